@@ -1,0 +1,46 @@
+/**
+ * Bytes for people. Memory is sold and addressed in powers of two, so sizes are IEC (1 KiB = 1024 bytes); "MB" typed
+ * by a person is read as MiB too, since XLA's own messages print 1024-based sizes as "MB" and "M".
+ */
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
+
+/** "71.2 GiB": three or more digits that carry meaning, never "1024 MiB". */
+export function formatBytes(bytes: number): string {
+  const magnitude = Math.abs(bytes);
+  let unit = 0;
+  let value = magnitude;
+  // 1023.995 would print as 1024.00 with two decimals.
+  while (value >= 1023.995 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  const digits = unit === 0 ? 0 : value >= 100 ? 1 : 2;
+  return `${bytes < 0 ? "\u2212" : ""}${value.toFixed(digits)} ${UNITS[unit]}`;
+}
+
+/** "1,234,567 bytes": for titles and copies, where the exact figure is wanted. */
+export function formatExact(bytes: number): string {
+  return `${formatCount(bytes)} bytes`;
+}
+
+export function formatCount(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+/** Part of a whole as "48%"; "<1%" rather than a zero that is not one. */
+export function formatShare(part: number, whole: number): string {
+  if (!(whole > 0) || part === 0) return "0%";
+  const percent = (100 * part) / whole;
+  return percent < 1 ? "<1%" : `${Math.round(percent)}%`;
+}
+
+const SIZE = /^\s*(\d+(?:\.\d+)?|\.\d+)\s*([kmgtp]?)(i?)(b|bytes?)?\s*$/i;
+
+/** Bytes of a size as people write it ("1MiB", "1.5 g", "300"), or null when it is not one. */
+export function parseBytes(text: string): number | null {
+  const found = SIZE.exec(text);
+  if (found === null) return null;
+  const power = " kmgtp".indexOf(found[2].toLowerCase() || " ");
+  return Number(found[1]) * 1024 ** power;
+}

@@ -1,0 +1,200 @@
+import type { Table, Tables, TextColumn } from "./tables";
+
+/** What a role number of `Rows.role` means, in the order of the backend's Role. */
+export const ROLES = [
+  "unknown",
+  "parameter",
+  "optimizer state",
+  "input",
+  "gradient",
+  "activation",
+  "output",
+  "constant",
+  "temporary",
+  "executable",
+  "thread-local",
+] as const;
+
+export type RoleName = (typeof ROLES)[number];
+
+export interface Caveat {
+  code: string;
+  text: string;
+  bytes: number | null;
+}
+
+/** One recording as api/recordings lists it. Sizes in bytes; null where unknown. */
+export interface Summary {
+  id: string;
+  kind: string;
+  title: string;
+  run: string;
+  host: string;
+  memory: string;
+  axis: string;
+  allocations: number;
+  peak_bytes: number;
+  peak_position: number;
+  reserved_bytes: number | null;
+  reported_peak_bytes: number | null;
+  capacity_bytes: number | null;
+  caveats: Caveat[];
+}
+
+export interface Figure {
+  key: string;
+  label: string;
+  bytes: number | null;
+  text: string;
+}
+
+/** Live bytes per position, or the least and the most per bucket that starts there. */
+export interface Usage {
+  length: number;
+  position: Int32Array;
+  live_max: Float64Array;
+  live_min: Float64Array;
+  unpadded_max: Float64Array;
+  unpadded_min: Float64Array;
+}
+
+/** The allocations; the index in these columns is the row number. Meanings and units are those of api/rows. */
+export interface Rows {
+  length: number;
+  id: Float64Array;
+  name: TextColumn;
+  op: TextColumn;
+  op_name: TextColumn;
+  source: TextColumn;
+  shape: TextColumn;
+  dtype: TextColumn;
+  role: Uint8Array;
+  size: Float64Array;
+  unpadded: Float64Array;
+  charge: Float64Array;
+  start: Int32Array;
+  end: Int32Array;
+  defined: Int32Array;
+  last_used: Int32Array;
+  region: Int32Array;
+  offset: Float64Array;
+  canonical: Int32Array;
+}
+
+/** Buffer allocations that hold the rows; `base` is where each is stacked on the timeline's y axis, in bytes. */
+export interface Regions {
+  length: number;
+  kind: TextColumn;
+  size: Float64Array;
+  base: Float64Array;
+  temporary: Uint8Array;
+}
+
+/** The flattened schedule, one instruction per position. */
+export interface Program {
+  length: number;
+  name: TextColumn;
+  op: TextColumn;
+  op_name: TextColumn;
+  computation: TextColumn;
+}
+
+/** The answer of api/memory_viewer. */
+export interface FirstView {
+  recording: Summary;
+  length: number;
+  headline: string;
+  figures: Figure[];
+  caveats: Caveat[];
+  peak: number;
+  usage: Usage;
+  rows: Rows;
+  /** Row number in api/rows of each of `rows`. */
+  row: Uint32Array;
+}
+
+/** The answer of api/rows. */
+export interface Everything {
+  rows: Rows;
+  regions: Regions;
+  program: Program;
+}
+
+export function readUsage(table: Table): Usage {
+  return {
+    length: table.length,
+    position: table.i32("position"),
+    live_max: table.f64("live_max"),
+    live_min: table.f64("live_min"),
+    unpadded_max: table.f64("unpadded_max"),
+    unpadded_min: table.f64("unpadded_min"),
+  };
+}
+
+export function readRows(table: Table): Rows {
+  return {
+    length: table.length,
+    id: table.f64("id"),
+    name: table.text("name"),
+    op: table.text("op"),
+    op_name: table.text("op_name"),
+    source: table.text("source"),
+    shape: table.text("shape"),
+    dtype: table.text("dtype"),
+    role: table.u8("role"),
+    size: table.f64("size"),
+    unpadded: table.f64("unpadded"),
+    charge: table.f64("charge"),
+    start: table.i32("start"),
+    end: table.i32("end"),
+    defined: table.i32("defined"),
+    last_used: table.i32("last_used"),
+    region: table.i32("region"),
+    offset: table.f64("offset"),
+    canonical: table.i32("canonical"),
+  };
+}
+
+interface FirstViewMeta {
+  recording: Summary;
+  axis: { length: number };
+  headline: string;
+  figures: Figure[];
+  caveats: Caveat[];
+  peak: { position: number };
+}
+
+export function readFirstView(tables: Tables): FirstView {
+  const { axis, peak, ...meta } = tables.meta as FirstViewMeta;
+  const rows = tables.table("rows");
+  return {
+    ...meta,
+    length: axis.length,
+    peak: peak.position,
+    usage: readUsage(tables.table("usage")),
+    rows: readRows(rows),
+    row: rows.u32("row"),
+  };
+}
+
+export function readEverything(tables: Tables): Everything {
+  const regions = tables.table("regions");
+  const program = tables.table("program");
+  return {
+    rows: readRows(tables.table("rows")),
+    regions: {
+      length: regions.length,
+      kind: regions.text("kind"),
+      size: regions.f64("size"),
+      base: regions.f64("base"),
+      temporary: regions.u8("temporary"),
+    },
+    program: {
+      length: program.length,
+      name: program.text("name"),
+      op: program.text("op"),
+      op_name: program.text("op_name"),
+      computation: program.text("computation"),
+    },
+  };
+}
