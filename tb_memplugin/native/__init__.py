@@ -1,0 +1,1 @@
+"""The few compiled loops. Each has a twin in plain Python in the tests."""
