@@ -610,8 +610,10 @@ class LayoutProto(google.protobuf.message.Message):
     TILES_FIELD_NUMBER: builtins.int
     ELEMENT_SIZE_IN_BITS_FIELD_NUMBER: builtins.int
     MEMORY_SPACE_FIELD_NUMBER: builtins.int
+    TAIL_PADDING_ALIGNMENT_IN_ELEMENTS_FIELD_NUMBER: builtins.int
     element_size_in_bits: builtins.int
     memory_space: builtins.int
+    tail_padding_alignment_in_elements: builtins.int
     @property
     def minor_to_major(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
     @property
@@ -623,8 +625,9 @@ class LayoutProto(google.protobuf.message.Message):
         tiles: collections.abc.Iterable[Global___TileProto] | None = ...,
         element_size_in_bits: builtins.int = ...,
         memory_space: builtins.int = ...,
+        tail_padding_alignment_in_elements: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["element_size_in_bits", b"element_size_in_bits", "memory_space", b"memory_space", "minor_to_major", b"minor_to_major", "tiles", b"tiles"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["element_size_in_bits", b"element_size_in_bits", "memory_space", b"memory_space", "minor_to_major", b"minor_to_major", "tail_padding_alignment_in_elements", b"tail_padding_alignment_in_elements", "tiles", b"tiles"]) -> None: ...
 
 Global___LayoutProto: typing_extensions.TypeAlias = LayoutProto
 
