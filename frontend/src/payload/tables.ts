@@ -52,8 +52,10 @@ export class TextColumn {
     return this.codes.length;
   }
 
+  /** The text of a row; a code outside the dictionary (-1 is all bits set) is the empty text. */
   at(row: number): string {
-    return this.dictionary.at(this.codes[row]);
+    const code = this.codes[row];
+    return code < this.dictionary.length ? this.dictionary.at(code) : "";
   }
 }
 
@@ -142,7 +144,7 @@ function readColumn(
   if (dictionary !== undefined) {
     const text = dictionaries.get(dictionary);
     if (text === undefined) throw new Error(`The answer has no dictionary ${dictionary}.`);
-    // Codes are never negative, so i32 and u32 codes read the same.
+    // Read as unsigned whichever they are: "none" then lies outside every dictionary.
     return new TextColumn(new Uint32Array(answer, body + offset, length), text);
   }
   switch (type) {

@@ -1,0 +1,52 @@
+/**
+ * One colour per role, the same in every chart. The hues are the Okabe-Ito set, which people with any of the common
+ * kinds of colour blindness can tell apart, moved in lightness to stand out of a white and of a near-black page.
+ * Numbers are 0xRRGGBB, in the order of ROLES in payload/recording.ts.
+ */
+const LIGHT = [
+  0x8d9299, // unknown: grey
+  0x0072b2, // parameter: blue
+  0x56b4e9, // optimizer state: sky
+  0x5d6bd0, // input: indigo
+  0xd55e00, // gradient: vermillion
+  0xe69f00, // activation: orange
+  0xcc79a7, // output: pink
+  0xc8b400, // constant: yellow, darkened
+  0x009e73, // temporary: green
+  0x7b5ea7, // executable: violet
+  0x96755b, // thread-local: brown
+] as const;
+
+const DARK = [
+  0x8d9299, // unknown
+  0x2f8fd0, // parameter
+  0x7cc7f2, // optimizer state
+  0x8490ee, // input
+  0xe9742b, // gradient
+  0xf0b429, // activation
+  0xd98bb8, // output
+  0xe8dc52, // constant
+  0x1fb68a, // temporary
+  0x9d82c9, // executable
+  0xb08c70, // thread-local
+] as const;
+
+export function roleColors(dark: boolean): readonly number[] {
+  return dark ? DARK : LIGHT;
+}
+
+/** "#rrggbb" of 0xRRGGBB. */
+export function cssColor(rgb: number): string {
+  return `#${rgb.toString(16).padStart(6, "0")}`;
+}
+
+/** Black or white, whichever is easier to read on 0xRRGGBB (relative luminance of WCAG 2). */
+export function inkOn(rgb: number): string {
+  const [red, green, blue] = [16, 8, 0].map((shift) => {
+    const part = ((rgb >> shift) & 255) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  }) as [number, number, number];
+  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  // Contrast with black is (L + .05) / .05 and with white 1.05 / (L + .05); they are equal at L = 0.179.
+  return luminance > 0.179 ? "#000000" : "#ffffff";
+}

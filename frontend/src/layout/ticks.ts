@@ -1,0 +1,47 @@
+import type { Span } from "./timeline_blocks";
+
+export interface Tick {
+  value: number;
+  label: string;
+}
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
+
+/**
+ * Ticks of a byte axis, at most `most` of them, on whole powers of two: a step of 256 MiB reads better than one of
+ * 268.4 MB. One unit for the whole axis, with as many decimals as tell two neighbours apart.
+ */
+export function byteTicks(span: Span, most: number): Tick[] {
+  const least = (span[1] - span[0]) / Math.max(most, 1);
+  const step = Math.max(1, 2 ** Math.ceil(Math.log2(least)));
+  const highest = Math.max(Math.abs(span[0]), Math.abs(span[1]));
+  const unit = Math.min(Math.max(Math.floor(Math.log2(Math.max(highest, 1)) / 10), 0), UNITS.length - 1);
+  const scale = 1024 ** unit;
+  const decimals = decimalsOf(step / scale);
+  return multiples(span, step).map((value) => ({
+    value,
+    label: value === 0 ? "0" : `${(value / scale).toFixed(decimals)} ${UNITS[unit]}`,
+  }));
+}
+
+/** Enough decimals to tell two multiples of the step apart. */
+function decimalsOf(step: number): number {
+  if (step >= 1) return 0;
+  // Halves need one decimal and quarters two; from there on three digits of the step are more than can be read.
+  return step === 0.5 ? 1 : Math.min(Math.ceil(-Math.log10(step)) + 1, 9);
+}
+
+/** Ticks of an axis of whole positions, at most `most` of them, every 1, 2 or 5 times a power of ten. */
+export function positionTicks(span: Span, most: number): Tick[] {
+  const least = Math.max((span[1] - span[0]) / Math.max(most, 1), 1);
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step = power * ([1, 2, 5, 10].find((nice) => nice * power >= least) ?? 10);
+  return multiples(span, step).map((value) => ({ value, label: value.toLocaleString("en-US") }));
+}
+
+function multiples(span: Span, step: number): number[] {
+  const values: number[] = [];
+  // Counted, not added up: a sum of fractions would drift off the grid.
+  for (let count = Math.ceil(span[0] / step); count * step <= span[1]; count++) values.push(count * step);
+  return values;
+}

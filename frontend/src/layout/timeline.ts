@@ -1,0 +1,107 @@
+import type { Blocks, Box, Span, View } from "./timeline_blocks";
+import { type TimelineIndex, visitRuns } from "./timeline_index";
+
+/**
+ * Rectangles in pixels, x to the right and y down, cut to the picture. Edges are fractions of a pixel: a life or a
+ * size below one pixel keeps the share of it that it covers.
+ */
+export interface Rects {
+  length: number;
+  x0: Float32Array;
+  x1: Float32Array;
+  y0: Float32Array;
+  y1: Float32Array;
+  role: Uint8Array;
+  row: Int32Array;
+}
+
+export function emptyRects(capacity: number): Rects {
+  return {
+    length: 0,
+    x0: new Float32Array(capacity),
+    x1: new Float32Array(capacity),
+    y0: new Float32Array(capacity),
+    y1: new Float32Array(capacity),
+    role: new Uint8Array(capacity),
+    row: new Int32Array(capacity),
+  };
+}
+
+/** The blocks that reach into the view, as rectangles of a picture of width x height pixels, written into `out`. */
+export function layoutTimeline(
+  index: TimelineIndex,
+  view: View,
+  width: number,
+  height: number,
+  out: Rects,
+): Rects {
+  out.length = 0;
+  visitRuns(index, view.x, (from, to) => layoutRun(index.blocks, from, to, view, width, height, out));
+  return out;
+}
+
+function layoutRun(
+  blocks: Blocks,
+  from: number,
+  to: number,
+  view: View,
+  width: number,
+  height: number,
+  out: Rects,
+): void {
+  const { start, end, bottom, top, role, row } = blocks;
+  const [left, right] = view.x;
+  const [low, high] = view.y;
+  const perPosition = width / (right - left);
+  const perByte = height / (high - low);
+  let count = out.length;
+  for (let i = from; i < to; i++) {
+    if (end[i] <= left || top[i] <= low || bottom[i] >= high) continue;
+    out.x0[count] = start[i] <= left ? 0 : (start[i] - left) * perPosition;
+    out.x1[count] = end[i] >= right ? width : (end[i] - left) * perPosition;
+    out.y0[count] = top[i] >= high ? 0 : (high - top[i]) * perByte;
+    out.y1[count] = bottom[i] <= low ? height : (high - bottom[i]) * perByte;
+    out.role[count] = role[i];
+    out.row[count] = row[i];
+    count += 1;
+  }
+  out.length = count;
+}
+
+/** Pixel of a position along x. */
+export function xOf(position: number, x: Span, width: number): number {
+  return ((position - x[0]) / (x[1] - x[0])) * width;
+}
+
+/** Pixel of a byte along y; bytes grow upwards. */
+export function yOf(byte: number, y: Span, height: number): number {
+  return ((y[1] - byte) / (y[1] - y[0])) * height;
+}
+
+/** One box in pixels, not cut: [x0, y0, x1, y1]. */
+export function rectOf(
+  box: Box,
+  view: View,
+  width: number,
+  height: number,
+): [number, number, number, number] {
+  return [
+    xOf(box.start, view.x, width),
+    yOf(box.top, view.y, height),
+    xOf(box.end, view.x, width),
+    yOf(box.bottom, view.y, height),
+  ];
+}
+
+/**
+ * Numbers of the rectangles that have room for a label of `width` x `height` pixels, the largest areas first, at most
+ * `limit`.
+ */
+export function roomForLabels(rects: Rects, width: number, height: number, limit: number): number[] {
+  const found: number[] = [];
+  for (let i = 0; i < rects.length; i++)
+    if (rects.x1[i] - rects.x0[i] >= width && rects.y1[i] - rects.y0[i] >= height) found.push(i);
+  const area = (i: number): number => (rects.x1[i] - rects.x0[i]) * (rects.y1[i] - rects.y0[i]);
+  if (found.length > limit) found.sort((a, b) => area(b) - area(a));
+  return found.slice(0, limit);
+}

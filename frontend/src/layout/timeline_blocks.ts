@@ -1,0 +1,107 @@
+import type { Regions, Rows } from "../payload/recording";
+
+/**
+ * The blocks of a timeline as columns: block i covers positions [start, end) and bytes [bottom, top) of the stacked
+ * regions. Row is its row number.
+ */
+export interface Blocks {
+  length: number;
+  start: Int32Array;
+  end: Int32Array;
+  bottom: Float64Array;
+  top: Float64Array;
+  role: Uint8Array;
+  row: Int32Array;
+}
+
+/** Lowest and highest value shown along one axis. */
+export type Span = readonly [number, number];
+
+/** A window of the timeline, or all of it: positions along x, bytes along y. */
+export interface View {
+  x: Span;
+  y: Span;
+}
+
+export interface Box {
+  start: number;
+  end: number;
+  bottom: number;
+  top: number;
+}
+
+export function emptyBlocks(capacity: number): Blocks {
+  return {
+    length: 0,
+    start: new Int32Array(capacity),
+    end: new Int32Array(capacity),
+    bottom: new Float64Array(capacity),
+    top: new Float64Array(capacity),
+    role: new Uint8Array(capacity),
+    row: new Int32Array(capacity),
+  };
+}
+
+export type Show = "temp" | "all";
+
+function isShown(regions: Regions, region: number, show: Show): boolean {
+  return region >= 0 && region < regions.length && (show === "all" || regions.temporary[region] !== 0);
+}
+
+/**
+ * Where a row is on an axis of `length` positions: its own life, both ends included, cut to the axis. A row that is
+ * neither defined nor used on the axis still gets the position nearest to it: a buffer is never without a block.
+ */
+export function boxOf(rows: Rows, regions: Regions, row: number, length: number): Box {
+  const start = Math.min(Math.max(rows.defined[row], 0), Math.max(length - 1, 0));
+  const bottom = regions.base[rows.region[row]] + rows.offset[row];
+  return {
+    start,
+    end: Math.max(start + 1, Math.min(rows.last_used[row] + 1, length)),
+    bottom,
+    top: bottom + rows.size[row],
+  };
+}
+
+/** Whether the timeline has a block for this row: it lies in a shown region and has bytes. */
+export function hasBlock(rows: Rows, regions: Regions, row: number, show: Show): boolean {
+  return rows.size[row] > 0 && isShown(regions, rows.region[row], show);
+}
+
+/** One block per row that has bytes in a shown region. */
+export function blocksOf(rows: Rows, regions: Regions, length: number, show: Show): Blocks {
+  const blocks = emptyBlocks(rows.length);
+  const last = Math.max(length - 1, 0);
+  let count = 0;
+  for (let row = 0; row < rows.length; row++) {
+    if (!hasBlock(rows, regions, row, show)) continue;
+    const start = Math.min(Math.max(rows.defined[row], 0), last);
+    const bottom = regions.base[rows.region[row]] + rows.offset[row];
+    blocks.start[count] = start;
+    blocks.end[count] = Math.max(start + 1, Math.min(rows.last_used[row] + 1, length));
+    blocks.bottom[count] = bottom;
+    blocks.top[count] = bottom + rows.size[row];
+    blocks.role[count] = rows.role[row];
+    blocks.row[count] = row;
+    count += 1;
+  }
+  blocks.length = count;
+  return blocks;
+}
+
+/** All there is to see: every position, and the bytes of the shown regions. */
+export function extentOf(regions: Regions, length: number, show: Show): View {
+  let top = 0;
+  for (let region = 0; region < regions.length; region++)
+    if (isShown(regions, region, show)) top = Math.max(top, regions.base[region] + regions.size[region]);
+  return { x: [0, Math.max(length, 1)], y: [0, Math.max(top, 1)] };
+}
+
+/** Bottom and top bytes of each shown region, in pairs. */
+export function regionBands(regions: Regions, show: Show): Float64Array {
+  const bands: number[] = [];
+  for (let region = 0; region < regions.length; region++)
+    if (isShown(regions, region, show) && regions.size[region] > 0)
+      bands.push(regions.base[region], regions.base[region] + regions.size[region]);
+  return Float64Array.from(bands);
+}

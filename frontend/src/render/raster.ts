@@ -1,0 +1,126 @@
+import type { Rects } from "../layout/timeline";
+import { SHADES, type Palette } from "./palette";
+import { FULL, Texture } from "./texture";
+
+/** A picture: pixels as 0xAABBGGRR, and for each the row number + 1 of the block it shows, 0 where there is none. */
+export interface Frame {
+  width: number;
+  height: number;
+  pixels: Uint32Array;
+  ids: Uint32Array;
+}
+
+export function emptyFrame(width: number, height: number): Frame {
+  const size = width * height;
+  return { width, height, pixels: new Uint32Array(size), ids: new Uint32Array(size) };
+}
+
+/** Blocks from this many pixels on, in both directions, have an edge: one that is smaller would be all edge. */
+const LEAST_EDGED = 4;
+
+/**
+ * Pixels that blocks may paint one over another, in pictures. Blocks of one region share bytes only where they share
+ * memory, so honest recordings paint a few pictures; past this, blocks are added up as texture, whose cost does not
+ * depend on their area.
+ */
+const MOST_PAINTED = 64;
+
+/** Draws rectangles of at least one pixel as they are and smaller ones as texture. Reusable; keeps only scratch memory. */
+export class Raster {
+  private readonly texture = new Texture();
+  private budget = 0;
+
+  /**
+   * Draws over all of `frame`. `bands` are tops and bottoms of the regions in pixels, in pairs. `lit`, where given,
+   * holds 1 for each row to draw in full colour; the others are dimmed.
+   */
+  draw(frame: Frame, rects: Rects, bands: Float64Array, palette: Palette, lit: Uint8Array | null): void {
+    const { width, height, pixels, ids } = frame;
+    pixels.fill(palette.background);
+    ids.fill(0);
+    paintBands(frame, bands, palette);
+    this.texture.resize(width, height);
+    this.budget = MOST_PAINTED * width * height;
+    const { x0, x1, y0, y1, role, row } = rects;
+    for (let i = 0; i < rects.length; i++) {
+      const dim = lit !== null && lit[row[i]] === 0;
+      const colour = palette.colourOf(role[i], row[i] % SHADES, dim);
+      const across = x1[i] - x0[i];
+      const down = y1[i] - y0[i];
+      const left = across < 1 ? cell(x0[i], x1[i], width) : Math.round(x0[i]);
+      const right = across < 1 ? left + 1 : Math.round(x1[i]);
+      const top = down < 1 ? cell(y0[i], y1[i], height) : Math.round(y0[i]);
+      const bottom = down < 1 ? top + 1 : Math.round(y1[i]);
+      if (across >= 1 && down >= 1 && this.budget > 0) {
+        this.fill(frame, left, top, right, bottom, palette.fill[colour], palette.edge[colour], row[i] + 1);
+      } else {
+        const weight = Math.max(1, Math.round(FULL * Math.min(across, 1) * Math.min(down, 1)));
+        this.texture.add(left, top, right, bottom, weight, palette.fill[colour]);
+        this.claim(frame, left, top, right, bottom, row[i] + 1);
+      }
+    }
+    this.texture.blendInto(pixels);
+  }
+
+  private fill(
+    { width, pixels, ids }: Frame,
+    left: number,
+    top: number,
+    right: number,
+    bottom: number,
+    colour: number,
+    edge: number,
+    id: number,
+  ): void {
+    this.budget -= (right - left) * (bottom - top);
+    const edged = right - left >= LEAST_EDGED && bottom - top >= LEAST_EDGED;
+    for (let y = top; y < bottom; y++) {
+      const from = y * width + left;
+      const to = y * width + right;
+      fillRun(pixels, edged && y === top ? edge : colour, from, to);
+      fillRun(ids, id, from, to);
+      if (edged) pixels[to - 1] = edge;
+    }
+  }
+
+  /** Makes the free pixels of a small block lead to it; larger blocks keep theirs, and so do small ones before it. */
+  private claim(
+    { width, ids }: Frame,
+    left: number,
+    top: number,
+    right: number,
+    bottom: number,
+    id: number,
+  ): void {
+    for (let y = top; y < bottom; y++) {
+      const from = y * width + left;
+      const to = y * width + right;
+      // A long thin block whose ends and middle are taken has nothing worth a walk over its whole length.
+      if (ids[from] !== 0 && ids[to - 1] !== 0 && ids[(from + to) >> 1] !== 0) continue;
+      if ((this.budget -= to - from) < 0) return;
+      for (let i = from; i < to; i++) if (ids[i] === 0) ids[i] = id;
+    }
+  }
+}
+
+/** The pixel that holds the middle of an interval shorter than one. */
+function cell(from: number, to: number, limit: number): number {
+  return Math.min(Math.floor((from + to) / 2), limit - 1);
+}
+
+/** TypedArray.fill costs more to call than it saves on a few elements. */
+function fillRun(array: Uint32Array, value: number, from: number, to: number): void {
+  if (to - from > 32) array.fill(value, from, to);
+  else for (let i = from; i < to; i++) array[i] = value;
+}
+
+function paintBands({ width, height, pixels }: Frame, bands: Float64Array, palette: Palette): void {
+  for (let i = 0; i < bands.length; i += 2) {
+    const top = Math.max(0, Math.round(bands[i]));
+    const bottom = Math.min(height, Math.round(bands[i + 1]));
+    if (bottom <= top) continue;
+    pixels.fill(palette.region, top * width, bottom * width);
+    if (bottom - top >= LEAST_EDGED && bands[i] >= 0)
+      pixels.fill(palette.regionEdge, top * width, (top + 1) * width);
+  }
+}
