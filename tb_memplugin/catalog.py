@@ -1,0 +1,160 @@
+"""The recordings of a run or a path: read once, kept in bounded memory, safe to ask from any thread.
+
+A damaged file or module becomes a Problem beside the recordings of the others, never an exception.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tb_memplugin import logdir, readers
+from tb_memplugin.analysis.usage import peak
+from tb_memplugin.errors import InputError
+from tb_memplugin.logdir import HostFile, Run
+from tb_memplugin.recording import Recording
+
+logger = logging.getLogger(__name__)
+
+# A program of 500,000 buffers holds about 100 MB of columns; the few that a user flips between should stay.
+CACHE_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What in `file` could not be read, and what to do."""
+
+    file: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Largest peak first."""
+
+    recordings: list[Recording] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(recording.nbytes for recording in self.recordings)
+
+
+class Catalog:
+    """The recordings of one logdir."""
+
+    def __init__(self, root: str, cache_bytes: int = CACHE_BYTES) -> None:
+        self.root = root
+        self._cache_bytes = cache_bytes
+        self._lock = threading.Lock()
+        self._listings: OrderedDict[tuple[str, str, str], Listing] = OrderedDict()
+        self._reading: dict[tuple[str, str, str], threading.Lock] = {}
+
+    def runs(self) -> list[Run]:
+        """Newest name first. InputError where there is nothing."""
+        return logdir.find_runs(self.root)
+
+    def listing(self, run: str, host: str | None = None) -> Listing:
+        """The recordings of a run, or of one host of it. InputError where there is no such run or host."""
+        return self.listing_of_run(self._run(run), host)
+
+    def listing_of_run(self, run: Run, host: str | None = None) -> Listing:
+        files = [file for file in run.files if host in (None, file.host)]
+        if not files:
+            known = ", ".join(file.host for file in run.files)
+            raise InputError("Unknown host", str(host), f"the hosts of {run.name} are: {known}")
+        return _merged(self._read_once(file, run.name) for file in files)
+
+    def recording(self, recording_id: str) -> Recording:
+        """InputError where there is none of that id, or no more."""
+        # Any of the three separators may occur in a name, so ids are compared, not split.
+        for run in self.runs():
+            if recording_id.startswith(f"{run.name}|"):
+                for file in run.files:
+                    if recording_id.startswith(f"{run.name}|{file.host}|"):
+                        for recording in self._read_once(file, run.name).recordings:
+                            if recording.id == recording_id:
+                                return recording
+        raise InputError("Unknown recording", recording_id, "choose one that api/recordings lists")
+
+    def _run(self, name: str) -> Run:
+        runs = self.runs()
+        for run in runs:
+            if run.name == name:
+                return run
+        raise InputError("Unknown run", name, f"the newest of {len(runs)} is {runs[0].name}")
+
+    def _read_once(self, file: HostFile, run: str) -> Listing:
+        """Two requests for one file share one reading of it; different files are read side by side."""
+        key = (file.path, file.stamp, run)
+        with self._lock:
+            reading = self._reading.setdefault(key, threading.Lock())
+        with reading:
+            with self._lock:
+                if (known := self._listings.get(key)) is not None:
+                    self._listings.move_to_end(key)
+                    return known
+            listing = read_file(file, run)
+            with self._lock:
+                self._keep(key, listing)
+                self._reading.pop(key, None)
+            return listing
+
+    def _keep(self, key: tuple[str, str, str], listing: Listing) -> None:
+        path, _, run = key
+        for old in [old for old in self._listings if old[0] == path and old[2] == run]:
+            del self._listings[old]  # the file has changed since
+        self._listings[key] = listing
+        held = sum(kept.nbytes for kept in self._listings.values())
+        while held > self._cache_bytes and len(self._listings) > 1:
+            _, dropped = self._listings.popitem(last=False)
+            held -= dropped.nbytes
+
+
+def listing_of_path(path: str) -> Listing:
+    """The recordings of a logdir, a run's folder, or a file. InputError where there is nothing to read."""
+    if not logdir.is_remote(path) and not os.path.isdir(path):
+        return read_file(logdir.host_file(path), run="")
+    return _merged(read_file(file, run.name) for run in logdir.find_runs(path) for file in run.files)
+
+
+def read_file(file: HostFile, run: str) -> Listing:
+    """Everything in one file; what is damaged in it is a Problem."""
+    listing = Listing()
+    try:
+        parts = readers.open_file(file.path, run=run, host=file.host)
+    except Exception as error:
+        listing.problems.append(_problem(file.path, "", error))
+        return listing
+    for part in parts:
+        try:
+            recordings = part.read()
+            for recording in recordings:
+                peak(recording)
+        except Exception as error:
+            listing.problems.append(_problem(file.path, part.title, error))
+        else:
+            listing.recordings.extend(recordings)
+    return _merged([listing])
+
+
+def _problem(path: str, part: str, error: Exception) -> Problem:
+    """Hostile bytes fail in ways that no reader foresaw: those go to the log, and the user gets one line."""
+    about = f"{part}: " if part else ""
+    if isinstance(error, InputError):
+        return Problem(path, f"{about}{error.what}: {error.remedy}")
+    logger.warning("Reading %s %s", path, part, exc_info=error)
+    return Problem(path, f"{about}cannot be read ({type(error).__name__}: {error}); is it damaged?")
+
+
+def _merged(listings: Iterable[Listing]) -> Listing:
+    whole = Listing()
+    for listing in listings:
+        whole.recordings.extend(listing.recordings)
+        whole.problems.extend(listing.problems)
+    whole.recordings.sort(key=lambda recording: (-peak(recording), recording.id))
+    return whole

@@ -1,0 +1,175 @@
+"""The same answers in a terminal: `tb-memplugin serve | xprof | summary | hook`.
+
+Commands import what they need when they run, so that each starts as fast as it can.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tb_memplugin import __version__
+from tb_memplugin.errors import InputError
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0: fine. 1: a budget is broken. 2: the input or the call is wrong; one line on stderr says how."""
+    arguments = _parser().parse_args(argv)
+    command: Command = arguments.command
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # not every terminal is UTF-8
+    try:
+        status = command(arguments)
+        sys.stdout.flush()
+        return status
+    except InputError as error:
+        print(f"tb-memplugin: {printable(str(error))}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tb-memplugin", description="Where did my accelerator's memory go, and what do I do about it?"
+    )
+    parser.add_argument("--version", action="version", version=f"tb-memplugin {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def add(name: str, command: Command, text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        added.set_defaults(command=command)
+        return added
+
+    serve = add("serve", _serve, "the page, on its own")
+    serve.add_argument("--logdir", required=True, help="folder with profiles, or a URL that fsspec reads")
+    serve.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
+    )
+    serve.add_argument(
+        "--port", type=int, default=6007, help="port to listen on; 0 picks one (default: %(default)s)"
+    )
+    serve.add_argument("--open", action="store_true", help="open the page in a browser")
+
+    xprof = add("xprof", _xprof, "the page, in XProf: its server, with our Memory Viewer in place of its own")
+    xprof.add_argument("--logdir", required=True, help="folder with profiles")
+    xprof.add_argument("--port", type=int, default=8791, help="port of the page (default: %(default)s)")
+    xprof.add_argument(
+        "xprof_arguments", nargs=argparse.REMAINDER, help="further arguments, for XProf's server"
+    )
+
+    summary = add("summary", _summary, "one line per recording: peak, reserved, capacity, caveats")
+    summary.add_argument(
+        "path", metavar="PATH", help="a logdir, a run's folder, an .xplane.pb or an .hlo_proto.pb"
+    )
+    summary.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+    hook = add(
+        "hook", _hook, "make the plain `xprof` command of this environment show our Memory Viewer, or not"
+    )
+    hook.add_argument("action", choices=["install", "status", "remove"])
+    return parser
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.hosts import standalone
+
+    standalone.serve(arguments.logdir, arguments.host, arguments.port, arguments.open)
+    return 0
+
+
+def _xprof(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.hosts import xprof
+
+    return xprof.serve(arguments.logdir, arguments.port, arguments.xprof_arguments)
+
+
+def _hook(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.hosts import hook
+
+    print(getattr(hook, arguments.action)())
+    return 0
+
+
+def _summary(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.catalog import listing_of_path
+    from tb_memplugin.views.summary import summary
+
+    listing = listing_of_path(arguments.path)
+    for problem in listing.problems:
+        print(f"tb-memplugin: {printable(problem.file)}: {printable(problem.text)}", file=sys.stderr)
+    summaries = [summary(recording) for recording in listing.recordings]
+    if arguments.json:
+        print(json.dumps({"recordings": summaries}, indent=2, allow_nan=False))
+    elif summaries:
+        print("\n".join(table(summaries)))
+    elif not listing.problems:
+        print("No program with buffers and no allocator events in there.")
+    return 2 if listing.problems and not summaries else 0
+
+
+COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "peak": lambda row: size(row["peak_bytes"]),
+    "reserved": lambda row: size(row["reserved_bytes"]),
+    "reported": lambda row: size(row["reported_peak_bytes"]),
+    "capacity": lambda row: size(row["capacity_bytes"]),
+    "allocations": lambda row: f"{row['allocations']:,}",
+    "memory": lambda row: printable(row["memory"]),
+    "recording": lambda row: printable(row["title"]),
+    "run": lambda row: printable(row["run"]) or "-",
+    "host": lambda row: printable(row["host"]) or "-",
+    "caveats": lambda row: ", ".join(printable(caveat["code"]) for caveat in row["caveats"]) or "-",
+}
+NUMBERS = 5  # the first columns, set flush right
+
+
+def table(summaries: Sequence[dict[str, Any]]) -> list[str]:
+    """Lines of text: a heading, one line per recording, and what the caveats among them mean."""
+    lines = [list(COLUMNS), *([cell(row) for cell in COLUMNS.values()] for row in summaries)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = [
+        "  ".join(
+            cell.rjust(width) if i < NUMBERS else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    meanings = {caveat["code"]: caveat["text"] for row in summaries for caveat in row["caveats"]}
+    notes = [f"{printable(code)}: {printable(text)}" for code, text in meanings.items()]
+    return [*texts, *([""] if notes else []), *notes]
+
+
+def size(count: int | None) -> str:
+    """Bytes as people read them: `71.2 GiB`, `512 B`, `-` where unknown."""
+    if count is None:
+        return "-"
+    if abs(count) < 1024:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB"):
+        value /= 1024
+        # 1023.95 and more would show as 1024.0 of this unit.
+        if abs(value) < 1023.95 or unit == "PiB":
+            break
+    return f"{value:,.1f} {unit}"
+
+
+def printable(text: str) -> str:
+    """Names come from files: a control character in one must not reach the terminal."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
