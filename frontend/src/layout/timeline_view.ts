@@ -26,8 +26,8 @@ export function frame(low: number, high: number, limit: Span, least: number): Sp
   return [start, start + length];
 }
 
-/** Two positions are the least worth seeing side by side; 16 bytes is the least that any allocator aligns to. */
-export const LEAST_POSITIONS = 2;
+/** Four positions are the least worth seeing side by side; 16 bytes is the least that any allocator aligns to. */
+export const LEAST_POSITIONS = 4;
 export const LEAST_BYTES = 16;
 
 export function frameBox(box: Box, extent: View): View {

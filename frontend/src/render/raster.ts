@@ -1,5 +1,5 @@
 import type { Rects } from "../layout/timeline";
-import { SHADES, type Palette } from "./palette";
+import { colourIndex, type Palette, SHADES } from "./palette";
 import { FULL, Texture } from "./texture";
 
 /** A picture: pixels as 0xAABBGGRR, and for each the row number + 1 of the block it shows, 0 where there is none. */
@@ -44,17 +44,18 @@ export class Raster {
     const { x0, x1, y0, y1, role, row } = rects;
     for (let i = 0; i < rects.length; i++) {
       const dim = lit !== null && lit[row[i]] === 0;
-      const colour = palette.colourOf(role[i], row[i] % SHADES, dim);
+      const colour = colourIndex(role[i], row[i] % SHADES, dim);
       const across = x1[i] - x0[i];
       const down = y1[i] - y0[i];
       const left = across < 1 ? cell(x0[i], x1[i], width) : Math.round(x0[i]);
       const right = across < 1 ? left + 1 : Math.round(x1[i]);
       const top = down < 1 ? cell(y0[i], y1[i], height) : Math.round(y0[i]);
       const bottom = down < 1 ? top + 1 : Math.round(y1[i]);
-      if (across >= 1 && down >= 1 && this.budget > 0) {
+      const large = across >= 1 && down >= 1;
+      if (large && this.budget > 0) {
         this.fill(frame, left, top, right, bottom, palette.fill[colour], palette.edge[colour], row[i] + 1);
       } else {
-        const weight = Math.max(1, Math.round(FULL * Math.min(across, 1) * Math.min(down, 1)));
+        const weight = large ? 1 : Math.max(1, Math.round(FULL * Math.min(across, 1) * Math.min(down, 1)));
         this.texture.add(left, top, right, bottom, weight, palette.fill[colour]);
         this.claim(frame, left, top, right, bottom, row[i] + 1);
       }

@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { byteTicks, positionTicks } from "./ticks";
+
+const GiB = 1024 ** 3;
+const labels = (ticks: { label: string }[]): string[] => ticks.map(({ label }) => label);
+
+describe("byteTicks", () => {
+  it("steps by powers of two in one unit", () => {
+    expect(byteTicks([0, 3 * GiB], 6)).toEqual([
+      { value: 0, label: "0" },
+      { value: 0.5 * GiB, label: "0.5 GiB" },
+      { value: GiB, label: "1.0 GiB" },
+      { value: 1.5 * GiB, label: "1.5 GiB" },
+      { value: 2 * GiB, label: "2.0 GiB" },
+      { value: 2.5 * GiB, label: "2.5 GiB" },
+      { value: 3 * GiB, label: "3.0 GiB" },
+    ]);
+    expect(labels(byteTicks([0, 100], 4))).toEqual(["0", "32 B", "64 B", "96 B"]);
+  });
+
+  it("tells neighbours apart far from zero", () => {
+    const near = labels(byteTicks([70 * GiB, 70 * GiB + 64 * 1024], 4));
+    expect(near.length).toBeGreaterThan(2);
+    expect(new Set(near).size).toBe(near.length);
+  });
+});
+
+describe("positionTicks", () => {
+  it("steps by 1, 2 or 5 times a power of ten", () => {
+    expect(labels(positionTicks([0, 1234], 5))).toEqual(["0", "500", "1,000"]);
+    expect(labels(positionTicks([3.2, 6.9], 50))).toEqual(["4", "5", "6"]);
+    expect(labels(positionTicks([0, 90], 5))).toEqual(["0", "20", "40", "60", "80"]);
+  });
+});

@@ -1,0 +1,124 @@
+import { emptyRects, layoutTimeline, type Rects, roomForLabels, yOf } from "../layout/timeline";
+import { type Blocks, emptyBlocks, type View } from "../layout/timeline_blocks";
+import { buildIndex } from "../layout/timeline_index";
+import type { Palette } from "./palette";
+import { emptyFrame, type Frame, Raster } from "./raster";
+
+/** What to draw a picture of: the view, the picture's size in pixels, and the least room for a label in it. */
+export interface Order {
+  view: View;
+  width: number;
+  height: number;
+  palette: Palette;
+  labelWidth: number;
+  labelHeight: number;
+}
+
+/** Rectangles with room for a label: row numbers, and left, top, right, bottom of each in pixels. */
+export interface Labels {
+  rows: Int32Array;
+  edges: Float32Array;
+}
+
+export interface Picture {
+  frame: Frame;
+  labels: Labels;
+  /** Number of blocks in the view. */
+  blocks: number;
+}
+
+/**
+ * The parts of a picture for vector graphics: the blocks large enough to be shapes; all others as a picture that goes
+ * under them; and the ground, the same picture without any block.
+ */
+export interface Parts {
+  shapes: Rects;
+  texture: Frame;
+  ground: Frame;
+}
+
+/** More labels than this are noise, and text is the slowest thing to draw. */
+const MOST_LABELS = 250;
+
+/** Draws pictures of one timeline: holds its blocks, so that an order is only a view. */
+export class Painter {
+  private index = buildIndex(emptyBlocks(0));
+  private rects = emptyRects(0);
+  private bands: Float64Array = new Float64Array(0);
+  private lit: Uint8Array | null = null;
+  private readonly raster = new Raster();
+
+  /** `bands`: bottom and top bytes of each region, in pairs. */
+  setBlocks(blocks: Blocks, bands: Float64Array): void {
+    this.index = buildIndex(blocks);
+    this.rects = emptyRects(blocks.length);
+    this.bands = bands;
+  }
+
+  /** 1 for each row number to show in full colour, the others dimmed; null shows all. */
+  setLit(lit: Uint8Array | null): void {
+    this.lit = lit;
+  }
+
+  /** Draws into `reuse` where it has the right size. */
+  paint(order: Order, reuse: Frame | null): Picture {
+    const { view, width, height, palette, labelWidth, labelHeight } = order;
+    const fits = reuse !== null && reuse.width === width && reuse.height === height;
+    const frame = fits ? reuse : emptyFrame(width, height);
+    const rects = layoutTimeline(this.index, view, width, height, this.rects);
+    this.raster.draw(frame, rects, this.bandsIn(view, height), palette, this.lit);
+    const chosen = roomForLabels(rects, labelWidth, labelHeight, MOST_LABELS);
+    return { frame, labels: pickLabels(rects, chosen), blocks: rects.length };
+  }
+
+  /** The same picture in parts. */
+  parts({ view, width, height, palette }: Order): Parts {
+    const rects = layoutTimeline(this.index, view, width, height, this.rects);
+    const isShape = (i: number): boolean => rects.x1[i] - rects.x0[i] >= 1 && rects.y1[i] - rects.y0[i] >= 1;
+    const bands = this.bandsIn(view, height);
+    const draw = (drawn: Rects): Frame => {
+      const frame = emptyFrame(width, height);
+      this.raster.draw(frame, drawn, bands, palette, this.lit);
+      return frame;
+    };
+    return {
+      shapes: subset(rects, isShape),
+      texture: draw(subset(rects, (i) => !isShape(i))),
+      ground: draw(emptyRects(0)),
+    };
+  }
+
+  private bandsIn(view: View, height: number): Float64Array {
+    const pixels = new Float64Array(this.bands.length);
+    for (let i = 0; i < pixels.length; i += 2) {
+      pixels[i] = yOf(this.bands[i + 1], view.y, height);
+      pixels[i + 1] = yOf(this.bands[i], view.y, height);
+    }
+    return pixels;
+  }
+}
+
+function pickLabels(rects: Rects, chosen: number[]): Labels {
+  const rows = new Int32Array(chosen.length);
+  const edges = new Float32Array(chosen.length * 4);
+  chosen.forEach((i, label) => {
+    rows[label] = rects.row[i];
+    edges.set([rects.x0[i], rects.y0[i], rects.x1[i], rects.y1[i]], label * 4);
+  });
+  return { rows, edges };
+}
+
+function subset(rects: Rects, keep: (i: number) => boolean): Rects {
+  const kept = emptyRects(rects.length);
+  for (let i = 0; i < rects.length; i++) {
+    if (!keep(i)) continue;
+    const to = kept.length++;
+    kept.x0[to] = rects.x0[i];
+    kept.x1[to] = rects.x1[i];
+    kept.y0[to] = rects.y0[i];
+    kept.y1[to] = rects.y1[i];
+    kept.role[to] = rects.role[i];
+    kept.row[to] = rects.row[i];
+  }
+  return kept;
+}
