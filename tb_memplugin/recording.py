@@ -171,7 +171,6 @@ class Program:
     """A compiled program's flattened schedule: one row per position of the axis."""
 
     module: str
-    program_id: int
     entry_computation: str
     memory_space: int  # buffer colour
     name: Text

@@ -1,0 +1,5 @@
+"""HloProto: a compiled program's buffers, where they lie, and when they live in program order."""
+
+from tb_memplugin.readers.hlo.recordings import read_hlo
+
+__all__ = ["read_hlo"]

@@ -1,0 +1,203 @@
+"""The tables of one HloProto, as they are in the file, with ids resolved to rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.native.spans import Spans
+from tb_memplugin.native.text import gather, intern
+from tb_memplugin.native.wire import Plan, scan
+from tb_memplugin.protos.hlo_pb2 import HloProto
+from tb_memplugin.readers.hlo.shapes import ShapeTable
+from tb_memplugin.recording import I32, I64, Strings, Text
+
+PLAN = Plan(HloProto.DESCRIPTOR)
+INSTRUCTIONS = "hlo_module.computations.instructions"
+BUFFERS = "buffer_assignment.logical_buffers"
+ALLOCATIONS = "buffer_assignment.buffer_allocations"
+TRACES = "buffer_assignment.heap_simulator_traces"
+
+Table = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Index:
+    """Rows by id. The first of equal ids wins."""
+
+    ids: I64
+    order: I64
+
+    @staticmethod
+    def of(ids: I64) -> Index:
+        order = np.argsort(ids, kind="stable")
+        return Index(ids[order], order)
+
+    def rows(self, wanted: I64) -> I32:
+        """The row of each wanted id, -1 where there is none."""
+        if not len(self.ids):
+            return np.full(len(wanted), -1, dtype=np.int32)
+        at = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
+        return np.where(self.ids[at] == wanted, self.order[at], -1).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A repeated number per row of another table: row r has `values[begin[r]:begin[r + 1]]`."""
+
+    begin: I64
+    values: I64
+
+    @staticmethod
+    def of(table: Table, rows: int) -> Lists:
+        return Lists(np.searchsorted(table["parent"], np.arange(rows + 1)), table["value"])
+
+    def count(self) -> I64:
+        counts: I64 = np.diff(self.begin)
+        return counts
+
+    def nth(self, rows: npt.NDArray[np.integer[Any]], n: int, default: int = -1) -> I64:
+        """The n-th number of each row."""
+        at = self.begin[rows] + n
+        known = (rows >= 0) & (at < self.begin[rows + 1])
+        found = np.full(len(rows), default, dtype=np.int64)
+        found[known] = self.values[at[known]]
+        return found
+
+
+class Module:
+    """Everything a reader asks of an HloProto; ids are resolved, nothing is interpreted."""
+
+    def __init__(self, data: bytes | memoryview, where: str) -> None:
+        try:
+            self.tables: dict[str, Table] = scan(data, PLAN)
+        except ValueError as error:
+            raise InputError(
+                f"the compiled program is damaged ({error})", where, "profile again, or copy the file again"
+            ) from error
+        self.data = data
+        self.root: Table = self.tables[""]
+        self.computations: Table = self.tables["hlo_module.computations"]
+        self.instructions: Table = self.tables[INSTRUCTIONS]
+        self.buffers: Table = self.tables[BUFFERS]
+        self.allocations: Table = self.tables[ALLOCATIONS]
+        self.events: Table = self.tables[f"{TRACES}.events"]
+        if not len(self.instructions["id"]) and not len(self.allocations["index"]):
+            raise InputError("no compiled program inside", where, "give a profile, or an HloProto with its buffers")
+
+    def word(self, span: Spans, row: int = 0) -> str:
+        start, length = int(span.start[row]), int(span.length[row])
+        return bytes(self.data[start : start + length]).decode("utf-8", "replace")
+
+    def pieces(self, spans: Spans) -> list[bytes]:
+        return [
+            bytes(self.data[s : s + n]) for s, n in zip(spans.start.tolist(), spans.length.tolist(), strict=True)
+        ]
+
+    def names(self, spans: Spans) -> Text:
+        """A column of texts that mostly differ: kept as they come."""
+        return Text(np.arange(len(spans.start), dtype=np.int32), Strings(*gather(self.data, *spans)))
+
+    def texts(self, spans: Spans) -> Text:
+        """A column of texts that repeat: interned."""
+        codes, first = intern(self.data, *spans)
+        return Text(codes, Strings(*gather(self.data, *spans.take(first))))
+
+    @property
+    def name(self) -> str:
+        return self.word(self.root["hlo_module.name"])
+
+    @property
+    def entry_computation(self) -> str:
+        return self.word(self.root["hlo_module.entry_computation_name"])
+
+    @cached_property
+    def opcode(self) -> Text:
+        return self.texts(self.instructions["opcode"])
+
+    @cached_property
+    def scope(self) -> Text:
+        """Per instruction: its model path, as JAX's op_name has it."""
+        return self.texts(self.instructions["metadata.op_name"])
+
+    def is_opcode(self, names: set[str]) -> npt.NDArray[np.bool_]:
+        """Per instruction: whether its opcode is one of these."""
+        strings = self.opcode.strings
+        wanted = np.array([strings[i] in names for i in range(len(strings))] + [False])  # code -1: no opcode
+        mask: npt.NDArray[np.bool_] = wanted[self.opcode.codes]
+        return mask
+
+    @cached_property
+    def entry(self) -> int:
+        """The entry computation's row: by id, else by name, else the last, since callers come after callees."""
+        row = int(self.computation_index.rows(self.root["hlo_module.entry_computation_id"])[0])
+        if row >= 0:
+            return row
+        n = len(self.computations["id"])
+        named = [r for r in range(n) if self.word(self.computations["name"], r) == self.entry_computation]
+        return named[0] if named else n - 1
+
+    @cached_property
+    def instruction_index(self) -> Index:
+        return Index.of(self.instructions["id"])
+
+    @cached_property
+    def computation_index(self) -> Index:
+        return Index.of(self.computations["id"])
+
+    @cached_property
+    def operands(self) -> Lists:
+        """Per instruction: the rows of its operands."""
+        lists = Lists.of(self.tables[f"{INSTRUCTIONS}.operand_ids"], len(self.instructions["id"]))
+        return Lists(lists.begin, self.instruction_index.rows(lists.values).astype(np.int64))
+
+    @cached_property
+    def callees(self) -> Lists:
+        """Per instruction: the rows of the computations it calls."""
+        lists = Lists.of(self.tables[f"{INSTRUCTIONS}.called_computation_ids"], len(self.instructions["id"]))
+        return Lists(lists.begin, self.computation_index.rows(lists.values).astype(np.int64))
+
+    @cached_property
+    def shape_of(self) -> tuple[ShapeTable, I32]:
+        """The distinct shapes, and which one each instruction has."""
+        codes, first = intern(self.data, *self.instructions["shape"])
+        pieces = self.pieces(self.instructions["shape"].take(first))
+        # An instruction without a shape gets one of no type, the last.
+        return ShapeTable.parse([*pieces, b""]), np.where(codes < 0, len(pieces), codes).astype(np.int32)
+
+    @cached_property
+    def buffer_instruction(self) -> I32:
+        """Per logical buffer: the row of the instruction that defines it, -1 where the file lacks it.
+
+        Older files give a name in place of an id.
+        """
+        ids, names = self.buffers["defined_at.instruction_id"], self.buffers["defined_at.instruction_name"]
+        rows = self.instruction_index.rows(ids)
+        named = (ids == 0) & (names.length > 0)
+        if not named.any():
+            return rows
+        known: Spans = self.instructions["name"]
+        wanted = names.take(np.flatnonzero(named))
+        both = Spans(np.r_[known.start, wanted.start], np.r_[known.length, wanted.length])
+        codes = intern(self.data, *both)[0].astype(np.int64)
+        n = len(known.start)
+        rows[named] = Index.of(codes[:n]).rows(codes[n:])
+        return rows
+
+    @cached_property
+    def buffer_node(self) -> I32:
+        """Per logical buffer: its node in the shape table (see ShapeTable), -1 where the file makes no sense."""
+        shapes, shape_of = self.shape_of
+        defined = self.buffer_instruction
+        node = np.where(defined >= 0, shapes.begin[shape_of[defined]], -1).astype(np.int32)
+        path = Lists.of(self.tables[f"{BUFFERS}.defined_at.shape_index"], len(defined))
+        count = path.count()
+        for depth in range(int(count.max(initial=0))):
+            deep = np.flatnonzero(count > depth)
+            node[deep] = shapes.child(node[deep], path.nth(deep, depth))
+        return node
