@@ -2,9 +2,9 @@ import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 
 /**
- * Two entries, both with names that hosts know: index.html is the page on its own, index.js the ES module that
- * TensorBoard imports and calls `render()` of. Everything else is found relative to index.js, so that any path
- * prefix works.
+ * Three entries, all with names that hosts know: index.html is the page on its own, index.js the ES module that
+ * TensorBoard imports and calls `render()` of, xprof.js the classic script in XProf's page. Everything else is found
+ * relative to index.js, so that any path prefix works.
  */
 export default defineConfig({
   base: "./",
@@ -18,9 +18,15 @@ export default defineConfig({
       input: {
         page: resolve(import.meta.dirname, "index.html"),
         index: resolve(import.meta.dirname, "src/main.ts"),
+        xprof: resolve(import.meta.dirname, "src/hosts/xprof.ts"),
       },
       preserveEntrySignatures: "strict",
-      output: { entryFileNames: "[name].js" },
+      output: {
+        entryFileNames: "[name].js",
+        // A classic script shares its top level with XProf's own.
+        banner: (chunk) => (chunk.name === "xprof" ? "(() => {" : ""),
+        footer: (chunk) => (chunk.name === "xprof" ? "})();" : ""),
+      },
     },
   },
   worker: { format: "es" },

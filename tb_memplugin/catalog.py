@@ -9,11 +9,10 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from tb_memplugin import logdir, readers
-from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.recording import Recording
@@ -45,10 +44,11 @@ class Listing:
 
 
 class Catalog:
-    """The recordings of one logdir."""
+    """The recordings of a logdir, or of several: `roots` by the name that is put before their runs' names."""
 
-    def __init__(self, root: str, cache_bytes: int = CACHE_BYTES) -> None:
-        self.root = root
+    def __init__(self, roots: str | Mapping[str, str], cache_bytes: int = CACHE_BYTES) -> None:
+        self._roots = {"": roots} if isinstance(roots, str) else roots
+        self.logdir = ", ".join(self._roots.values())  # for people
         self._cache_bytes = cache_bytes
         self._lock = threading.Lock()
         self._listings: OrderedDict[tuple[str, str, str], Listing] = OrderedDict()
@@ -56,7 +56,17 @@ class Catalog:
 
     def runs(self) -> list[Run]:
         """Newest name first. InputError where there is nothing."""
-        return logdir.find_runs(self.root)
+        found: list[Run] = []
+        errors: list[InputError] = []
+        for name, root in self._roots.items():
+            try:
+                runs = logdir.find_runs(root)
+                found += [replace(run, name=f"{name}/{run.name}") for run in runs] if name else runs
+            except InputError as error:
+                errors.append(error)
+        if found:
+            return found
+        raise errors[0] if errors else InputError("No logdir", "--logdir", "start the server with one")
 
     def listing(self, run: str, host: str | None = None) -> Listing:
         """The recordings of a run, or of one host of it. InputError where there is no such run or host."""
@@ -126,7 +136,7 @@ def read_file(file: HostFile, run: str) -> Listing:
     """Everything in one file; what is damaged in it is a Problem."""
     listing = Listing()
     try:
-        parts = readers.open_file(file.path, run=run, host=file.host)
+        parts = readers.open_file(logdir.read_bytes(file), file.path, run=run, host=file.host)
     except Exception as error:
         listing.problems.append(_problem(file.path, "", error))
         return listing
@@ -134,7 +144,7 @@ def read_file(file: HostFile, run: str) -> Listing:
         try:
             recordings = part.read()
             for recording in recordings:
-                peak(recording)
+                peak(recording)  # cached on the recording, and the first thing that every caller asks
         except Exception as error:
             listing.problems.append(_problem(file.path, part.title, error))
         else:

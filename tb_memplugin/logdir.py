@@ -18,7 +18,7 @@ from typing import Any
 from tb_memplugin.errors import InputError
 
 XPLANE = ".xplane.pb"
-# A bare program. XProf leaves `<module>.hlo_proto.pb` beside the profile it is from; alone it is all there is.
+# A bare program. XProf leaves `<module>.hlo_proto.pb` beside the profile it is from; alone it is all we have.
 HLO_PROTO = (".hlo_proto.pb", ".hlo.pb")
 NO_MODULE = "NO_MODULE.hlo_proto.pb"  # XProf's empty marker for "looked, found no program"
 
@@ -144,8 +144,8 @@ def _host(name: str) -> str:
 
 
 def _local(root: str) -> tuple[str, _Lister]:
-    top = os.path.realpath(os.path.expanduser(root))
     try:
+        top = os.path.realpath(os.path.expanduser(root))
         os.scandir(top).close()
     except NotADirectoryError as error:
         raise InputError("Not a folder", root, "name the folder given to jax.profiler.trace") from error

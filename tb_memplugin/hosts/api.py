@@ -60,13 +60,14 @@ class MemoryApp:
         request = Request(environ)
         return finished(request, self._answer(request))(environ, start_response)
 
-    def at(self, path: str) -> WSGIApplication:
-        """This app with its route fixed to `path`, for hosts that have routed already."""
+    def mounted(self, mount: str) -> WSGIApplication:
+        """This app for a host that leaves its own path, `mount`, in PATH_INFO."""
 
-        def routed(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            return self({**environ, "PATH_INFO": f"/{path}"}, start_response)
+        def below(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            path = environ.get("PATH_INFO", "").removeprefix(mount)
+            return self({**environ, "PATH_INFO": path}, start_response)
 
-        return routed
+        return below
 
     def _answer(self, request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
@@ -97,7 +98,7 @@ class MemoryApp:
         except InputError as error:  # an empty logdir is a state of the page, not a failure of it
             runs, message = [], str(error)
         listed = [{"name": run.name, "hosts": [file.host for file in run.files]} for run in runs]
-        return json_response({"logdir": self._catalog.root, "runs": listed, "message": message})
+        return json_response({"logdir": self._catalog.logdir, "runs": listed, "message": message})
 
     def _recordings(self, request: Request) -> Response:
         listing = self._catalog.listing(_required(request, "run"), request.args.get("host") or None)
@@ -144,7 +145,8 @@ def finished(request: Request, response: Response) -> Response:
     body = response.get_data()
     response.set_etag(blake2b(body, digest_size=16).hexdigest(), weak=True)
     response.make_conditional(request.environ)
-    if response.status_code == 200 and len(body) >= GZIP_FROM_BYTES and "gzip" in request.accept_encodings:
+    wanted = request.accept_encodings.quality("gzip") > 0
+    if wanted and response.status_code == 200 and len(body) >= GZIP_FROM_BYTES:
         response.set_data(gzip.compress(body, GZIP_LEVEL, mtime=0))
         response.headers["Content-Encoding"] = "gzip"
     return response

@@ -57,12 +57,11 @@ def below_any_prefix(app: MemoryApp) -> WSGIApplication:
     """Proxies put servers below a path, and some leave it on: what stands before a known path is dropped."""
 
     def passing(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        known = set(app.paths())
-        path = rest = environ.get("PATH_INFO", "").lstrip("/")
-        while rest and rest not in known:
-            _, _, rest = rest.partition("/")
-        found = rest or ("index.html" if not path or path.endswith("/") else path)
-        return app.at(found)(environ, start_response)
+        known = {"", *app.paths()}
+        path = environ.get("PATH_INFO", "")
+        prefixes = (path[:at] for at, char in enumerate(path) if char == "/")
+        prefix = next((prefix for prefix in prefixes if path[len(prefix) + 1 :] in known), "")
+        return app.mounted(prefix)(environ, start_response)
 
     return passing
 

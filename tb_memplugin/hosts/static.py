@@ -10,8 +10,8 @@ from werkzeug.wrappers import Response
 
 FOLDER = Path(__file__).resolve().parent.parent / "static"
 
-# Own scripts and workers, no other origin. Charts place themselves with inline style, and exported pictures are
-# data: and blob: images.
+# Own scripts and workers, no other origin. Charts place themselves with inline style, and exported pictures
+# are data: and blob: images.
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'; script-src 'self'; worker-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; object-src 'none'; base-uri 'self'; form-action 'none'"

@@ -1,0 +1,87 @@
+# `make` lists what there is to make. Everything is installed into .venv and frontend/node_modules.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# Any Python from 3.11 on; the first that there is.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
+BIN := .venv/bin
+HOST ?= xprof
+PORT ?= 8791
+
+NATIVE := $(wildcard tb_memplugin/native/*.pyx)
+PAGE := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
+PYTHON_CODE := tb_memplugin tests benchmarks demo_logdir setup.py
+
+help: ## list the recipes
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/installed tb_memplugin/static/index.html ## install tb-memplugin with its hosts into .venv, page included
+
+demo: setup ## summary of demo_logdir/, then serve it: HOST=xprof|tensorboard|standalone PORT=8791
+	$(BIN)/tb-memplugin summary demo_logdir
+	@echo "Open http://localhost:$(PORT)/ (Ctrl+C ends it)"
+	@$(SERVE_$(HOST))
+
+SERVE_xprof = $(BIN)/tb-memplugin xprof --logdir demo_logdir --port $(PORT)
+SERVE_tensorboard = $(BIN)/tensorboard --logdir demo_logdir --port $(PORT)
+SERVE_standalone = $(BIN)/tb-memplugin serve --logdir demo_logdir --port $(PORT)
+
+test: .venv/tested tb_memplugin/static/index.html chromium lint types ## all checks: lint, types, the page's tests, Python's
+	cd frontend && npm test
+	$(BIN)/python -m pytest
+
+lint: .venv/tested frontend/node_modules/.package-lock.json ## style and format of Python and TypeScript
+	$(BIN)/ruff check $(wildcard $(PYTHON_CODE))
+	$(BIN)/ruff format --check $(wildcard $(PYTHON_CODE))
+	cd frontend && npm run lint
+
+types: .venv/tested frontend/node_modules/.package-lock.json ## strict types of Python and TypeScript
+	$(BIN)/mypy $(filter-out setup.py,$(wildcard $(PYTHON_CODE)))
+	cd frontend && npm run types
+
+bench: .venv/tested ## speed, against XProf's converter on the same files
+	$(BIN)/python -m benchmarks
+
+protos: .venv/tested ## generate the _pb2 modules from the .proto files
+	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. tb_memplugin/protos/*.proto
+
+clean: ## remove what was built and installed
+	rm -rf .venv build dist *.egg-info frontend/node_modules tb_memplugin/static tb_memplugin/native/*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Browser tests drive Debian's Chromium; any Chromium or Chrome on the PATH, or CHROMIUM=/path/to/one, does as well.
+chromium:
+	@if [ -n "$${CHROMIUM:-}" ] || command -v chromium chromium-browser google-chrome >/dev/null; then exit 0; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium; \
+	else \
+		echo "The browser tests need Chromium: sudo apt-get install chromium, or set CHROMIUM=/path/to/chromium" >&2; exit 1; \
+	fi
+
+.venv/bin/python:
+	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or later is needed; name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+.venv/installed: .venv/bin/python pyproject.toml setup.py $(NATIVE)
+	TB_MEMPLUGIN_SKIP_FRONTEND=1 $(BIN)/python -m pip install --quiet --editable '.[tensorboard,xprof]'
+	touch $@
+
+.venv/tested: .venv/installed
+	TB_MEMPLUGIN_SKIP_FRONTEND=1 $(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+frontend/node_modules/.package-lock.json: frontend/package-lock.json
+	@command -v npm >/dev/null || { echo "The page is built with npm: install Node.js 20 or later" >&2; exit 1; }
+	cd frontend && npm ci
+	touch $@
+
+tb_memplugin/static/index.html: frontend/node_modules/.package-lock.json $(PAGE)
+	cd frontend && npm run build
+	touch $@
+
+.PHONY: help setup demo test lint types bench protos clean chromium

@@ -1,0 +1,127 @@
+/**
+ * Runs in XProf's own page, before XProf's code. While Memory Viewer is the chosen tool, our page stands in its place;
+ * the Tools list stays, and a button leads to the stock page and back.
+ */
+import { amended, pageOf, placeOf, stays, type Place } from "./xprof_place";
+
+/** Where XProf shows the chosen tool, to the right of the Tools list. */
+const MAIN_AREA = "mat-sidenav-content";
+const RETRY_MS = 100;
+
+const STYLE = `
+.tb-memplugin-over > :not(iframe) { display: none !important; }
+.tb-memplugin-over > iframe { display: block; width: 100%; height: 100%; border: 0; }
+.tb-memplugin-button { position: fixed; top: 16px; right: 16px; z-index: 1000; padding: 6px 12px; cursor: pointer;
+  font: 500 13px system-ui, sans-serif; color: #174ea6; background: #fff; border: 1px solid #aecbfa;
+  border-radius: 4px; text-decoration: none; }
+`;
+
+let shown: Place | null = null;
+let isStock = false;
+/** Requests of the stock page for what nobody sees: they can take seconds and hundreds of megabytes. */
+let held: (() => void)[] = [];
+
+const frame = document.createElement("iframe");
+frame.title = "Memory Viewer";
+const button = document.createElement("button");
+button.className = "tb-memplugin-button";
+button.dataset["testid"] = "xprof-stock-toggle";
+button.onclick = () => {
+  isStock = !isStock;
+  update();
+};
+
+function update(): void {
+  const place = placeOf(new URL(location.href));
+  if (place !== null && (shown === null || !stays(shown, place))) frame.src = pageOf(place);
+  if (place === null) {
+    isStock = false;
+    held = [];
+  }
+  shown = place;
+  lay();
+}
+
+function lay(): void {
+  const area = document.querySelector(MAIN_AREA);
+  if (shown === null) {
+    area?.classList.remove("tb-memplugin-over");
+    frame.remove();
+    button.remove();
+    return;
+  }
+  if (area === null) {
+    setTimeout(lay, RETRY_MS);
+    return;
+  }
+  area.classList.toggle("tb-memplugin-over", !isStock);
+  frame.style.display = isStock ? "none" : "";
+  // Moving a frame in the document loads it again.
+  if (frame.parentElement !== area) area.append(frame);
+  button.textContent = isStock ? "Back to tb-memplugin" : "Stock view";
+  document.body.append(button);
+  if (isStock) release();
+}
+
+function release(): void {
+  const requests = held;
+  held = [];
+  for (const send of requests) send();
+  // Charts that were laid out while hidden have no size yet.
+  window.dispatchEvent(new Event("resize"));
+}
+
+function followUrl(): void {
+  for (const name of ["pushState", "replaceState"] as const) {
+    const write = history[name].bind(history);
+    history[name] = (state: unknown, title: string, url?: string | URL | null) => {
+      if (url === undefined || url === null) write(state, title);
+      else {
+        const text = new URL(url, document.baseURI).href;
+        write(state, title, amended(new URL(location.href), text, name === "pushState"));
+      }
+      update();
+    };
+  }
+  window.addEventListener("popstate", update);
+}
+
+function holdRequests(): void {
+  const asked = new WeakMap<XMLHttpRequest, string>();
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- called with their request below
+  const { open, send } = XMLHttpRequest.prototype;
+  XMLHttpRequest.prototype.open = function (this: XMLHttpRequest, ...details: unknown[]) {
+    asked.set(this, String(details[1]));
+    Reflect.apply(open, this, details);
+  };
+  XMLHttpRequest.prototype.send = function (this: XMLHttpRequest, body) {
+    const url = new URL(asked.get(this) ?? "", document.baseURI);
+    const isHidden = shown !== null && !isStock;
+    if (isHidden && url.pathname.endsWith("/data") && url.searchParams.get("tag") === "memory_viewer")
+      held.push(() => {
+        if (this.readyState === XMLHttpRequest.OPENED) send.call(this, body);
+      });
+    else send.call(this, body);
+  };
+}
+
+/** An XProf we do not know is left as it is, but for a link. */
+function link(): void {
+  const anchor = document.createElement("a");
+  anchor.className = "tb-memplugin-button";
+  anchor.href = "memory/index.html";
+  anchor.textContent = "tb-memplugin (not tested with this XProf): Memory Viewer";
+  document.body.append(anchor);
+}
+
+const isTested = document.currentScript?.dataset["tested"] === "True";
+const style = document.createElement("style");
+style.textContent = STYLE;
+document.head.append(style);
+if (isTested) {
+  followUrl();
+  holdRequests();
+  document.addEventListener("DOMContentLoaded", update);
+} else {
+  document.addEventListener("DOMContentLoaded", link);
+}

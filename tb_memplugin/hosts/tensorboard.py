@@ -1,0 +1,78 @@
+"""TensorBoard's "Memory" tab.
+
+TensorBoard imports this module when it starts, and an exception here would keep it from starting at all: so it
+imports nothing else of ours before load(), whose failures TensorBoard logs and survives.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+try:
+    from tensorboard.plugins import base_plugin
+except ImportError:  # only looked at, by a tool that lists entry points
+    from types import SimpleNamespace
+
+    base_plugin = SimpleNamespace(TBLoader=object, TBPlugin=object)
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+NAME = "memory"
+# TensorBoard's page waits for this answer; a local logdir takes milliseconds, a remote one may take minutes.
+ACTIVE_WAIT_SECONDS = 1.0
+
+
+class MemoryPluginLoader(base_plugin.TBLoader):  # type: ignore[misc]
+    def load(self, context: Any) -> MemoryPlugin:
+        return MemoryPlugin(context)
+
+
+class MemoryPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
+    plugin_name = NAME
+
+    def __init__(self, context: Any) -> None:
+        from tb_memplugin.catalog import Catalog
+        from tb_memplugin.hosts.api import MemoryApp
+
+        self._roots = roots(context)
+        self._app = MemoryApp(Catalog(self._roots))
+        self._active = threading.Event()
+        self._search: threading.Thread | None = None
+
+    def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
+        return {"/*": self._app.mounted(f"/data/plugin/{NAME}")}
+
+    def is_active(self) -> bool:
+        """Whether the logdir holds a profile; "no" while a slow one is still being looked through."""
+        if not self._active.is_set() and (self._search is None or not self._search.is_alive()):
+            self._search = threading.Thread(target=self._look, name="memory-is-active", daemon=True)
+            self._search.start()
+            self._search.join(ACTIVE_WAIT_SECONDS)
+        return self._active.is_set()
+
+    def _look(self) -> None:
+        from tb_memplugin.logdir import has_runs
+
+        if any(has_runs(root) for root in self._roots.values()):
+            self._active.set()
+
+    def frontend_metadata(self) -> Any:
+        return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Memory", disable_reload=True)
+
+
+def roots(context: Any) -> dict[str, str]:
+    """Logdirs by the name their runs get: one without a name, or those of --logdir_spec=name:path,path."""
+    if context.logdir:
+        return {"": context.logdir}
+    spec = getattr(context.flags, "logdir_spec", "") or ""
+    named = {}
+    for part in filter(None, spec.split(",")):
+        name, colon, path = part.partition(":")
+        # `gs://bucket` has a colon too, and is all path.
+        is_named = bool(colon) and not path.startswith("//") and "/" not in name
+        path = path if is_named else part
+        named[name if is_named else path.strip("/")] = path
+    return named

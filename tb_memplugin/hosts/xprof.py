@@ -1,0 +1,148 @@
+"""XProf's own server, with our page where its Memory Viewer stands.
+
+The seam is one function, `xprof.server.make_wsgi_app(plugin)`: what it returns is wrapped in XProfApp. Nothing else
+of XProf is replaced, so its other tools are as they were, and where XProf fails our routes still answer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import inspect
+import logging
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from werkzeug.utils import redirect
+from werkzeug.wrappers import Request, Response
+
+from tb_memplugin import logdir
+from tb_memplugin.catalog import Catalog
+from tb_memplugin.errors import InputError
+from tb_memplugin.hosts.api import MemoryApp, finished
+from tb_memplugin.hosts.xprof_answers import Answers, Elsewhere
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+logger = logging.getLogger(__name__)
+
+TESTED = "2.24."  # what the contract test runs against; any other version gets a link in place of the overlay
+PREFIX = "/data/plugin/profile"
+LISTS = ("/runs", "/run_tools", "/hosts", "/module_list")
+
+
+def serve(root: str, port: int, arguments: Sequence[str]) -> int:
+    """Runs `xprof --logdir=root --port=port arguments...` with our page in it, until interrupted."""
+    try:
+        from xprof import server
+    except ImportError as error:
+        raise InputError(
+            "XProf is not installed", str(error), "pip install 'tb-memplugin[xprof]', or use tb-memplugin serve"
+        ) from error
+    if not logdir.is_remote(root) and not os.path.isdir(os.path.expanduser(root)):
+        raise InputError("Cannot open the logdir", root, "there is no such folder")
+    install(server)
+    print(f"tb-memplugin in XProf serves {root} at http://localhost:{port}/ (Ctrl+C ends it)", flush=True)
+    status: int = server.main(["--logdir", root, "--port", str(port), *arguments])
+    return status
+
+
+def install(server: ModuleType) -> None:
+    """Puts our page into every app that this `xprof.server` makes from now on. InputError where it cannot be."""
+    stock = getattr(server, "make_wsgi_app", None)
+    if stock is None or list(inspect.signature(stock).parameters) != ["plugin"]:
+        raise InputError(
+            "This XProf is built differently",
+            version(),
+            "use tb-memplugin serve, or pip install 'xprof>=2.24,<2.25'",
+        )
+    if not version().startswith(TESTED):
+        print(
+            f"warning: XProf {version()} is not one that tb-memplugin was tested with: its Memory Viewer stays as "
+            "it is, and links to ours",
+            file=sys.stderr,
+        )
+
+    def make_wsgi_app(plugin: Any) -> WSGIApplication:
+        return XProfApp(stock(plugin), plugin.logdir or "", tested=version().startswith(TESTED))
+
+    server.make_wsgi_app = make_wsgi_app  # type: ignore[attr-defined]
+
+
+def version() -> str:
+    from xprof.version import __version__
+
+    return str(__version__)
+
+
+class XProfApp:
+    """The stock app, with our routes below `memory/` and our answers to what its Memory Viewer asks."""
+
+    def __init__(self, stock: WSGIApplication, root: str, *, tested: bool) -> None:
+        catalog = Catalog({"": root} if root else {})
+        self._stock = stock
+        self._memory = MemoryApp(catalog).mounted("/memory")
+        self._answers = Answers(catalog)
+        self._script = f'<script src="memory/xprof.js" data-tested="{tested}"></script>'
+        self._tested = tested
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        below = environ.get("PATH_INFO", "").removeprefix(PREFIX)
+        if below.startswith("/memory/"):
+            return self._memory({**environ, "PATH_INFO": below}, start_response)
+        return self._answer(Request(environ), below)(environ, start_response)
+
+    def _answer(self, request: Request, below: str) -> WSGIApplication:
+        if request.method not in ("GET", "HEAD"):
+            return self._stock
+        if self._tested and below == "/data" and request.args.get("tag") == "memory_viewer":
+            return self._data(request)
+        if self._tested and below in LISTS:
+            return self._list(request, below)
+        if below in ("", "/", "/index.html", "/local") or (below not in (*LISTS, "/data") and "." not in below):
+            return self._page(request)
+        return self._stock
+
+    def _page(self, request: Request) -> Response:
+        """XProf's page with our script in it, which lays our page over the tool's."""
+        page = Response.from_app(self._stock, request.environ)
+        if page.mimetype == "text/html" and page.status_code == 200:
+            compressed = page.headers.pop("Content-Encoding", None) == "gzip"
+            html = gzip.decompress(page.get_data()) if compressed else page.get_data()
+            page.set_data(html.replace(b"</head>", self._script.encode() + b"</head>", 1))
+        return page
+
+    def _data(self, request: Request) -> WSGIApplication:
+        """The stock page of Memory Viewer is fed our numbers, and its timeline link leads to our timeline."""
+        try:
+            if request.args.get("view_memory_allocation_timeline"):
+                return finished(request, redirect(self._answers.timeline(request.args)))
+            return finished(request, self._answers.memory_viewer(request.args))
+        except InputError as error:
+            return finished(request, Response(str(error), 404, content_type="text/plain; charset=utf-8"))
+        except Elsewhere:
+            return self._stock
+        except Exception:
+            logger.exception("Answering %s; XProf's own answer is given", request.full_path)
+            return self._stock
+
+    def _list(self, request: Request, route: str) -> WSGIApplication:
+        """XProf's list, or ours where it fails or has nothing to say."""
+        try:
+            stock = Response.from_app(self._stock, request.environ, buffered=True)
+            body = stock.get_data()
+            body = gzip.decompress(body) if stock.headers.get("Content-Encoding") == "gzip" else body
+            if stock.status_code == 200 and body not in (b"", b"[]"):
+                return stock
+        except Exception:
+            logger.exception("XProf could not answer %s; tb-memplugin does", request.full_path)
+            stock = Response("No Data", 500, content_type="text/plain")
+        try:
+            return finished(request, self._answers.listed(route, request.args))
+        except (InputError, Elsewhere):
+            return stock

@@ -1,0 +1,130 @@
+"""XProf's own questions, answered from our Recordings: what its Memory Viewer asks, and the lists beside it.
+
+The parameters are XProf's: `run`, or `session_path` (the folder of one run), or `run_path` (a folder of runs) with
+`run`; `host`; `module_name`, or `program_id`; `memory_space`. `use_saved_result` changes nothing, as nothing is saved.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import urlencode
+
+from werkzeug.datastructures import MultiDict
+from werkzeug.wrappers import Request, Response
+
+from tb_memplugin import logdir
+from tb_memplugin.catalog import Catalog
+from tb_memplugin.errors import InputError
+from tb_memplugin.hosts.api import json_response
+from tb_memplugin.logdir import Run
+from tb_memplugin.recording import Recording
+from tb_memplugin.views import xprof_schema
+
+Parameters = MultiDict[str, str]
+
+# XProf lists a run's tools in a file that it writes beside the profile, and lists none where it cannot write (or
+# where the first host's file is damaged). These open without anything written.
+TOOLS = (
+    "overview_page",
+    "trace_viewer",
+    "op_profile",
+    "input_pipeline_analyzer",
+    "kernel_stats",
+    "memory_profile",
+    "memory_viewer",
+    "roofline_model",
+    "framework_op_stats",
+    "hlo_stats",
+)
+
+
+class Elsewhere(Exception):
+    """The question is about a folder outside the logdir, which only XProf itself may look into."""
+
+
+class Answers:
+    """About the runs of one logdir. InputError where there is no such run, host or module."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def listed(self, route: str, parameters: Parameters) -> Response:
+        """What /runs, /run_tools, /hosts and /module_list answer, in XProf's forms."""
+        if route == "/runs":
+            return json_response([run.name for run in self._catalog.runs()])
+        run = self._run(parameters)
+        if route == "/run_tools":
+            return json_response(TOOLS)
+        if route == "/hosts":
+            return json_response([{"hostname": file.host} for file in run.files])
+        programs = self._programs(run, parameters)
+        return Response(",".join(sorted({program.title for program in programs})), content_type="text/plain")
+
+    def memory_viewer(self, parameters: Parameters) -> Response:
+        """`/data?tag=memory_viewer` in XProf's JSON."""
+        run = self._run(parameters)
+        module = self._module(run, parameters)
+        return json_response(xprof_schema.memory_viewer(module, memory_space(parameters)))
+
+    def timeline(self, parameters: Parameters) -> str:
+        """Where our page shows what XProf's timeline link is about, relative to `/data`."""
+        run = self._run(parameters)
+        kept = {"run": run.name}
+        for name in ("host", "module_name"):
+            if value := parameters.get(name):
+                kept[name] = value
+        if "module_name" not in kept and parameters.get("program_id"):
+            kept["module_name"] = self._module(run, parameters)[0].title
+        kept["memory_space"] = str(memory_space(parameters))
+        kept["view_memory_allocation_timeline"] = "true"
+        return f"memory/index.html?{urlencode(kept)}"
+
+    def _run(self, parameters: Parameters) -> Run:
+        runs = self._catalog.runs()
+        name = parameters.get("run", "")
+        session, parent = parameters.get("session_path"), parameters.get("run_path")
+        if session or parent:
+            path = session or os.path.join(str(parent), name)
+            if os.pardir in path.split("/"):
+                raise InputError("Not a plain path", path, "name the folder without `..`")
+            folder = _folder(path)
+            for run in runs:
+                if _folder(os.path.dirname(run.files[0].path)) == folder:
+                    return run
+            raise Elsewhere
+        for run in runs:
+            if run.name == name:
+                return run
+        raise InputError("Unknown run", name, "choose one that /runs lists")
+
+    def _programs(self, run: Run, parameters: Parameters) -> list[Recording]:
+        host = parameters.get("host")
+        listing = self._catalog.listing_of_run(run, None if host in ("", "ALL_HOSTS") else host)
+        return [recording for recording in listing.recordings if recording.program is not None]
+
+    def _module(self, run: Run, parameters: Parameters) -> list[Recording]:
+        """The recordings of one program, one per memory space. Two hosts may have one of that name: the first's."""
+        name, number = parameters.get("module_name"), parameters.get("program_id")
+        programs = self._programs(run, parameters)
+        if name:
+            found = [program for program in programs if program.title == name]
+        else:
+            found = [p for p in programs if p.program and str(p.program.program_id) == number]
+        if not found:
+            raise InputError("Unknown module", name or number or "(none)", "choose one that /module_list lists")
+        hosts = [file.host for file in run.files]
+        first = min(found, key=lambda program: hosts.index(program.host))
+        return [program for program in found if (program.host, program.title) == (first.host, first.title)]
+
+
+def memory_space(parameters: Parameters) -> int:
+    """The buffer colour; 0 where it is not a number, as XProf reads it."""
+    try:
+        return int(parameters.get("memory_space", "0"))
+    except ValueError:
+        return 0
+
+
+def _folder(path: str) -> str:
+    return path.rstrip("/") if logdir.is_remote(path) else os.path.realpath(path)

@@ -1,0 +1,140 @@
+"""What a logdir holds, and what must not be found in one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tb_memplugin import logdir
+from tb_memplugin.errors import InputError
+
+
+def put(root: Path, path: str, content: bytes = b"x") -> Path:
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return file
+
+
+def names(root: Path) -> list[str]:
+    return [run.name for run in logdir.find_runs(str(root))]
+
+
+def test_runs_are_named_as_xprof_names_them_newest_first(tmp_path: Path) -> None:
+    put(tmp_path, "plugins/profile/2026_01_01/a.xplane.pb")
+    put(tmp_path, "plugins/profile/2026_02_01/a.xplane.pb")
+    put(tmp_path, "train/big/plugins/profile/2026_01_01/a.xplane.pb")
+    assert names(tmp_path) == ["train/big/2026_01_01", "2026_02_01", "2026_01_01"]
+
+
+def test_hosts_are_what_stands_before_the_extension(tmp_path: Path) -> None:
+    for host in ("10.0.0.1_6003", "b"):
+        put(tmp_path, f"plugins/profile/s/{host}.xplane.pb", b"123")
+    [run] = logdir.find_runs(str(tmp_path))
+    assert [(file.host, file.size) for file in run.files] == [("10.0.0.1_6003", 3), ("b", 3)]
+
+
+def test_programs_beside_a_profile_are_copies_of_it(tmp_path: Path) -> None:
+    put(tmp_path, "plugins/profile/both/a.xplane.pb")
+    put(tmp_path, "plugins/profile/both/jit_f(1).hlo_proto.pb")
+    put(tmp_path, "plugins/profile/bare/jit_f(1).hlo_proto.pb")
+    put(tmp_path, "plugins/profile/none/NO_MODULE.hlo_proto.pb", b"")
+    runs = {run.name: [Path(file.path).name for file in run.files] for run in logdir.find_runs(str(tmp_path))}
+    assert runs == {"both": ["a.xplane.pb"], "bare": ["jit_f(1).hlo_proto.pb"]}
+
+
+@pytest.mark.parametrize("inside", ["plugins", "plugins/profile", "plugins/profile/s"])
+def test_a_folder_inside_the_layout_will_do(tmp_path: Path, inside: str) -> None:
+    put(tmp_path, "plugins/profile/s/a.xplane.pb")
+    assert names(tmp_path / inside) == ["s"]
+
+
+def test_stamp_changes_with_the_file(tmp_path: Path) -> None:
+    file = put(tmp_path, "plugins/profile/s/a.xplane.pb")
+    [before] = logdir.find_runs(str(tmp_path))
+    os.utime(file, ns=(1, 1))
+    [after] = logdir.find_runs(str(tmp_path))
+    assert before.files[0].stamp != after.files[0].stamp
+
+
+def test_links_lead_nowhere_outside(tmp_path: Path) -> None:
+    root, outside = tmp_path / "logs", tmp_path / "outside"
+    secret = put(outside, "plugins/profile/s/secret.xplane.pb")
+    inside = put(root, "plugins/profile/s/a.xplane.pb")
+    (root / "linked").symlink_to(outside)
+    (inside.parent / "out.xplane.pb").symlink_to(secret)
+    (inside.parent / "in.xplane.pb").symlink_to(inside)
+    (root / "cycle").symlink_to(root)
+    [run] = logdir.find_runs(str(root))
+    assert [file.host for file in run.files] == ["a", "in"]
+
+
+def test_a_linked_logdir_is_the_users_choice(tmp_path: Path) -> None:
+    put(tmp_path, "real/plugins/profile/s/a.xplane.pb")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert names(tmp_path / "link") == ["s"]
+
+
+@pytest.mark.parametrize(
+    ("path", "inside"), [("a", True), (".", True), ("../x", False), ("a/../../x", False), ("\0", False)]
+)
+def test_is_inside(tmp_path: Path, path: str, inside: bool) -> None:
+    assert logdir.is_inside(str(tmp_path), f"{tmp_path}/{path}") is inside
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "file", "null byte"])
+def test_nothing_to_find_says_where_and_what_to_do(tmp_path: Path, kind: str) -> None:
+    path = {"missing": tmp_path / "missing", "empty": tmp_path, "file": put(tmp_path, "f")}.get(kind, "a\0b")
+    with pytest.raises(InputError) as caught:
+        logdir.find_runs(str(path))
+    assert caught.value.where == str(path)
+    assert caught.value.remedy
+    assert not logdir.has_runs(str(path))
+
+
+def test_an_unreadable_folder_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, "plugins/profile/s/a.xplane.pb")
+    put(tmp_path, "closed/plugins/profile/s/a.xplane.pb")
+    scandir = os.scandir
+
+    def guarded(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)  # chmod does not stop root
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    assert names(tmp_path) == ["s"]
+
+
+def test_the_walk_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, "plugins/profile/s/a.xplane.pb")
+    put(tmp_path, "a/b/c/d/e/plugins/profile/deep/a.xplane.pb")
+    monkeypatch.setattr(logdir, "MAX_FOLDERS", 6)
+    assert names(tmp_path) == ["s"]
+
+
+def test_read_bytes(tmp_path: Path) -> None:
+    full, empty = put(tmp_path, "f.xplane.pb", b"abc"), put(tmp_path, "e.xplane.pb", b"")
+    assert bytes(logdir.read_bytes(logdir.host_file(str(full)))) == b"abc"
+    assert bytes(logdir.read_bytes(logdir.host_file(str(empty)))) == b""
+    gone = logdir.host_file(str(full))
+    full.unlink()
+    with pytest.raises(InputError, match="No such file"):
+        logdir.read_bytes(gone)
+
+
+def test_remote() -> None:
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/bucket/logs/train/plugins/profile/s/h.xplane.pb", b"content")
+    memory.pipe("/bucket/logs/train/plugins/profile/s/notes.txt", b"")
+    [run] = logdir.find_runs("memory://bucket/logs")
+    assert run.name == "train/s"
+    [file] = run.files
+    assert (file.host, file.size, bytes(logdir.read_bytes(file))) == ("h", 7, b"content")
+    for wrong in ("memory://bucket/none", "nosuchprotocol://x"):
+        with pytest.raises(InputError, match=wrong):
+            logdir.find_runs(wrong)
