@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tb_memplugin import logdir, readers
+from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.recording import Recording
@@ -166,5 +167,5 @@ def _merged(listings: Iterable[Listing]) -> Listing:
     for listing in listings:
         whole.recordings.extend(listing.recordings)
         whole.problems.extend(listing.problems)
-    whole.recordings.sort(key=lambda recording: (-peak(recording), recording.id))
+    whole.recordings.sort(key=lambda recording: (-peak(recording).bytes, recording.id))
     return whole

@@ -1,0 +1,1 @@
+"""One question per file, each a pure function of a Recording."""

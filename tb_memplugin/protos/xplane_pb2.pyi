@@ -244,3 +244,94 @@ class XStatMetadata(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["id", b"id", "name", b"name"]) -> None: ...
 
 Global___XStatMetadata: typing_extensions.TypeAlias = XStatMetadata
+
+@typing.final
+class PlaneList(google.protobuf.message.Message):
+    """The same bytes with as much left unopened as can be: a profile is mostly events that we do not need."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLANES_FIELD_NUMBER: builtins.int
+    @property
+    def planes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
+        """XPlane"""
+
+    def __init__(
+        self,
+        *,
+        planes: collections.abc.Iterable[builtins.bytes] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["planes", b"planes"]) -> None: ...
+
+Global___PlaneList: typing_extensions.TypeAlias = PlaneList
+
+@typing.final
+class PlaneName(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    name: builtins.bytes
+    def __init__(
+        self,
+        *,
+        name: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name"]) -> None: ...
+
+Global___PlaneName: typing_extensions.TypeAlias = PlaneName
+
+@typing.final
+class PlaneMetadata(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class EventMetadataEntry(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        VALUE_FIELD_NUMBER: builtins.int
+        key: builtins.int
+        @property
+        def value(self) -> Global___XEventMetadata: ...
+        def __init__(
+            self,
+            *,
+            key: builtins.int = ...,
+            value: Global___XEventMetadata | None = ...,
+        ) -> None: ...
+        def HasField(self, field_name: typing.Literal["value", b"value"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value"]) -> None: ...
+
+    @typing.final
+    class StatMetadataEntry(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        VALUE_FIELD_NUMBER: builtins.int
+        key: builtins.int
+        @property
+        def value(self) -> Global___XStatMetadata: ...
+        def __init__(
+            self,
+            *,
+            key: builtins.int = ...,
+            value: Global___XStatMetadata | None = ...,
+        ) -> None: ...
+        def HasField(self, field_name: typing.Literal["value", b"value"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value"]) -> None: ...
+
+    EVENT_METADATA_FIELD_NUMBER: builtins.int
+    STAT_METADATA_FIELD_NUMBER: builtins.int
+    @property
+    def event_metadata(self) -> google.protobuf.internal.containers.MessageMap[builtins.int, Global___XEventMetadata]: ...
+    @property
+    def stat_metadata(self) -> google.protobuf.internal.containers.MessageMap[builtins.int, Global___XStatMetadata]: ...
+    def __init__(
+        self,
+        *,
+        event_metadata: collections.abc.Mapping[builtins.int, Global___XEventMetadata] | None = ...,
+        stat_metadata: collections.abc.Mapping[builtins.int, Global___XStatMetadata] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["event_metadata", b"event_metadata", "stat_metadata", b"stat_metadata"]) -> None: ...
+
+Global___PlaneMetadata: typing_extensions.TypeAlias = PlaneMetadata

@@ -1,0 +1,24 @@
+"""Bytes in, Recordings out: one module per format, chosen here."""
+
+from __future__ import annotations
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.readers.part import Part
+
+
+def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:
+    """What a file holds, by its name; nothing is parsed but the list. Raises InputError naming the file."""
+    if not len(data):
+        raise InputError("the file is empty", path, "the profile was not written to its end; profile again")
+    if path.endswith(".xplane.pb"):
+        from tb_memplugin.readers.xplane import open_xplane
+
+        return open_xplane(data, path, run=run, host=host)
+    if path.endswith((".hlo_proto.pb", ".hlo.pb")):
+        from tb_memplugin.readers.hlo import read_hlo
+
+        name = path.rsplit("/", 1)[-1].removesuffix(".hlo_proto.pb").removesuffix(".hlo.pb")
+        return [
+            Part(name, "program", path, len(data), lambda: read_hlo(data, title=name, run=run, host=host, source=path))
+        ]
+    raise InputError("not a file we read", path, "give a logdir, a run, an .xplane.pb or a *.hlo_proto.pb")

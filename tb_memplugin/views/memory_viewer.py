@@ -1,0 +1,215 @@
+"""What the Memory Viewer is given: the first view, all rows, a window of the curve, one buffer's details."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.analysis.figures import figures, share
+from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
+from tb_memplugin.analysis.once import once
+from tb_memplugin.analysis.sharing import sharing
+from tb_memplugin.analysis.usage import buckets, peak, reserved
+from tb_memplugin.analysis.usage import usage as usage_of
+from tb_memplugin.recording import I64, Recording, RegionKind, Regions, Role, Strings, Text
+from tb_memplugin.views.payload import Table, compact, encode, narrow
+from tb_memplugin.views.summary import summary
+from tb_memplugin.views.units import bytes_text
+
+# The first view is for the eye: as many buckets as a wide screen has pixels, and more rows than a screen shows. The
+# rest comes with the second request, so that the first stays small whatever the program's size.
+FIRST_BUCKETS = 4096
+FIRST_ROWS = 512
+SHARES_LISTED = 200
+
+
+def first_view(recording: Recording) -> bytes:
+    """Figures, the curve and the largest buffers at the peak, as tables."""
+    top = peak(recording)
+    largest = live_rows(recording, top.position)[:FIRST_ROWS]
+    meta = {
+        "recording": summary(recording),
+        "axis": {"kind": recording.axis.value, "length": recording.length},
+        "headline": headline(recording),
+        "figures": [figure._asdict() for figure in figures(recording)],
+        "caveats": summary(recording)["caveats"],
+        "peak": {"position": top.position},
+        "regions": len(recording.regions),
+    }
+    rows = {
+        name: compact(column) if isinstance(column, Text) else column
+        for name, column in _row_table(recording, largest).items()
+    }
+    return encode(
+        meta,
+        {
+            "usage": _usage_table(recording, 0, recording.length, FIRST_BUCKETS),
+            "rows": {"row": largest.astype(np.uint32), **rows},
+        },
+    )
+
+
+def rows(recording: Recording) -> bytes:
+    """Every allocation, its regions, and the program's instructions, as tables."""
+    everything = np.arange(len(recording.allocations))
+    return encode(
+        {},
+        {
+            "rows": _row_table(recording, everything),
+            "regions": _region_table(recording.regions),
+            "program": _program_table(recording),
+        },
+    )
+
+
+def usage(recording: Recording, start: int, end: int, count: int) -> bytes:
+    """The curve over positions [start, end) in at most `count` buckets, as a table."""
+    return encode({"from": start, "to": end}, {"usage": _usage_table(recording, start, end, count)})
+
+
+def headline(recording: Recording) -> str:
+    """The answer in words: how much, of what, and what most of it is."""
+    top = peak(recording)
+    if not top.bytes:
+        return f"{recording.title} uses no {recording.memory}."
+    parts = [
+        f"{share(size, top.bytes):.0%} {_plural(role)}"
+        for role, size in bytes_by_role(recording, top.position).items()
+        if share(size, top.bytes) >= 0.01
+    ]
+    largest = int(live_rows(recording, top.position)[0])
+    allocations = recording.allocations
+    name = allocations.scope[largest] or allocations.name[largest]
+    return (
+        f"Peak {bytes_text(top.bytes)} of {bytes_text(reserved(recording))} reserved in {recording.title}, "
+        f"{recording.memory}: {', '.join(parts)}. "
+        f"The largest buffer there is {name}, {bytes_text(int(allocations.charge[largest]))}."
+    )
+
+
+def _plural(role: Role) -> str:
+    if role is Role.PARAMETER:
+        return "arguments"
+    word = role.name.lower().replace("_", " ")
+    return f"{word.removesuffix('y')}ies" if word.endswith("y") else f"{word}s"
+
+
+def details(recording: Recording, row: int) -> dict[str, Any]:
+    """One buffer: everything known of it, its stack, and who else uses its bytes."""
+    table = recording.allocations
+    region = int(table.region[row])
+    shares = sharing(recording, row)
+    return {
+        "row": row,
+        "name": table.name[row],
+        "op": table.op[row],
+        "op_name": table.scope[row],
+        "role": int(table.role[row]),
+        "size": int(table.size[row]),
+        "unpadded": int(table.requested[row]),
+        "shape": table.shape[row],
+        "dtype": table.dtype[row],
+        "region": {
+            "index": int(recording.regions.index[region]),
+            "kind": RegionKind(int(recording.regions.kind[region])).label,
+            "size": int(recording.regions.size[region]),
+        },
+        "offset": int(table.offset[row]),
+        "start": int(table.start[row]),
+        "end": int(table.end[row]),
+        "defined": _position(recording, int(table.defined[row])),
+        "last_used": _position(recording, int(table.last_used[row])),
+        "stack": [
+            {"function": function, "file": file, "line": line}
+            for function, file, line in recording.stacks.frames(int(table.stack[row]))
+        ],
+        "shares": [
+            {
+                "row": other,
+                "name": table.name[other],
+                "size": int(table.size[other]),
+                "defined": int(table.defined[other]),
+                "last_used": int(table.last_used[other]),
+                "relation": "same buffer" if same else "same bytes at another time",
+            }
+            for other, same in zip(
+                shares.row[:SHARES_LISTED].tolist(), shares.same_buffer[:SHARES_LISTED].tolist(), strict=True
+            )
+        ],
+        "shares_total": len(shares.row),
+    }
+
+
+def _position(recording: Recording, position: int) -> dict[str, Any]:
+    instruction = ""
+    if recording.program is not None and 0 <= position < recording.length:
+        instruction = recording.program.name[position]
+    return {"position": position, "instruction": instruction}
+
+
+def _usage_table(recording: Recording, start: int, end: int, count: int) -> Table:
+    curve = buckets(usage_of(recording), start, end, count)
+    return {**curve._asdict(), "position": narrow(curve.position)}
+
+
+@once
+def _source(recording: Recording) -> Text:
+    """Where each row's innermost frame is, `train.py:12`: one text per frame that is some row's innermost."""
+    stacks = recording.stacks
+    leaves, code = np.unique(recording.allocations.stack, return_inverse=True)
+    texts = [f"{stacks.file[leaf]}:{stacks.line[leaf]}" if leaf >= 0 else "" for leaf in leaves.tolist()]
+    return Text(code.astype(np.int32), Strings.of(texts))
+
+
+def _row_table(recording: Recording, which: I64) -> Table:
+    table = recording.allocations
+    return {
+        "id": table.id[which],
+        "name": table.name.take(which),
+        "op": table.op.take(which),
+        "op_name": table.scope.take(which),
+        "source": _source(recording).take(which),
+        "shape": table.shape.take(which),
+        "dtype": table.dtype.take(which),
+        "role": table.role[which],
+        "size": table.size[which],
+        "unpadded": table.requested[which],
+        "charge": table.charge[which],
+        "start": narrow(table.start[which]),
+        "end": narrow(table.end[which]),
+        "defined": narrow(table.defined[which]),
+        "last_used": narrow(table.last_used[which]),
+        "region": table.region[which],
+        "offset": table.offset[which],
+        "canonical": table.canonical[which],
+    }
+
+
+def _region_table(regions: Regions) -> Table:
+    """`base` stacks the regions on one axis of bytes: temporaries first, then the others, each in file order."""
+    temporary = regions.kind == RegionKind.TEMPORARY
+    order = np.argsort(~temporary, kind="stable")
+    base = np.zeros(len(regions), dtype=np.int64)
+    base[order] = np.cumsum(np.r_[0, regions.size[order]])[:-1]
+    kinds, code = np.unique(regions.kind, return_inverse=True)
+    labels = Strings.of([RegionKind(kind).label for kind in kinds.tolist()])
+    return {
+        "kind": Text(code.astype(np.int32), labels),
+        "size": regions.size,
+        "base": base,
+        "temporary": temporary.astype(np.uint8),
+    }
+
+
+def _program_table(recording: Recording) -> Table:
+    program = recording.program
+    if program is None:
+        return {}
+    return {
+        "name": program.name,
+        "op": program.op,
+        "op_name": program.scope,
+        "computation": program.computation,
+    }
+

@@ -1,0 +1,29 @@
+"""One recording in one record: the contract of `summary --json`, and what the page's lists show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_memplugin.analysis.usage import peak, reserved
+from tb_memplugin.recording import Recording
+
+
+def summary(recording: Recording) -> dict[str, Any]:
+    """Plain values only; a figure that is unknown is None."""
+    top = peak(recording)
+    return {
+        "id": recording.id,
+        "kind": recording.kind,
+        "title": recording.title,
+        "run": recording.run,
+        "host": recording.host,
+        "memory": recording.memory,
+        "axis": recording.axis.value,
+        "allocations": len(recording.allocations),
+        "peak_bytes": top.bytes,
+        "peak_position": top.position,
+        "reserved_bytes": reserved(recording),
+        "reported_peak_bytes": recording.reported_peak,
+        "capacity_bytes": recording.capacity,
+        "caveats": [{"code": c.code, "text": c.text, "bytes": c.bytes} for c in recording.caveats],
+    }
