@@ -1,7 +1,7 @@
 """TensorBoard's "Memory" tab.
 
-TensorBoard imports this module when it starts, and an exception here would keep it from starting at all: so it
-imports nothing else of ours before load(), whose failures TensorBoard logs and survives.
+TensorBoard imports this module when it starts, and an exception here would keep it from starting at all: so
+nothing else of ours is imported before load(), whose failures TensorBoard logs and survives.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class MemoryPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             self._active.set()
 
     def frontend_metadata(self) -> Any:
-        return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Memory", disable_reload=True)
+        return base_plugin.FrontendMetadata(
+            es_module_path="/index.js", tab_name="Memory", disable_reload=True
+        )
 
 
 def roots(context: Any) -> dict[str, str]:

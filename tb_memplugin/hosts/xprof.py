@@ -1,7 +1,7 @@
 """XProf's own server, with our page where its Memory Viewer stands.
 
-The seam is one function, `xprof.server.make_wsgi_app(plugin)`: what it returns is wrapped in XProfApp. Nothing else
-of XProf is replaced, so its other tools are as they were, and where XProf fails our routes still answer.
+The seam is one function, `xprof.server.make_wsgi_app(plugin)`: what it returns is wrapped in XProfApp. Nothing
+else of XProf is replaced, so its other tools are as they were, and where XProf fails our routes still answer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from werkzeug.utils import redirect
@@ -42,7 +41,9 @@ def serve(root: str, port: int, arguments: Sequence[str]) -> int:
         from xprof import server
     except ImportError as error:
         raise InputError(
-            "XProf is not installed", str(error), "pip install 'tb-memplugin[xprof]', or use tb-memplugin serve"
+            "XProf is not installed",
+            str(error),
+            "pip install 'tb-memplugin[xprof]', or use tb-memplugin serve",
         ) from error
     if not logdir.is_remote(root) and not os.path.isdir(os.path.expanduser(root)):
         raise InputError("Cannot open the logdir", root, "there is no such folder")
@@ -53,7 +54,7 @@ def serve(root: str, port: int, arguments: Sequence[str]) -> int:
 
 
 def install(server: ModuleType) -> None:
-    """Puts our page into every app that this `xprof.server` makes from now on. InputError where it cannot be."""
+    """Puts our page into every app that this `xprof.server` makes. InputError where that cannot be."""
     stock = getattr(server, "make_wsgi_app", None)
     if stock is None or list(inspect.signature(stock).parameters) != ["plugin"]:
         raise InputError(
@@ -63,8 +64,8 @@ def install(server: ModuleType) -> None:
         )
     if not version().startswith(TESTED):
         print(
-            f"warning: XProf {version()} is not one that tb-memplugin was tested with: its Memory Viewer stays as "
-            "it is, and links to ours",
+            f"warning: tb-memplugin was not tested with XProf {version()}: its Memory Viewer stays as it is, "
+            "and links to ours",
             file=sys.stderr,
         )
 
@@ -104,7 +105,9 @@ class XProfApp:
             return self._data(request)
         if self._tested and below in LISTS:
             return self._list(request, below)
-        if below in ("", "/", "/index.html", "/local") or (below not in (*LISTS, "/data") and "." not in below):
+        if below in ("", "/", "/index.html", "/local") or (
+            below not in (*LISTS, "/data") and "." not in below
+        ):
             return self._page(request)
         return self._stock
 

@@ -1,17 +1,17 @@
 """XProf's own questions, answered from our Recordings: what its Memory Viewer asks, and the lists beside it.
 
-The parameters are XProf's: `run`, or `session_path` (the folder of one run), or `run_path` (a folder of runs) with
-`run`; `host`; `module_name`, or `program_id`; `memory_space`. `use_saved_result` changes nothing, as nothing is saved.
+The parameters are XProf's: `run`, or `session_path` (the folder of one run), or `run_path` (a folder of runs)
+with `run`; `host`; `module_name`, or `program_id`; `memory_space`. `use_saved_result` changes nothing, as nothing
+is saved.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
 from urllib.parse import urlencode
 
 from werkzeug.datastructures import MultiDict
-from werkzeug.wrappers import Request, Response
+from werkzeug.wrappers import Response
 
 from tb_memplugin import logdir
 from tb_memplugin.catalog import Catalog
@@ -19,12 +19,11 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import json_response
 from tb_memplugin.logdir import Run
 from tb_memplugin.recording import Recording
-from tb_memplugin.views import xprof_schema
 
 Parameters = MultiDict[str, str]
 
-# XProf lists a run's tools in a file that it writes beside the profile, and lists none where it cannot write (or
-# where the first host's file is damaged). These open without anything written.
+# XProf lists a run's tools in a file that it writes beside the profile, and lists none where it cannot write, or
+# where the first host's file is damaged. These open without anything written.
 TOOLS = (
     "overview_page",
     "trace_viewer",
@@ -65,6 +64,8 @@ class Answers:
         """`/data?tag=memory_viewer` in XProf's JSON."""
         run = self._run(parameters)
         module = self._module(run, parameters)
+        from tb_memplugin.views import xprof_schema
+
         return json_response(xprof_schema.memory_viewer(module, memory_space(parameters)))
 
     def timeline(self, parameters: Parameters) -> str:
@@ -104,15 +105,17 @@ class Answers:
         return [recording for recording in listing.recordings if recording.program is not None]
 
     def _module(self, run: Run, parameters: Parameters) -> list[Recording]:
-        """The recordings of one program, one per memory space. Two hosts may have one of that name: the first's."""
+        """One program's recordings, one per memory space. Where two hosts have one of that name: the first's."""
         name, number = parameters.get("module_name"), parameters.get("program_id")
         programs = self._programs(run, parameters)
         if name:
             found = [program for program in programs if program.title == name]
         else:
-            found = [p for p in programs if p.program and str(p.program.program_id) == number]
+            found = [program for program in programs if program.title.endswith(f"({number})")]
         if not found:
-            raise InputError("Unknown module", name or number or "(none)", "choose one that /module_list lists")
+            raise InputError(
+                "Unknown module", name or number or "(none)", "choose one that /module_list lists"
+            )
         hosts = [file.host for file in run.files]
         first = min(found, key=lambda program: hosts.index(program.host))
         return [program for program in found if (program.host, program.title) == (first.host, first.title)]
