@@ -17,10 +17,11 @@ export default defineConfig({
     rolldownOptions: {
       input: {
         page: resolve(import.meta.dirname, "index.html"),
-        index: resolve(import.meta.dirname, "src/main.ts"),
+        index: resolve(import.meta.dirname, "src/main.tsx"),
         xprof: resolve(import.meta.dirname, "src/hosts/xprof.ts"),
       },
-      preserveEntrySignatures: "strict",
+      // Keeps the code in index.js itself: it finds the backend beside its own URL.
+      preserveEntrySignatures: "allow-extension",
       output: {
         entryFileNames: "[name].js",
         // A classic script shares its top level with XProf's own.

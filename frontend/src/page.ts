@@ -1,3 +1,3 @@
 import { render } from "./main";
 
-render();
+void render();

@@ -2,7 +2,7 @@
 export interface Search {
   /** Nothing was typed: everything matches and nothing is marked. */
   empty: boolean;
-  matches(text: string): boolean;
+  matches: (text: string) => boolean;
   /** Why the text is no regular expression; it is then looked for as plain text. */
   error: string | null;
 }

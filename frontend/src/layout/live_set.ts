@@ -1,0 +1,33 @@
+import type { Rows } from "../payload/recording";
+
+/** Indices of the rows live at a position that add to the live bytes there, in row order. */
+export function liveAt(rows: Rows, position: number): Uint32Array {
+  return select(rows, position, (row) => rows.charge[row] > 0);
+}
+
+/** Indices of the rows live at a position inside memory that another row is charged for. */
+export function sharersAt(rows: Rows, position: number): Uint32Array {
+  return select(rows, position, (row) => rows.charge[row] === 0);
+}
+
+/** Bytes live at a position. */
+export function liveBytes(rows: Rows, live: Uint32Array): number {
+  let bytes = 0;
+  for (const row of live) bytes += rows.charge[row];
+  return bytes;
+}
+
+/** Bytes per role number, over some rows. */
+export function bytesByRole(rows: Rows, live: Uint32Array): Map<number, number> {
+  const bytes = new Map<number, number>();
+  for (const row of live) bytes.set(rows.role[row], (bytes.get(rows.role[row]) ?? 0) + rows.charge[row]);
+  return new Map([...bytes].sort((a, b) => b[1] - a[1]));
+}
+
+function select(rows: Rows, position: number, wanted: (row: number) => boolean): Uint32Array {
+  const found = new Uint32Array(rows.length);
+  let count = 0;
+  for (let row = 0; row < rows.length; row++)
+    if (rows.start[row] <= position && position < rows.end[row] && wanted(row)) found[count++] = row;
+  return found.slice(0, count);
+}

@@ -1,0 +1,77 @@
+import type { Rows } from "../payload/recording";
+import { ROLES } from "../payload/recording";
+import type { TextColumn } from "../payload/tables";
+
+/** What a table of buffers can be ordered by. */
+export type SortKey =
+  | "name"
+  | "role"
+  | "size"
+  | "unpadded"
+  | "expansion"
+  | "shape"
+  | "op"
+  | "op_name"
+  | "source"
+  | "defined"
+  | "last_used";
+
+export interface Sort {
+  key: SortKey;
+  descending: boolean;
+}
+
+/** Size as placed over bytes asked for; 1 where nothing was asked for. */
+export function expansion(rows: Rows, row: number): number {
+  return rows.unpadded[row] > 0 ? rows.size[row] / rows.unpadded[row] : 1;
+}
+
+/** The rows in order. Equal rows stay in row order, which is program order, whichever way the sort runs. */
+export function sortRows(rows: Rows, selected: Uint32Array, { key, descending }: Sort): Uint32Array {
+  const value = sortValue(rows, selected, key);
+  const sign = descending ? -1 : 1;
+  return selected.slice().sort((a, b) => sign * (value(a) - value(b)) || a - b);
+}
+
+function sortValue(rows: Rows, selected: Uint32Array, key: SortKey): (row: number) => number {
+  switch (key) {
+    case "size":
+    case "unpadded":
+    case "defined":
+    case "last_used": {
+      const column = rows[key];
+      return (row) => column[row];
+    }
+    case "expansion":
+      return (row) => expansion(rows, row);
+    case "role": {
+      const rank = rankOf([...ROLES]);
+      return (row) => rank[rows.role[row]];
+    }
+    default:
+      return textRank(rows[key], selected);
+  }
+}
+
+const collator = new Intl.Collator("en", { numeric: true });
+
+/** Orders each distinct text once, so that sorting 100,000 rows compares numbers. */
+function textRank(column: TextColumn, selected: Uint32Array): (row: number) => number {
+  const first = new Map<number, number>();
+  for (const row of selected) if (!first.has(column.codes[row])) first.set(column.codes[row], row);
+  const codes = [...first.keys()];
+  const rank = rankOf([...first.values()].map((row) => column.at(row)));
+  const ranks = new Map(codes.map((code, i) => [code, rank[i]]));
+  return (row) => ranks.get(column.codes[row]) ?? 0;
+}
+
+/** Place of each text in their order; equal texts share one. */
+function rankOf(texts: string[]): number[] {
+  const order = texts.map((_, i) => i).sort((a, b) => collator.compare(texts[a], texts[b]));
+  const rank = new Array<number>(texts.length).fill(0);
+  order.forEach((text, place) => {
+    const before = order[place - 1];
+    rank[text] = place > 0 && texts[before] === texts[text] ? rank[before] : place;
+  });
+  return rank;
+}

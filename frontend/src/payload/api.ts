@@ -1,0 +1,110 @@
+import type { Everything, FirstView, Summary, Usage } from "./recording";
+import { readEverything, readFirstView, readUsage } from "./recording";
+import type { Tables } from "./tables";
+import { decodeTables } from "./tables";
+
+export interface Runs {
+  logdir: string;
+  runs: { name: string; hosts: string[] }[];
+  /** Why there is nothing and what to do, when there is nothing. */
+  message: string | null;
+}
+
+/** A file that could not be read, and why. */
+export interface Problem {
+  file: string;
+  text: string;
+}
+
+export interface Listing {
+  recordings: Summary[];
+  problems: Problem[];
+}
+
+export interface Place {
+  position: number;
+  instruction: string;
+}
+
+export interface Frame {
+  function: string;
+  file: string;
+  line: number;
+}
+
+export interface Sharer {
+  row: number;
+  name: string;
+  size: number;
+  defined: number;
+  last_used: number;
+  relation: string;
+}
+
+/** One buffer in full: what its row says, and what only api/details knows. */
+export interface Details {
+  row: number;
+  region: { index: number; kind: string; size: number } | null;
+  offset: number;
+  defined: Place;
+  last_used: Place;
+  stack: Frame[];
+  shares: Sharer[];
+  shares_total: number;
+}
+
+/** What went wrong, where, and what to do about it, as the backend words it. */
+export class ApiError extends Error {
+  constructor(
+    readonly what: string,
+    readonly where: string,
+    readonly remedy: string,
+  ) {
+    super([what, where, remedy].filter((part) => part !== "").join(": "));
+  }
+}
+
+export interface Api {
+  runs(signal: AbortSignal): Promise<Runs>;
+  recordings(run: string, signal: AbortSignal): Promise<Listing>;
+  memoryViewer(id: string, signal: AbortSignal): Promise<FirstView>;
+  rows(id: string, signal: AbortSignal): Promise<Everything>;
+  usage(id: string, from: number, to: number, buckets: number, signal: AbortSignal): Promise<Usage>;
+  details(id: string, row: number, signal: AbortSignal): Promise<Details>;
+}
+
+/** The backend's routes below `base`, the URL of the folder the page was loaded from. */
+export function createApi(base: string): Api {
+  const get = async (route: string, query: Record<string, string | number>, signal: AbortSignal) => {
+    const url = new URL(`api/${route}`, base);
+    for (const [key, value] of Object.entries(query)) url.searchParams.set(key, String(value));
+    const response = await fetch(url, { signal }).catch((error: unknown) => {
+      if (signal.aborted) throw error;
+      throw new ApiError("The server does not answer", url.host, "start it again, then reload this page");
+    });
+    if (!response.ok) throw await errorOf(response, route);
+    return response;
+  };
+  // Shapes are those the backend documents for each route; the tables check theirs column by column.
+  const json = async (...call: Parameters<typeof get>): Promise<unknown> => (await get(...call)).json();
+  const tables = async (...call: Parameters<typeof get>): Promise<Tables> =>
+    decodeTables(await (await get(...call)).arrayBuffer());
+  return {
+    runs: async (signal) => (await json("runs", {}, signal)) as Runs,
+    recordings: async (run, signal) => (await json("recordings", { run }, signal)) as Listing,
+    memoryViewer: async (id, signal) => readFirstView(await tables("memory_viewer", { id }, signal)),
+    rows: async (id, signal) => readEverything(await tables("rows", { id }, signal)),
+    usage: async (id, from, to, buckets, signal) =>
+      readUsage((await tables("usage", { id, from, to, buckets }, signal)).table("usage")),
+    details: async (id, row, signal) => (await json("details", { id, row }, signal)) as Details,
+  };
+}
+
+async function errorOf(response: Response, route: string): Promise<ApiError> {
+  try {
+    const { error } = (await response.json()) as { error: { what: string; where: string; remedy: string } };
+    return new ApiError(error.what, error.where, error.remedy);
+  } catch {
+    return new ApiError(`The server answered ${response.status} ${response.statusText}`, `api/${route}`, "");
+  }
+}

@@ -1,0 +1,63 @@
+import type { Summary } from "./recording";
+
+/** What a person may pick; empty means "the one with the largest peak". */
+export interface Choice {
+  host: string;
+  module: string;
+  space: string;
+}
+
+/** Names that XProf's links use for memory spaces, by number. */
+const SPACES = ["HBM", "VMEM", "Sflag", "CMEM", "SMEM", "Host", "SparseCore"];
+
+/** The name of a memory space given by name or by XProf's number. */
+export function spaceName(space: string): string {
+  if (!/^\d+$/.test(space)) return space;
+  return SPACES[Number(space)] ?? `Memory space ${space}`;
+}
+
+export interface Options {
+  hosts: string[];
+  /** Of the chosen host, largest peak first: one per module, its largest memory space. */
+  modules: Summary[];
+  /** Of the chosen module. */
+  spaces: Summary[];
+  chosen: Summary | null;
+  /** What was asked for and is not there, in words for the page. */
+  missing: string | null;
+}
+
+/** Narrows the recordings of a run (largest peak first) to one. Programs only: each has a module and a space. */
+export function choose(recordings: Summary[], { host, module, space }: Choice): Options {
+  const programs = recordings.filter((recording) => recording.kind === "program");
+  const hosts = distinct(programs.map((recording) => recording.host)).sort();
+  const chosenHost = host === "" ? programs[0]?.host : host;
+  const onHost = programs.filter((recording) => recording.host === chosenHost);
+  const modules = distinct(onHost.map((recording) => recording.title)).flatMap(
+    (title) => onHost.find((recording) => recording.title === title) ?? [],
+  );
+  const chosenModule = (module === "" ? modules[0] : findModule(modules, module))?.title;
+  const spaces = onHost.filter((recording) => recording.title === chosenModule);
+  const wanted = spaceName(space);
+  const chosen = wanted === "" ? spaces[0] : spaces.find((recording) => recording.memory === wanted);
+  return { hosts, modules, spaces, chosen: chosen ?? null, missing: missing() };
+
+  function missing(): string | null {
+    if (programs.length === 0 || chosen !== undefined) return null;
+    if (onHost.length === 0) return `This run has no programs of host ${host}.`;
+    if (chosenModule === undefined) return `This run has no HLO module ${module}.`;
+    return `${chosenModule} keeps nothing in ${wanted}.`;
+  }
+}
+
+/** By its title, or by its name without the program id, as some links have it. */
+function findModule(modules: Summary[], name: string): Summary | undefined {
+  return (
+    modules.find((module) => module.title === name) ??
+    modules.find((module) => module.title.replace(/\(\d+\)$/, "") === name)
+  );
+}
+
+function distinct(texts: string[]): string[] {
+  return [...new Set(texts)];
+}

@@ -1,0 +1,130 @@
+import type { ComponentChildren, JSX } from "preact";
+import type { Store } from "../../base/store";
+import { formatBytes, formatCount, formatExact } from "../../base/units";
+import { expansion } from "../../layout/table_order";
+import type { Api, Details as BufferDetails } from "../../payload/api";
+import type { Rows } from "../../payload/recording";
+import { useFetched } from "../fetched";
+import { ErrorMessage } from "../message";
+import type { ViewState } from "../state";
+import { Role } from "./role";
+import { Sharers } from "./sharers";
+import { Stack } from "./stack";
+import { placeText } from "./table_columns";
+
+interface Props {
+  api: Api;
+  id: string;
+  /** Row number, and its index in `rows`. */
+  number: number;
+  row: number;
+  rows: Rows;
+  length: number;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** Everything known of one buffer. What its row says is there at once; stack and sharers follow. */
+export function Details({ api, id, number, row, rows, length, store, dark }: Props): JSX.Element {
+  const { value, error } = useFetched(`${id} ${number}`, (_, signal) => api.details(id, number, signal));
+  const padding = rows.size[row] - rows.unpadded[row];
+  const inspect = (position: number): void =>
+    store.set({ position: Math.min(Math.max(position, 0), length - 1) });
+  return (
+    <aside class="details" data-testid="details" aria-label="Selected buffer">
+      <header>
+        <h2>{rows.name.at(row)}</h2>
+        <button
+          class="quiet"
+          aria-label="Close"
+          title="Close ( Esc )"
+          onClick={() => store.set({ selected: null })}
+        >
+          ×
+        </button>
+      </header>
+      <dl class="facts">
+        <Fact name="Category">
+          <Role role={rows.role[row]} dark={dark} />
+        </Fact>
+        <Fact name="Size">
+          <b>{formatBytes(rows.size[row])}</b> <span class="muted">{formatExact(rows.size[row])}</span>
+          {rows.charge[row] === 0 && (
+            <p class="muted">Adds nothing to live: another row is charged for it.</p>
+          )}
+        </Fact>
+        <Fact name="Unpadded">
+          {formatBytes(rows.unpadded[row])}
+          {padding > 0 && (
+            <span class="wasteful">
+              {` ${formatBytes(padding)} padding, ${expansion(rows, row).toFixed(2)}× expansion`}
+            </span>
+          )}
+        </Fact>
+        <Fact name="Shape">
+          <code>{rows.shape.at(row)}</code>
+        </Fact>
+        <Fact name="Op">
+          <code>{rows.op.at(row)}</code>
+        </Fact>
+        <Fact name="Op name">{rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}</Fact>
+        <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
+        <Life rows={rows} row={row} length={length} details={value} onInspect={inspect} />
+        {value?.region != null && (
+          <Fact name="Allocation">
+            {value.region.kind} #{value.region.index}, {formatBytes(value.region.size)}; at offset{" "}
+            <code title={formatExact(value.offset)}>0x{value.offset.toString(16)}</code>
+          </Fact>
+        )}
+      </dl>
+      {error !== null && <ErrorMessage error={error} />}
+      {value === null && error === null && <p class="muted">Reading stack and sharers…</p>}
+      {value !== null && (
+        <>
+          <Stack frames={value.stack} />
+          <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />
+        </>
+      )}
+    </aside>
+  );
+}
+
+interface LifeProps {
+  rows: Rows;
+  row: number;
+  length: number;
+  details: BufferDetails | null;
+  onInspect: (position: number) => void;
+}
+
+function Life({ rows, row, length, details, onInspect }: LifeProps): JSX.Element {
+  const place = (position: number, instruction: string | undefined): JSX.Element =>
+    position < 0 || position >= length ? (
+      <span>{placeText(position, length)} the program</span>
+    ) : (
+      <button class="link" title="Inspect this position" onClick={() => onInspect(position)}>
+        {formatCount(position)}{" "}
+        {instruction !== undefined && instruction !== "" && <code>{instruction}</code>}
+      </button>
+    );
+  const held = Math.min(rows.end[row], length) - Math.max(rows.start[row], 0);
+  return (
+    <>
+      <Fact name="Defined at">{place(rows.defined[row], details?.defined.instruction)}</Fact>
+      <Fact name="Last used at">{place(rows.last_used[row], details?.last_used.instruction)}</Fact>
+      <Fact name="Held for">
+        {formatCount(held)} of {formatCount(length)} positions
+      </Fact>
+    </>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
+  const empty = children === false || children === null;
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{empty ? <span class="muted">none in the profile</span> : children}</dd>
+    </>
+  );
+}

@@ -1,0 +1,80 @@
+import type { JSX } from "preact";
+import { formatBytes, formatExact, formatShare } from "../../base/units";
+import type { Problem } from "../../payload/api";
+import type { Caveat, Figure, FirstView } from "../../payload/recording";
+
+/** One bar, live peak of reserved, and the figures, each with a sentence on what it is. */
+export function Figures({ view }: { view: FirstView }): JSX.Element {
+  const { capacity_bytes: capacity, peak_bytes: peak, reserved_bytes: reserved } = view.recording;
+  return (
+    <section class="figures" aria-label="Figures">
+      <Bar peak={peak} reserved={reserved ?? peak} capacity={capacity} />
+      <dl>
+        {view.figures.map((figure) => (
+          <FigureCell key={figure.key} figure={figure} whole={reserved ?? peak} />
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function FigureCell({ figure, whole }: { figure: Figure; whole: number }): JSX.Element {
+  const { key, label, bytes, text } = figure;
+  const share =
+    bytes !== null && key !== "reserved" ? ` ${formatShare(bytes, whole)} of what is reserved.` : "";
+  return (
+    <div class="figure" data-testid={`figure-${key}`} tabindex={0} aria-describedby={`about-${key}`}>
+      <dt>{label}</dt>
+      <dd title={bytes === null ? "" : formatExact(bytes)}>
+        {bytes === null ? "unknown" : formatBytes(bytes)}
+      </dd>
+      <dd class="about" id={`about-${key}`}>
+        {text}
+        {bytes !== null && <small>{` ${formatExact(bytes)}.${share}`}</small>}
+      </dd>
+    </div>
+  );
+}
+
+function Bar(props: { peak: number; reserved: number; capacity: number | null }): JSX.Element {
+  const { peak, reserved, capacity } = props;
+  const whole = Math.max(capacity ?? 0, reserved, peak, 1);
+  const percent = (bytes: number): string => `${(100 * bytes) / whole}%`;
+  const words =
+    `Live peak ${formatBytes(peak)}, ${formatShare(peak, reserved)} of ${formatBytes(reserved)} reserved` +
+    (capacity === null ? "" : `, of ${formatBytes(capacity)} the device has`);
+  return (
+    <div class="peak-bar">
+      <div class="peak-bar-track" role="img" aria-label={words}>
+        <i class="reserved" style={{ width: percent(reserved) }} />
+        <i class="peak" style={{ width: percent(peak) }} />
+      </div>
+      <p>{words}</p>
+    </div>
+  );
+}
+
+export function Caveats({
+  caveats,
+  problems,
+}: {
+  caveats: Caveat[];
+  problems: Problem[];
+}): JSX.Element | null {
+  if (caveats.length + problems.length === 0) return null;
+  return (
+    <ul class="caveats" data-testid="caveats" aria-label="Caveats">
+      {caveats.map(({ code, text, bytes }) => (
+        <li key={code + text}>
+          {text}
+          {bytes !== null && <b title={formatExact(bytes)}>{` ${formatBytes(bytes)}`}</b>}
+        </li>
+      ))}
+      {problems.map(({ file, text }) => (
+        <li key={file} class="problem" data-testid="problem">
+          <code>{file}</code> {text}
+        </li>
+      ))}
+    </ul>
+  );
+}

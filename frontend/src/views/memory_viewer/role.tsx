@@ -1,0 +1,17 @@
+import type { JSX } from "preact";
+import { cssColor, roleColors } from "../../base/colors";
+import { ROLES } from "../../payload/recording";
+
+/** A role's colour with its name, always together. */
+export function Role({ role, dark }: { role: number; dark: boolean }): JSX.Element {
+  return (
+    <span class="role">
+      <Swatch role={role} dark={dark} />
+      {ROLES[role]}
+    </span>
+  );
+}
+
+export function Swatch({ role, dark }: { role: number; dark: boolean }): JSX.Element {
+  return <i class="swatch" style={{ background: cssColor(roleColors(dark)[role]) }} />;
+}

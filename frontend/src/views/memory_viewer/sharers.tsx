@@ -1,0 +1,42 @@
+import type { JSX } from "preact";
+import { formatBytes, formatCount } from "../../base/units";
+import type { Details, Sharer } from "../../payload/api";
+
+/** The other buffers in the same bytes: at once, or one after the other. */
+export function Sharers({
+  details,
+  onPick,
+}: {
+  details: Details;
+  onPick: (row: number) => void;
+}): JSX.Element {
+  const groups = new Map<string, Sharer[]>();
+  for (const sharer of details.shares)
+    groups.set(sharer.relation, [...(groups.get(sharer.relation) ?? []), sharer]);
+  const hidden = details.shares_total - details.shares.length;
+  return (
+    <section>
+      <h3>Shares its memory with</h3>
+      {details.shares.length === 0 && <p class="muted">No other buffer.</p>}
+      {[...groups].map(([relation, sharers]) => (
+        <div key={relation}>
+          <h4>{relation}</h4>
+          <ul class="sharers">
+            {sharers.map((sharer) => (
+              <li key={sharer.row}>
+                <button class="link" onClick={() => onPick(sharer.row)}>
+                  {sharer.name}
+                </button>
+                <span>{formatBytes(sharer.size)}</span>
+                <span class="muted">
+                  {sharer.defined}–{sharer.last_used}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+      {hidden > 0 && <p class="muted">and {formatCount(hidden)} more</p>}
+    </section>
+  );
+}

@@ -1,0 +1,111 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+
+interface Props {
+  search: string;
+  onSearch: (text: string) => void;
+  size: string;
+  onSize: (text: string) => void;
+  grouped: boolean;
+  onGrouped: (on: boolean) => void;
+  sharers: boolean;
+  onSharers: (on: boolean) => void;
+  errors: string[];
+  summary: string;
+  csv: () => string;
+  fileName: string;
+}
+
+export function TableToolbar(props: Props): JSX.Element {
+  const [copied, setCopied] = useState("");
+  const copy = (): void => {
+    const said = (text: string): void => {
+      setCopied(text);
+      window.setTimeout(() => setCopied(""), 2000);
+    };
+    copyText(props.csv()).then(
+      () => said("Copied"),
+      () => said("The browser refused"),
+    );
+  };
+  return (
+    <div class="toolbar">
+      <input
+        type="search"
+        data-testid="table-search"
+        aria-label="Filter by text or regular expression"
+        placeholder="Filter: text or regex"
+        spellcheck={false}
+        value={props.search}
+        onInput={(event) => props.onSearch(event.currentTarget.value)}
+      />
+      <input
+        class="size-filter"
+        data-testid="table-size"
+        aria-label="Filter by size"
+        placeholder="Size: >1MiB"
+        spellcheck={false}
+        value={props.size}
+        onInput={(event) => props.onSize(event.currentTarget.value)}
+      />
+      <Toggle label="By category" on={props.grouped} onChange={props.onGrouped} />
+      <Toggle
+        label="Sharers"
+        title="Also buffers inside memory that another one is charged for"
+        on={props.sharers}
+        onChange={props.onSharers}
+      />
+      <span class="muted toolbar-summary" role="status">
+        {props.summary}
+      </span>
+      <span class="spacer" />
+      <button onClick={copy}>{copied === "" ? "Copy CSV" : copied}</button>
+      <button onClick={() => saveText(props.csv(), props.fileName)}>Save CSV</button>
+      {props.errors.map((error) => (
+        <p key={error} class="filter-error" role="alert">
+          {error}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+function Toggle(props: {
+  label: string;
+  title?: string;
+  on: boolean;
+  onChange: (on: boolean) => void;
+}): JSX.Element {
+  return (
+    <label class="toggle" title={props.title ?? ""}>
+      <input
+        type="checkbox"
+        checked={props.on}
+        onChange={(event) => props.onChange(event.currentTarget.checked)}
+      />
+      {props.label}
+    </label>
+  );
+}
+
+/** Copies text; over plain http from another machine the clipboard API is absent, and the old way still works. */
+async function copyText(text: string): Promise<void> {
+  const clipboard = navigator.clipboard as Clipboard | undefined;
+  if (clipboard !== undefined) return clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const copied = (document as { execCommand?: (command: string) => boolean }).execCommand?.("copy") ?? false;
+  area.remove();
+  if (!copied) throw new Error("refused");
+}
+
+function saveText(text: string, name: string): void {
+  const link = document.createElement("a");
+  const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

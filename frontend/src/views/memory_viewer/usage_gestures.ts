@@ -1,0 +1,93 @@
+import type uPlot from "uplot";
+import type { Store } from "../../base/store";
+import { onWheel } from "../../base/wheel";
+import type { Span } from "../../layout/timeline_blocks";
+import { LEAST_POSITIONS, pan, recalled, remembered, zoom } from "../../layout/timeline_view";
+import type { ViewState } from "../state";
+
+/** A click this near to the peak, in pixels, means the peak: one pixel can stand for thousands of positions. */
+const PEAK_SNAP = 5;
+/** A press that moves less than this is a click. */
+const CLICK_SLACK = 4;
+/** One notch of a mouse wheel is 100 and zooms by 1.22, which four of undo two and a bit of. */
+const WHEEL_ZOOM = 0.002;
+
+/** Wheel, shift + drag, click and double click over the plot. Returns the function that stops listening. */
+export function bindPointer(chart: uPlot, store: Store<ViewState>, extent: Span, peak: number): () => void {
+  const area = chart.over;
+  const window = (): Span => recalled(store.get().zoom, extent);
+  const show = (span: Span): void => store.set({ zoom: remembered(span, extent) });
+  let pressed: { x: number; window: Span; pans: boolean } | null = null;
+
+  const onMouseDown = (event: MouseEvent): void => {
+    if (event.button === 0) pressed = { x: event.clientX, window: window(), pans: event.shiftKey };
+  };
+  const onMouseMove = (event: MouseEvent): void => {
+    if (pressed?.pans !== true) return;
+    const [from, to] = pressed.window;
+    show(pan(pressed.window, extent, ((pressed.x - event.clientX) / area.clientWidth) * (to - from)));
+  };
+  const onMouseUp = (event: MouseEvent): void => {
+    const clicked = pressed !== null && Math.abs(event.clientX - pressed.x) < CLICK_SLACK;
+    pressed = null;
+    if (!clicked || event.target !== area) return;
+    const x = event.clientX - area.getBoundingClientRect().left;
+    const nearPeak = Math.abs(chart.valToPos(peak + 0.5, "x") - x) <= PEAK_SNAP;
+    const position = Math.min(Math.max(Math.floor(chart.posToVal(x, "x")), 0), extent[1] - 1);
+    store.set({ position: nearPeak || position === peak ? null : position });
+  };
+  const onDoubleClick = (): void => store.set({ zoom: null });
+  const unwheel = onWheel(area, (event) => {
+    const [from, to] = window();
+    const sideways = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
+    if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) {
+      show(pan([from, to], extent, (sideways / area.clientWidth) * (to - from)));
+      return;
+    }
+    const at = chart.posToVal(event.clientX - area.getBoundingClientRect().left, "x");
+    show(zoom([from, to], extent, at, Math.exp(event.deltaY * WHEEL_ZOOM), LEAST_POSITIONS));
+  });
+
+  area.addEventListener("mousedown", onMouseDown);
+  area.addEventListener("dblclick", onDoubleClick);
+  document.addEventListener("mousemove", onMouseMove);
+  document.addEventListener("mouseup", onMouseUp);
+  return () => {
+    unwheel();
+    area.removeEventListener("mousedown", onMouseDown);
+    area.removeEventListener("dblclick", onDoubleClick);
+    document.removeEventListener("mousemove", onMouseMove);
+    document.removeEventListener("mouseup", onMouseUp);
+  };
+}
+
+/** Keys of the chart that has the focus. */
+export function onKey(event: KeyboardEvent, store: Store<ViewState>, extent: Span, peak: number): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const window = recalled(store.get().zoom, extent);
+  const position = store.get().position ?? peak;
+  const show = (span: Span): void => store.set({ zoom: remembered(span, extent) });
+  const inspect = (to: number): void => {
+    const next = Math.min(Math.max(to, 0), extent[1] - 1);
+    store.set({ position: next === peak ? null : next });
+    // The mark stays in sight.
+    if (next < window[0] || next >= window[1]) show(pan(window, extent, next - (window[0] + window[1]) / 2));
+  };
+  const scale = (factor: number): void => show(zoom(window, extent, position + 0.5, factor, LEAST_POSITIONS));
+  const stride = event.shiftKey ? Math.max(Math.round((window[1] - window[0]) / 20), 1) : 1;
+  const actions: Partial<Record<string, () => void>> = {
+    ArrowLeft: () => inspect(position - stride),
+    ArrowRight: () => inspect(position + stride),
+    Home: () => inspect(0),
+    End: () => inspect(extent[1] - 1),
+    "+": () => scale(0.5),
+    "=": () => scale(0.5),
+    "-": () => scale(2),
+    "0": () => store.set({ zoom: null }),
+  };
+  const action = actions[event.key];
+  if (action === undefined) return;
+  event.preventDefault();
+  event.stopPropagation();
+  action();
+}

@@ -1,0 +1,122 @@
+import type uPlot from "uplot";
+import { byteTicks, positionTicks } from "../../layout/ticks";
+import type { Span } from "../../layout/timeline_blocks";
+
+/** The same gutters as the timeline below, so that one position lies at one x in both. */
+export const GUTTER_LEFT = 64;
+export const GUTTER_RIGHT = 16;
+const X_AXIS_HEIGHT = 24;
+
+export interface Colours {
+  ink: string;
+  muted: string;
+  grid: string;
+  accent: string;
+  surface: string;
+}
+
+/** The page's own colours, which uPlot's canvas does not inherit. */
+export function pageColours(): Colours {
+  const style = getComputedStyle(document.documentElement);
+  const read = (name: string): string => style.getPropertyValue(name).trim();
+  return {
+    ink: read("--ink"),
+    muted: read("--muted"),
+    grid: read("--line"),
+    accent: read("--accent"),
+    surface: read("--surface"),
+  };
+}
+
+interface Parts {
+  width: number;
+  height: number;
+  window: Span;
+  /** Top of the y axis in bytes. */
+  top: number;
+  stepped: uPlot.Series.PathBuilder;
+  draw: (chart: uPlot) => void;
+  onCursor: (chart: uPlot) => void;
+  onBrush: (from: number, to: number) => void;
+}
+
+/** Series in order: live at most, live at least, unpadded. */
+export function usageOptions(parts: Parts, colours: Colours): uPlot.Options {
+  const { stepped } = parts;
+  const axis = {
+    stroke: colours.muted,
+    grid: { stroke: colours.grid, width: 1 },
+    ticks: { show: false },
+    font: "11px system-ui, sans-serif",
+  };
+  return {
+    width: parts.width,
+    height: parts.height,
+    padding: [10, GUTTER_RIGHT, 0, 0],
+    legend: { show: false },
+    cursor: {
+      y: false,
+      points: { show: false },
+      drag: { x: true, y: false, setScale: false, dist: 4 },
+      bind: {
+        // Shift + drag moves the window instead; double click is ours too.
+        mousedown: (_chart, _target, handler) => (event) => {
+          if (event.button === 0 && !event.shiftKey) handler(event);
+          return null;
+        },
+        dblclick: () => () => null,
+      },
+    },
+    scales: {
+      x: { time: false, auto: false, min: parts.window[0], max: parts.window[1] },
+      y: { auto: false, min: 0, max: parts.top },
+    },
+    axes: [
+      {
+        ...axis,
+        size: X_AXIS_HEIGHT,
+        gap: 2,
+        splits: (chart, _axis, min, max) =>
+          positionTicks([min, max], chart.width / 110).map((tick) => tick.value),
+        values: (chart, splits) => labelsOf(positionTicks, chart.scales["x"], splits, chart.width / 110),
+      },
+      {
+        ...axis,
+        size: GUTTER_LEFT,
+        gap: 6,
+        splits: (chart, _axis, min, max) =>
+          byteTicks([min, max], chart.height / 36).map((tick) => tick.value),
+        values: (chart, splits) => labelsOf(byteTicks, chart.scales["y"], splits, chart.height / 36),
+      },
+    ],
+    series: [
+      {},
+      { stroke: colours.accent, width: 1.5, fill: `${colours.accent}22`, paths: stepped },
+      { stroke: `${colours.accent}66`, width: 1, paths: stepped },
+      { stroke: colours.muted, width: 1, dash: [3, 3], paths: stepped },
+    ],
+    hooks: {
+      draw: [parts.draw],
+      setCursor: [parts.onCursor],
+      setSelect: [
+        (chart) => {
+          const { left, width } = chart.select;
+          if (width > 3) parts.onBrush(chart.posToVal(left, "x"), chart.posToVal(left + width, "x"));
+          chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
+    },
+  };
+}
+
+function labelsOf(
+  ticks: typeof byteTicks,
+  scale: uPlot.Scale | undefined,
+  splits: number[],
+  most: number,
+): string[] {
+  const labels = new Map(
+    ticks([scale?.min ?? 0, scale?.max ?? 1], most).map((tick) => [tick.value, tick.label]),
+  );
+  return splits.map((split) => labels.get(split) ?? "");
+}

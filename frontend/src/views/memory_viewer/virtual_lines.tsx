@@ -1,0 +1,77 @@
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+const LINE = 26;
+/** Lines drawn above and below what is in sight, so that a fast scroll does not show blanks. */
+const SPARE = 12;
+const MOST_IN_SIGHT = 20;
+
+interface Props {
+  count: number;
+  /** Line to bring into sight when it changes; -1 for none. */
+  reveal: number;
+  empty: string;
+  label: string;
+  head: JSX.Element;
+  line: (index: number) => JSX.Element;
+  /** Arrow keys and paging, in lines. */
+  onStep: (by: number) => void;
+}
+
+/** A long list of lines of one height; only those in sight are in the document. */
+export function VirtualLines(props: Props): JSX.Element {
+  const { count, reveal, empty, label, head, line, onStep } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const inSight = Math.min(MOST_IN_SIGHT, Math.max(count, 4));
+
+  useEffect(() => {
+    const node = scroller.current;
+    if (node === null || reveal < 0) return;
+    const above = reveal * LINE;
+    if (above < node.scrollTop) node.scrollTop = above;
+    else if (above + 2 * LINE > node.scrollTop + node.clientHeight)
+      node.scrollTop = above + 2 * LINE - node.clientHeight;
+  }, [reveal]);
+
+  const first = Math.max(Math.floor(top / LINE) - SPARE, 0);
+  const last = Math.min(first + inSight + 2 * SPARE, count);
+  const steps: Partial<Record<string, number>> = {
+    ArrowDown: 1,
+    ArrowUp: -1,
+    PageDown: inSight,
+    PageUp: -inSight,
+    Home: -Infinity,
+    End: Infinity,
+  };
+  return (
+    <div
+      ref={scroller}
+      class="virtual"
+      role="grid"
+      aria-label={label}
+      aria-rowcount={count}
+      tabindex={0}
+      style={{ height: `${(inSight + 1) * LINE + 12}px` }}
+      onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+      onKeyDown={(event) => {
+        const by = steps[event.key];
+        if (by === undefined || event.target !== event.currentTarget) return;
+        event.preventDefault();
+        onStep(by);
+      }}
+    >
+      {head}
+      {count === 0 && <p class="muted virtual-empty">{empty}</p>}
+      <div class="virtual-body" style={{ height: `${count * LINE}px` }}>
+        <div style={{ transform: `translateY(${first * LINE}px)` }}>
+          {Array.from({ length: Math.max(last - first, 0) }, (_, i) => (
+            <div key={first + i} class="virtual-line" style={{ height: `${LINE}px` }}>
+              {line(first + i)}
+            </div>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}

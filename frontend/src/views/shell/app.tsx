@@ -1,0 +1,121 @@
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import type { Api } from "../../payload/api";
+import type { Options } from "../../payload/choose";
+import { choose } from "../../payload/choose";
+import { useFetched } from "../fetched";
+import { MemoryViewer } from "../memory_viewer/memory_viewer";
+import { ErrorMessage, Message } from "../message";
+import type { ViewState } from "../state";
+import { useDark } from "../theme";
+import { Header } from "./header";
+import { Help } from "./help";
+import { bindKeys } from "./keys";
+
+type PageState = "loading" | "ready" | "error";
+
+interface Props {
+  api: Api;
+  /** URL of the page on its own, without a fragment. */
+  pageUrl: string;
+  store: Store<ViewState>;
+}
+
+export function App({ api, pageUrl, store }: Props): JSX.Element {
+  const dark = useDark(store);
+  const [help, setHelp] = useState(false);
+  const peak = useRef<number | null>(null);
+  const wantedRun = useStore(store, (state) => state.run);
+  const host = useStore(store, (state) => state.host);
+  const module = useStore(store, (state) => state.module);
+  const space = useStore(store, (state) => state.space);
+  const full = useStore(store, (state) => state.full);
+
+  const runs = useFetched("runs", (_, signal) => api.runs(signal));
+  const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
+  const listing = useFetched(run === "" ? null : run, (name, signal) => api.recordings(name, signal));
+  const options = useMemo(
+    () => (listing.value === null ? null : choose(listing.value.recordings, { host, module, space })),
+    [listing.value, host, module, space],
+  );
+
+  useLayoutEffect(() => {
+    document.documentElement.dataset["theme"] = dark ? "dark" : "light";
+  }, [dark]);
+  useEffect(() => bindKeys({ store, peak: () => peak.current, onHelp: () => setHelp(true) }), [store]);
+  const setPageState = (state: PageState, at: number | null = null): void => {
+    document.documentElement.dataset["state"] = state;
+    peak.current = at;
+  };
+
+  const error = runs.error ?? listing.error;
+  const problems = listing.value?.problems ?? [];
+  const chosen = error === null ? (options?.chosen ?? null) : null;
+  const empty = error === null ? <Nothing {...{ runs: runs.value, options, problems }} /> : null;
+  const settled = error !== null || runs.value?.runs.length === 0 || options !== null;
+  useEffect(() => {
+    if (chosen === null) setPageState(!settled ? "loading" : error === null ? "ready" : "error");
+  }, [chosen, settled, error]);
+
+  return (
+    <div class={full ? "app app-full" : "app"}>
+      <Header
+        runs={runs.value}
+        run={run}
+        options={options}
+        pageUrl={pageUrl}
+        store={store}
+        onHelp={() => setHelp(true)}
+      />
+      {error !== null && <ErrorMessage error={error} />}
+      {chosen === null ? (
+        empty
+      ) : (
+        <MemoryViewer
+          key={chosen.id}
+          api={api}
+          id={chosen.id}
+          problems={problems}
+          store={store}
+          dark={dark}
+          onState={setPageState}
+        />
+      )}
+      {help && <Help onClose={() => setHelp(false)} />}
+    </div>
+  );
+}
+
+interface NothingProps {
+  runs: { runs: unknown[]; message: string | null; logdir: string } | null;
+  options: Options | null;
+  problems: { file: string; text: string }[];
+}
+
+/** Why there is no recording to show, and what to do. */
+function Nothing({ runs, options, problems }: NothingProps): JSX.Element {
+  if (runs !== null && runs.runs.length === 0)
+    return (
+      <Message title="No profile to show">
+        {runs.message ??
+          `Nothing was captured below ${runs.logdir}. Write a profile there with jax.profiler.trace, then reload.`}
+      </Message>
+    );
+  if (options === null) return <div class="placeholder" aria-busy="true" />;
+  return (
+    <>
+      <Message title={options.missing ?? "This run holds no compiled program"}>
+        {options.missing !== null
+          ? "Choose one of those listed above."
+          : "A profile carries the programs that ran while it was captured: capture at least one step with jax.profiler.trace."}
+      </Message>
+      {problems.map(({ file, text }) => (
+        <Message key={file} error title={file}>
+          {text}
+        </Message>
+      ))}
+    </>
+  );
+}

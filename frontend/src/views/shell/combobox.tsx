@@ -1,0 +1,115 @@
+import type { JSX } from "preact";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { compileSearch } from "../../base/search";
+
+export interface Option {
+  value: string;
+  label: string;
+  /** Shown at the right: what people compare the options by. */
+  detail: string;
+}
+
+interface Props {
+  label: string;
+  testid: string;
+  options: Option[];
+  value: string;
+  onPick: (value: string) => void;
+}
+
+/** A choice among many, found by typing. Follows the ARIA pattern of an editable combobox with a list. */
+export function Combobox({ label, testid, options, value, onPick }: Props): JSX.Element {
+  const id = useId();
+  const [typed, setTyped] = useState<string | null>(null);
+  const [active, setActive] = useState(0);
+  const list = useRef<HTMLUListElement>(null);
+  const open = typed !== null;
+  const shown = useMemo(() => {
+    const search = compileSearch(typed ?? "");
+    return options.filter((option) => search.matches(option.label));
+  }, [options, typed]);
+
+  useEffect(() => {
+    list.current?.children[active]?.scrollIntoView({ block: "nearest" });
+  }, [active, open]);
+
+  const show = (text: string): void => {
+    setTyped(text);
+    setActive(
+      text === ""
+        ? Math.max(
+            options.findIndex((option) => option.value === value),
+            0,
+          )
+        : 0,
+    );
+  };
+  const pick = (option: Option | undefined): void => {
+    setTyped(null);
+    if (option !== undefined && option.value !== value) onPick(option.value);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (!open && (event.key === "ArrowDown" || event.key === "Enter")) show("");
+    else if (event.key === "ArrowDown") setActive(Math.min(active + 1, shown.length - 1));
+    else if (event.key === "ArrowUp") setActive(Math.max(active - 1, 0));
+    else if (event.key === "Enter" && open) pick(shown[active]);
+    else if (event.key === "Escape" && open) setTyped(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  const chosen = options.find((option) => option.value === value);
+  return (
+    <div class="picker combobox">
+      <label for={id}>{label}</label>
+      <div class="combobox-field">
+        <input
+          id={id}
+          data-testid={testid}
+          role="combobox"
+          aria-expanded={open}
+          aria-controls={`${id}-list`}
+          aria-autocomplete="list"
+          aria-activedescendant={open && shown.length > 0 ? `${id}-${active}` : undefined}
+          autocomplete="off"
+          spellcheck={false}
+          placeholder={open ? "Type to search" : ""}
+          value={typed ?? chosen?.label ?? value}
+          title={chosen?.label ?? value}
+          onFocus={(event) => event.currentTarget.select()}
+          onClick={() => {
+            if (!open) show("");
+          }}
+          onInput={(event) => show(event.currentTarget.value)}
+          onKeyDown={onKeyDown}
+          onBlur={() => setTyped(null)}
+        />
+        {!open && <span class="combobox-detail">{chosen?.detail}</span>}
+      </div>
+      {open && (
+        <ul id={`${id}-list`} role="listbox" aria-label={label} ref={list}>
+          {shown.length === 0 && <li class="muted">No {label.toLowerCase()} matches.</li>}
+          {shown.map((option, i) => (
+            <li
+              key={option.value}
+              id={`${id}-${i}`}
+              role="option"
+              aria-selected={option.value === value}
+              class={i === active ? "active" : ""}
+              // Before blur, which closes the list.
+              onMouseDown={(event) => {
+                event.preventDefault();
+                pick(option);
+              }}
+              onMouseMove={() => setActive(i)}
+            >
+              <span>{option.label}</span>
+              <span class="combobox-detail">{option.detail}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,77 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import type { Runs } from "../../payload/api";
+import type { Options } from "../../payload/choose";
+import type { ViewState } from "../state";
+import { fragmentOf } from "../url";
+import { nextTheme } from "./keys";
+import { Pickers } from "./pickers";
+
+interface Props {
+  runs: Runs | null;
+  run: string;
+  options: Options | null;
+  pageUrl: string;
+  store: Store<ViewState>;
+  onHelp: () => void;
+}
+
+const THEME_SIGNS = { auto: "◐", light: "☀", dark: "☾" } as const;
+
+export function Header({ runs, run, options, pageUrl, store, onHelp }: Props): JSX.Element {
+  // The link carries the whole state, so it follows every change of it.
+  const state = useStore(store, (all) => all);
+  const { chosen } = options ?? { chosen: null };
+  const theme = `Theme: ${state.theme === "auto" ? "as the system says" : state.theme}`;
+  // Named even where they are the defaults: a link means the same recording when a newer run has come.
+  const named =
+    chosen === null
+      ? state
+      : { ...state, run, host: chosen.host, module: chosen.title, space: chosen.memory };
+  return (
+    <header class="top">
+      <h1>Memory</h1>
+      <Pickers runs={runs} run={run} options={options} store={store} />
+      <nav>
+        {state.full ? (
+          <button
+            data-testid="timeline-back"
+            title="Back to the page ( f )"
+            onClick={() => store.set({ full: false })}
+          >
+            Memory Viewer
+          </button>
+        ) : (
+          <a
+            data-testid="timeline-link"
+            href={`${pageUrl}${fragmentOf({ ...named, full: true })}`}
+            target="_blank"
+            rel="noopener"
+            title="The allocation timeline alone, in a window of its own"
+          >
+            timeline
+          </a>
+        )}
+        <button
+          class="quiet"
+          data-testid="theme-toggle"
+          aria-label={theme}
+          title={`${theme} ( t )`}
+          onClick={() => store.set({ theme: nextTheme(state.theme) })}
+        >
+          {THEME_SIGNS[state.theme]}
+        </button>
+        <button
+          class="quiet"
+          data-testid="help"
+          aria-label="Keyboard help"
+          title="Help ( ? )"
+          onClick={onHelp}
+        >
+          ?
+        </button>
+      </nav>
+    </header>
+  );
+}

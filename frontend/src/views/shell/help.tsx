@@ -1,0 +1,69 @@
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+const KEYS: readonly (readonly [string, string])[] = [
+  ["/", "search buffers, in the timeline and the table at once"],
+  ["n  N", "next and previous match"],
+  ["[  ]", "inspect the position before, after"],
+  ["p", "inspect the peak"],
+  ["Enter", "select the buffer under the keyboard cursor"],
+  ["Esc", "close what is open: this help, the full window, the selection"],
+  ["+  \u2212  0", "zoom in, out, to all, in the chart that has the focus"],
+  ["\u2190 \u2192 \u2191 \u2193", "move in the chart or table that has the focus"],
+  ["f", "timeline over the whole window, and back"],
+  ["t", "light, dark, or as the system says"],
+  ["?", "this help"],
+];
+
+const POINTER: readonly (readonly [string, string])[] = [
+  ["Click", "on the curve: inspect that position; on a buffer: select it everywhere"],
+  ["Wheel", "zoom at the pointer; with Shift, or sideways: move along"],
+  ["Drag", "on the curve: zoom to what was marked; on the timeline: move it"],
+  ["Shift + drag", "on the curve: move it"],
+  ["Double click", "zoom to all"],
+];
+
+export function Help({ onClose }: { onClose: () => void }): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog
+      ref={dialog}
+      class="help"
+      aria-label="Keyboard and pointer"
+      onClose={onClose}
+      onClick={(event) => {
+        // The backdrop belongs to the dialog; its content is wrapped.
+        if (event.target === event.currentTarget) onClose();
+      }}
+    >
+      <div class="help-body">
+        <header>
+          <h2>Keyboard and pointer</h2>
+          <button class="quiet" aria-label="Close" onClick={onClose}>
+            ×
+          </button>
+        </header>
+        <Section entries={KEYS} />
+        <Section entries={POINTER} />
+      </div>
+    </dialog>
+  );
+}
+
+function Section({ entries }: { entries: readonly (readonly [string, string])[] }): JSX.Element {
+  return (
+    <dl>
+      {entries.map(([keys, meaning]) => (
+        <>
+          <dt>
+            {keys.split("  ").map((key) => (
+              <kbd key={key}>{key}</kbd>
+            ))}
+          </dt>
+          <dd>{meaning}</dd>
+        </>
+      ))}
+    </dl>
+  );
+}

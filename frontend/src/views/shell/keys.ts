@@ -1,0 +1,54 @@
+import type { Store } from "../../base/store";
+import type { ViewState } from "../state";
+
+interface Keys {
+  store: Store<ViewState>;
+  /** Of the recording shown, or null while none is. */
+  peak: () => number | null;
+  onHelp: () => void;
+}
+
+const THEMES = ["auto", "light", "dark"] as const;
+
+export function nextTheme(theme: ViewState["theme"]): ViewState["theme"] {
+  return THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+}
+
+/** Keys that work wherever the focus is, except while typing. Returns the function that stops listening. */
+export function bindKeys({ store, peak, onHelp }: Keys): () => void {
+  const step = (by: number): void => {
+    const at = peak();
+    if (at === null) return;
+    const position = Math.max((store.get().position ?? at) + by, 0);
+    store.set({ position: position === at ? null : position });
+  };
+  const escape = (): void => {
+    const { full, selected } = store.get();
+    if (selected !== null) store.set({ selected: null });
+    else if (full) store.set({ full: false });
+  };
+  const actions: Partial<Record<string, () => void>> = {
+    "?": onHelp,
+    "[": () => step(-1),
+    "]": () => step(1),
+    p: () => store.set({ position: null }),
+    f: () => store.set({ full: !store.get().full }),
+    t: () => store.set({ theme: nextTheme(store.get().theme) }),
+    "/": () => document.querySelector<HTMLElement>("input[type=search]")?.focus(),
+    Escape: escape,
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const typing = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (typing) {
+      if (event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
+      return;
+    }
+    const action = actions[event.key];
+    if (action === undefined) return;
+    event.preventDefault();
+    action();
+  };
+  document.addEventListener("keydown", onKeyDown);
+  return () => document.removeEventListener("keydown", onKeyDown);
+}

@@ -1,0 +1,110 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { formatBytes } from "../../base/units";
+import type { Runs } from "../../payload/api";
+import type { Options } from "../../payload/choose";
+import type { ViewState } from "../state";
+import type { Option } from "./combobox";
+import { Combobox } from "./combobox";
+
+/** What belongs to one recording and means nothing in another. */
+const FRESH = {
+  position: null,
+  selected: null,
+  hovered: null,
+  match: null,
+  zoom: null,
+  yzoom: null,
+} as const;
+
+interface Props {
+  runs: Runs | null;
+  run: string;
+  options: Options | null;
+  store: Store<ViewState>;
+}
+
+export function Pickers({ runs, run, options, store }: Props): JSX.Element {
+  const chosen = options?.chosen ?? null;
+  const { host, module, space } = store.get();
+  const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, ...FRESH });
+  const runOptions = (runs?.runs ?? []).map(({ name, hosts }) => ({
+    value: name,
+    label: name,
+    detail: hosts.length > 1 ? `${hosts.length} hosts` : "",
+  }));
+  const hosts = options?.hosts ?? [];
+  const hostOptions = hosts.map((name) => ({ value: name, label: name, detail: "" }));
+  const moduleOptions = (options?.modules ?? []).map((recording) => ({
+    value: recording.title,
+    label: recording.title,
+    detail: formatBytes(recording.peak_bytes),
+  }));
+  const spaces = (options?.spaces ?? []).map((recording) => ({
+    value: recording.memory,
+    label: recording.memory,
+    detail: formatBytes(recording.peak_bytes),
+  }));
+  return (
+    <div class="pickers">
+      <Combobox
+        label="Run"
+        testid="run-picker"
+        options={runOptions}
+        value={run}
+        onPick={(name) => pick({ run: name, host: "", module: "", space: "" })}
+      />
+      <Select
+        label="Host"
+        testid="host-picker"
+        options={hostOptions}
+        value={chosen?.host ?? host}
+        onPick={(name) => pick({ host: name, module: "", space: "" })}
+      />
+      <Combobox
+        label="HLO module"
+        testid="module-picker"
+        options={moduleOptions}
+        value={chosen?.title ?? module}
+        onPick={(title) => pick({ module: title, space: "" })}
+      />
+      <Select
+        label="Memory space"
+        testid="space-picker"
+        options={spaces}
+        value={chosen?.memory ?? space}
+        onPick={(name) => pick({ space: name })}
+      />
+    </div>
+  );
+}
+
+interface SelectProps {
+  label: string;
+  testid: string;
+  options: Option[];
+  value: string;
+  onPick: (value: string) => void;
+}
+
+function Select({ label, testid, options, value, onPick }: SelectProps): JSX.Element {
+  return (
+    <label class="picker">
+      <span>{label}</span>
+      <select
+        data-testid={testid}
+        value={value}
+        disabled={options.length < 2}
+        onChange={(event) => onPick(event.currentTarget.value)}
+      >
+        {options.map((option) => (
+          <option key={option.value} value={option.value}>
+            {option.detail === "" || options.length < 2
+              ? option.label
+              : `${option.label} \u00b7 ${option.detail}`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,125 @@
+import { readParts, writeParts } from "../base/url_state";
+import type { Store } from "../base/store";
+import type { ViewState } from "./state";
+import { initialState } from "./state";
+
+/** Keys of the state that a URL carries. What is under the pointer or merely the current match is not a place. */
+const KEYS = [
+  "run",
+  "host",
+  "module",
+  "space",
+  "position",
+  "selected",
+  "zoom",
+  "yzoom",
+  "search",
+  "show",
+  "full",
+  "theme",
+] as const;
+type Key = (typeof KEYS)[number];
+
+const KNOWN: ReadonlySet<string> = new Set(KEYS);
+
+/** What XProf's own links call the same things. */
+const ALIASES: Record<string, Key> = {
+  module_name: "module",
+  moduleName: "module",
+  memory_space: "space",
+  view_memory_allocation_timeline: "full",
+};
+
+/** The state as fragment values; what is as it begins is left out. */
+export function toValues(state: ViewState): Map<string, string> {
+  const values = new Map<string, string>();
+  for (const key of KEYS) {
+    const value = state[key];
+    if (value === null || value === initialState[key]) continue;
+    values.set(key, Array.isArray(value) ? value.map(shortNumber).join(",") : String(value));
+  }
+  return values;
+}
+
+function shortNumber(value: number): string {
+  return String(Number(value.toFixed(2)));
+}
+
+/** A state from fragment values; what does not read as it should is as at the start. */
+export function fromValues(values: ReadonlyMap<string, string>): Partial<ViewState> {
+  const patch: Partial<ViewState> = {};
+  for (const key of ["run", "host", "module", "space", "search"] as const) {
+    const value = values.get(key);
+    if (value !== undefined) patch[key] = value;
+  }
+  for (const key of ["position", "selected"] as const) {
+    const value = Number(values.get(key) ?? NaN);
+    if (Number.isInteger(value)) patch[key] = value;
+  }
+  for (const key of ["zoom", "yzoom"] as const) {
+    const [from, to, ...more] = (values.get(key) ?? "").split(",").map(Number);
+    if (from < to && more.length === 0) patch[key] = [from, to];
+  }
+  if (values.get("show") === "all") patch.show = "all";
+  const full = values.get("full") ?? "";
+  if (full !== "" && full !== "false") patch.full = true;
+  const theme = values.get("theme");
+  if (theme === "light" || theme === "dark") patch.theme = theme;
+  return patch;
+}
+
+/** State of our own page's query: XProf's links put it there. */
+function fromQuery(query: string): Map<string, string> {
+  const values = new Map<string, string>();
+  for (const [key, value] of readParts(query, new Set([...KEYS, ...Object.keys(ALIASES)])))
+    values.set(ALIASES[key] ?? key, value);
+  return values;
+}
+
+/**
+ * The window whose URL people see, copy and reload. TensorBoard and XProf show us in a frame of their own origin, and
+ * both keep the parts of their fragment that they do not know.
+ */
+function addressWindow(): Window {
+  try {
+    if (window.parent !== window && window.parent.location.origin === window.location.origin)
+      return window.parent;
+  } catch {
+    // A frame of another origin: its address is not ours to read.
+  }
+  return window;
+}
+
+/** Reads the URL into a patch for the start. */
+export function readUrl(): Partial<ViewState> {
+  const values = fromQuery(window.location.search);
+  for (const [key, value] of readParts(addressWindow().location.hash, KNOWN)) values.set(key, value);
+  return fromValues(values);
+}
+
+/** The fragment that stands for a state, for links to our own page. */
+export function fragmentOf(state: ViewState): string {
+  return `#${writeParts("", KNOWN, toValues(state))}`;
+}
+
+/** Changes come at the rate of the pointer; browsers refuse more than some 100 URL changes in 30 s. */
+const WRITE_AFTER_MS = 300;
+
+/** Keeps URL and state the same, both ways, from now on. */
+export function bindUrl(store: Store<ViewState>): void {
+  const { location, history } = addressWindow();
+  let timer = 0;
+  store.subscribe(() => {
+    window.clearTimeout(timer);
+    timer = window.setTimeout(() => {
+      const fragment = writeParts(location.hash, KNOWN, toValues(store.get()));
+      if (fragment !== location.hash.replace(/^#/, ""))
+        history.replaceState(history.state, "", `${location.pathname}${location.search}#${fragment}`);
+    }, WRITE_AFTER_MS);
+  });
+  addressWindow().addEventListener("hashchange", () => {
+    const values = readParts(location.hash, KNOWN);
+    // A fragment without any of our parts is the host's own doing, such as another tab of TensorBoard.
+    if (values.size > 0) store.set({ ...initialState, ...fromValues(values) });
+  });
+}
