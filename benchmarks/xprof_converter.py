@@ -9,8 +9,8 @@ SUFFIX = ".hlo_proto.pb"
 def memory_viewer(module_file: Path, memory_space: int = 0) -> bytes:
     """The JSON for <session>/<module>.hlo_proto.pb. Raises RuntimeError where the converter gives none.
 
-    The shortest way through XProf: its server first extracts such a file from the profile, another pass that is
-    not counted here. The converter takes the session from the path of a profile, and reads no profile.
+    The shortest way through XProf: its server first extracts such a file from the profile, another pass that
+    is not counted here. The converter takes the session from the path of a profile, and reads no profile.
     """
     from xprof.convert import raw_to_tool_data
 

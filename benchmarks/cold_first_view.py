@@ -1,0 +1,103 @@
+"""From the file to the bytes of Memory Viewer's first view, in a fresh process, against XProf's converter.
+
+    python -m benchmarks.cold_first_view [--buffers 10000 100000 500000] [--rounds 3]
+
+Both read the same <module>.hlo_proto.pb, which XProf's server extracts from a profile before its first
+answer: that spares XProf a pass over the profile. A third row is ours from the profile itself, where the
+question of a user starts. The files were just written, so they are in memory, and imports are done when the
+clock starts.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import xprof_converter
+from benchmarks.generate import Truth, generate, profile
+from benchmarks.timing import Sample, in_turn, python, ratio, spread
+from benchmarks.writer import MODULE, PROGRAM_ID
+
+SIZES = (10_000, 100_000, 500_000)
+OURS, OURS_PROFILE, XPROF = "tb_memplugin", "tb_memplugin, from the profile", "XProf"
+
+
+def ours(file: Path) -> tuple[float, int, int]:
+    """Seconds, bytes of the answer, and the peak it gives."""
+    from tb_memplugin.catalog import listing_of_path
+    from tb_memplugin.views.memory_viewer import first_view
+
+    start = time.perf_counter()
+    (recording,) = listing_of_path(str(file)).recordings
+    answer = first_view(recording)
+    seconds = time.perf_counter() - start
+    header = json.loads(answer[8 : 8 + int.from_bytes(answer[4:8], "little")])
+    return seconds, len(answer), header["meta"]["recording"]["peak_bytes"]
+
+
+def xprofs(file: Path) -> tuple[float, int, int]:
+    import xprof.convert.raw_to_tool_data  # noqa: F401
+
+    start = time.perf_counter()
+    answer = xprof_converter.memory_viewer(file)
+    seconds = time.perf_counter() - start
+    return seconds, len(answer), round(_number(answer, b'"peakHeapMib":') * 2**20)
+
+
+def _number(text: bytes, key: bytes) -> float:
+    """The number after a key: reading all of XProf's JSON takes longer than making it."""
+    start = text.index(key) + len(key)
+    return float(text[start : start + 40].split(b",")[0].rstrip(b"}"))
+
+
+ONCE: dict[str, Callable[[Path], tuple[float, int, int]]] = {"ours": ours, "xprof": xprofs}
+
+
+def measure(buffers: int, rounds: int, folder: Path) -> tuple[Truth, dict[str, list[Sample]]]:
+    """Writes the two files into `folder` and asks for the first view of each in turn."""
+    proto, truth = generate(buffers)
+    space, module = folder / "localhost.xplane.pb", folder / f"{MODULE}({PROGRAM_ID}){xprof_converter.SUFFIX}"
+    space.write_bytes(profile(proto).SerializeToString())
+    module.write_bytes(proto.SerializeToString())
+    once = ("-m", "benchmarks.cold_first_view", "--once")
+    commands = {
+        OURS: python(*once, "ours", str(module)),
+        OURS_PROFILE: python(*once, "ours", str(space)),
+        XPROF: python(*once, "xprof", str(module)),
+    }
+    return truth, in_turn(commands, rounds)
+
+
+def report(buffers: int, truth: Truth, samples: dict[str, list[Sample]]) -> None:
+    seconds = {name: [sample.printed["seconds"] for sample in taken] for name, taken in samples.items()}
+    print(f"\n{buffers:,} logical buffers, peak {truth.peak_bytes:,} bytes")
+    for name, taken in samples.items():
+        last: dict[str, Any] = taken[-1].printed
+        if last["peak_bytes"] != truth.peak_bytes:
+            raise SystemExit(f"{name} gives a peak of {last['peak_bytes']:,} bytes")
+        faster = "" if name == XPROF else f"  {ratio(seconds[name], seconds[XPROF]):.1f} times faster"
+        print(f"  {name:32}{spread(seconds[name])}  answer {last['bytes']:,} bytes{faster}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--buffers", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--once", nargs=2, metavar=("WHOSE", "FILE"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.once:
+        whose, file = arguments.once
+        print(json.dumps(dict(zip(("seconds", "bytes", "peak_bytes"), ONCE[whose](Path(file)), strict=True))))
+        return
+    for buffers in arguments.buffers:
+        with tempfile.TemporaryDirectory() as folder:
+            report(buffers, *measure(buffers, arguments.rounds, Path(folder)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""`tb-memplugin summary demo_logdir`, the start of the process included, beside an empty Python and XProf.
+
+    python -m benchmarks.summary_start [--rounds 10]
+
+XProf's nearest command, `xprof get_peak_allocations`, answers for one run at a time: here for the largest of
+the three. Commands work on copies, because XProf writes into the logdir.
+"""
+
+import argparse
+import shutil
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from benchmarks.timing import in_turn, python, ratio, spread
+
+EMPTY = "python -c pass"
+OURS = "tb-memplugin summary, 3 runs"
+XPROF = "xprof get_peak_allocations --bypass_cache, 1 run"
+LOGDIR = Path(__file__).parent.parent / "demo_logdir"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=10)
+    arguments = parser.parse_args()
+    scripts = Path(sysconfig.get_path("scripts"))
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = (shutil.copytree(LOGDIR, Path(folder) / name) for name in ("ours", "theirs"))
+        xprof = (str(scripts / "xprof"), "get_peak_allocations", "cpu", f"--logdir={theirs / 'train_step'}")
+        commands = {
+            EMPTY: python("-c", "pass"),
+            OURS: [str(scripts / "tb-memplugin"), "summary", str(ours)],
+            XPROF: [*xprof, "--bypass_cache=True"],
+        }
+        in_turn(commands, 1)  # fills the file cache, and writes what XProf extracts from a profile once
+        samples = in_turn(commands, arguments.rounds)
+    wall = {name: [sample.wall_seconds for sample in taken] for name, taken in samples.items()}
+    for name, seconds in wall.items():
+        print(f"  {name:52}{spread(seconds)}")
+    print(f"  XProf's takes {ratio(wall[OURS], wall[XPROF]):.2f} times as long as ours")
+
+
+if __name__ == "__main__":
+    main()
