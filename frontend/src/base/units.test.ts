@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { formatBytes, formatShare, parseBytes } from "./units";
+
+describe("formatBytes", () => {
+  it.each([
+    [0, "0 B"],
+    [1023, "1023 B"],
+    [1024, "1.00 KiB"],
+    [1.5 * 2 ** 20, "1.50 MiB"],
+    [2 ** 30 - 1, "1.00 GiB"],
+    [71.2 * 2 ** 30, "71.20 GiB"],
+    [640 * 2 ** 20, "640.0 MiB"],
+    [-2048, "\u22122.00 KiB"],
+    [2 ** 61, "2048.0 PiB"],
+  ])("%d is %s", (bytes, text) => {
+    expect(formatBytes(bytes)).toBe(text);
+  });
+});
+
+describe("formatShare", () => {
+  it("never rounds something to nothing", () => {
+    expect(formatShare(1, 1000)).toBe("<1%");
+    expect(formatShare(0, 1000)).toBe("0%");
+    expect(formatShare(480, 1000)).toBe("48%");
+    expect(formatShare(1, 0)).toBe("0%");
+  });
+});
+
+describe("parseBytes", () => {
+  it.each([
+    ["1MiB", 2 ** 20],
+    ["1.5 g", 1.5 * 2 ** 30],
+    ["300", 300],
+    ["300 bytes", 300],
+    ["2 KB", 2048],
+    [".5k", 512],
+    ["", null],
+    ["big", null],
+    ["1 MiX", null],
+    ["-1", null],
+  ])("%s is %s", (text, bytes) => {
+    expect(parseBytes(text)).toBe(bytes);
+  });
+});

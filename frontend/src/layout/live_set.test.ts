@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { fixtureRows } from "../payload/fixture";
+import { bytesByRole, liveAt, liveBytes, sharersAt } from "./live_set";
+
+const rows = fixtureRows([
+  { size: 100, role: 1, start: -1, end: 10 },
+  { size: 40, role: 8, start: 2, end: 5 },
+  { size: 40, role: 8, charge: 0, start: 3, end: 6 },
+  { size: 7, role: 6, start: 5, end: 10 },
+]);
+
+describe("the live set", () => {
+  it("holds a buffer from its start up to, not including, its end", () => {
+    const at = (position: number): number[] => [...liveAt(rows, position)];
+    expect(at(0)).toEqual([0]);
+    expect(at(2)).toEqual([0, 1]);
+    expect(at(4)).toEqual([0, 1]);
+    expect(at(5)).toEqual([0, 3]);
+    expect(at(9)).toEqual([0, 3]);
+    expect(at(10)).toEqual([]);
+  });
+
+  it("keeps buffers in memory that another one is charged for apart", () => {
+    expect([...sharersAt(rows, 4)]).toEqual([2]);
+    expect([...sharersAt(rows, 6)]).toEqual([]);
+  });
+
+  it("sums charges, in all and by role, largest first", () => {
+    expect(liveBytes(rows, liveAt(rows, 4))).toBe(140);
+    expect([...bytesByRole(rows, liveAt(rows, 5))]).toEqual([
+      [1, 100],
+      [6, 7],
+    ]);
+  });
+});

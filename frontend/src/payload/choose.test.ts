@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { choose, spaceName } from "./choose";
+import type { Summary } from "./recording";
+
+function recording(host: string, title: string, memory: string, peak_bytes: number): Summary {
+  return {
+    id: `run|${host}|${title}|${memory}`,
+    kind: "program",
+    title,
+    run: "run",
+    host,
+    memory,
+    axis: "PROGRAM_ORDER",
+    allocations: 1,
+    peak_bytes,
+    peak_position: 0,
+    reserved_bytes: peak_bytes,
+    reported_peak_bytes: null,
+    capacity_bytes: null,
+    caveats: [],
+  };
+}
+
+const RUN = [
+  recording("b", "jit_step(7)", "HBM", 900),
+  recording("a", "jit_step(7)", "HBM", 800),
+  recording("b", "jit_eval(9)", "HBM", 300),
+  recording("b", "jit_step(7)", "VMEM", 40),
+];
+
+const ANY = { host: "", module: "", space: "" };
+
+describe("choose", () => {
+  it("starts with the largest peak of all", () => {
+    const { chosen, hosts, modules, spaces } = choose(RUN, ANY);
+    expect(chosen?.id).toBe("run|b|jit_step(7)|HBM");
+    expect(hosts).toEqual(["a", "b"]);
+    expect(modules.map((module) => module.title)).toEqual(["jit_step(7)", "jit_eval(9)"]);
+    expect(spaces.map((space) => space.memory)).toEqual(["HBM", "VMEM"]);
+  });
+
+  it("offers only the spaces that the module uses", () => {
+    expect(choose(RUN, { ...ANY, module: "jit_eval(9)" }).spaces.map((space) => space.memory)).toEqual([
+      "HBM",
+    ]);
+  });
+
+  it("takes a module without its program id and a space by XProf's number", () => {
+    const { chosen } = choose(RUN, { host: "b", module: "jit_step", space: "1" });
+    expect(chosen?.id).toBe("run|b|jit_step(7)|VMEM");
+  });
+
+  it("says what is missing, and keeps the lists to choose from", () => {
+    expect(choose(RUN, { ...ANY, module: "jit_gone" }).missing).toBe("This run has no HLO module jit_gone.");
+    expect(choose(RUN, { ...ANY, module: "jit_gone" }).modules).toHaveLength(2);
+    expect(choose(RUN, { ...ANY, space: "SMEM" }).missing).toBe("jit_step(7) keeps nothing in SMEM.");
+    expect(choose(RUN, { ...ANY, host: "z" }).missing).toBe("This run has no programs of host z.");
+    expect(choose(RUN, ANY).missing).toBeNull();
+  });
+
+  it("has nothing to choose from in an empty run", () => {
+    expect(choose([], ANY)).toEqual({ hosts: [], modules: [], spaces: [], chosen: null, missing: null });
+  });
+});
+
+describe("spaceName", () => {
+  it("names XProf's numbers and leaves names alone", () => {
+    expect(["0", "5", "9", "VMEM", ""].map(spaceName)).toEqual(["HBM", "Host", "Memory space 9", "VMEM", ""]);
+  });
+});

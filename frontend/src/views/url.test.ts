@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { initialState } from "./state";
+import { fromValues, toValues } from "./url";
+
+describe("the state in the URL", () => {
+  it("is nothing at the start", () => {
+    expect(toValues(initialState).size).toBe(0);
+  });
+
+  it("comes back as it was", () => {
+    const state = {
+      ...initialState,
+      run: "train/1",
+      module: "jit_step(7)",
+      position: 120,
+      selected: 0,
+      zoom: [1.5, 90] as const,
+      search: "layer_\\d",
+      show: "all" as const,
+      full: true,
+      theme: "dark" as const,
+    };
+    expect({ ...initialState, ...fromValues(toValues(state)) }).toEqual(state);
+  });
+
+  it("does not carry what is under the pointer", () => {
+    expect(toValues({ ...initialState, hovered: 3, match: 4 }).size).toBe(0);
+  });
+
+  it("drops what does not read as it should", () => {
+    const values = new Map([
+      ["position", "x"],
+      ["selected", "1.5"],
+      ["zoom", "9,3"],
+      ["yzoom", "1,2,3"],
+      ["theme", "pink"],
+      ["show", "x"],
+    ]);
+    expect(fromValues(values)).toEqual({});
+  });
+});
