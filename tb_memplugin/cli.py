@@ -21,7 +21,11 @@ Command = Callable[[argparse.Namespace], int]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """0: fine. 1: a budget is broken. 2: the input or the call is wrong; one line on stderr says how."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments, rest = parser.parse_known_args(argv)
+    if rest and not arguments.passes_on:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    arguments.rest = rest
     command: Command = arguments.command
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -50,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def add(name: str, command: Command, text: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        added.set_defaults(command=command)
+        added.set_defaults(command=command, passes_on=False)
         return added
 
     serve = add("serve", _serve, "the page, on its own")
@@ -66,9 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     xprof = add("xprof", _xprof, "the page, in XProf: its server, with our Memory Viewer in place of its own")
     xprof.add_argument("--logdir", required=True, help="folder with profiles")
     xprof.add_argument("--port", type=int, default=8791, help="port of the page (default: %(default)s)")
-    xprof.add_argument(
-        "xprof_arguments", nargs=argparse.REMAINDER, help="further arguments, for XProf's server"
-    )
+    xprof.epilog = "Further arguments go to XProf's server, --grpc_port for one; `xprof --help` lists them."
+    xprof.set_defaults(passes_on=True)
 
     summary = add("summary", _summary, "one line per recording: peak, reserved, capacity, caveats")
     summary.add_argument(
@@ -93,7 +96,7 @@ def _serve(arguments: argparse.Namespace) -> int:
 def _xprof(arguments: argparse.Namespace) -> int:
     from tb_memplugin.hosts import xprof
 
-    return xprof.serve(arguments.logdir, arguments.port, arguments.xprof_arguments)
+    return xprof.serve(arguments.logdir, arguments.port, arguments.rest)
 
 
 def _hook(arguments: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
  * Runs in XProf's own page, before XProf's code. While Memory Viewer is the chosen tool, our page stands in its place;
  * the Tools list stays, and a button leads to the stock page and back.
  */
+import { standInForCharts } from "./no_charts";
 import { amended, pageOf, placeOf, stays, type Place } from "./xprof_place";
 
 /** Where XProf shows the chosen tool, to the right of the Tools list. */
@@ -33,13 +34,20 @@ button.onclick = () => {
 
 function update(): void {
   const place = placeOf(new URL(location.href));
-  if (place !== null && (shown === null || !stays(shown, place))) frame.src = pageOf(place);
+  if (place !== null && (shown === null || !stays(shown, place))) open(place);
   if (place === null) {
     isStock = false;
     held = [];
   }
   shown = place;
   lay();
+}
+
+function open(place: Place): void {
+  const url = new URL(pageOf(place), document.baseURI).href;
+  // A new src would be a step of its own for the Back button.
+  if (frame.isConnected) frame.contentWindow?.location.replace(url);
+  else frame.src = url;
 }
 
 function lay(): void {
@@ -121,6 +129,7 @@ document.head.append(style);
 if (isTested) {
   followUrl();
   holdRequests();
+  standInForCharts();
   document.addEventListener("DOMContentLoaded", update);
 } else {
   document.addEventListener("DOMContentLoaded", link);
