@@ -1,7 +1,7 @@
-from collections.abc import Buffer
+from collections.abc import Collection
 from typing import Any
 
 class Plan:
-    def __init__(self, descriptor: Any) -> None: ...
+    def __init__(self, descriptor: Any, skip: Collection[str] = ...) -> None: ...
 
 def scan(data: bytes | memoryview, plan: Plan) -> dict[str, dict[str, Any]]: ...

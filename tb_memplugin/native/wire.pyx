@@ -24,54 +24,37 @@ cdef enum Kind:
 
 cdef struct Field:
     int kind
-    int column
+    int column        # within its table; column 0 of a table other than the root is `parent`
     int message
     int table
 
-cdef struct TableShape:
-    int first_column
-    int columns       # column 0 of a table other than the root is `parent`
-
 
 cdef class Plan:
-    """What to read of a message type: compiled once from its descriptor."""
+    """What to read of a message type: compiled once from its descriptor, less the fields (by path) in `skip`."""
     cdef vector[vector[Field]] messages
-    cdef vector[TableShape] tables
-    cdef int n_columns
-    cdef list paths
-    cdef list names
+    cdef vector[int] widths    # columns of each table
+    cdef list paths            # of each table
+    cdef list names            # of each table: its columns' names
+    cdef object skip
 
-    def __init__(self, descriptor):
-        self.n_columns = 0
+    def __init__(self, descriptor, skip=()):
+        self.skip = frozenset(skip)
         self.paths = []
         self.names = []
-        self._table("", descriptor)
+        self._message(self._table(""), "", descriptor)
+        for columns in self.names:
+            self.widths.push_back(len(columns))
 
-    cdef int _column(self, str path, str name):
-        self.names.append((path, name))
-        self.n_columns += 1
-        return self.n_columns - 1
-
-    cdef int _table(self, str path, descriptor) except -1:
-        # A table's columns must be neighbours, so its own are numbered before those of the tables below it.
-        cdef TableShape shape
-        cdef int table = self.tables.size()
-        shape.first_column = self.n_columns
-        shape.columns = 0
-        self.tables.push_back(shape)
+    cdef int _table(self, str path) except -1:
         self.paths.append(path)
-        if path:
-            self._column(path, "parent")
-        below = []
-        cdef int message = -1
-        if descriptor is not None:
-            message = self._message(path, "", descriptor, below)
-        self.tables[table].columns = self.n_columns - shape.first_column
-        for owner, number, kind, child_path, child in below:
-            self._below(owner, number, kind, child_path, child)
-        return table
+        self.names.append(["parent"] if path else [])
+        return len(self.names) - 1
 
-    cdef int _message(self, str path, str prefix, descriptor, list below) except -1:
+    cdef int _column(self, int table, str name) except -1:
+        self.names[table].append(name)
+        return len(self.names[table]) - 1
+
+    cdef int _message(self, int table, str prefix, descriptor) except -1:
         cdef int message = self.messages.size()
         cdef Field field
         cdef vector[Field] fields
@@ -81,60 +64,47 @@ cdef class Plan:
         self.messages.push_back(fields)
         for f in descriptor.fields:
             name = prefix + f.name
-            full = f"{path}.{name}" if path else name
+            path = f"{self.paths[table]}.{name}" if self.paths[table] else name
+            if path in self.skip:
+                continue
             field.column = field.message = field.table = -1
             if f.is_repeated:
-                kind = TABLE if f.message_type else SPAN_LIST if f.type == f.TYPE_BYTES else NUMBERS
-                below.append((message, f.number, kind, full, f.message_type))
-                continue
-            if f.message_type:
+                field.table = self._table(path)
+                if f.message_type:
+                    field.kind = TABLE
+                    field.message = self._message(field.table, "", f.message_type)
+                else:
+                    field.kind = SPAN_LIST if f.type == f.TYPE_BYTES else NUMBERS
+                    self._column(field.table, "value")
+                    if field.kind == SPAN_LIST:
+                        self._column(field.table, "value#length")
+            elif f.message_type:
                 field.kind = NESTED
-                field.message = self._message(path, name + ".", f.message_type, below)
-            elif f.type == f.TYPE_BYTES:
-                field.kind = SPAN
-                field.column = self._column(path, name)
-                self._column(path, name + "#length")
+                field.message = self._message(table, name + ".", f.message_type)
             else:
-                field.kind = NUMBER
-                field.column = self._column(path, name)
+                field.kind = SPAN if f.type == f.TYPE_BYTES else NUMBER
+                field.column = self._column(table, name)
+                if field.kind == SPAN:
+                    self._column(table, name + "#length")
             self.messages[message][f.number] = field
         return message
-
-    cdef int _below(self, int owner, int number, int kind, str path, descriptor) except -1:
-        cdef Field field
-        cdef int first = self.n_columns
-        field.kind = kind
-        field.message = -1
-        if kind == TABLE:
-            field.message = self.messages.size()
-            field.table = self._table(path, descriptor)
-        else:
-            field.table = self._table(path, None)
-            self._column(path, "value")
-            if kind == SPAN_LIST:
-                self._column(path, "value#length")
-            self.tables[field.table].columns = self.n_columns - first
-        field.column = self.tables[field.table].first_column
-        self.messages[owner][number] = field
-        return 0
 
 
 cdef class _Scan:
     cdef const unsigned char* base
     cdef Plan plan
-    cdef vector[vector[int64_t]] columns
+    cdef vector[vector[int64_t]] cells    # of each table, row by row: a new row is one step
 
     cdef inline int64_t new_row(self, int table, int64_t parent) noexcept nogil:
-        cdef TableShape shape = self.plan.tables[table]
-        cdef int i
-        cdef int64_t row = self.columns[shape.first_column].size()
-        self.columns[shape.first_column].push_back(parent)
-        for i in range(1, shape.columns):
-            self.columns[shape.first_column + i].push_back(0)
+        """Where the row's cells start."""
+        cdef int64_t row = self.cells[table].size()
+        self.cells[table].resize(row + self.plan.widths[table])
+        self.cells[table][row] = parent
         return row
 
-    cdef int64_t parse(self, int message, int64_t row, const unsigned char* p, const unsigned char* end) noexcept nogil:
-        """0, or -1 - the offset of the first byte that is not a message."""
+    cdef int64_t parse(self, int message, int table, int64_t row,
+                       const unsigned char* p, const unsigned char* end) noexcept nogil:
+        """Into the cells from `row` on. Returns 0, or -1 - the offset of the first byte that is not a message."""
         cdef uint64_t tag = 0, value = 0
         cdef uint64_t number
         cdef int wire
@@ -143,6 +113,7 @@ cdef class _Scan:
         cdef const unsigned char* start
         cdef const unsigned char* stop
         cdef size_t known = self.plan.messages[message].size()
+        cdef const Field* fields = self.plan.messages[message].data()
         while p < end:
             start = p
             if not varint(&p, end, &tag):
@@ -151,7 +122,7 @@ cdef class _Scan:
             wire = tag & 7
             field.kind = SKIP
             if number < known:
-                field = self.plan.messages[message][number]
+                field = fields[number]
             if wire == 0:
                 if not varint(&p, end, &value):
                     return self.broken(start)
@@ -173,36 +144,39 @@ cdef class _Scan:
                 return self.broken(start)
             if wire != 2:
                 if field.kind == NUMBER:
-                    self.columns[field.column][row] = <int64_t>value
+                    self.cells[table][row + field.column] = <int64_t>value
                 elif field.kind == NUMBERS:
-                    child = self.new_row(field.table, row)
-                    self.columns[field.column + 1][child] = <int64_t>value
+                    child = self.new_row(field.table, self.number_of(table, row))
+                    self.cells[field.table][child + 1] = <int64_t>value
                 continue
             stop = p + value
             if field.kind == SPAN:
-                self.columns[field.column][row] = p - self.base
-                self.columns[field.column + 1][row] = <int64_t>value
+                self.cells[table][row + field.column] = p - self.base
+                self.cells[table][row + field.column + 1] = <int64_t>value
             elif field.kind == SPAN_LIST:
-                child = self.new_row(field.table, row)
-                self.columns[field.column + 1][child] = p - self.base
-                self.columns[field.column + 2][child] = <int64_t>value
+                child = self.new_row(field.table, self.number_of(table, row))
+                self.cells[field.table][child + 1] = p - self.base
+                self.cells[field.table][child + 2] = <int64_t>value
             elif field.kind == NESTED:
-                failed = self.parse(field.message, row, p, stop)
+                failed = self.parse(field.message, table, row, p, stop)
                 if failed < 0:
                     return failed
             elif field.kind == TABLE:
-                child = self.new_row(field.table, row)
-                failed = self.parse(field.message, child, p, stop)
+                child = self.new_row(field.table, self.number_of(table, row))
+                failed = self.parse(field.message, field.table, child, p, stop)
                 if failed < 0:
                     return failed
             elif field.kind == NUMBERS:
                 while p < stop:
                     if not varint(&p, stop, &value):
                         return self.broken(p)
-                    child = self.new_row(field.table, row)
-                    self.columns[field.column + 1][child] = <int64_t>value
+                    child = self.new_row(field.table, self.number_of(table, row))
+                    self.cells[field.table][child + 1] = <int64_t>value
             p = stop
         return 0
+
+    cdef inline int64_t number_of(self, int table, int64_t row) noexcept nogil:
+        return row // self.plan.widths[table] if table else 0
 
     cdef inline int64_t broken(self, const unsigned char* p) noexcept nogil:
         return -1 - (p - self.base)
@@ -212,6 +186,10 @@ cdef inline bint varint(const unsigned char** cursor, const unsigned char* end, 
     cdef const unsigned char* p = cursor[0]
     cdef uint64_t result = 0
     cdef int shift = 0
+    if p < end and p[0] < 0x80:  # most tags and lengths
+        value[0] = p[0]
+        cursor[0] = p + 1
+        return True
     while p < end and shift < 70:
         result |= <uint64_t>(p[0] & 0x7F) << shift if shift < 64 else 0
         if not p[0] & 0x80:
@@ -232,34 +210,30 @@ def scan(data, Plan plan):
     cdef const unsigned char[::1] view = data
     cdef _Scan state = _Scan()
     cdef int64_t failed = 0
-    cdef int i
     cdef const unsigned char* first = NULL
     state.plan = plan
-    state.columns.resize(plan.n_columns)
-    for i in range(plan.tables[0].columns):
-        state.columns[i].push_back(0)
+    state.cells.resize(plan.widths.size())
+    state.cells[0].resize(plan.widths[0])
     if view.shape[0]:
         first = &view[0]
         state.base = first
         with nogil:
-            failed = state.parse(0, 0, first, first + view.shape[0])
+            failed = state.parse(0, 0, 0, first, first + view.shape[0])
     if failed < 0:
         raise ValueError(f"not a valid message at byte {-1 - failed} of {view.shape[0]}")
-    tables = {path: {} for path in plan.paths}
-    for i in range(plan.n_columns):
-        path, name = plan.names[i]
-        column = _array(state.columns[i])
-        if name.endswith("#length"):
-            name = name.removesuffix("#length")
-            column = Spans(tables[path][name], column)
-        tables[path][name] = column
-    return tables
+    return {plan.paths[i]: _columns(state.cells[i], plan.names[i]) for i in range(<int>plan.widths.size())}
 
 
-cdef _array(vector[int64_t]& values):
+cdef _columns(vector[int64_t]& cells, list names):
     cdef int64_t[::1] view
-    array = np.empty(values.size(), dtype=np.int64)
-    if values.size():
-        view = array
-        memcpy(&view[0], values.data(), values.size() * sizeof(int64_t))
-    return array
+    rows = np.empty(cells.size(), dtype=np.int64)
+    if cells.size():
+        view = rows
+        memcpy(&view[0], cells.data(), cells.size() * sizeof(int64_t))
+    columns = np.ascontiguousarray(rows.reshape(-1, len(names)).T) if names else rows.reshape(0, 0)
+    by_name = dict(zip(names, columns))
+    for name in names:
+        if name.endswith("#length"):
+            text = name.removesuffix("#length")
+            by_name[text] = Spans(by_name[text], by_name.pop(name))
+    return by_name

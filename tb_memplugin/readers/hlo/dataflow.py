@@ -46,6 +46,7 @@ class Dataflow:
         self.module = module
         self.schedule = schedule
         shapes, shape_of = module.shape_of
+        self.opcode = module.opcode.codes[schedule.order]
         self.shape = shape_of[schedule.order]
         self.nodes = shapes.count[self.shape]
         self.base = np.cumsum(np.r_[0, self.nodes], dtype=np.int32)
@@ -253,7 +254,9 @@ class Dataflow:
 
     def _is(self, opcodes: set[str]) -> npt.NDArray[np.bool_]:
         """Per position: whether its opcode is one of these."""
-        mask: npt.NDArray[np.bool_] = self.module.is_opcode(opcodes)[self.schedule.order]
+        strings = self.module.opcode.strings
+        wanted = np.array([strings[i] in opcodes for i in range(len(strings))] + [False])  # code -1: no opcode
+        mask: npt.NDArray[np.bool_] = wanted[self.opcode]
         return mask
 
     def _where(self, opcodes: set[str]) -> I32:

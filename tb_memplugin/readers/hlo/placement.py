@@ -57,7 +57,7 @@ def place(module: Module, dataflow: Dataflow, *, use_traces: bool = True) -> Pla
     """All buffers of all allocations on the schedule. `use_traces=False` rebuilds everything, to test the rebuild."""
     assigned = module.tables[f"{ALLOCATIONS}.assigned"]
     length = dataflow.schedule.length
-    buffer = Index.of(module.buffers["id"]).rows(assigned["logical_buffer_id"])
+    buffer = Index(module.buffers["id"]).rows(assigned["logical_buffer_id"])
     region = assigned["parent"].astype(np.int32)
     known = buffer >= 0
     defined = np.where(known, dataflow.defined[buffer] if len(dataflow.defined) else -1, -1)
@@ -86,7 +86,7 @@ def place(module: Module, dataflow: Dataflow, *, use_traces: bool = True) -> Pla
 def _replay(module: Module, rows: Placement, temporary: Mask, length: int) -> Mask:
     """Place what the traces name; returns which temporary rows that are."""
     events = module.events
-    by_buffer = Index.of(np.where(rows.buffer >= 0, module.buffers["id"][rows.buffer], -1)) if len(rows.buffer) else None
+    by_buffer = Index(np.where(rows.buffer >= 0, module.buffers["id"][rows.buffer], -1)) if len(rows.buffer) else None
     if by_buffer is None or not len(events["kind"]):
         return np.zeros(len(rows.buffer), dtype=bool)
     start, end, own, charge, canonical, traced, peak, odd = replay(

@@ -228,6 +228,8 @@ def scoped_memory(module: Module, space: int) -> tuple[int, str]:
     TPU programs tell it in the instructions' backend configuration, which is JSON.
     """
     best, whose = 0, ""
+    if space == 0:  # the main memory has no scoped allocations, and its programs are the long ones
+        return best, whose
     spans = module.instructions["backend_config"]
     for found in SCOPED.finditer(module.data):
         for entry in found.group(1).split(b"},{"):

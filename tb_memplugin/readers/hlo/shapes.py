@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,12 @@ def text(shape: ShapeProto) -> str:
     """As XLA prints it, layout and all: `f32[4096,4096]{1,0:T(8,128)}`."""
     if shape.element_type == TUPLE:
         return "(" + ", ".join(text(element) for element in shape.tuple_shapes) + ")"
+    return _array_text(shape.SerializeToString())
+
+
+@lru_cache(maxsize=4096)  # the elements of a program's tuples are the same few arrays, over and over
+def _array_text(serialized: bytes) -> str:
+    shape = ShapeProto.FromString(serialized)
     dynamic = list(shape.is_dynamic_dimension)
     dynamic += [False] * (len(shape.dimensions) - len(dynamic))
     dimensions = ",".join(f"<={d}" if flag else str(d) for d, flag in zip(shape.dimensions, dynamic, strict=False))
