@@ -114,7 +114,11 @@ export function bindUrl(store: Store<ViewState>): void {
     timer = window.setTimeout(() => {
       const fragment = writeParts(location.hash, KNOWN, toValues(store.get()));
       if (fragment !== location.hash.replace(/^#/, ""))
-        history.replaceState(history.state, "", `${location.pathname}${location.search}#${fragment}`);
+        history.replaceState(
+          history.state,
+          "",
+          `${location.pathname}${location.search}${fragment === "" ? "" : `#${fragment}`}`,
+        );
     }, WRITE_AFTER_MS);
   });
   addressWindow().addEventListener("hashchange", () => {

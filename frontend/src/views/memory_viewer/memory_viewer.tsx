@@ -17,7 +17,16 @@ import { Caveats, Figures } from "./figures";
 import { Inspected } from "./inspected";
 import type { Shown } from "./shown";
 import { shownRows } from "./shown";
+import { usePosition } from "./use_position";
 import { UsageChart } from "./usage_chart";
+
+export type PageState = "loading" | "ready" | "error";
+
+/** What keys that move the inspected position need to know. */
+export interface Axis {
+  peak: number;
+  length: number;
+}
 
 const TIMELINE_HEIGHT = 360;
 
@@ -28,7 +37,7 @@ interface Props {
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
-  onState: (state: "loading" | "ready" | "error", peak: number | null) => void;
+  onState: (state: PageState, axis: Axis | null) => void;
 }
 
 /** One program's memory: the answer in words, then the pictures that prove it. */
@@ -39,10 +48,9 @@ export function MemoryViewer({ api, id, problems, store, dark, onState }: Props)
   const full = useStore(store, (state) => state.full);
   const error = first.error ?? all.error;
   const ready = first.value !== null && all.value !== null;
-  const peak = first.value?.peak ?? null;
   useEffect(() => {
-    onState(error !== null ? "error" : ready ? "ready" : "loading", peak);
-  }, [error, ready, peak]);
+    onState(error !== null ? "error" : ready ? "ready" : "loading", first.value);
+  }, [error, ready, first.value]);
 
   if (first.error !== null) return <ErrorMessage error={first.error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
@@ -137,7 +145,7 @@ interface BreakdownProps {
 
 /** What is live at the inspected position. Away from the peak it takes all rows to know. */
 function Breakdown({ view, shown, everything, store, dark }: BreakdownProps): JSX.Element {
-  const position = useStore(store, (state) => state.position) ?? view.peak;
+  const position = usePosition(store, view);
   const { rows, complete } = shown;
   const known = complete || position === view.peak;
   const live = useMemo(() => (known ? liveAt(rows, position) : new Uint32Array(0)), [rows, position, known]);

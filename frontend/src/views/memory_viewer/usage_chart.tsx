@@ -12,6 +12,7 @@ import type { ViewState } from "../state";
 import { useWidth } from "../use_width";
 import type { Shown } from "./shown";
 import { Tooltip } from "./tooltip";
+import { usePosition } from "./use_position";
 import { useUsage } from "./use_usage";
 import { bindPointer, onKey } from "./usage_gestures";
 import { drawMarks } from "./usage_marks";
@@ -34,7 +35,7 @@ export function UsageChart({ api, view, program, shown, store, dark }: Props): J
   const chart = useRef<uPlot | null>(null);
   const width = useWidth(host);
   const zoom = useStore(store, (state) => state.zoom);
-  const position = useStore(store, (state) => state.position) ?? view.peak;
+  const position = usePosition(store, view);
   const selected = shown.indexOf(useStore(store, (state) => state.selected));
   const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
   const [cursor, setCursor] = useState<{ x: number; position: number } | null>(null);

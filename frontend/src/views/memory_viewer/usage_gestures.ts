@@ -18,8 +18,10 @@ export function bindPointer(chart: uPlot, store: Store<ViewState>, extent: Span,
   const window = (): Span => recalled(store.get().zoom, extent);
   const show = (span: Span): void => store.set({ zoom: remembered(span, extent) });
   let pressed: { x: number; window: Span; pans: boolean } | null = null;
+  let inspectedBefore = store.get().position;
 
   const onMouseDown = (event: MouseEvent): void => {
+    if (event.detail === 1) inspectedBefore = store.get().position;
     if (event.button === 0) pressed = { x: event.clientX, window: window(), pans: event.shiftKey };
   };
   const onMouseMove = (event: MouseEvent): void => {
@@ -36,7 +38,8 @@ export function bindPointer(chart: uPlot, store: Store<ViewState>, extent: Span,
     const position = Math.min(Math.max(Math.floor(chart.posToVal(x, "x")), 0), extent[1] - 1);
     store.set({ position: nearPeak || position === peak ? null : position });
   };
-  const onDoubleClick = (): void => store.set({ zoom: null });
+  // The clicks that a double click is made of were not meant to inspect.
+  const onDoubleClick = (): void => store.set({ zoom: null, position: inspectedBefore });
   const unwheel = onWheel(area, (event) => {
     const [from, to] = window();
     const sideways = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;

@@ -42,7 +42,7 @@ interface Parts {
 
 /** Series in order: live at most, live at least, unpadded. */
 export function usageOptions(parts: Parts, colours: Colours): uPlot.Options {
-  const { stepped } = parts;
+  const curve = { paths: parts.stepped, points: { show: false } };
   const axis = {
     stroke: colours.muted,
     grid: { stroke: colours.grid, width: 1 },
@@ -91,9 +91,9 @@ export function usageOptions(parts: Parts, colours: Colours): uPlot.Options {
     ],
     series: [
       {},
-      { stroke: colours.accent, width: 1.5, fill: `${colours.accent}22`, paths: stepped },
-      { stroke: `${colours.accent}66`, width: 1, paths: stepped },
-      { stroke: colours.muted, width: 1, dash: [3, 3], paths: stepped },
+      { ...curve, stroke: colours.accent, width: 1.5, fill: `${colours.accent}22` },
+      { ...curve, stroke: `${colours.accent}66`, width: 1 },
+      { ...curve, stroke: colours.muted, width: 1, dash: [3, 3] },
     ],
     hooks: {
       draw: [parts.draw],

@@ -6,6 +6,7 @@ import type { Api } from "../../payload/api";
 import type { Options } from "../../payload/choose";
 import { choose } from "../../payload/choose";
 import { useFetched } from "../fetched";
+import type { Axis, PageState } from "../memory_viewer/memory_viewer";
 import { MemoryViewer } from "../memory_viewer/memory_viewer";
 import { ErrorMessage, Message } from "../message";
 import type { ViewState } from "../state";
@@ -13,8 +14,6 @@ import { useDark } from "../theme";
 import { Header } from "./header";
 import { Help } from "./help";
 import { bindKeys } from "./keys";
-
-type PageState = "loading" | "ready" | "error";
 
 interface Props {
   api: Api;
@@ -26,7 +25,7 @@ interface Props {
 export function App({ api, pageUrl, store }: Props): JSX.Element {
   const dark = useDark(store);
   const [help, setHelp] = useState(false);
-  const peak = useRef<number | null>(null);
+  const axis = useRef<Axis | null>(null);
   const wantedRun = useStore(store, (state) => state.run);
   const host = useStore(store, (state) => state.host);
   const module = useStore(store, (state) => state.module);
@@ -41,18 +40,23 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     [listing.value, host, module, space],
   );
 
+  const error = runs.error ?? listing.error;
+  const chosen = error === null ? (options?.chosen ?? null) : null;
+
+  useEffect(() => {
+    // What was chosen for lack of a choice is named in the URL: shared, it means the same when a newer run has come.
+    if (chosen !== null) store.set({ run, host: chosen.host, module: chosen.title, space: chosen.memory });
+  }, [chosen]);
   useLayoutEffect(() => {
     document.documentElement.dataset["theme"] = dark ? "dark" : "light";
   }, [dark]);
-  useEffect(() => bindKeys({ store, peak: () => peak.current, onHelp: () => setHelp(true) }), [store]);
-  const setPageState = (state: PageState, at: number | null = null): void => {
+  useEffect(() => bindKeys({ store, axis: () => axis.current, onHelp: () => setHelp(true) }), [store]);
+  const setPageState = (state: PageState, shown: Axis | null = null): void => {
     document.documentElement.dataset["state"] = state;
-    peak.current = at;
+    axis.current = shown;
   };
 
-  const error = runs.error ?? listing.error;
   const problems = listing.value?.problems ?? [];
-  const chosen = error === null ? (options?.chosen ?? null) : null;
   const empty = error === null ? <Nothing {...{ runs: runs.value, options, problems }} /> : null;
   const settled = error !== null || runs.value?.runs.length === 0 || options !== null;
   useEffect(() => {

@@ -22,13 +22,7 @@ const THEME_SIGNS = { auto: "◐", light: "☀", dark: "☾" } as const;
 export function Header({ runs, run, options, pageUrl, store, onHelp }: Props): JSX.Element {
   // The link carries the whole state, so it follows every change of it.
   const state = useStore(store, (all) => all);
-  const { chosen } = options ?? { chosen: null };
   const theme = `Theme: ${state.theme === "auto" ? "as the system says" : state.theme}`;
-  // Named even where they are the defaults: a link means the same recording when a newer run has come.
-  const named =
-    chosen === null
-      ? state
-      : { ...state, run, host: chosen.host, module: chosen.title, space: chosen.memory };
   return (
     <header class="top">
       <h1>Memory</h1>
@@ -45,7 +39,7 @@ export function Header({ runs, run, options, pageUrl, store, onHelp }: Props): J
         ) : (
           <a
             data-testid="timeline-link"
-            href={`${pageUrl}${fragmentOf({ ...named, full: true })}`}
+            href={`${pageUrl}${fragmentOf({ ...state, full: true })}`}
             target="_blank"
             rel="noopener"
             title="The allocation timeline alone, in a window of its own"

@@ -1,10 +1,11 @@
 import type { Store } from "../../base/store";
+import type { Axis } from "../memory_viewer/memory_viewer";
 import type { ViewState } from "../state";
 
 interface Keys {
   store: Store<ViewState>;
   /** Of the recording shown, or null while none is. */
-  peak: () => number | null;
+  axis: () => Axis | null;
   onHelp: () => void;
 }
 
@@ -15,12 +16,12 @@ export function nextTheme(theme: ViewState["theme"]): ViewState["theme"] {
 }
 
 /** Keys that work wherever the focus is, except while typing. Returns the function that stops listening. */
-export function bindKeys({ store, peak, onHelp }: Keys): () => void {
+export function bindKeys({ store, axis, onHelp }: Keys): () => void {
   const step = (by: number): void => {
-    const at = peak();
-    if (at === null) return;
-    const position = Math.max((store.get().position ?? at) + by, 0);
-    store.set({ position: position === at ? null : position });
+    const shown = axis();
+    if (shown === null) return;
+    const position = Math.min(Math.max((store.get().position ?? shown.peak) + by, 0), shown.length - 1);
+    store.set({ position: position === shown.peak ? null : position });
   };
   const escape = (): void => {
     const { full, selected } = store.get();
