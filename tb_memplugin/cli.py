@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from tb_memplugin import __version__
 from tb_memplugin.errors import InputError
@@ -45,8 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {printable(message)}: see `{self.prog} --help`\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="tb-memplugin", description="Where did my accelerator's memory go, and what do I do about it?"
     )
     parser.add_argument("--version", action="version", version=f"tb-memplugin {__version__}")

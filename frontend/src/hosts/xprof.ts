@@ -21,6 +21,8 @@ let shown: Place | null = null;
 let isStock = false;
 /** Requests of the stock page for what nobody sees: they can take seconds and hundreds of megabytes. */
 let held: (() => void)[] = [];
+/** What the stock page last asked about. */
+let asked = new URLSearchParams();
 
 const frame = document.createElement("iframe");
 frame.title = "Memory Viewer";
@@ -34,7 +36,7 @@ button.onclick = () => {
 
 function update(): void {
   const place = placeOf(new URL(location.href));
-  if (place !== null && (shown === null || !stays(shown, place))) open(place);
+  if (place !== null && (shown === null || !stays(shown, place))) load(place);
   if (place === null) {
     isStock = false;
     held = [];
@@ -43,7 +45,7 @@ function update(): void {
   lay();
 }
 
-function open(place: Place): void {
+function load(place: Place): void {
   const url = new URL(pageOf(place), document.baseURI).href;
   // A new src would be a step of its own for the Back button.
   if (frame.isConnected) frame.contentWindow?.location.replace(url);
@@ -95,22 +97,36 @@ function followUrl(): void {
 }
 
 function holdRequests(): void {
-  const asked = new WeakMap<XMLHttpRequest, string>();
+  const addresses = new WeakMap<XMLHttpRequest, string>();
   // eslint-disable-next-line @typescript-eslint/unbound-method -- called with their request below
   const { open, send } = XMLHttpRequest.prototype;
   XMLHttpRequest.prototype.open = function (this: XMLHttpRequest, ...details: unknown[]) {
-    asked.set(this, String(details[1]));
+    addresses.set(this, String(details[1]));
     Reflect.apply(open, this, details);
   };
   XMLHttpRequest.prototype.send = function (this: XMLHttpRequest, body) {
-    const url = new URL(asked.get(this) ?? "", document.baseURI);
-    const isHidden = shown !== null && !isStock;
-    if (isHidden && url.pathname.endsWith("/data") && url.searchParams.get("tag") === "memory_viewer")
+    const url = new URL(addresses.get(this) ?? "", document.baseURI);
+    const isAboutMemory = url.pathname.endsWith("/data") && url.searchParams.get("tag") === "memory_viewer";
+    if (isAboutMemory) asked = url.searchParams;
+    if (isAboutMemory && shown !== null && !isStock)
       held.push(() => {
         if (this.readyState === XMLHttpRequest.OPENED) send.call(this, body);
       });
     else send.call(this, body);
   };
+}
+
+/** The stock page's link to the timeline forgets host, memory space and path prefix. */
+function mendTimelineLink(): void {
+  const mend = (event: Event) => {
+    const target = event.target instanceof Element ? event.target : null;
+    const anchor = target?.closest<HTMLAnchorElement>("a[href*=view_memory_allocation_timeline]");
+    if (!anchor) return;
+    const url = new URL(`data${new URL(anchor.href).search}`, document.baseURI);
+    for (const name of ["host", "memory_space"]) url.searchParams.set(name, asked.get(name) ?? "");
+    anchor.href = url.href;
+  };
+  document.addEventListener("click", mend, true);
 }
 
 /** An XProf we do not know is left as it is, but for a link. */
@@ -130,6 +146,7 @@ if (isTested) {
   followUrl();
   holdRequests();
   standInForCharts();
+  mendTimelineLink();
   document.addEventListener("DOMContentLoaded", update);
 } else {
   document.addEventListener("DOMContentLoaded", link);

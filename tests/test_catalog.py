@@ -1,0 +1,148 @@
+"""Reading once, forgetting in time, and surviving what is damaged."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from servers import DEMO
+
+from tb_memplugin import catalog as catalog_module
+from tb_memplugin import readers
+from tb_memplugin.catalog import Catalog, Listing, listing_of_path
+from tb_memplugin.errors import InputError
+from tb_memplugin.logdir import HostFile
+
+PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Two runs, one of two hosts."""
+    for path in ("a/plugins/profile/s/h.xplane.pb", "plugins/profile/b/x.xplane.pb", "plugins/profile/b/y.xplane.pb"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROFILE, tmp_path / path)
+    return tmp_path
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that were read."""
+    paths: list[str] = []
+    read_file = catalog_module.read_file
+
+    def counted(file: HostFile, run: str) -> Listing:
+        paths.append(file.path)
+        return read_file(file, run)
+
+    monkeypatch.setattr(catalog_module, "read_file", counted)
+    return paths
+
+
+def test_each_file_is_read_once(logs: Path, opened: list[str]) -> None:
+    catalog = Catalog(str(logs))
+    for _ in range(2):
+        listing = catalog.listing("b")
+        assert {recording.host for recording in listing.recordings} == {"x", "y"}
+        assert {recording.host for recording in catalog.listing("b", "x").recordings} == {"x"}
+        first = listing.recordings[0]
+        assert catalog.recording(first.id) is first
+    assert len(opened) == 2
+
+
+def test_a_changed_file_is_read_again(logs: Path, opened: list[str]) -> None:
+    catalog = Catalog(str(logs))
+    catalog.listing("a/s")
+    os.utime(logs / "a/plugins/profile/s/h.xplane.pb", ns=(1, 1))
+    catalog.listing("a/s")
+    assert len(opened) == 2
+
+
+def test_memory_is_bounded(logs: Path, opened: list[str]) -> None:
+    catalog = Catalog(str(logs), cache_bytes=1)
+    for host in ("x", "x", "y", "x"):
+        catalog.listing("b", host)
+    assert [Path(path).name[0] for path in opened] == ["x", "y", "x"]
+
+
+def test_two_requests_share_one_reading(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = Catalog(str(logs))
+    reading, go_on = threading.Event(), threading.Event()
+    calls: list[str] = []
+    read_file = catalog_module.read_file
+
+    def slow(file: HostFile, run: str) -> Listing:
+        calls.append(file.path)
+        reading.set()
+        assert go_on.wait(timeout=60)
+        return read_file(file, run)
+
+    monkeypatch.setattr(catalog_module, "read_file", slow)
+    listings: list[Listing] = []
+    threads = [threading.Thread(target=lambda: listings.append(catalog.listing("a/s"))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert reading.wait(timeout=60)
+    go_on.set()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert len(calls) == 1
+    assert len({id(listing.recordings[0]) for listing in listings}) == 1
+
+
+def test_unknown_names_are_told_apart_from_damage(logs: Path) -> None:
+    catalog = Catalog(str(logs))
+    for question in (
+        lambda: catalog.listing("none"),
+        lambda: catalog.listing("../b"),
+        lambda: catalog.listing("b", "none"),
+        lambda: catalog.recording("b|x|none|HBM"),
+        lambda: catalog.recording(""),
+    ):
+        with pytest.raises(InputError):
+            question()
+
+
+def test_several_logdirs_by_name(logs: Path) -> None:
+    catalog = Catalog({"one": str(logs), "two": str(DEMO), "gone": str(logs / "gone")})
+    names = [run.name for run in catalog.runs()]
+    assert {"one/b", "one/a/s", "two/train_step/cpu"} <= set(names)
+    recording = catalog.listing("two/train_step/cpu").recordings[0]
+    assert catalog.recording(recording.id) is recording
+    with pytest.raises(InputError):
+        Catalog({}).runs()
+
+
+def test_a_damaged_module_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = listing_of_path(str(PROFILE))
+    parts = readers.open_file(PROFILE.read_bytes(), str(PROFILE))
+    lost = parts[0].title
+
+    class Broken:
+        title = lost
+
+        def read(self) -> None:
+            raise IndexError("no such instruction")
+
+    monkeypatch.setattr(readers, "open_file", lambda *_, **__: [Broken(), *parts[1:]])
+    listing = listing_of_path(str(PROFILE))
+    assert {r.title for r in listing.recordings} == {r.title for r in whole.recordings} - {lost}
+    [problem] = listing.problems
+    assert problem.file == str(PROFILE)
+    assert lost in problem.text
+
+
+@pytest.mark.parametrize("inside", ["", "train_step", "train_step/plugins/profile/cpu", str(PROFILE)])
+def test_a_path_may_be_a_logdir_a_run_or_a_file(inside: str) -> None:
+    titles = {recording.title for recording in listing_of_path(str(DEMO / inside)).recordings}
+    assert "jit_train_step(0)" in titles
+    assert ("jit_oom(0)" in titles) == (inside == "")
+
+
+@pytest.mark.parametrize("path", ["none", "none.xplane.pb", "\0"])
+def test_a_path_that_is_not_there(tmp_path: Path, path: str) -> None:
+    with pytest.raises(InputError):
+        listing_of_path(str(tmp_path / path))

@@ -1,0 +1,136 @@
+"""The command line, as processes: what is printed where, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from servers import BIN, DATA, DEMO
+
+from tb_memplugin import cli
+
+PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
+CONTRACT = {
+    "id", "kind", "title", "run", "host", "memory", "axis", "allocations", "peak_bytes", "peak_position",
+    "reserved_bytes", "reported_peak_bytes", "capacity_bytes", "caveats",
+}  # fmt: skip
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(BIN / "tb-memplugin"), *arguments], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
+    )
+
+
+def test_summary_for_people() -> None:
+    done = run("summary", str(DEMO))
+    assert (done.returncode, done.stderr) == (0, "")
+    heading, first, *_ = done.stdout.splitlines()
+    assert heading.split()[:3] == ["peak", "reserved", "reported"]
+    assert "jit_oom(0)" in first  # the largest
+
+
+def test_summary_for_programs() -> None:
+    done = run("summary", str(DEMO), "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    assert set(answer) == {"recordings"}
+    for recording in answer["recordings"]:
+        assert set(recording) == CONTRACT
+        for caveat in recording["caveats"]:
+            assert set(caveat) == {"code", "text", "bytes"}
+    assert len({recording["id"] for recording in answer["recordings"]}) == len(answer["recordings"])
+
+
+def test_damage_goes_to_standard_error_and_the_rest_is_printed(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins/profile/run"
+    folder.mkdir(parents=True)
+    shutil.copy(PROFILE, folder / "good.xplane.pb")
+    (folder / "bad.xplane.pb").write_bytes(b"\xff" * 100)
+    done = run("summary", str(tmp_path), "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["recordings"]
+    [line] = done.stderr.splitlines()
+    assert "bad.xplane.pb" in line
+
+
+@pytest.mark.parametrize("name", ["missing.xplane.pb", "empty.xplane.pb", "text.xplane.pb", "notes.txt", "folder"])
+def test_wrong_input_is_one_line_and_exit_code_2(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name == "folder":
+        path.mkdir()
+    elif not name.startswith("missing"):
+        path.write_bytes(b"" if name.startswith("empty") else b"hello world\n" * 100)
+    done = run("summary", str(path))
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith("tb-memplugin: ")
+    assert str(path) in line
+
+
+def test_the_damaged_profile_of_the_test_data() -> None:
+    path = DATA / "xplane" / "xprof_tpu_inference_2"
+    if not path.exists():
+        pytest.skip("no test data here")
+    done = run("summary", str(path))
+    assert done.returncode == 2
+    assert "host.xplane.pb" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("nothing",), ("summary",), ("summary", "a", "b"), ("hook", "dance")])
+def test_wrong_calls(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith("tb-memplugin")
+    assert "--help" in line
+
+
+def test_a_reader_that_has_seen_enough() -> None:
+    command = f"'{BIN / 'tb-memplugin'}' summary '{DEMO}' --json | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins/profile/\x1b[31mred"
+    folder.mkdir(parents=True)
+    shutil.copy(PROFILE, folder / "h\n.xplane.pb")
+    (folder / "b\x07.xplane.pb").write_bytes(b"")
+    done = run("summary", str(tmp_path))
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\x07" not in done.stderr
+    assert r"\x1b[31mred" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (None, "-"),
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (1024**2 - 1, "1.0 MiB"),
+        (76_450_000_000, "71.2 GiB"),
+        (1024**5 * 5000, "5,000.0 PiB"),
+    ],
+)
+def test_size(count: int | None, text: str) -> None:
+    assert cli.size(count) == text
+
+
+def test_summary_imports_no_host_and_no_framework() -> None:
+    """What keeps it quick: the page's servers and XProf, TensorBoard and JAX take seconds to import."""
+    code = (
+        "import sys; from tb_memplugin.cli import main; "
+        f"main(['summary', {str(DEMO)!r}, '--json']); "
+        "print([name for name in ('jax', 'tensorboard', 'xprof', 'werkzeug', 'fsspec') if name in sys.modules], "
+        "file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stderr.strip() == "[]"
