@@ -212,4 +212,3 @@ def _program_table(recording: Recording) -> Table:
         "op_name": program.scope,
         "computation": program.computation,
     }
-

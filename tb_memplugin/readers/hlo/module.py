@@ -111,9 +111,7 @@ class Module:
         return bytes(self.data[start : start + length]).decode("utf-8", "replace")
 
     def pieces(self, spans: Spans) -> list[bytes]:
-        return [
-            bytes(self.data[s : s + n]) for s, n in zip(spans.start.tolist(), spans.length.tolist(), strict=True)
-        ]
+        return [bytes(self.data[s : s + n]) for s, n in zip(spans.start.tolist(), spans.length.tolist(), strict=True)]
 
     def names(self, spans: Spans) -> Text:
         """A column of texts that mostly differ: kept as they come."""

@@ -96,7 +96,7 @@ def _replay(module: Module, rows: Placement, temporary: Mask, length: int) -> Ma
         by_buffer.rows(events["share_with_canonical_id"]),
         rows.size, rows.defined, rows.last_used, length,
     )  # fmt: skip
-    placed = temporary & (traced != 0)
+    placed: Mask = temporary & (traced != 0)
     rows.start[placed], rows.end[placed] = start[placed], end[placed]
     rows.defined[placed], rows.last_used[placed] = start[placed], own[placed] - 1
     rows.charge[placed], rows.canonical[placed] = charge[placed], canonical[placed]
@@ -113,7 +113,9 @@ def _rebuild(dataflow: Dataflow, rows: Placement, which: I64) -> None:
     left, right = (at[side] for side in dataflow.carries)
     together = (left >= 0) & (right >= 0)
     left, right = left[together], right[together]
-    same = (rows.region[order[left]] == rows.region[order[right]]) & (rows.offset[order[left]] == rows.offset[order[right]])
+    same = (rows.region[order[left]] == rows.region[order[right]]) & (
+        rows.offset[order[left]] == rows.offset[order[right]]
+    )
     canonical = _connected(len(order), left[same], right[same])
     end = rows.end[order]
     rows.conflicts = hand_over(

@@ -95,9 +95,7 @@ def reported_peak(module: Module, placement: Placement) -> int:
     return int(largest[static].sum()) + placement.trace_peak
 
 
-def _columns(
-    module: Module, dataflow: Dataflow, placement: Placement, stacks: Stacks, stack_of: I32
-) -> Allocations:
+def _columns(module: Module, dataflow: Dataflow, placement: Placement, stacks: Stacks, stack_of: I32) -> Allocations:
     """All rows of the module; regions and canonical rows are still numbered over the whole module."""
     buffer = placement.buffer
     known = buffer >= 0
@@ -137,9 +135,9 @@ def _roles(placement: Placement) -> np.ndarray:
         (RegionKind.THREAD_LOCAL, Role.THREAD_LOCAL),
         (RegionKind.CONSTANT, Role.CONSTANT),
     ]
-    return np.select(
-        [(kind & k) != 0 for k, _ in rules], [int(role) for _, role in rules], int(Role.TEMPORARY)
-    ).astype(np.uint8)
+    return np.select([(kind & k) != 0 for k, _ in rules], [int(role) for _, role in rules], int(Role.TEMPORARY)).astype(
+        np.uint8
+    )
 
 
 def _of_instructions(column: Text, instruction: I32) -> Text:
@@ -256,7 +254,9 @@ def _caveats(module: Module, schedule: Schedule, placement: Placement, rows: I64
         )
     if not schedule.from_file:
         caveats.append(
-            Caveat("no_schedule", "The program has no schedule; its instructions are taken in the order they are listed.")
+            Caveat(
+                "no_schedule", "The program has no schedule; its instructions are taken in the order they are listed."
+            )
         )
     lost = rows[placement.buffer[rows] < 0]
     if len(lost):
@@ -279,7 +279,9 @@ def _caveats(module: Module, schedule: Schedule, placement: Placement, rows: I64
         )
     if placement.odd_events:
         caveats.append(
-            Caveat("odd_events", f"{placement.odd_events} events of the compiler's trace make no sense and are left out.")
+            Caveat(
+                "odd_events", f"{placement.odd_events} events of the compiler's trace make no sense and are left out."
+            )
         )
     if placement.conflicts:
         caveats.append(

@@ -82,9 +82,7 @@ def _sequences(module: Module) -> tuple[dict[int, I64], bool]:
         computation = module.computation_index.rows(table["key"])
         pieces = [rows[a:b] for a, b in zip(ids.begin[:-1].tolist(), ids.begin[1:].tolist(), strict=True)]
         return {
-            int(c): piece[piece >= 0].astype(np.int64)
-            for c, piece in zip(computation, pieces, strict=True)
-            if c >= 0
+            int(c): piece[piece >= 0].astype(np.int64) for c, piece in zip(computation, pieces, strict=True) if c >= 0
         }, True
     parent = module.instructions["parent"]
     bounds = np.searchsorted(parent, np.arange(len(module.computations["id"]) + 1)).tolist()

@@ -128,9 +128,7 @@ class ShapeTable:
         return found
 
 
-def _number(
-    shape: ShapeProto, nodes: list[ShapeProto], child_lists: list[list[int]], extents: list[int]
-) -> None:
+def _number(shape: ShapeProto, nodes: list[ShapeProto], child_lists: list[list[int]], extents: list[int]) -> None:
     """Append the shape's nodes in preorder. Protobuf itself bounds how deep a message nests."""
     first = len(nodes)
     children: list[int] = []

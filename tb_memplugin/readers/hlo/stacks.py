@@ -29,14 +29,14 @@ def stacks_of(module: Module) -> tuple[Stacks, I32]:
     file_names = module.tables[f"{INDEX}.file_names"]["value"]
     all_files = _append(file_names, files.take(alone[first])) if n else files.take(alone[first])
     base = len(file_names.start) if n else 0
-    file = np.r_[_at(_entry(_at(locations["file_name_id"], location, 0), base), np.arange(n)), base + np.arange(len(first))]
+    file = np.r_[
+        _at(_entry(_at(locations["file_name_id"], location, 0), base), np.arange(n)), base + np.arange(len(first))
+    ]
     function_names = module.tables[f"{INDEX}.function_names"]["value"]
     function = _entry(_at(locations["function_name_id"], location, 0), len(function_names.start))
     stacks = Stacks(
         parent=np.r_[parent, np.full(len(first), -1)].astype(np.int32),
-        function=Text(
-            np.r_[function, np.full(len(first), -1)].astype(np.int32), _strings(module, function_names)
-        ),
+        function=Text(np.r_[function, np.full(len(first), -1)].astype(np.int32), _strings(module, function_names)),
         file=Text(file.astype(np.int32), _strings(module, all_files)),
         line=np.r_[_at(locations["line"], location, 0), line].astype(np.int32),
     )
