@@ -1,0 +1,112 @@
+"""The columns of a program's allocations, from its placement and the instructions that define its buffers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_memplugin.native.text import join
+from tb_memplugin.readers.hlo import shapes
+from tb_memplugin.readers.hlo.module import BUFFERS, Lists, Module
+from tb_memplugin.readers.hlo.placement import Placement
+from tb_memplugin.recording import I32, I64, U8, Allocations, RegionKind, Role, Strings, Text
+
+
+def columns(module: Module, placement: Placement, stack_of: I32) -> Allocations:
+    """All rows of the module; regions and canonical rows are still numbered over the whole module."""
+    buffer = placement.buffer
+    known = buffer >= 0
+    has_buffers = len(module.buffers["id"]) > 0
+    instruction = np.where(known, module.buffer_instruction[buffer], -1) if has_buffers else buffer
+    node = np.where(known, module.buffer_node[buffer], -1) if has_buffers else buffer
+    shape, dtype, unpadded = _shape_columns(module, node)
+    size = placement.size
+    return Allocations(
+        id=np.where(known, module.buffers["id"][buffer], -1) if has_buffers else buffer.astype(np.int64),
+        size=size,
+        requested=np.where(node >= 0, np.minimum(unpadded, size), size),
+        charge=placement.charge,
+        start=placement.start,
+        end=placement.end,
+        defined=placement.defined,
+        last_used=placement.last_used,
+        region=placement.region,
+        offset=placement.offset,
+        canonical=placement.canonical,
+        role=_roles(placement)[placement.region],
+        stack=np.where(instruction >= 0, stack_of[instruction], -1).astype(np.int32),
+        name=_names(module, buffer, instruction),
+        shape=shape,
+        dtype=dtype,
+        op=_of_instructions(module.opcode, instruction),
+        scope=_of_instructions(module.scope, instruction),
+    )
+
+
+def _roles(placement: Placement) -> U8:
+    """Per region, the first that applies."""
+    kind = placement.region_kind
+    rules = [
+        (RegionKind.PARAMETER, Role.PARAMETER),
+        (RegionKind.OUTPUT, Role.OUTPUT),
+        (RegionKind.THREAD_LOCAL, Role.THREAD_LOCAL),
+        (RegionKind.CONSTANT, Role.CONSTANT),
+    ]
+    return np.select([(kind & k) != 0 for k, _ in rules], [int(role) for _, role in rules], int(Role.TEMPORARY)).astype(
+        np.uint8
+    )
+
+
+def _of_instructions(column: Text, instruction: I32) -> Text:
+    return Text(np.where(instruction >= 0, column.codes[instruction], -1).astype(np.int32), column.strings)
+
+
+def _names(module: Module, buffer: I32, instruction: I32) -> Text:
+    """The defining instruction's name, and the shape index within its result: `fusion.3{1}`."""
+    names = module.names(module.instructions["name"].take(np.maximum(instruction, 0)))
+    path = Lists.of(module.tables[f"{BUFFERS}.defined_at.shape_index"], len(module.buffers["id"]))
+    indices = _index_texts(path, buffer)
+    nothing = np.where(instruction >= 0, names.codes, -1).astype(np.int32)
+    joined = Strings(
+        *join(
+            names.strings.blob, names.strings.offsets, nothing,
+            indices.strings.blob, indices.strings.offsets, indices.codes,
+        )
+    )  # fmt: skip
+    return Text(np.arange(len(buffer), dtype=np.int32), joined)
+
+
+def _index_texts(path: Lists, buffer: I32) -> Text:
+    """`{1,0}` of each buffer, empty at the top of a shape. Distinct indices are few: each is written once."""
+    count = np.where(buffer >= 0, path.count()[buffer], 0) if len(path.begin) > 1 else np.zeros(len(buffer), int)
+    depth = int(count.max(initial=0))
+    if not depth:
+        return Text(np.full(len(buffer), -1, dtype=np.int32), Strings.of([]))
+    columns = np.stack([np.where(count > d, path.nth(buffer, d), -1) for d in range(depth)], axis=1)
+    distinct, code = np.unique(columns, axis=0, return_inverse=True)
+    texts = ["{" + ",".join(str(i) for i in row if i >= 0) + "}" if row[0] >= 0 else "" for row in distinct.tolist()]
+    return Text(code.ravel().astype(np.int32), Strings.of(texts))
+
+
+def _shape_columns(module: Module, node: I32) -> tuple[Text, Text, I64]:
+    """Shape text, dtype and unpadded bytes per row; each distinct shape is looked at once. Node -1 is unknown."""
+    table, _ = module.shape_of
+    distinct, code = np.unique(node, return_inverse=True)
+    protos = [table.protos[n] if n >= 0 else None for n in distinct.tolist()]
+    texts = Strings.of([shapes.text(p) if p is not None else "" for p in protos])
+    dtypes = Strings.of([shapes.dtype(p) if p is not None else "" for p in protos])
+    unpadded = np.array([shapes.unpadded_bytes(p) if p is not None else 0 for p in protos], dtype=np.int64)
+    codes = code.astype(np.int32)
+    return Text(codes, texts), Text(codes, dtypes), unpadded[code]
+
+
+def take(table: Allocations, rows: I64, regions: I64, n_regions: int) -> Allocations:
+    """The rows of one memory space, with regions and canonical rows numbered within it."""
+    region_number = np.full(n_regions, -1, dtype=np.int32)
+    region_number[regions] = np.arange(len(regions))
+    row_number = np.full(len(table), -1, dtype=np.int32)
+    row_number[rows] = np.arange(len(rows))
+    taken = {name: getattr(table, name) for name in Allocations.__slots__}
+    taken = {name: c.take(rows) if isinstance(c, Text) else c[rows] for name, c in taken.items()}
+    taken["region"] = region_number[taken["region"]]
+    taken["canonical"] = row_number[taken["canonical"]]
+    return Allocations(**taken)
