@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import generate, xprof_converter
+from benchmarks import cold_first_view, generate, xprof_converter
 from benchmarks.heap import BestFitHeap
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
 
@@ -31,9 +31,7 @@ def lives(proto: hlo_pb2.HloProto) -> dict[int, tuple[int, int]]:
     schedule = entry(proto)
     position = {instruction.id: p for p, instruction in enumerate(schedule)}
     holds = {b.defined_at.instruction_id: b.id for b in proto.buffer_assignment.logical_buffers}
-    life = {
-        b.id: (p := position[b.defined_at.instruction_id], p) for b in proto.buffer_assignment.logical_buffers
-    }
+    life = {b.id: (p := position[b.defined_at.instruction_id], p) for b in proto.buffer_assignment.logical_buffers}
     for p, instruction in enumerate(schedule):
         if instruction.opcode == b"bitcast":
             holds[instruction.id] = holds[instruction.operand_ids[0]]
@@ -123,18 +121,13 @@ def test_a_module_has_what_makes_real_ones_hard() -> None:
     proto, _ = module(1501)
     schedule, assignment = entry(proto), proto.buffer_assignment
     kinds = {event.kind for event in assignment.heap_simulator_traces[0].events}
-    donated = [
-        a for a in assignment.buffer_allocations if a.is_entry_computation_parameter and len(a.assigned) == 2
-    ]
+    donated = [a for a in assignment.buffer_allocations if a.is_entry_computation_parameter and len(a.assigned) == 2]
     assert kinds == {ALLOC, FREE, SHARE_WITH}
     assert {b"bitcast", b"constant", b"fusion", b"parameter", b"tuple"} < {i.opcode for i in schedule}
     assert len(donated) == len(proto.hlo_module.input_output_alias.entries) > 0
     assert len({i.shape for i in schedule}) < 250
     assert any(b"transpose(jvp(layer_3))/mlp" in i.metadata.op_name for i in schedule)
-    assert all(
-        0 <= i.metadata.stack_frame_id <= len(proto.hlo_module.stack_frame_index.stack_frames)
-        for i in schedule
-    )
+    assert all(0 <= i.metadata.stack_frame_id <= len(proto.hlo_module.stack_frame_index.stack_frames) for i in schedule)
 
 
 def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
@@ -161,6 +154,21 @@ def test_xprof_finds_the_same_peak(buffers: int, tmp_path: Path) -> None:
     assert answer["indefiniteBufferAllocationMib"] * mib == pytest.approx(truth.held_bytes, abs=1)
     assert answer["peakHeapSizePosition"] == truth.peak_event
     assert answer["unpaddedHeapSizes"] != answer["heapSizes"]
+
+
+@pytest.mark.parametrize("buffers", SIZES)
+def test_our_first_view_finds_the_same_peak_in_the_profile_and_in_the_bare_module(buffers: int, tmp_path: Path) -> None:
+    path, truth = generate.write(tmp_path, buffers)
+    for file in (path, extract(path)):
+        _, size, peak = cold_first_view.ours(file)
+        assert peak == truth.peak_bytes
+        assert size < 2_000_000
+
+
+def test_the_two_sides_of_the_benchmark_agree(tmp_path: Path) -> None:
+    pytest.importorskip("xprof")
+    file = extract(generate.write(tmp_path, 600)[0])
+    assert cold_first_view.ours(file)[2] == cold_first_view.xprofs(file)[2]
 
 
 def extract(path: Path) -> Path:
