@@ -25,6 +25,9 @@ const LEAST_EDGED = 4;
  */
 const MOST_PAINTED = 64;
 
+/** Pixels of one row that are cheaper to go through than to ask whether it is worth it. */
+const FEW = 8;
+
 /** Draws rectangles of at least one pixel as they are and smaller ones as texture. Reusable; keeps only scratch memory. */
 export class Raster {
   private readonly texture = new Texture();
@@ -96,12 +99,24 @@ export class Raster {
     for (let y = top; y < bottom; y++) {
       const from = y * width + left;
       const to = y * width + right;
+      if (to - from <= FEW) {
+        for (let i = from; i < to; i++) ids[i] |= id & whereFree(ids[i]);
+        continue;
+      }
       // A long thin block whose ends and middle are taken has nothing worth a walk over its whole length.
       if (ids[from] !== 0 && ids[to - 1] !== 0 && ids[(from + to) >> 1] !== 0) continue;
       if ((this.budget -= to - from) < 0) return;
-      for (let i = from; i < to; i++) if (ids[i] === 0) ids[i] = id;
+      for (let i = from; i < to; i++) ids[i] |= id & whereFree(ids[i]);
     }
   }
+}
+
+/**
+ * All bits set where an id is 0, none where it is a row number + 1. The ids of small blocks are all over memory, so a
+ * branch here would be guessed wrong, and every wrong guess waits for memory.
+ */
+function whereFree(id: number): number {
+  return ((id | 0) - 1) >> 31;
 }
 
 /** The pixel that holds the middle of an interval shorter than one. */

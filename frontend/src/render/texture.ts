@@ -4,37 +4,58 @@ export const FULL = 1024;
 /** A pixel that anything touches takes at least this share of its colour, so that nothing is ever shown as nothing. */
 const LEAST_SHARE = 0.35;
 
-/** Channels per cell: weight, and red, green, blue times weight. */
+/** Channels per pixel: weight, and red, green, blue times weight. */
 const CHANNELS = 4;
+
+/** A block of up to this many rows is added row by row, a higher one by its corners. */
+const FEW = 4;
+
+/** What is kept of a pixel under each weight below FULL, and the share of the sums that comes over it. */
+const KEPT = new Float64Array(FULL + 1);
+const GAINED = new Float64Array(FULL + 1);
+for (let weight = 1; weight <= FULL; weight++) {
+  const share = LEAST_SHARE + (1 - LEAST_SHARE) * (weight / FULL);
+  KEPT[weight] = 1 - share;
+  GAINED[weight] = share / weight;
+}
 
 /**
  * Blocks too small to be drawn one by one, added up: each pixel takes the mean colour of what lies in it, the stronger
  * the more of it is covered.
  *
- * A block writes only the four corners of its rectangle; summing up rows and columns afterwards gives every pixel the
- * sum over the blocks that cover it. So a block costs the same whatever its area. The sums are whole numbers, where what
- * one corner adds another takes away exactly: no trace is left where there is no block. They wrap at 2^32, which one
- * pixel reaches when 8000 blocks all cover the whole of it.
+ * A block in one row of pixels writes only a step up where it begins and one down where it ends; summing up the row
+ * afterwards gives every pixel the sum over the blocks that cover it. A high one writes the four corners of its
+ * rectangle, which are summed up along both axes. So a block costs the same whatever its area. The sums are whole
+ * numbers, where what one step adds another takes away exactly: no trace is left where there is no block. They wrap
+ * where 8000 blocks all cover the whole of a pixel.
  */
 export class Texture {
   private width = 0;
   private height = 0;
-  /** One column and one row more than the picture, for corners at its far edges. */
+  /** One column more than the picture, and for corners one row more, for ends at its far edges. */
+  private steps = new Int32Array(0);
   private corners = new Int32Array(0);
-  private sums = new Int32Array(0);
-  /** Blocks that open less blocks that close at each row, and whether any corner is there. */
+  /** Columns that steps of a row lie in; the last is below the first where there are none. */
+  private first = new Int32Array(0);
+  private last = new Int32Array(0);
+  /** Whether a row has corners, and how many high blocks open less how many close there. */
+  private cornered = new Uint8Array(0);
   private opened = new Int32Array(0);
-  private touched = new Uint8Array(0);
+  /** Sums of the corners in this row and above, one per column. */
+  private sums = new Int32Array(0);
 
   /** Makes room for a picture of width x height pixels. */
   resize(width: number, height: number): void {
     if (width === this.width && height === this.height) return;
     this.width = width;
     this.height = height;
+    this.steps = new Int32Array((width + 1) * height * CHANNELS);
     this.corners = new Int32Array((width + 1) * (height + 1) * CHANNELS);
-    this.sums = new Int32Array(width * CHANNELS);
+    this.first = new Int32Array(height).fill(width);
+    this.last = new Int32Array(height).fill(-1);
+    this.cornered = new Uint8Array(height + 1);
     this.opened = new Int32Array(height + 1);
-    this.touched = new Uint8Array(height + 1);
+    this.sums = new Int32Array(width * CHANNELS);
   }
 
   /** Adds a block over whole pixels [left, right) x [top, bottom) of the picture. */
@@ -42,73 +63,85 @@ export class Texture {
     const red = weight * (colour & 255);
     const green = weight * ((colour >>> 8) & 255);
     const blue = weight * ((colour >>> 16) & 255);
-    this.corner(left, top, weight, red, green, blue);
-    this.corner(right, top, -weight, -red, -green, -blue);
-    this.corner(left, bottom, -weight, -red, -green, -blue);
-    this.corner(right, bottom, weight, red, green, blue);
+    const row = (this.width + 1) * CHANNELS;
+    if (bottom - top <= FEW) {
+      for (let y = top; y < bottom; y++) {
+        step(this.steps, y * row + left * CHANNELS, weight, red, green, blue);
+        step(this.steps, y * row + right * CHANNELS, 0 - weight, 0 - red, 0 - green, 0 - blue);
+        if (left < this.first[y]) this.first[y] = left;
+        if (right > this.last[y]) this.last[y] = right;
+      }
+      return;
+    }
+    step(this.corners, top * row + left * CHANNELS, weight, red, green, blue);
+    step(this.corners, top * row + right * CHANNELS, 0 - weight, 0 - red, 0 - green, 0 - blue);
+    step(this.corners, bottom * row + left * CHANNELS, 0 - weight, 0 - red, 0 - green, 0 - blue);
+    step(this.corners, bottom * row + right * CHANNELS, weight, red, green, blue);
     this.opened[top] += 1;
     this.opened[bottom] -= 1;
-    this.touched[top] = this.touched[bottom] = 1;
-  }
-
-  private corner(x: number, y: number, weight: number, red: number, green: number, blue: number): void {
-    const corners = this.corners;
-    const at = (y * (this.width + 1) + x) * CHANNELS;
-    corners[at] += weight;
-    corners[at + 1] += red;
-    corners[at + 2] += green;
-    corners[at + 3] += blue;
+    this.cornered[top] = this.cornered[bottom] = 1;
   }
 
   /** Blends what was added over `pixels` and forgets it. */
   blendInto(pixels: Uint32Array): void {
-    const { width, height, sums, opened, touched } = this;
+    const { width, height, sums, first, last, cornered, opened } = this;
     let open = 0;
-    for (let y = 0; y <= height; y++) {
+    for (let y = 0; y < height; y++) {
       open += opened[y];
-      if (touched[y] !== 0) this.sumRow(y);
-      if (open > 0) blendRow(pixels, y * width, sums, width);
-      opened[y] = 0;
-      touched[y] = 0;
+      if (cornered[y] !== 0) this.sumCorners(y);
+      if (open > 0) this.blendRow(pixels, y, 0, width);
+      else if (first[y] < last[y]) this.blendRow(pixels, y, first[y], last[y]);
+      first[y] = width;
+      last[y] = -1;
     }
+    const row = (width + 1) * CHANNELS;
+    this.corners.fill(0, height * row, (height + 1) * row);
     sums.fill(0);
+    opened.fill(0);
+    cornered.fill(0);
   }
 
-  /** Adds the corners of a row, summed from the left, to the sums of the columns. */
-  private sumRow(y: number): void {
+  /** Adds the corners of a row, summed from the left, to the sums of the columns, and clears them. */
+  private sumCorners(y: number): void {
     const { width, corners, sums } = this;
+    const start = y * (width + 1) * CHANNELS;
+    const running = [0, 0, 0, 0];
+    for (let i = 0; i < width * CHANNELS; i++) sums[i] += running[i % CHANNELS] += corners[start + i];
+    corners.fill(0, start, start + (width + 1) * CHANNELS);
+  }
+
+  /** Sums up the steps of a row from one column to another, and blends them and the sums of the columns over it. */
+  private blendRow(pixels: Uint32Array, y: number, from: number, to: number): void {
+    const { width, steps, sums } = this;
+    const start = y * (width + 1) * CHANNELS;
     let weight = 0;
     let red = 0;
     let green = 0;
     let blue = 0;
-    let at = y * (width + 1) * CHANNELS;
-    for (let i = 0; i < width * CHANNELS; i += CHANNELS, at += CHANNELS) {
-      weight += corners[at];
-      red += corners[at + 1];
-      green += corners[at + 2];
-      blue += corners[at + 3];
-      sums[i] += weight;
-      sums[i + 1] += red;
-      sums[i + 2] += green;
-      sums[i + 3] += blue;
+    for (let x = from; x < to; x++) {
+      const i = x * CHANNELS;
+      const at = start + i;
+      weight += steps[at];
+      red += steps[at + 1];
+      green += steps[at + 2];
+      blue += steps[at + 3];
+      const total = weight + sums[i];
+      if (total <= 0) continue;
+      const kept = total < FULL ? KEPT[total] : 0;
+      const gained = total < FULL ? GAINED[total] : 1 / total;
+      const under = pixels[y * width + x];
+      const r = ((under & 255) * kept + (red + sums[i + 1]) * gained + 0.5) | 0;
+      const g = (((under >>> 8) & 255) * kept + (green + sums[i + 2]) * gained + 0.5) | 0;
+      const b = (((under >>> 16) & 255) * kept + (blue + sums[i + 3]) * gained + 0.5) | 0;
+      pixels[y * width + x] = (under & 0xff000000) | (b << 16) | (g << 8) | r;
     }
-    corners.fill(0, y * (width + 1) * CHANNELS, (y + 1) * (width + 1) * CHANNELS);
+    steps.fill(0, start + from * CHANNELS, start + (to + 1) * CHANNELS);
   }
 }
 
-function blendRow(pixels: Uint32Array, start: number, sums: Int32Array, width: number): void {
-  for (let x = 0; x < width; x++) {
-    const weight = sums[x * CHANNELS];
-    if (weight <= 0) continue;
-    const share = LEAST_SHARE + (1 - LEAST_SHARE) * Math.min(weight / FULL, 1);
-    const under = pixels[start + x];
-    const red = mix(under & 255, sums[x * CHANNELS + 1] / weight, share);
-    const green = mix((under >>> 8) & 255, sums[x * CHANNELS + 2] / weight, share);
-    const blue = mix((under >>> 16) & 255, sums[x * CHANNELS + 3] / weight, share);
-    pixels[start + x] = (under & 0xff000000) | (blue << 16) | (green << 8) | red;
-  }
-}
-
-function mix(under: number, over: number, share: number): number {
-  return (under + (over - under) * share + 0.5) | 0;
+function step(at: Int32Array, i: number, weight: number, red: number, green: number, blue: number): void {
+  at[i] += weight;
+  at[i + 1] += red;
+  at[i + 2] += green;
+  at[i + 3] += blue;
 }

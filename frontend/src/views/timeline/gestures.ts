@@ -1,0 +1,139 @@
+import { onWheel } from "../../base/wheel";
+import type { View } from "../../layout/timeline_blocks";
+import { LEAST_BYTES, LEAST_POSITIONS, pan, zoom } from "../../layout/timeline_view";
+import { GUTTER_LEFT, pictureSize, type Size, valueAt } from "./geometry";
+
+/** A press that moves less than this many pixels is a click. */
+const CLICK_SLACK = 4;
+/** As on the usage chart: one notch of a mouse wheel is 100 and zooms by 1.22. */
+const WHEEL_ZOOM = 0.002;
+
+/** What the gestures ask for and tell; points are pixels of the picture. */
+export interface GestureHost {
+  /** The view on the screen, all there is to see, and the size of the plot. */
+  current: () => { view: View; extent: View; size: Size };
+  show: (view: View) => void;
+  hover: (x: number, y: number) => void;
+  leave: () => void;
+  click: (x: number, y: number) => void;
+  doubleClick: (x: number, y: number) => void;
+  /** Press or drag on the axis below. */
+  inspect: (x: number) => void;
+  /** The rectangle being drawn to zoom to; null when it is gone. */
+  band: (edges: readonly [number, number, number, number] | null) => void;
+}
+
+interface Press {
+  kind: "pan" | "band" | "inspect";
+  x: number;
+  y: number;
+  view: View;
+  moved: boolean;
+}
+
+/** Listens to pointer and wheel over the plot. Returns the function that stops listening. */
+export function bindGestures(element: HTMLElement, host: GestureHost): () => void {
+  let press: Press | null = null;
+  const pointOf = (event: MouseEvent): { x: number; y: number } => {
+    const box = element.getBoundingClientRect();
+    return { x: event.clientX - box.left - GUTTER_LEFT, y: event.clientY - box.top };
+  };
+
+  const onDown = (event: PointerEvent): void => {
+    if (event.button !== 0) return;
+    const { x, y } = pointOf(event);
+    const { view, size } = host.current();
+    const onAxis = y >= pictureSize(size).height;
+    press = { kind: onAxis ? "inspect" : event.shiftKey ? "band" : "pan", x, y, view, moved: false };
+    element.setPointerCapture(event.pointerId);
+    if (onAxis) host.inspect(x);
+  };
+  const onMove = (event: PointerEvent): void => {
+    const { x, y } = pointOf(event);
+    if (press === null) {
+      host.hover(x, y);
+      return;
+    }
+    press.moved ||= Math.hypot(x - press.x, y - press.y) >= CLICK_SLACK;
+    if (!press.moved) return;
+    if (press.kind === "inspect") host.inspect(x);
+    else if (press.kind === "band") host.band([press.x, press.y, x, y]);
+    else host.show(pannedBy(host, press.view, press.x - x, press.y - y));
+    element.classList.toggle("panning", press.kind === "pan");
+  };
+  const onUp = (event: PointerEvent): void => {
+    if (press === null) return;
+    const { x, y } = pointOf(event);
+    const { kind, moved } = press;
+    if (kind === "band") {
+      host.band(null);
+      if (moved) host.show(bandView(host, press, x, y));
+    }
+    if (!moved && kind !== "inspect") host.click(x, y);
+    release();
+  };
+  const release = (): void => {
+    press = null;
+    host.band(null);
+    element.classList.remove("panning");
+  };
+  const onDoubleClick = (event: MouseEvent): void => {
+    const { x, y } = pointOf(event);
+    host.doubleClick(x, y);
+  };
+
+  const listeners = { pointerdown: onDown, pointermove: onMove, pointerup: onUp, pointercancel: release };
+  for (const [name, listener] of Object.entries(listeners))
+    element.addEventListener(name, listener as (event: Event) => void);
+  element.addEventListener("pointerleave", host.leave);
+  element.addEventListener("dblclick", onDoubleClick);
+  const unwheel = onWheel(element, (event) => {
+    const { x, y } = pointOf(event);
+    host.show(wheeled(host, event, x, y));
+  });
+  return () => {
+    for (const [name, listener] of Object.entries(listeners))
+      element.removeEventListener(name, listener as (event: Event) => void);
+    element.removeEventListener("pointerleave", host.leave);
+    element.removeEventListener("dblclick", onDoubleClick);
+    unwheel();
+  };
+}
+
+/** The view moved by pixels of the picture, to the right and down. */
+function pannedBy(host: GestureHost, { x, y }: View, right: number, down: number): View {
+  const { extent, size } = host.current();
+  const picture = pictureSize(size);
+  return {
+    x: pan(x, extent.x, (right / picture.width) * (x[1] - x[0])),
+    y: pan(y, extent.y, (-down / picture.height) * (y[1] - y[0])),
+  };
+}
+
+function bandView(host: GestureHost, press: Press, x: number, y: number): View {
+  const { view, extent, size } = host.current();
+  const picture = pictureSize(size);
+  const from = valueAt(view, picture, Math.min(press.x, x), Math.max(press.y, y));
+  const to = valueAt(view, picture, Math.max(press.x, x), Math.min(press.y, y));
+  return {
+    x: zoom([from.position, to.position], extent.x, (from.position + to.position) / 2, 1, LEAST_POSITIONS),
+    y: zoom([from.byte, to.byte], extent.y, (from.byte + to.byte) / 2, 1, LEAST_BYTES),
+  };
+}
+
+/** Wheel: zoom along x. With Alt along y, with Ctrl (which is also what a pinch sends) both. Sideways or Shift: move. */
+function wheeled(host: GestureHost, event: WheelEvent, x: number, y: number): View {
+  const { view, extent, size } = host.current();
+  const both = event.ctrlKey || event.metaKey;
+  const sideways = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
+  if (!both && !event.altKey && (event.shiftKey || Math.abs(sideways) > Math.abs(event.deltaY)))
+    return pannedBy(host, view, sideways, 0);
+  // A pinch sends a tenth of what a wheel does.
+  const pinch = both && Math.abs(event.deltaY) < 50 ? 5 : 1;
+  const factor = Math.exp(event.deltaY * WHEEL_ZOOM * pinch);
+  const at = valueAt(view, pictureSize(size), x, y);
+  return {
+    x: event.altKey ? view.x : zoom(view.x, extent.x, at.position, factor, LEAST_POSITIONS),
+    y: event.altKey || both ? zoom(view.y, extent.y, at.byte, factor, LEAST_BYTES) : view.y,
+  };
+}

@@ -1,0 +1,91 @@
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { View } from "../../layout/timeline_blocks";
+import { centredOn, dragged, isInside, windowOf } from "../../layout/minimap";
+import type { Drawn, TimelineRenderer } from "../../render/renderer";
+import type { TimelineColours } from "./colours";
+import { GUTTER_LEFT, GUTTER_RIGHT, pixelRatio } from "./geometry";
+import { putFrame } from "./plot";
+import type { Scene } from "./scene";
+import { useSize } from "./use_size";
+
+const HEIGHT = 40;
+
+interface Props {
+  scene: Scene;
+  view: View;
+  onView: (view: View) => void;
+  renderer: TimelineRenderer | null;
+  drawn: Drawn | null;
+  lit: Uint8Array | null;
+  colours: TimelineColours | null;
+}
+
+/** All there is to see, and the window of it that the plot shows, to be dragged. */
+export function Minimap({ scene, view, onView, renderer, drawn, lit, colours }: Props): JSX.Element {
+  const host = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const press = useRef<{ x: number; y: number; view: View } | null>(null);
+  const { width } = useSize(host);
+  const { extent } = scene;
+
+  useEffect(() => {
+    if (renderer === null || colours === null || width === 0) return;
+    const ratio = pixelRatio();
+    renderer.paint("map", {
+      view: extent,
+      width: Math.round(width * ratio),
+      height: Math.round(HEIGHT * ratio),
+      palette: colours.palette,
+      labelWidth: Infinity,
+      labelHeight: Infinity,
+    });
+  }, [renderer, scene, width, lit, colours]);
+  useEffect(() => {
+    if (drawn !== null && canvas.current !== null) putFrame(canvas.current, drawn);
+  }, [drawn]);
+
+  const place = windowOf(view, extent, width, HEIGHT);
+  const onPointerDown = (event: PointerEvent): void => {
+    if (event.button !== 0 || host.current === null) return;
+    const box = host.current.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const from = isInside(place, x, y) ? view : centredOn(view, extent, x, y, width, HEIGHT);
+    host.current.setPointerCapture(event.pointerId);
+    press.current = { x: event.clientX, y: event.clientY, view: from };
+    onView(from);
+  };
+  const onPointerMove = (event: PointerEvent): void => {
+    const held = press.current;
+    if (held === null) return;
+    onView(dragged(held.view, extent, event.clientX - held.x, event.clientY - held.y, width, HEIGHT));
+  };
+  const onPointerUp = (): void => {
+    press.current = null;
+  };
+  return (
+    <div
+      ref={host}
+      class="timeline-map"
+      data-testid="timeline-minimap"
+      aria-hidden="true"
+      style={{ height: `${HEIGHT}px`, margin: `0 ${GUTTER_RIGHT}px 0 ${GUTTER_LEFT}px` }}
+      onPointerDown={onPointerDown}
+      onPointerMove={onPointerMove}
+      onPointerUp={onPointerUp}
+      onPointerCancel={onPointerUp}
+      onDblClick={() => onView(extent)}
+    >
+      <canvas ref={canvas} />
+      <i
+        class="timeline-window"
+        style={{
+          left: `${place.x}px`,
+          top: `${place.y}px`,
+          width: `${place.width}px`,
+          height: `${place.height}px`,
+        }}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,195 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import type { View } from "../../layout/timeline_blocks";
+import { frameBox } from "../../layout/timeline_view";
+import { rowAt } from "../../render/pick";
+import type { Drawn, TimelineRenderer } from "../../render/renderer";
+import { Tooltip } from "../memory_viewer/tooltip";
+import type { ViewState } from "../state";
+import type { TimelineColours } from "./colours";
+import { AXIS_HEIGHT, GUTTER_LEFT, pictureSize, pixelRatio, valueAt } from "./geometry";
+import { bindGestures, type GestureHost } from "./gestures";
+import { BlockFacts } from "./hover";
+import { keyedView } from "./keys";
+import { LABEL_HEIGHT, LABEL_WIDTH } from "./labels";
+import { drawOverlay, type Marks } from "./overlay";
+import { blockOf, type Scene, sharersOf } from "./scene";
+import { useSize } from "./use_size";
+
+/** A click on the axis this near to the peak, in pixels, means the peak. */
+const PEAK_SNAP = 5;
+
+interface Props {
+  scene: Scene;
+  view: View;
+  onView: (view: View) => void;
+  renderer: TimelineRenderer | null;
+  /** The last picture of the plot, which is what the pointer points at. */
+  drawn: Drawn | null;
+  lit: Uint8Array | null;
+  colours: TimelineColours | null;
+  store: Store<ViewState>;
+  /** Where the pointer is, as position and byte; null when it is not over the blocks. */
+  onPointer: (at: { position: number; byte: number } | null) => void;
+  height: string;
+}
+
+/** The blocks, with axes, labels, lines and outlines over them. */
+export function Plot(props: Props): JSX.Element {
+  const { scene, view, onView, renderer, drawn, lit, colours, store } = props;
+  const host = useRef<HTMLDivElement>(null);
+  const picture = useRef<HTMLCanvasElement>(null);
+  const overlay = useRef<HTMLCanvasElement>(null);
+  const size = useSize(host);
+  const [pointer, setPointer] = useState<{ x: number; y: number } | null>(null);
+  const [band, setBand] = useState<Marks["band"]>(null);
+  const selected = useStore(store, (state) => state.selected);
+  const hovered = useStore(store, (state) => state.hovered);
+  const match = useStore(store, (state) => state.match);
+  const position = useStore(store, (state) => state.position) ?? scene.peak;
+  const sharers = useMemo(
+    () => (blockOf(scene, selected) === null || selected === null ? [] : sharersOf(scene, selected)),
+    [scene, selected],
+  );
+  const ratio = pixelRatio();
+
+  useEffect(() => {
+    if (renderer === null || colours === null || size.width === 0) return;
+    const { width, height } = pictureSize(size);
+    renderer.paint("plot", {
+      view,
+      width: Math.round(width * ratio),
+      height: Math.round(height * ratio),
+      palette: colours.palette,
+      labelWidth: LABEL_WIDTH * ratio,
+      labelHeight: LABEL_HEIGHT * ratio,
+    });
+  }, [renderer, scene, view, size, ratio, lit, colours]);
+
+  useEffect(() => {
+    if (drawn !== null && picture.current !== null) putFrame(picture.current, drawn);
+  }, [drawn]);
+
+  useEffect(() => {
+    const ctx = overlay.current?.getContext("2d");
+    if (!ctx || drawn === null || colours === null) return;
+    fitCanvas(ctx.canvas, size.width * ratio, size.height * ratio);
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const marks = { position, selected, sharers, hovered, match, band };
+    const { labels } = drawn.picture;
+    drawOverlay(ctx, { scene, view: drawn.order.view, size, labels, ratio, lit, marks, colours });
+  }, [drawn, scene, size, position, selected, sharers, hovered, match, band, colours]);
+
+  // Listeners live as long as the element: what they need is found here.
+  const rowUnder = (x: number, y: number): number | null => {
+    const row = drawn === null ? -1 : rowAt(drawn.picture.frame, x * ratio, y * ratio);
+    return row < 0 ? null : row;
+  };
+  const gestures: GestureHost = {
+    current: () => ({ view, extent: scene.extent, size }),
+    show: onView,
+    hover: (x, y) => {
+      const { width, height } = pictureSize(size);
+      const inside = x >= 0 && x < width && y >= 0 && y < height;
+      setPointer(inside ? { x, y } : null);
+      props.onPointer(x >= 0 && x < width ? valueAt(view, { width, height }, x, y) : null);
+      store.set({ hovered: inside ? rowUnder(x, y) : null });
+    },
+    leave: () => {
+      setPointer(null);
+      props.onPointer(null);
+      store.set({ hovered: null });
+    },
+    click: (x, y) => {
+      const row = rowUnder(x, y);
+      host.current?.focus({ preventScroll: true });
+      store.set({ selected: row === store.get().selected ? null : row });
+    },
+    doubleClick: (x, y) => {
+      const row = rowUnder(x, y);
+      const box = blockOf(scene, row);
+      if (box !== null) store.set({ selected: row });
+      onView(box === null ? scene.extent : frameBox(box, scene.extent));
+    },
+    inspect: (x) => {
+      const { width, height } = pictureSize(size);
+      const clicked = Math.floor(valueAt(view, { width, height }, x, 0).position);
+      const reach = (PEAK_SNAP / width) * (view.x[1] - view.x[0]);
+      const at = Math.min(Math.max(clicked, 0), scene.length - 1);
+      store.set({ position: Math.abs(at - scene.peak) <= reach ? null : at });
+    },
+    band: setBand,
+  };
+  const current = useRef(gestures);
+  current.current = gestures;
+  useEffect(() => {
+    if (host.current === null) return;
+    return bindGestures(host.current, {
+      current: () => current.current.current(),
+      show: (next) => current.current.show(next),
+      hover: (x, y) => current.current.hover(x, y),
+      leave: () => current.current.leave(),
+      click: (x, y) => current.current.click(x, y),
+      doubleClick: (x, y) => current.current.doubleClick(x, y),
+      inspect: (x) => current.current.inspect(x),
+      band: (edges) => current.current.band(edges),
+    });
+  }, []);
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const next = keyedView(event, view, scene.extent);
+    if (next !== null) onView(next);
+    else if (event.key === "Enter" && (match ?? hovered) !== null) store.set({ selected: match ?? hovered });
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  const inner = pictureSize(size);
+  return (
+    <div
+      ref={host}
+      class="timeline-plot"
+      data-testid="timeline-plot"
+      tabindex={0}
+      role="application"
+      aria-label={`Allocation timeline: ${scene.rows.length} buffers over ${scene.length} positions. Arrow keys move, plus and minus zoom, n goes through the matches or the buffers at the inspected position, Enter selects.`}
+      style={{ height: props.height }}
+      onKeyDown={onKeyDown}
+    >
+      <canvas
+        ref={picture}
+        class="timeline-picture"
+        data-testid="timeline-picture"
+        style={{ left: `${GUTTER_LEFT}px`, width: `${inner.width}px`, height: `${inner.height}px` }}
+      />
+      <canvas ref={overlay} class="timeline-overlay" data-testid="timeline-overlay" />
+      {pointer !== null && hovered !== null && band === null && (
+        <Tooltip x={pointer.x + GUTTER_LEFT} y={tooltipTop(pointer.y, size.height)} width={size.width}>
+          <BlockFacts scene={scene} row={hovered} />
+        </Tooltip>
+      )}
+    </div>
+  );
+}
+
+/** Above the axis where there is room: the facts take some 130 pixels. */
+function tooltipTop(y: number, height: number): number {
+  return Math.max(Math.min(y + 8, height - AXIS_HEIGHT - 130), 0);
+}
+
+export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): void {
+  const [across, down] = [Math.round(width), Math.round(height)];
+  // Setting a size clears the canvas and costs a new buffer.
+  if (canvas.width !== across) canvas.width = across;
+  if (canvas.height !== down) canvas.height = down;
+}
+
+/** Shows a picture. Its memory is the frame's own: nothing is copied before the canvas takes it. */
+export function putFrame(canvas: HTMLCanvasElement, { picture: { frame } }: Drawn): void {
+  fitCanvas(canvas, frame.width, frame.height);
+  const bytes = new Uint8ClampedArray(frame.pixels.buffer as ArrayBuffer);
+  canvas.getContext("2d")?.putImageData(new ImageData(bytes, frame.width, frame.height), 0, 0);
+}

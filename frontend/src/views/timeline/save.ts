@@ -1,0 +1,115 @@
+import { byteTicks, positionTicks } from "../../layout/ticks";
+import { xOf, yOf } from "../../layout/timeline";
+import { formatBytes } from "../../base/units";
+import type { Order, Parts } from "../../render/painter";
+import type { TimelineRenderer } from "../../render/renderer";
+import { rgbOf } from "../../render/palette";
+import { blockShapes, escapeXml, textureShapes } from "../../render/svg";
+import type { TimelineColours } from "./colours";
+import { AXIS_HEIGHT, GUTTER_LEFT, GUTTER_RIGHT, pixelRatio } from "./geometry";
+import { shortened } from "./labels";
+import type { Scene } from "./scene";
+
+interface Saved {
+  root: HTMLElement;
+  scene: Scene;
+  renderer: TimelineRenderer;
+  /** The order that the picture on the screen was drawn to. */
+  order: Order;
+  colours: TimelineColours;
+}
+
+/** Hands what the plot shows to the browser as a file. */
+export async function savePicture(format: "png" | "svg", saved: Saved): Promise<void> {
+  const blob = format === "png" ? await pngOf(saved) : await svgOf(saved);
+  const link = document.createElement("a");
+  const url = URL.createObjectURL(blob);
+  link.href = url;
+  link.download = `allocation-timeline.${format}`;
+  link.click();
+  URL.revokeObjectURL(url);
+}
+
+/** The two canvases of the plot, one over the other, on the page's ground. */
+async function pngOf({ root, colours }: Saved): Promise<Blob> {
+  const picture = root.querySelector<HTMLCanvasElement>(".timeline-picture");
+  const overlay = root.querySelector<HTMLCanvasElement>(".timeline-overlay");
+  const canvas = document.createElement("canvas");
+  const ctx = canvas.getContext("2d");
+  if (picture === null || overlay === null || ctx === null) throw new Error("There is no picture to save.");
+  canvas.width = overlay.width;
+  canvas.height = overlay.height;
+  ctx.fillStyle = colours.surface;
+  ctx.fillRect(0, 0, canvas.width, canvas.height);
+  ctx.drawImage(picture, GUTTER_LEFT * pixelRatio(), 0);
+  ctx.drawImage(overlay, 0, 0);
+  return new Promise((resolve, reject) => {
+    canvas.toBlob((blob) => (blob === null ? reject(new Error("The browser made no PNG.")) : resolve(blob)));
+  });
+}
+
+async function svgOf({ scene, renderer, order, colours }: Saved): Promise<Blob> {
+  const ratio = pixelRatio();
+  const size = { width: Math.round(order.width / ratio), height: Math.round(order.height / ratio) };
+  const parts = await renderer.parts({ ...order, ...size });
+  return new Blob([svgText(scene, order, size, parts, colours)], { type: "image/svg+xml" });
+}
+
+function svgText(
+  scene: Scene,
+  { view, palette }: Order,
+  { width, height }: { width: number; height: number },
+  parts: Parts,
+  colours: TimelineColours,
+): string {
+  const { rows, regions } = scene;
+  const titleOf = (row: number): string =>
+    `${rows.name.at(row)}\n${formatBytes(rows.size[row])} ${rows.shape.at(row)}\n${rows.op_name.at(row)}`;
+  const bands = Array.from({ length: regions.length }, (_, region) => region).filter(
+    (region) => scene.show === "all" || regions.temporary[region] !== 0,
+  );
+  const region = `#${rgbOf(palette.region).toString(16).padStart(6, "0")}`;
+  const grounds = bands.map((number) => {
+    const top = Math.max(yOf(regions.base[number] + regions.size[number], view.y, height), 0);
+    const bottom = Math.min(yOf(regions.base[number], view.y, height), height);
+    return bottom <= top
+      ? ""
+      : `<rect y="${top}" width="${width}" height="${bottom - top}" fill="${region}"/>`;
+  });
+  const all = [width + GUTTER_LEFT + GUTTER_RIGHT, height + AXIS_HEIGHT].join(" ");
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${all}" font-family="sans-serif" font-size="11">`,
+    `<rect width="100%" height="100%" fill="${colours.surface}"/>`,
+    `<g transform="translate(${GUTTER_LEFT} 0)" shape-rendering="crispEdges">`,
+    ...grounds,
+    ...textureShapes(parts.texture, parts.ground),
+    ...blockShapes(parts.shapes, palette, null, titleOf),
+    `</g><g transform="translate(${GUTTER_LEFT} 0)" fill="${colours.ink}">`,
+    ...nameTexts(parts, (row) => rows.name.at(row)),
+    `</g><g fill="${colours.muted}">`,
+    ...byteTicks(view.y, height / 36).map(
+      ({ value, label }) =>
+        `<text x="${GUTTER_LEFT - 7}" y="${yOf(value, view.y, height) + 4}" text-anchor="end">${label}</text>`,
+    ),
+    ...positionTicks(view.x, width / 110).map(
+      ({ value, label }) =>
+        `<text x="${GUTTER_LEFT + xOf(value, view.x, width)}" y="${height + 16}" text-anchor="middle">${label}</text>`,
+    ),
+    `</g></svg>`,
+  ].join("\n");
+}
+
+/** Letters of the font are some 6.5 pixels wide. */
+const LETTER = 6.5;
+
+function nameTexts({ shapes }: Parts, nameOf: (row: number) => string): string[] {
+  const texts: string[] = [];
+  for (let i = 0; i < shapes.length; i++) {
+    const letters = Math.floor((shapes.x1[i] - shapes.x0[i] - 8) / LETTER);
+    if (letters < 5 || shapes.y1[i] - shapes.y0[i] < 14) continue;
+    const text = escapeXml(shortened(nameOf(shapes.row[i]), letters));
+    const middle = (shapes.y0[i] + shapes.y1[i]) / 2 + 4;
+    texts.push(`<text x="${shapes.x0[i] + 4}" y="${middle}">${text}</text>`);
+  }
+  return texts;
+}

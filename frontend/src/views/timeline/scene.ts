@@ -1,0 +1,48 @@
+import { useMemo } from "preact/hooks";
+import { type Box, boxOf, extentOf, hasBlock, type Show, type View } from "../../layout/timeline_blocks";
+import type { Program, Regions, Rows } from "../../payload/recording";
+
+/** What the timeline is of: the tables, the part of them that is shown, and all there is to see of it. */
+export interface Scene {
+  rows: Rows;
+  regions: Regions;
+  program: Program;
+  length: number;
+  peak: number;
+  show: Show;
+  extent: View;
+}
+
+export function useScene(parts: Omit<Scene, "extent">): Scene {
+  const { rows, regions, program, length, peak, show } = parts;
+  return useMemo(
+    () => ({ ...parts, extent: extentOf(regions, length, show) }),
+    [rows, regions, program, length, peak, show],
+  );
+}
+
+/** Where a row's block is, or null where it has none. */
+export function blockOf(scene: Scene, row: number | null): Box | null {
+  const { rows, regions, length, show } = scene;
+  if (row === null || row < 0 || row >= rows.length || !hasBlock(rows, regions, row, show)) return null;
+  return boxOf(rows, regions, row, length);
+}
+
+/** The other rows in the same memory as this one. */
+export function sharersOf({ rows }: Scene, row: number): number[] {
+  const shared: number[] = [];
+  const canonical = rows.canonical[row];
+  for (let other = 0; other < rows.length; other++)
+    if (rows.canonical[other] === canonical && other !== row) shared.push(other);
+  return shared;
+}
+
+/** Number of rows whose block covers the position, lowest bytes first. */
+export function rowsAcross(scene: Scene, position: number): number[] {
+  const found: { row: number; bottom: number }[] = [];
+  for (let row = 0; row < scene.rows.length; row++) {
+    const box = blockOf(scene, row);
+    if (box !== null && box.start <= position && position < box.end) found.push({ row, bottom: box.bottom });
+  }
+  return found.sort((a, b) => a.bottom - b.bottom).map(({ row }) => row);
+}

@@ -1,0 +1,164 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import type { View } from "../../layout/timeline_blocks";
+import { findMatches, nextMatch } from "../../layout/timeline_search";
+import { frameBox, LEAST_POSITIONS, recalled, remembered, zoom } from "../../layout/timeline_view";
+import type { Program, Regions, Rows } from "../../payload/recording";
+import type { Drawn } from "../../render/renderer";
+import type { ViewState } from "../state";
+import { useDark } from "../theme";
+import { readColours, type TimelineColours } from "./colours";
+import { Under } from "./hover";
+import { Legend } from "./legend";
+import { Minimap } from "./minimap";
+import { Plot } from "./plot";
+import { savePicture } from "./save";
+import { blockOf, rowsAcross, type Scene, useScene } from "./scene";
+import { Toolbar } from "./toolbar";
+import { usePictures } from "./use_picture";
+import { useLater } from "./use_later";
+
+interface Props {
+  rows: Rows;
+  regions: Regions;
+  program: Program;
+  length: number;
+  peak: number;
+  store: Store<ViewState>;
+  /** Of the plot, in CSS pixels; over the whole window it takes what there is. */
+  height: number;
+}
+
+/** Every buffer a block: along x its life in program order, along y its place in memory. */
+export function Timeline({ rows, regions, program, length, peak, store, height }: Props): JSX.Element {
+  const show = useStore(store, (state) => state.show);
+  const full = useStore(store, (state) => state.full);
+  const scene = useScene({ rows, regions, program, length, peak, show });
+  const { view, onView } = useView(scene, store);
+  // Searching takes longer than typing a letter where there are many buffers.
+  const search = useLater(useStore(store, (state) => state.search));
+  const matches = useMemo(() => findMatches(rows, regions, show, search), [rows, regions, show, search]);
+  const [plot, setPlot] = useState<Drawn | null>(null);
+  const [map, setMap] = useState<Drawn | null>(null);
+  const [pointer, setPointer] = useState<{ position: number; byte: number } | null>(null);
+  const { renderer, failure } = usePictures(scene, matches.lit, (drawn) =>
+    drawn.place === "plot" ? setPlot(drawn) : setMap(drawn),
+  );
+  const colours = useColours(store);
+  const root = useRef<HTMLDivElement>(null);
+
+  const onMatch = (step: 1 | -1): void => goToMatch(scene, matches.rows, store, view, onView, step);
+  useMatchKeys(onMatch);
+  const shared = { scene, view, onView, renderer, lit: matches.lit, colours };
+  return (
+    <div ref={root} class={full ? "timeline timeline-full" : "timeline"} data-testid="timeline">
+      <Toolbar
+        store={store}
+        matches={matches}
+        onMatch={onMatch}
+        onAll={() => onView(scene.extent)}
+        onZoom={(factor) => {
+          const middle = (view.x[0] + view.x[1]) / 2;
+          onView({ ...view, x: zoom(view.x, scene.extent.x, middle, factor, LEAST_POSITIONS) });
+        }}
+        onSave={(format) => {
+          if (plot !== null && colours !== null && renderer !== null && root.current !== null)
+            void savePicture(format, { root: root.current, scene, renderer, order: plot.order, colours });
+        }}
+      />
+      <Plot
+        {...shared}
+        drawn={plot}
+        store={store}
+        onPointer={setPointer}
+        height={full ? "auto" : `${height}px`}
+      />
+      <Minimap {...shared} drawn={map} />
+      <footer class="timeline-foot">
+        <Under scene={scene} at={pointer} />
+        <span class="spacer" />
+        <Legend scene={scene} store={store} />
+      </footer>
+      <Nothing scene={scene} failure={failure} />
+    </div>
+  );
+}
+
+/** The view of the page's state, and a way to change it that waits for the next frame. */
+function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (view: View) => void } {
+  const x = useStore(store, (state) => state.zoom);
+  const y = useStore(store, (state) => state.yzoom);
+  const { extent } = scene;
+  const view = useMemo(() => ({ x: recalled(x, extent.x), y: recalled(y, extent.y) }), [x, y, extent]);
+  const next = useRef<View | null>(null);
+  const onView = (wanted: View): void => {
+    // Pointers report more often than screens show: the last word in a frame counts.
+    if (next.current === null)
+      requestAnimationFrame(() => {
+        const { x: along, y: up } = next.current ?? view;
+        next.current = null;
+        store.set({ zoom: remembered(along, extent.x), yzoom: remembered(up, extent.y) });
+      });
+    next.current = wanted;
+  };
+  return { view, onView };
+}
+
+/** Colours are read after the page has put on its theme, which it does in the same turn as this. */
+function useColours(store: Store<ViewState>): TimelineColours | null {
+  const dark = useDark(store);
+  const [colours, setColours] = useState<TimelineColours | null>(null);
+  useEffect(() => setColours(readColours(dark)), [dark]);
+  return colours;
+}
+
+/** Goes to the next match and shows it; where nothing is searched for, to the next block at the inspected position. */
+function goToMatch(
+  scene: Scene,
+  found: Uint32Array,
+  store: Store<ViewState>,
+  view: View,
+  onView: (view: View) => void,
+  step: 1 | -1,
+): void {
+  const { search, match, position } = store.get();
+  const rows = search === "" ? Uint32Array.from(rowsAcross(scene, position ?? scene.peak)) : found;
+  const definedOf = (row: number): number => scene.rows.defined[row];
+  const next = nextMatch(rows, match, step, definedOf, search === "" ? -Infinity : view.x[0]);
+  store.set({ match: next });
+  const box = blockOf(scene, next);
+  if (box !== null && search !== "") onView(frameBox(box, scene.extent));
+}
+
+/** n and N, wherever the focus is, except while typing. */
+function useMatchKeys(onMatch: (step: 1 | -1) => void): void {
+  const latest = useRef(onMatch);
+  latest.current = onMatch;
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent): void => {
+      const typing = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");
+      if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "n") latest.current(1);
+      else if (event.key === "N") latest.current(-1);
+    };
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, []);
+}
+
+/** Why there is no picture, and what to do. */
+function Nothing({ scene, failure }: { scene: Scene; failure: string | null }): JSX.Element | null {
+  if (failure !== null) return <p class="timeline-nothing">The timeline cannot be drawn: {failure}.</p>;
+  if (scene.rows.length === 0)
+    return <p class="timeline-nothing">This program has no buffers in this memory.</p>;
+  for (let region = 0; region < scene.regions.length; region++)
+    if (scene.show === "all" || scene.regions.temporary[region] !== 0) return null;
+  return (
+    <p class="timeline-nothing">
+      This program has no temporaries in this memory. Tick “Parameters, outputs, constants” to see what it
+      holds.
+    </p>
+  );
+}

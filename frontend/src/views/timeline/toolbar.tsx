@@ -1,0 +1,109 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatCount } from "../../base/units";
+import type { Matches } from "../../layout/timeline_search";
+import type { ViewState } from "../state";
+
+interface Props {
+  store: Store<ViewState>;
+  matches: Matches;
+  onMatch: (step: 1 | -1) => void;
+  onZoom: (factor: number) => void;
+  onAll: () => void;
+  onSave: (format: "png" | "svg") => void;
+}
+
+export function Toolbar({ store, matches, onMatch, onZoom, onAll, onSave }: Props): JSX.Element {
+  const show = useStore(store, (state) => state.show);
+  const full = useStore(store, (state) => state.full);
+  return (
+    <div class="toolbar timeline-toolbar">
+      <h3>Allocation timeline</h3>
+      <Search store={store} matches={matches} onMatch={onMatch} />
+      <label class="toggle" title="Memory that the program holds from beginning to end">
+        <input
+          type="checkbox"
+          data-testid="timeline-show-all"
+          checked={show === "all"}
+          onChange={(event) => store.set({ show: event.currentTarget.checked ? "all" : "temp", yzoom: null })}
+        />
+        Parameters, outputs, constants
+      </label>
+      <span class="spacer" />
+      <span class="buttons">
+        <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
+          −
+        </button>
+        <button aria-label="Zoom in" title="Zoom in (+)" onClick={() => onZoom(0.5)}>
+          +
+        </button>
+        <button data-testid="timeline-all" title="Show all (0)" onClick={onAll}>
+          All
+        </button>
+      </span>
+      <span class="buttons">
+        <button title="Save what is shown as a picture" onClick={() => onSave("png")}>
+          PNG
+        </button>
+        <button title="Save what is shown as vector graphics" onClick={() => onSave("svg")}>
+          SVG
+        </button>
+      </span>
+      <button
+        data-testid="timeline-fullscreen"
+        aria-pressed={full}
+        title="Over the whole window, and back (f)"
+        onClick={() => store.set({ full: !full })}
+      >
+        {full ? "Back to the page" : "Full window"}
+      </button>
+    </div>
+  );
+}
+
+function Search({ store, matches, onMatch }: Pick<Props, "store" | "matches" | "onMatch">): JSX.Element {
+  const search = useStore(store, (state) => state.search);
+  const match = useStore(store, (state) => state.match);
+  const none = matches.rows.length === 0;
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    onMatch(event.shiftKey ? -1 : 1);
+  };
+  return (
+    <span class="timeline-search">
+      <input
+        type="search"
+        data-testid="timeline-search"
+        aria-label="Search buffers by text or regular expression"
+        placeholder="Search: text or regex"
+        spellcheck={false}
+        value={search}
+        onInput={(event) => store.set({ search: event.currentTarget.value, match: null })}
+        onKeyDown={onKeyDown}
+      />
+      <button
+        aria-label="Previous match"
+        title="Previous match (N)"
+        disabled={none}
+        onClick={() => onMatch(-1)}
+      >
+        ‹
+      </button>
+      <button aria-label="Next match" title="Next match (n)" disabled={none} onClick={() => onMatch(1)}>
+        ›
+      </button>
+      <span class="muted count" role="status" data-testid="timeline-matches" title={matches.error ?? ""}>
+        {search === "" ? "" : countOf(matches, match)}
+      </span>
+    </span>
+  );
+}
+
+function countOf({ rows, hidden }: Matches, match: number | null): string {
+  const beside = hidden === 0 ? "" : `, ${formatCount(hidden)} not drawn`;
+  const at = match === null ? -1 : rows.indexOf(match);
+  const total = formatCount(rows.length);
+  return at >= 0 ? `${formatCount(at + 1)} of ${total}${beside}` : `${total} found${beside}`;
+}

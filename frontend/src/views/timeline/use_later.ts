@@ -1,0 +1,14 @@
+import { useEffect, useState } from "preact/hooks";
+
+const PAUSE_MS = 150;
+
+/** The value, once it has stayed the same for a moment. */
+export function useLater<T>(value: T): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    if (Object.is(value, settled)) return;
+    const timer = window.setTimeout(() => setSettled(() => value), PAUSE_MS);
+    return () => window.clearTimeout(timer);
+  }, [value, settled]);
+  return settled;
+}
