@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -115,6 +116,8 @@ def _summary(arguments: argparse.Namespace) -> int:
     from tb_memplugin.catalog import listing_of_path
     from tb_memplugin.views.summary import summary
 
+    # The log is for servers; here every problem is printed as a line of its own.
+    logging.getLogger("tb_memplugin").setLevel(logging.ERROR)
     listing = listing_of_path(arguments.path)
     for problem in listing.problems:
         print(f"tb-memplugin: {printable(problem.file)}: {printable(problem.text)}", file=sys.stderr)
