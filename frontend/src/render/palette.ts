@@ -2,7 +2,7 @@
 export const SHADES = 4;
 
 /** How far each tint goes towards the background. */
-const TINTS = [0, 0.14, 0.07, 0.21];
+const TINTS = [0, 0.24, 0.12, 0.36];
 
 /** Share of the background in a block that the search does not find, and in the edge of a block. */
 const DIMMED = 0.82;

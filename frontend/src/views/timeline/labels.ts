@@ -3,13 +3,17 @@ import type { Labels } from "../../render/painter";
 
 /** Least room for a label, in CSS pixels: five letters and their line. */
 export const LABEL_WIDTH = 44;
-export const LABEL_HEIGHT = 14;
+export const LABEL_HEIGHT = 11;
 
 const LINE = 13;
 const PADDING = 4;
+/** Letters of this size and, where a block is too low for them, of the least that can be read. */
+const LARGE = 11;
+const SMALL = 9;
 /** A fixed pitch, so that what fits is known without measuring each name. */
-const FONT = "11px ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace";
+const FAMILY = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 
+/** Width of a letter of one pixel height. */
 let pitch = 0;
 
 interface Label {
@@ -26,21 +30,24 @@ export function drawLabels(
   labelOf: (row: number) => Label,
 ): void {
   ctx.save();
-  ctx.font = FONT;
   ctx.textAlign = "left";
-  ctx.textBaseline = "top";
-  pitch ||= ctx.measureText("m".repeat(100)).width / 100;
+  ctx.textBaseline = "middle";
+  ctx.font = `${LARGE}px ${FAMILY}`;
+  pitch ||= ctx.measureText("m".repeat(100)).width / 100 / LARGE;
   rows.forEach((row, i) => {
     const [x0, y0, x1, y1] = edges.subarray(i * 4, i * 4 + 4).map((edge) => edge / ratio);
-    const letters = Math.floor((x1 - x0 - 2 * PADDING) / pitch);
+    const height = y1 - y0;
+    const font = height >= LINE ? LARGE : SMALL;
+    const letters = Math.floor((x1 - x0 - 2 * PADDING) / (pitch * font));
     const { name, bytes, ink } = labelOf(row);
+    ctx.font = `${font}px ${FAMILY}`;
     ctx.fillStyle = ink;
-    const high = y1 - y0 >= 2 * LINE + PADDING;
-    const top = high ? y0 + PADDING : (y0 + y1 - LINE) / 2 + 1;
-    ctx.fillText(shortened(name, letters), x0 + PADDING, top);
-    if (!high) return;
+    const twoLines = height >= 2 * LINE + PADDING;
+    const middle = twoLines ? y0 + PADDING + LINE / 2 : (y0 + y1) / 2 + 0.5;
+    ctx.fillText(shortened(name, letters), x0 + PADDING, middle);
+    if (!twoLines) return;
     ctx.globalAlpha = 0.75;
-    ctx.fillText(shortened(formatBytes(bytes), letters), x0 + PADDING, top + LINE);
+    ctx.fillText(shortened(formatBytes(bytes), letters), x0 + PADDING, middle + LINE);
     ctx.globalAlpha = 1;
   });
   ctx.restore();

@@ -21,6 +21,7 @@ export function Toolbar({ store, matches, onMatch, onZoom, onAll, onSave }: Prop
     <div class="toolbar timeline-toolbar">
       <h3>Allocation timeline</h3>
       <Search store={store} matches={matches} onMatch={onMatch} />
+      <span class="spacer" />
       <label class="toggle" title="Memory that the program holds from beginning to end">
         <input
           type="checkbox"
@@ -30,7 +31,6 @@ export function Toolbar({ store, matches, onMatch, onZoom, onAll, onSave }: Prop
         />
         Parameters, outputs, constants
       </label>
-      <span class="spacer" />
       <span class="buttons">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
           −

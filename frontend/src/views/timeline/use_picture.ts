@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { blocksOf, regionBands } from "../../layout/timeline_blocks";
 import { type Drawn, TimelineRenderer } from "../../render/renderer";
 import type { Scene } from "./scene";
@@ -20,10 +20,11 @@ export function usePictures(scene: Scene, lit: Uint8Array | null, onDrawn: (draw
     setRenderer(made);
     return () => made.close();
   }, []);
-  useEffect(() => {
+  // Layout effects run before the effects of the charts that order pictures: blocks first, then what to draw of them.
+  useLayoutEffect(() => {
     const { rows, regions, length, show } = scene;
     renderer?.setBlocks(blocksOf(rows, regions, length, show), regionBands(regions, show));
   }, [renderer, scene]);
-  useEffect(() => renderer?.setLit(lit), [renderer, lit]);
+  useLayoutEffect(() => renderer?.setLit(lit), [renderer, lit]);
   return { renderer, failure };
 }
