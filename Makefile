@@ -46,8 +46,14 @@ types: .venv/tested frontend/node_modules/.package-lock.json ## strict types of 
 bench: .venv/tested ## speed, against XProf's converter on the same files
 	$(BIN)/python -m benchmarks
 
-protos: .venv/tested ## generate the _pb2 modules from the .proto files
-	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. tb_memplugin/protos/*.proto
+# Generated code runs with any later protobuf, never with an earlier one, so an old compiler, in its own environment.
+protos: build/protoc/bin/protoc-gen-mypy ## generate the _pb2 modules from the .proto files
+	PATH=$(CURDIR)/build/protoc/bin:$$PATH build/protoc/bin/python -m grpc_tools.protoc \
+		-I. --python_out=. --mypy_out=quiet:. tb_memplugin/protos/*.proto
+
+build/protoc/bin/protoc-gen-mypy:
+	$(PYTHON) -m venv build/protoc
+	build/protoc/bin/python -m pip install --quiet 'grpcio-tools==1.71.2' 'mypy-protobuf==3.7.0' setuptools
 
 clean: ## remove what was built and installed
 	rm -rf .venv build dist *.egg-info frontend/node_modules tb_memplugin/static tb_memplugin/native/*.so

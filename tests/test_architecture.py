@@ -1,0 +1,66 @@
+"""Arrows run one way: hosts -> views -> analysis -> recording <- readers <- native, protos."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "tb_memplugin"
+
+# What each room may import of the package, besides itself. What is not named here may import nothing of it.
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "recording": set(),
+    "native": set(),
+    "protos": set(),
+    "readers": {"errors", "native", "protos", "recording"},
+    "analysis": {"recording"},
+    "views": {"analysis", "recording"},
+    "logdir": {"errors"},
+    "catalog": {"analysis", "errors", "logdir", "readers", "recording"},
+    "hosts": {"analysis", "catalog", "errors", "logdir", "recording", "views"},
+    "cli": {"catalog", "errors", "hosts", "views"},
+}
+HEAVY = {"jax", "jaxlib", "tensorboard", "xprof", "tensorflow", "torch"}
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.stem.endswith("_pb2"))
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def imports(path: Path) -> set[str]:
+    """Full names of what a module imports, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_room_imports_only_what_lies_below_it(path: Path) -> None:
+    own = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if own in ("__init__", "__main__"):
+        return
+    used = {room(name) for name in imports(path) if name.startswith("tb_memplugin.")} - {own, "__version__"}
+    assert used <= ALLOWED[own], f"{own} must not import {used - ALLOWED[own]}"
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if "hosts" not in p.parts], ids=lambda p: p.stem)
+def test_only_hosts_know_who_is_serving(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imports(path)} & HEAVY
+
+
+def test_the_core_loads_without_any_host() -> None:
+    """Nor jax: a summary of a file costs no more than numpy."""
+    code = "import sys, tb_memplugin.cli, tb_memplugin.catalog, tb_memplugin.views.memory_viewer; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert "tb_memplugin.catalog" in loaded
+    assert not {name.split(".")[0] for name in loaded} & (HEAVY | {"werkzeug", "fsspec"})
