@@ -13,7 +13,7 @@ HOST ?= xprof
 PORT ?= 8791
 
 NATIVE := $(wildcard tb_memplugin/native/*.pyx)
-PAGE := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
+SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
 PYTHON_CODE := tb_memplugin tests benchmarks demo_logdir setup.py
 
 help: ## list the recipes
@@ -23,12 +23,14 @@ setup: .venv/installed tb_memplugin/static/index.html ## install tb-memplugin wi
 
 demo: setup ## summary of demo_logdir/, then serve it: HOST=xprof|tensorboard|standalone PORT=8791
 	$(BIN)/tb-memplugin summary demo_logdir
-	@echo "Open http://localhost:$(PORT)/ (Ctrl+C ends it)"
-	@$(SERVE_$(HOST))
+	@echo; echo "Open http://localhost:$(PORT)/$(PAGE_$(HOST)) (Ctrl+C ends it)"; echo
+	@$(SERVE_$(HOST)) --logdir demo_logdir --port $(PORT)
 
-SERVE_xprof = $(BIN)/tb-memplugin xprof --logdir demo_logdir --port $(PORT)
-SERVE_tensorboard = $(BIN)/tensorboard --logdir demo_logdir --port $(PORT)
-SERVE_standalone = $(BIN)/tb-memplugin serve --logdir demo_logdir --port $(PORT)
+SERVE_xprof = $(BIN)/tb-memplugin xprof
+SERVE_tensorboard = $(BIN)/tensorboard
+SERVE_standalone = $(BIN)/tb-memplugin serve
+PAGE_xprof = ?tag=memory_viewer
+PAGE_tensorboard = \#memory
 
 test: .venv/tested tb_memplugin/static/index.html chromium lint types ## all checks: lint, types, the page's tests, Python's
 	cd frontend && npm test
@@ -86,7 +88,7 @@ frontend/node_modules/.package-lock.json: frontend/package-lock.json
 	cd frontend && npm ci
 	touch $@
 
-tb_memplugin/static/index.html: frontend/node_modules/.package-lock.json $(PAGE)
+tb_memplugin/static/index.html: frontend/node_modules/.package-lock.json $(SOURCES)
 	cd frontend && npm run build
 	touch $@
 
