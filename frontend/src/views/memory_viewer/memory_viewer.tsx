@@ -2,23 +2,16 @@ import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { liveAt, liveBytes } from "../../layout/live_set";
 import type { Api, Problem } from "../../payload/api";
 import type { Everything, FirstView } from "../../payload/recording";
+import type { Fetched } from "../fetched";
 import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
 import type { ViewState } from "../state";
 import { Timeline } from "../timeline/timeline";
-import { BufferCharts } from "./buffer_charts";
-import { BufferTable } from "./buffer_table";
-import { Categories } from "./categories";
 import { Details } from "./details";
-import { Caveats, Figures } from "./figures";
-import { Inspected } from "./inspected";
-import type { Shown } from "./shown";
+import { Page } from "./page";
 import { shownRows } from "./shown";
-import { usePosition } from "./use_position";
-import { UsageChart } from "./usage_chart";
 
 export type PageState = "loading" | "ready" | "error";
 
@@ -29,6 +22,8 @@ export interface Axis {
 }
 
 const TIMELINE_HEIGHT = 360;
+/** With its toolbar, minimap and legend. */
+const PLACE_HEIGHT = TIMELINE_HEIGHT + 100;
 
 interface Props {
   api: Api;
@@ -40,12 +35,12 @@ interface Props {
   onState: (state: PageState, axis: Axis | null) => void;
 }
 
-/** One program's memory: the answer in words, then the pictures that prove it. */
-export function MemoryViewer({ api, id, problems, store, dark, onState }: Props): JSX.Element {
+/** One program's memory. */
+export function MemoryViewer({ id, onState, ...shared }: Props): JSX.Element {
+  const { api } = shared;
   const first = useFetched(id, (key, signal) => api.memoryViewer(key, signal));
   // Asked for only after the first view, so that it does not have to wait in line.
   const all = useFetched(first.value === null ? null : id, (key, signal) => api.rows(key, signal));
-  const full = useStore(store, (state) => state.full);
   const error = first.error ?? all.error;
   const ready = first.value !== null && all.value !== null;
   useEffect(() => {
@@ -54,123 +49,75 @@ export function MemoryViewer({ api, id, problems, store, dark, onState }: Props)
 
   if (first.error !== null) return <ErrorMessage error={first.error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
-  const view = first.value;
-  const timeline =
-    all.value === null ? (
-      <div class="timeline-placeholder muted" style={{ height: full ? "100%" : `${TIMELINE_HEIGHT}px` }}>
-        {all.error === null ? "Reading every buffer…" : ""}
-      </div>
-    ) : (
-      <Timeline {...all.value} length={view.length} peak={view.peak} store={store} height={TIMELINE_HEIGHT} />
-    );
-  if (full) return <main class="full">{timeline}</main>;
-  return (
-    <Page api={api} view={view} everything={all.value} problems={problems} store={store} dark={dark}>
-      {all.error !== null && <ErrorMessage error={all.error} />}
-      {timeline}
-    </Page>
-  );
+  return <Loaded {...shared} view={first.value} all={all} />;
 }
 
-interface PageProps {
+interface LoadedProps {
   api: Api;
   view: FirstView;
-  everything: Everything | null;
+  all: Fetched<Everything>;
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
-  /** The timeline. */
-  children: JSX.Element | (JSX.Element | false)[];
 }
 
-function Page({ api, view, everything, problems, store, dark, children }: PageProps): JSX.Element {
-  const shown = useMemo(() => shownRows(view, everything), [view, everything]);
-  const program = everything?.program ?? null;
+/** The page, or the timeline alone, with the drawer of the selected buffer at its side. */
+function Loaded({ api, view, all, problems, store, dark }: LoadedProps): JSX.Element {
+  const full = useStore(store, (state) => state.full);
   const selected = useStore(store, (state) => state.selected);
+  const shown = useMemo(() => shownRows(view, all.value), [view, all.value]);
   const row = shown.indexOf(selected);
+  const open = row >= 0 && selected !== null;
+  const shared = { api, store, dark };
+  const timeline = <TimelinePart view={view} all={all} store={store} full={full} />;
   return (
-    <main class={row >= 0 ? "page with-details" : "page"}>
+    <main class={`${full ? "full" : "page"} ${open ? "with-details" : ""}`}>
       <div class="content">
-        <p class="headline" data-testid="headline">
-          {view.headline}
-        </p>
-        <Figures view={view} />
-        <Caveats caveats={view.caveats} problems={problems} />
-        <section aria-label="Usage over the program">
-          <UsageHeading />
-          <UsageChart api={api} view={view} program={program} shown={shown} store={store} dark={dark} />
-          {children}
-        </section>
-        <Breakdown view={view} shown={shown} everything={everything} store={store} dark={dark} />
+        {full ? (
+          timeline
+        ) : (
+          <Page
+            {...shared}
+            view={view}
+            shown={shown}
+            program={all.value?.program ?? null}
+            problems={problems}
+          >
+            {timeline}
+          </Page>
+        )}
       </div>
-      {row >= 0 && selected !== null && (
+      {open && (
         <Details
-          api={api}
+          {...shared}
           id={view.recording.id}
           number={selected}
           row={row}
           rows={shown.rows}
           length={view.length}
-          store={store}
-          dark={dark}
         />
       )}
     </main>
   );
 }
 
-function UsageHeading(): JSX.Element {
-  return (
-    <header class="section-head">
-      <h2>Memory over the program</h2>
-      <ul class="lines" aria-label="Lines of the chart">
-        <li class="live">live</li>
-        <li class="unpadded">live, unpadded</li>
-        <li class="reserved">reserved</li>
-      </ul>
-      <span class="muted hint">
-        click to inspect · drag to zoom in · wheel to zoom · double click for all
-      </span>
-    </header>
-  );
-}
-
-interface BreakdownProps {
+interface TimelineProps {
   view: FirstView;
-  shown: Shown;
-  everything: Everything | null;
+  all: Fetched<Everything>;
   store: Store<ViewState>;
-  dark: boolean;
+  full: boolean;
 }
 
-/** What is live at the inspected position. Away from the peak it takes all rows to know. */
-function Breakdown({ view, shown, everything, store, dark }: BreakdownProps): JSX.Element {
-  const position = usePosition(store, view);
-  const { rows, complete } = shown;
-  const known = complete || position === view.peak;
-  const live = useMemo(() => (known ? liveAt(rows, position) : new Uint32Array(0)), [rows, position, known]);
+/** The timeline once every buffer has come; until then its place. */
+function TimelinePart({ view, all, store, full }: TimelineProps): JSX.Element {
+  if (all.error !== null) return <ErrorMessage error={all.error} />;
+  if (all.value === null)
+    return (
+      <div class="timeline-placeholder muted" style={{ height: full ? "100%" : `${PLACE_HEIGHT}px` }}>
+        Reading every buffer…
+      </div>
+    );
   return (
-    <section aria-label="Live at the inspected position">
-      <Inspected
-        position={position}
-        peak={view.peak}
-        length={view.length}
-        bytes={complete ? liveBytes(rows, live) : position === view.peak ? view.recording.peak_bytes : null}
-        count={complete ? live.length : null}
-        program={everything?.program ?? null}
-        store={store}
-      />
-      <Categories rows={rows} live={live} dark={dark} />
-      <BufferCharts shown={shown} live={live} store={store} dark={dark} />
-      <BufferTable
-        shown={shown}
-        live={live}
-        position={position}
-        length={view.length}
-        fileName={`${view.recording.title}-${view.recording.memory}-at-${position}.csv`}
-        store={store}
-        dark={dark}
-      />
-    </section>
+    <Timeline {...all.value} length={view.length} peak={view.peak} store={store} height={TIMELINE_HEIGHT} />
   );
 }

@@ -14,7 +14,7 @@ import type { Shown } from "./shown";
 import { Tooltip } from "./tooltip";
 import { usePosition } from "./use_position";
 import { useUsage } from "./use_usage";
-import { bindPointer, onKey } from "./usage_gestures";
+import { bindPointer, brushes, onKey } from "./usage_gestures";
 import { drawMarks } from "./usage_marks";
 import { GUTTER_LEFT, pageColours, usageOptions } from "./usage_options";
 
@@ -77,6 +77,7 @@ export function UsageChart({ api, view, program, shown, store, dark }: Props): J
             const { left = -1 } = drawn.cursor;
             setCursor(left < 0 ? null : { x: left, position: Math.floor(drawn.posToVal(left, "x")) });
           },
+          brushes: (event) => brushes(event, store),
           onBrush: (from, to) => {
             const middle = (from + to) / 2;
             const half = Math.max(to - from, LEAST_POSITIONS) / 2;
@@ -123,7 +124,7 @@ export function UsageChart({ api, view, program, shown, store, dark }: Props): J
     >
       <div ref={host} class="fill" />
       {cursor !== null && cursor.position >= 0 && cursor.position < view.length && (
-        <Tooltip x={cursor.x + GUTTER_LEFT} y={12} width={width}>
+        <Tooltip x={cursor.x + GUTTER_LEFT} y={92} width={width}>
           <UsageHover series={series} position={cursor.position} program={program} />
         </Tooltip>
       )}

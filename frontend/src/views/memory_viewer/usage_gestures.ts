@@ -12,7 +12,12 @@ const CLICK_SLACK = 4;
 /** One notch of a mouse wheel is 100 and zooms by 1.22, which four of undo two and a bit of. */
 const WHEEL_ZOOM = 0.002;
 
-/** Wheel, shift + drag, click and double click over the plot. Returns the function that stops listening. */
+/** Dragging moves the window, as on the timeline, and with Shift marks one; so it does where there is nowhere to move. */
+export function brushes(event: MouseEvent, store: Store<ViewState>): boolean {
+  return event.shiftKey || store.get().zoom === null;
+}
+
+/** Wheel, drag, click and double click over the plot. Returns the function that stops listening. */
 export function bindPointer(chart: uPlot, store: Store<ViewState>, extent: Span, peak: number): () => void {
   const area = chart.over;
   const window = (): Span => recalled(store.get().zoom, extent);
@@ -22,7 +27,7 @@ export function bindPointer(chart: uPlot, store: Store<ViewState>, extent: Span,
 
   const onMouseDown = (event: MouseEvent): void => {
     if (event.detail === 1) inspectedBefore = store.get().position;
-    if (event.button === 0) pressed = { x: event.clientX, window: window(), pans: event.shiftKey };
+    if (event.button === 0) pressed = { x: event.clientX, window: window(), pans: !brushes(event, store) };
   };
   const onMouseMove = (event: MouseEvent): void => {
     if (pressed?.pans !== true) return;

@@ -37,6 +37,8 @@ interface Parts {
   stepped: uPlot.Series.PathBuilder;
   draw: (chart: uPlot) => void;
   onCursor: (chart: uPlot) => void;
+  /** Whether a press begins a brush, or else moves the window. */
+  brushes: (event: MouseEvent) => boolean;
   onBrush: (from: number, to: number) => void;
 }
 
@@ -59,9 +61,8 @@ export function usageOptions(parts: Parts, colours: Colours): uPlot.Options {
       points: { show: false },
       drag: { x: true, y: false, setScale: false, dist: 4 },
       bind: {
-        // Shift + drag moves the window instead; double click is ours too.
         mousedown: (_chart, _target, handler) => (event) => {
-          if (event.button === 0 && !event.shiftKey) handler(event);
+          if (event.button === 0 && parts.brushes(event)) handler(event);
           return null;
         },
         dblclick: () => () => null,

@@ -28,15 +28,7 @@ export function Header({ runs, run, options, pageUrl, store, onHelp }: Props): J
       <h1>Memory</h1>
       <Pickers runs={runs} run={run} options={options} store={store} />
       <nav>
-        {state.full ? (
-          <button
-            data-testid="timeline-back"
-            title="Back to the page ( f )"
-            onClick={() => store.set({ full: false })}
-          >
-            Memory Viewer
-          </button>
-        ) : (
+        {!state.full && (
           <a
             data-testid="timeline-link"
             href={`${pageUrl}${fragmentOf({ ...state, full: true })}`}

@@ -3,10 +3,10 @@ import { useEffect, useRef } from "preact/hooks";
 
 const KEYS: readonly (readonly [string, string])[] = [
   ["/", "search buffers, in the timeline and the table at once"],
-  ["n  N", "next and previous match"],
+  ["n  N", "next and previous match; without a search, next buffer at the inspected position"],
   ["[  ]", "inspect the position before, after"],
   ["p", "inspect the peak"],
-  ["Enter", "select the buffer under the keyboard cursor"],
+  ["Enter", "select the current match"],
   ["Esc", "close what is open: this help, the full window, the selection"],
   ["+  \u2212  0", "zoom in, out, to all, in the chart that has the focus"],
   ["\u2190 \u2192 \u2191 \u2193", "move in the chart or table that has the focus"],
@@ -18,8 +18,9 @@ const KEYS: readonly (readonly [string, string])[] = [
 const POINTER: readonly (readonly [string, string])[] = [
   ["Click", "on the curve: inspect that position; on a buffer: select it everywhere"],
   ["Wheel", "zoom at the pointer; with Shift, or sideways: move along"],
-  ["Drag", "on the curve: zoom to what was marked; on the timeline: move it"],
-  ["Shift + drag", "on the curve: move it"],
+  ["Alt + wheel", "zoom the timeline in bytes; with Ctrl: both ways"],
+  ["Drag", "move what is in sight; where all is in sight already: zoom to what was marked"],
+  ["Shift + drag", "zoom to what was marked"],
   ["Double click", "zoom to all"],
 ];
 

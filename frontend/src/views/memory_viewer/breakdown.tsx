@@ -1,0 +1,52 @@
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { liveAt, liveBytes } from "../../layout/live_set";
+import type { FirstView, Program } from "../../payload/recording";
+import type { ViewState } from "../state";
+import { BufferCharts } from "./buffer_charts";
+import { BufferTable } from "./buffer_table";
+import { Categories } from "./categories";
+import { Inspected } from "./inspected";
+import type { Shown } from "./shown";
+import { usePosition } from "./use_position";
+
+interface BreakdownProps {
+  view: FirstView;
+  shown: Shown;
+  program: Program | null;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** What is live at the inspected position. Away from the peak it takes all rows to know. */
+export function Breakdown({ view, shown, program, store, dark }: BreakdownProps): JSX.Element {
+  const position = usePosition(store, view);
+  const { rows, complete } = shown;
+  const known = complete || position === view.peak;
+  const live = useMemo(() => (known ? liveAt(rows, position) : new Uint32Array(0)), [rows, position, known]);
+  return (
+    <section aria-label="Live at the inspected position">
+      <Inspected
+        position={position}
+        peak={view.peak}
+        length={view.length}
+        bytes={complete ? liveBytes(rows, live) : position === view.peak ? view.recording.peak_bytes : null}
+        count={complete ? live.length : null}
+        program={program}
+        store={store}
+      />
+      <Categories rows={rows} live={live} dark={dark} />
+      <BufferCharts shown={shown} live={live} store={store} dark={dark} />
+      <BufferTable
+        shown={shown}
+        live={live}
+        position={position}
+        length={view.length}
+        fileName={`${view.recording.title}-${view.recording.memory}-at-${position}.csv`}
+        store={store}
+        dark={dark}
+      />
+    </section>
+  );
+}
