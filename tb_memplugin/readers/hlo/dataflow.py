@@ -57,7 +57,9 @@ class Dataflow:
         self._hold_roots(last)
         defines = np.zeros(nodes.total, dtype=np.uint8)
         defines[self.buffer_at[self.buffer_at >= 0]] = 1
-        flow_uses(last, self.flows.target, self.flows.source, self.flows.count, defines, nodes.position)
+        # Only one branch runs, but the schedule has them one after another: a branch's result ends with its branch.
+        ends = np.where(nodes.is_opcode({"conditional"})[nodes.position], -1, nodes.position)
+        flow_uses(last, self.flows.target, self.flows.source, self.flows.count, defines, ends)
         return np.where(self.buffer_at >= 0, np.maximum(last[self.buffer_at], self.defined), -1)
 
     @cached_property
