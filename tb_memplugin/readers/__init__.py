@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
+
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers.part import Part
 
@@ -17,8 +20,9 @@ def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str =
     if path.endswith((".hlo_proto.pb", ".hlo.pb")):
         from tb_memplugin.readers.hlo import read_hlo
 
-        name = path.rsplit("/", 1)[-1].removesuffix(".hlo_proto.pb").removesuffix(".hlo.pb")
-        return [
-            Part(name, "program", path, len(data), lambda: read_hlo(data, title=name, run=run, host=host, source=path))
-        ]
+        name = re.sub(r"(\.hlo_proto|\.hlo)\.pb$", "", path.rsplit("/", 1)[-1])
+        # XProf names the file by the program's key. Any other name is only a name; the key is then in the file.
+        title = name if re.search(r"\(\d+\)$", name) else ""
+        read = partial(read_hlo, data, title=title, run=run, host=host, source=path)
+        return [Part(name, "program", path, len(data), read)]
     raise InputError("not a file we read", path, "give a logdir, a run, an .xplane.pb or a *.hlo_proto.pb")

@@ -127,6 +127,11 @@ class Module:
         return self.word(self.root["hlo_module.name"])
 
     @property
+    def key(self) -> str:
+        """`jit_train_step(34)`, as profiles key programs; in them the number is the program's id on the device."""
+        return f"{self.name}({int(self.root['hlo_module.id'][0]) % 2**64})"
+
+    @property
     def entry_computation(self) -> str:
         return self.word(self.root["hlo_module.entry_computation_name"])
 

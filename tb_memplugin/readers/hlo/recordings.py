@@ -29,7 +29,7 @@ def read_hlo(
 ) -> list[Recording]:
     """The recordings of one serialized HloProto, in order of memory space.
 
-    `title` defaults to the module's name. Raises InputError where the bytes are no compiled program. With
+    `title` defaults to the module's name and id. Raises InputError where the bytes are no compiled program. With
     `use_traces=False` the compiler's own traces are ignored and all lifetimes rebuilt, which tests compare.
     """
     module = Module(data, source)
@@ -48,7 +48,7 @@ def read_hlo(
         recordings.append(
             Recording(
                 kind="program",
-                title=title or module.name,
+                title=title or module.key,
                 run=run,
                 host=host,
                 source=source,
