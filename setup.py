@@ -77,9 +77,7 @@ def npm(*arguments: str) -> None:
     try:
         subprocess.run([program, *arguments], cwd=FRONTEND, check=True)
     except subprocess.CalledProcessError as error:
-        raise SystemExit(
-            f"tb-memplugin: `npm {' '.join(arguments)}` failed in {FRONTEND}; see above."
-        ) from error
+        raise SystemExit(f"tb-memplugin: `npm {' '.join(arguments)}` failed in {FRONTEND}; see above.") from error
 
 
 class BuildFrontend(Command):

@@ -9,7 +9,7 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tb_memplugin import logdir, readers
@@ -52,6 +52,7 @@ class Catalog:
         self.logdir = ", ".join(self._roots.values())  # for people
         self._cache_bytes = cache_bytes
         self._lock = threading.Lock()
+        self._runs: list[Run] = []  # of the last walk
         self._listings: OrderedDict[tuple[str, str, str], Listing] = OrderedDict()
         self._reading: dict[tuple[str, str, str], threading.Lock] = {}
 
@@ -65,13 +66,16 @@ class Catalog:
                 found += [replace(run, name=f"{name}/{run.name}") for run in runs] if name else runs
             except InputError as error:
                 errors.append(error)
+        self._runs = found
         if found:
             return found
         raise errors[0] if errors else InputError("No logdir", "--logdir", "start the server with one")
 
     def listing(self, run: str, host: str | None = None) -> Listing:
         """The recordings of a run, or of one host of it. InputError where there is no such run or host."""
-        return self.listing_of_run(self._run(run), host)
+        if not (found := self.find(lambda candidate: candidate.name == run)):
+            raise InputError("Unknown run", run, f"the newest of {len(self._runs)} is {self._runs[0].name}")
+        return self.listing_of_run(found[0], host)
 
     def listing_of_run(self, run: Run, host: str | None = None) -> Listing:
         files = [file for file in run.files if host in (None, file.host)]
@@ -82,22 +86,19 @@ class Catalog:
 
     def recording(self, recording_id: str) -> Recording:
         """InputError where there is none of that id, or no more."""
-        # Any of the three separators may occur in a name, so ids are compared, not split.
-        for run in self.runs():
-            if recording_id.startswith(f"{run.name}|"):
-                for file in run.files:
-                    if recording_id.startswith(f"{run.name}|{file.host}|"):
-                        for recording in self._read_once(file, run.name).recordings:
-                            if recording.id == recording_id:
-                                return recording
+        # Any of the separators may occur in a name, so ids are compared, not split.
+        for run in self.find(lambda run: recording_id.startswith(f"{run.name}|")):
+            for file in run.files:
+                if recording_id.startswith(f"{run.name}|{file.host}|"):
+                    for recording in self._read_once(file, run.name).recordings:
+                        if recording.id == recording_id:
+                            return recording
         raise InputError("Unknown recording", recording_id, "choose one that api/recordings lists")
 
-    def _run(self, name: str) -> Run:
-        runs = self.runs()
-        for run in runs:
-            if run.name == name:
-                return run
-        raise InputError("Unknown run", name, f"the newest of {len(runs)} is {runs[0].name}")
+    def find(self, matches: Callable[[Run], bool]) -> list[Run]:
+        """The runs that match, their files as they are now: walks the logdir only for runs it has not seen."""
+        seen = [again for run in self._runs if matches(run) and (again := logdir.seen_again(run))]
+        return seen or [run for run in self.runs() if matches(run)]
 
     def _read_once(self, file: HostFile, run: str) -> Listing:
         """Two requests for one file share one reading of it; different files are read side by side."""

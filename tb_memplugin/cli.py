@@ -68,9 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
     )
-    serve.add_argument(
-        "--port", type=int, default=6007, help="port to listen on; 0 picks one (default: %(default)s)"
-    )
+    serve.add_argument("--port", type=int, default=6007, help="port to listen on; 0 picks one (default: %(default)s)")
     serve.add_argument("--open", action="store_true", help="open the page in a browser")
 
     xprof = add("xprof", _xprof, "the page, in XProf: its server, with our Memory Viewer in place of its own")
@@ -80,14 +78,10 @@ def _parser() -> argparse.ArgumentParser:
     xprof.set_defaults(passes_on=True)
 
     summary = add("summary", _summary, "one line per recording: peak, reserved, capacity, caveats")
-    summary.add_argument(
-        "path", metavar="PATH", help="a logdir, a run's folder, an .xplane.pb or an .hlo_proto.pb"
-    )
+    summary.add_argument("path", metavar="PATH", help="a logdir, a run's folder, an .xplane.pb or an .hlo_proto.pb")
     summary.add_argument("--json", action="store_true", help="print JSON, for programs")
 
-    hook = add(
-        "hook", _hook, "make the plain `xprof` command of this environment show our Memory Viewer, or not"
-    )
+    hook = add("hook", _hook, "make the plain `xprof` command of this environment show our Memory Viewer, or not")
     hook.add_argument("action", choices=["install", "status", "remove"])
     return parser
 

@@ -11,7 +11,7 @@ import mmap
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -43,6 +43,8 @@ class Run:
 
     name: str
     files: tuple[HostFile, ...]
+    folder: str
+    root: str  # the logdir it was found in
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,13 @@ def has_runs(root: str) -> bool:
         return False
 
 
+def seen_again(run: Run) -> Run | None:
+    """The run as its folder is now, without a walk through the logdir; None where nothing is left of it."""
+    _, list_folder = _open(run.root)
+    files = _profiles(list_folder(run.folder))
+    return replace(run, files=files) if files else None
+
+
 def read_bytes(file: HostFile) -> memoryview | bytes:
     """The content; mapped, not copied, where it is local. InputError where it cannot be read."""
     try:
@@ -108,7 +117,7 @@ def host_file(path: str) -> HostFile:
 
 
 def _runs(root: str) -> Iterator[Run]:
-    top, list_folder = _remote(root) if is_remote(root) else _local(root)
+    top, list_folder = _open(root)
     folders = deque([top])
     for _ in range(MAX_FOLDERS):
         if not folders:
@@ -118,7 +127,7 @@ def _runs(root: str) -> Iterator[Run]:
         parent, name = os.path.split(folder)
         in_profile = name == "profile" and os.path.basename(parent) == "plugins"
         if folder == top and not in_profile and (files := _profiles(entries)):
-            yield Run(name, files)  # the user named a session itself
+            yield Run(name, files, folder, root)  # the user named a session itself
         for entry in entries:
             if not entry.is_folder:
                 continue
@@ -127,7 +136,8 @@ def _runs(root: str) -> Iterator[Run]:
             elif files := _profiles(list_folder(entry.path)):
                 tb_run = os.path.relpath(os.path.dirname(parent), top)
                 above = tb_run == os.curdir or tb_run.startswith(os.pardir)
-                yield Run(entry.name if above else f"{tb_run.replace(os.sep, '/')}/{entry.name}", files)
+                run = entry.name if above else f"{tb_run.replace(os.sep, '/')}/{entry.name}"
+                yield Run(run, files, entry.path, root)
 
 
 def _profiles(entries: list[_Entry]) -> tuple[HostFile, ...]:
@@ -141,6 +151,11 @@ def _profiles(entries: list[_Entry]) -> tuple[HostFile, ...]:
 
 def _host(name: str) -> str:
     return name.removesuffix(XPLANE) if name.endswith(XPLANE) else ""
+
+
+def _open(root: str) -> tuple[str, _Lister]:
+    """The logdir's own name for itself, and what lists folders in it."""
+    return _remote(root) if is_remote(root) else _local(root)
 
 
 def _local(root: str) -> tuple[str, _Lister]:

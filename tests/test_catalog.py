@@ -11,7 +11,7 @@ import pytest
 from servers import DEMO
 
 from tb_memplugin import catalog as catalog_module
-from tb_memplugin import readers
+from tb_memplugin import logdir, readers
 from tb_memplugin.catalog import Catalog, Listing, listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile
@@ -59,6 +59,24 @@ def test_a_changed_file_is_read_again(logs: Path, opened: list[str]) -> None:
     os.utime(logs / "a/plugins/profile/s/h.xplane.pb", ns=(1, 1))
     catalog.listing("a/s")
     assert len(opened) == 2
+
+
+def test_a_known_run_needs_no_walk(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = Catalog(str(logs))
+    first = catalog.listing("b").recordings[0]
+    monkeypatch.setattr(logdir, "find_runs", lambda root: pytest.fail(f"walked {root}"))
+    assert catalog.recording(first.id) is first
+    assert {recording.host for recording in catalog.listing("b", "x").recordings} == {"x"}
+
+
+def test_runs_come_and_go(logs: Path) -> None:
+    catalog = Catalog(str(logs))
+    catalog.runs()
+    shutil.copytree(logs / "plugins/profile/b", logs / "plugins/profile/c")
+    shutil.rmtree(logs / "plugins/profile/b")
+    assert {recording.run for recording in catalog.listing("c").recordings} == {"c"}
+    with pytest.raises(InputError, match="Unknown run"):
+        catalog.listing("b")
 
 
 def test_memory_is_bounded(logs: Path, opened: list[str]) -> None:

@@ -92,9 +92,7 @@ def start() -> None:
 class _WhenImported:
     """A finder that adds our page to xprof.server once, as soon as that is imported."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != SERVER:
             return None
         from importlib.util import find_spec

@@ -37,9 +37,7 @@ def serve(root: str, host: str, port: int, open_browser: bool = False) -> None:
             host, port, below_any_prefix(MemoryApp(catalog)), threaded=True, request_handler=QuietHandler
         )
     except (OSError, SystemExit, OverflowError) as error:
-        raise InputError(
-            "Cannot listen", f"{host}:{port}", f"choose another --port or --host ({error})"
-        ) from error
+        raise InputError("Cannot listen", f"{host}:{port}", f"choose another --port or --host ({error})") from error
     url = _url(host, server.server_port)
     print(f"tb-memplugin serves {root} at {url} (Ctrl+C ends it)", flush=True)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)

@@ -60,9 +60,7 @@ class MemoryPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             self._active.set()
 
     def frontend_metadata(self) -> Any:
-        return base_plugin.FrontendMetadata(
-            es_module_path="/index.js", tab_name="Memory", disable_reload=True
-        )
+        return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Memory", disable_reload=True)
 
 
 def roots(context: Any) -> dict[str, str]:

@@ -105,9 +105,7 @@ class XProfApp:
             return self._data(request)
         if self._tested and below in LISTS:
             return self._list(request, below)
-        if below in ("", "/", "/index.html", "/local") or (
-            below not in (*LISTS, "/data") and "." not in below
-        ):
+        if below in ("", "/", "/index.html", "/local") or (below not in (*LISTS, "/data") and "." not in below):
             return self._page(request)
         return self._stock
 

@@ -82,22 +82,19 @@ class Answers:
         return f"memory/index.html?{urlencode(kept)}"
 
     def _run(self, parameters: Parameters) -> Run:
-        runs = self._catalog.runs()
         name = parameters.get("run", "")
         session, parent = parameters.get("session_path"), parameters.get("run_path")
         if session or parent:
             path = session or os.path.join(str(parent), name)
             if os.pardir in path.split("/"):
                 raise InputError("Not a plain path", path, "name the folder without `..`")
-            folder = _folder(path)
-            for run in runs:
-                if _folder(os.path.dirname(run.files[0].path)) == folder:
-                    return run
-            raise Elsewhere
-        for run in runs:
-            if run.name == name:
-                return run
-        raise InputError("Unknown run", name, "choose one that /runs lists")
+            remote = logdir.is_remote(path)
+            folder = path.partition("://")[2].rstrip("/") if remote else os.path.realpath(path)
+            if not (found := self._catalog.find(lambda run: run.folder == folder)):
+                raise Elsewhere
+        elif not (found := self._catalog.find(lambda run: run.name == name)):
+            raise InputError("Unknown run", name, "choose one that /runs lists")
+        return found[0]
 
     def _programs(self, run: Run, parameters: Parameters) -> list[Recording]:
         host = parameters.get("host")
@@ -113,9 +110,7 @@ class Answers:
         else:
             found = [program for program in programs if program.title.endswith(f"({number})")]
         if not found:
-            raise InputError(
-                "Unknown module", name or number or "(none)", "choose one that /module_list lists"
-            )
+            raise InputError("Unknown module", name or number or "(none)", "choose one that /module_list lists")
         hosts = [file.host for file in run.files]
         first = min(found, key=lambda program: hosts.index(program.host))
         return [program for program in found if (program.host, program.title) == (first.host, first.title)]
@@ -127,7 +122,3 @@ def memory_space(parameters: Parameters) -> int:
         return int(parameters.get("memory_space", "0"))
     except ValueError:
         return 0
-
-
-def _folder(path: str) -> str:
-    return path.rstrip("/") if logdir.is_remote(path) else os.path.realpath(path)
