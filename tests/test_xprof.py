@@ -7,17 +7,24 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from servers import BIN, DEMO, Server, free_port, running
+from werkzeug.test import Client
+from werkzeug.wrappers import Response
 
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import xprof
+from tb_memplugin.views import xprof_schema
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 PREFIX = "data/plugin/profile/"
 RUN = "train_step/cpu"
@@ -85,6 +92,49 @@ def test_a_seam_that_moved_is_refused() -> None:
         xprof.install(moved)
 
 
+def stock(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    """An XProf that fails where it can."""
+    path = environ["PATH_INFO"]
+    if path.endswith("module_list"):
+        raise RuntimeError("XProf's own fault")
+    if path.endswith("run_tools"):
+        return Response("fault", 500)(environ, start_response)
+    if path.endswith("data"):
+        return Response("stock data")(environ, start_response)
+    return Response("<head></head>", content_type="text/html")(environ, start_response)
+
+
+def test_faults_of_xprof_are_not_ours() -> None:
+    client = Client(xprof.XProfApp(stock, str(DEMO), tested=True))
+    assert MODULE in client.get(f"/module_list?run={RUN}").text
+    assert "memory_viewer" in client.get(f"/run_tools?run={RUN}").text
+    for route in ("module_list", "run_tools"):
+        assert client.get(f"/{route}?run=none").status_code == 500
+
+
+def test_faults_of_ours_are_not_xprofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> dict[str, object]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(xprof_schema, "memory_viewer", fail)
+    client = Client(xprof.XProfApp(stock, str(DEMO), tested=True))
+    assert client.get(f"/data?tag=memory_viewer&run={RUN}&module_name={MODULE}").text == "stock data"
+
+
+def test_without_a_logdir_xprof_answers() -> None:
+    """It can be started so, to look at any folder by session_path."""
+    client = Client(xprof.XProfApp(stock, "", tested=True))
+    assert client.get("/data?tag=memory_viewer&session_path=/x&module_name=m").text == "stock data"
+    assert client.get("/memory/api/runs").status_code == 200
+
+
+def test_another_version_is_left_as_it_is_but_for_a_link() -> None:
+    client = Client(xprof.XProfApp(stock, str(DEMO), tested=False))
+    assert 'data-tested="False"' in client.get("/").text
+    assert client.get(f"/data?tag=memory_viewer&run={RUN}&module_name={MODULE}").text == "stock data"
+    assert client.get("/memory/api/runs").status_code == 200
+
+
 @pytest.mark.parametrize("path", ["", "index.html", PREFIX, f"{PREFIX}memory_viewer", f"{PREFIX}index.html"])
 def test_pages_carry_our_script_once(server: Server, path: str) -> None:
     page = server.get(path, {"Accept-Encoding": "gzip"})
@@ -122,8 +172,6 @@ def test_a_damaged_first_host_hides_nothing(server: Server) -> None:
 
 
 def test_numbers_are_ours_in_the_form_of_xprof(server: Server, logs: Path) -> None:
-    from tb_memplugin.views import xprof_schema
-
     recordings = Catalog(str(logs)).listing(RUN).recordings
     module = [recording for recording in recordings if recording.title == MODULE]
     expected = json.loads(json.dumps(xprof_schema.memory_viewer(module, 0)))

@@ -19,6 +19,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import json_response
 from tb_memplugin.logdir import Run
 from tb_memplugin.recording import Recording
+from tb_memplugin.views import xprof_schema
 
 Parameters = MultiDict[str, str]
 
@@ -64,8 +65,6 @@ class Answers:
         """`/data?tag=memory_viewer` in XProf's JSON."""
         run = self._run(parameters)
         module = self._module(run, parameters)
-        from tb_memplugin.views import xprof_schema
-
         return json_response(xprof_schema.memory_viewer(module, memory_space(parameters)))
 
     def timeline(self, parameters: Parameters) -> str:
@@ -90,7 +89,11 @@ class Answers:
                 raise InputError("Not a plain path", path, "name the folder without `..`")
             remote = logdir.is_remote(path)
             folder = path.partition("://")[2].rstrip("/") if remote else os.path.realpath(path)
-            if not (found := self._catalog.find(lambda run: run.folder == folder)):
+            try:
+                found = self._catalog.find(lambda run: run.folder == folder)
+            except InputError:  # no logdir, or nothing in it
+                found = []
+            if not found:
                 raise Elsewhere
         elif not (found := self._catalog.find(lambda run: run.name == name)):
             raise InputError("Unknown run", name, "choose one that /runs lists")
