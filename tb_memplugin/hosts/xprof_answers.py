@@ -58,7 +58,7 @@ class Answers:
             return json_response(TOOLS)
         if route == "/hosts":
             return json_response([{"hostname": file.host} for file in run.files])
-        programs = self._programs(run, parameters)
+        programs = self._programs(run)
         return Response(",".join(sorted({program.title for program in programs})), content_type="text/plain")
 
     def memory_viewer(self, parameters: Parameters) -> Response:
@@ -99,24 +99,20 @@ class Answers:
             raise InputError("Unknown run", name, "choose one that /runs lists")
         return found[0]
 
-    def _programs(self, run: Run, parameters: Parameters) -> list[Recording]:
-        host = parameters.get("host")
-        listing = self._catalog.listing_of_run(run, None if host in ("", "ALL_HOSTS") else host)
-        return [recording for recording in listing.recordings if recording.program is not None]
+    def _programs(self, run: Run, host: str | None = None) -> list[Recording]:
+        recordings = self._catalog.listing_of_run(run, host).recordings
+        return [recording for recording in recordings if recording.program is not None]
 
     def _module(self, run: Run, parameters: Parameters) -> list[Recording]:
-        """One program's recordings, one per memory space. Where two hosts have one of that name: the first's."""
+        """One program's recordings, one per memory space: the asked host's, else the largest of that name."""
         name, number = parameters.get("module_name"), parameters.get("program_id")
-        programs = self._programs(run, parameters)
-        if name:
-            found = [program for program in programs if program.title == name]
-        else:
-            found = [program for program in programs if program.title.endswith(f"({number})")]
-        if not found:
-            raise InputError("Unknown module", name or number or "(none)", "choose one that /module_list lists")
-        hosts = [file.host for file in run.files]
-        first = min(found, key=lambda program: hosts.index(program.host))
-        return [program for program in found if (program.host, program.title) == (first.host, first.title)]
+        asked = parameters.get("host")
+        for host in (None,) if asked in (None, "", "ALL_HOSTS") else (asked, None):
+            for program in self._programs(run, host):
+                if program.title == name if name else program.title.endswith(f"({number})"):
+                    same = self._programs(run, program.host)
+                    return [recording for recording in same if recording.title == program.title]
+        raise InputError("Unknown module", name or number or "(none)", "choose one that /module_list lists")
 
 
 def memory_space(parameters: Parameters) -> int:
