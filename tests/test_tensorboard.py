@@ -57,7 +57,10 @@ def test_data(server: tuple[str, Server]) -> None:
 def test_tensorboard_has_nothing_to_say_against_our_headers(server: tuple[str, Server]) -> None:
     _, tensorboard = server
     for path in ("index.html", "index.js", "api/runs", "none"):
-        tensorboard.get(f"data/plugin/memory/{path}")
+        answer = tensorboard.get(f"data/plugin/memory/{path}")
+        if answer.status == 200:
+            again = tensorboard.get(f"data/plugin/memory/{path}", {"If-None-Match": answer.headers["ETag"]})
+            assert again.status == 304
     assert "security" not in tensorboard.log.read_text().lower()
 
 

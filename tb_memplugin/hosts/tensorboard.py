@@ -7,7 +7,7 @@ nothing else of ours is imported before load(), whose failures TensorBoard logs 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -18,7 +18,7 @@ except ImportError:  # only looked at, by a tool that lists entry points
     base_plugin = SimpleNamespace(TBLoader=object, TBPlugin=object)
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 NAME = "memory"
 # TensorBoard's page waits for this answer; a local logdir takes milliseconds, a remote one may take minutes.
@@ -43,7 +43,7 @@ class MemoryPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         self._search: threading.Thread | None = None
 
     def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
-        return {"/*": self._app.mounted(f"/data/plugin/{NAME}")}
+        return {"/*": always_typed(self._app.mounted(f"/data/plugin/{NAME}"))}
 
     def is_active(self) -> bool:
         """Whether the logdir holds a profile; "no" while a slow one is still being looked through."""
@@ -61,6 +61,20 @@ class MemoryPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def frontend_metadata(self) -> Any:
         return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Memory", disable_reload=True)
+
+
+def always_typed(app: WSGIApplication) -> WSGIApplication:
+    """TensorBoard asks for a Content-Type even where HTTP has none to give: on 304 Not Modified."""
+
+    def typed(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+            if not any(name.lower() == "content-type" for name, _ in headers):
+                headers = [*headers, ("Content-Type", "text/plain")]
+            return start_response(status, headers, *rest)
+
+        return app(environ, start)
+
+    return typed
 
 
 def roots(context: Any) -> dict[str, str]:
