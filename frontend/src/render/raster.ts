@@ -20,8 +20,7 @@ const LEAST_EDGED = 4;
 
 /**
  * Pixels that blocks may paint one over another, in pictures. Blocks of one region share bytes only where they share
- * memory, so honest recordings paint a few pictures; past this, blocks are added up as texture, whose cost does not
- * depend on their area.
+ * memory, so honest recordings paint a few pictures; past this, only the first row of a block is painted.
  */
 const MOST_PAINTED = 64;
 
@@ -42,28 +41,28 @@ export class Raster {
     pixels.fill(palette.background);
     ids.fill(0);
     paintBands(frame, bands, palette);
-    this.texture.resize(width, height);
+    this.texture.resize(width, height, rects.length);
     this.budget = MOST_PAINTED * width * height;
     const { x0, x1, y0, y1, role, row } = rects;
     for (let i = 0; i < rects.length; i++) {
       const dim = lit !== null && lit[row[i]] === 0;
-      const colour = colourIndex(role[i], row[i] % SHADES, dim);
       const across = x1[i] - x0[i];
       const down = y1[i] - y0[i];
       const left = across < 1 ? cell(x0[i], x1[i], width) : Math.round(x0[i]);
       const right = across < 1 ? left + 1 : Math.round(x1[i]);
       const top = down < 1 ? cell(y0[i], y1[i], height) : Math.round(y0[i]);
       const bottom = down < 1 ? top + 1 : Math.round(y1[i]);
-      const large = across >= 1 && down >= 1;
-      if (large && this.budget > 0) {
+      const colour = colourIndex(role[i], row[i] % SHADES, dim);
+      if (across >= 1 && down >= 1) {
         this.fill(frame, left, top, right, bottom, palette.fill[colour], palette.edge[colour], row[i] + 1);
-      } else {
-        const weight = large ? 1 : Math.max(1, Math.round(FULL * Math.min(across, 1) * Math.min(down, 1)));
-        this.texture.add(left, top, right, bottom, weight, palette.fill[colour]);
-        this.claim(frame, left, top, right, bottom, row[i] + 1);
+        continue;
       }
+      const weight = Math.max(1, Math.round(FULL * Math.min(across, 1) * Math.min(down, 1)));
+      if (bottom - top === 1) this.texture.addRun(left, right, top, weight, colour);
+      else this.texture.addColumn(left, top, bottom, weight, colour);
+      this.claim(frame, left, top, right, bottom, row[i] + 1);
     }
-    this.texture.blendInto(pixels);
+    this.texture.blendInto(pixels, palette.fill);
   }
 
   private fill(
@@ -76,9 +75,10 @@ export class Raster {
     edge: number,
     id: number,
   ): void {
+    const end = this.budget > 0 ? bottom : top + 1;
     this.budget -= (right - left) * (bottom - top);
     const edged = right - left >= LEAST_EDGED && bottom - top >= LEAST_EDGED;
-    for (let y = top; y < bottom; y++) {
+    for (let y = top; y < end; y++) {
       const from = y * width + left;
       const to = y * width + right;
       fillRun(pixels, edged && y === top ? edge : colour, from, to);

@@ -4,13 +4,7 @@ export const FULL = 1024;
 /** A pixel that anything touches takes at least this share of its colour, so that nothing is ever shown as nothing. */
 const LEAST_SHARE = 0.35;
 
-/** Channels per pixel: weight, and red, green, blue times weight. */
-const CHANNELS = 4;
-
-/** A block of up to this many rows is added row by row, a higher one by its corners. */
-const FEW = 4;
-
-/** What is kept of a pixel under each weight below FULL, and the share of the sums that comes over it. */
+/** What is kept of a pixel under each weight up to FULL, and the part of the sums that comes over it. */
 const KEPT = new Float64Array(FULL + 1);
 const GAINED = new Float64Array(FULL + 1);
 for (let weight = 1; weight <= FULL; weight++) {
@@ -19,129 +13,158 @@ for (let weight = 1; weight <= FULL; weight++) {
   GAINED[weight] = share / weight;
 }
 
+/** Numbers per pixel of a row: weight, and red, green, blue times weight. */
+const CHANNELS = 4;
+
+/** A note holds two numbers: left and right in 16 bits each, and a colour's number above the 12 bits of a weight. */
+const SIDE_BITS = 16;
+const SIDE = 0xffff;
+const WEIGHT_BITS = 12;
+const WEIGHT = 0xfff;
+
+/** In place of a right side: a column begins here, or ends. No picture is that wide. */
+const BEGINS = 0xffff;
+const ENDS = 0xfffe;
+
 /**
  * Blocks too small to be drawn one by one, added up: each pixel takes the mean colour of what lies in it, the stronger
  * the more of it is covered.
  *
- * A block in one row of pixels writes only a step up where it begins and one down where it ends; summing up the row
- * afterwards gives every pixel the sum over the blocks that cover it. A high one writes the four corners of its
- * rectangle, which are summed up along both axes. So a block costs the same whatever its area. The sums are whole
- * numbers, where what one step adds another takes away exactly: no trace is left where there is no block. They wrap
- * where 8000 blocks all cover the whole of a pixel.
+ * Such a block is one pixel high, or one wide, or both. It is noted for the row where it begins, and a high one again
+ * where it ends. When all are in, the notes are sorted by row. Row by row, blocks of the row become a step up at their
+ * left and one down at their right, which summed up from the left give every pixel what covers it; columns are kept in
+ * sums that go down with the rows. So a block costs the same however long it is, and all but the notes and one row
+ * stays out of memory. The sums are whole numbers, where what one step adds another takes away exactly: no trace is
+ * left where there is no block. They wrap where 8000 blocks all cover the whole of a pixel.
  */
 export class Texture {
   private width = 0;
   private height = 0;
-  /** One column more than the picture, and for corners one row more, for ends at its far edges. */
+  private noted = 0;
+  /** The notes as they came: row, sides, and paint. */
+  private rows = new Uint16Array(0);
+  private sides = new Uint32Array(0);
+  private paints = new Uint32Array(0);
+  /** The same by row, whose notes end at `ends` when sorted. */
+  private sortedSides = new Uint32Array(0);
+  private sortedPaints = new Uint32Array(0);
+  private ends = new Int32Array(0);
   private steps = new Int32Array(0);
-  private corners = new Int32Array(0);
-  /** Columns that steps of a row lie in; the last is below the first where there are none. */
-  private first = new Int32Array(0);
-  private last = new Int32Array(0);
-  /** Whether a row has corners, and how many high blocks open less how many close there. */
-  private cornered = new Uint8Array(0);
-  private opened = new Int32Array(0);
-  /** Sums of the corners in this row and above, one per column. */
-  private sums = new Int32Array(0);
+  private columns = new Int32Array(0);
 
-  /** Makes room for a picture of width x height pixels. */
-  resize(width: number, height: number): void {
-    if (width === this.width && height === this.height) return;
-    this.width = width;
-    this.height = height;
-    this.steps = new Int32Array((width + 1) * height * CHANNELS);
-    this.corners = new Int32Array((width + 1) * (height + 1) * CHANNELS);
-    this.first = new Int32Array(height).fill(width);
-    this.last = new Int32Array(height).fill(-1);
-    this.cornered = new Uint8Array(height + 1);
-    this.opened = new Int32Array(height + 1);
-    this.sums = new Int32Array(width * CHANNELS);
-  }
-
-  /** Adds a block over whole pixels [left, right) x [top, bottom) of the picture. */
-  add(left: number, top: number, right: number, bottom: number, weight: number, colour: number): void {
-    const red = weight * (colour & 255);
-    const green = weight * ((colour >>> 8) & 255);
-    const blue = weight * ((colour >>> 16) & 255);
-    const row = (this.width + 1) * CHANNELS;
-    if (bottom - top <= FEW) {
-      for (let y = top; y < bottom; y++) {
-        step(this.steps, y * row + left * CHANNELS, weight, red, green, blue);
-        step(this.steps, y * row + right * CHANNELS, 0 - weight, 0 - red, 0 - green, 0 - blue);
-        if (left < this.first[y]) this.first[y] = left;
-        if (right > this.last[y]) this.last[y] = right;
-      }
-      return;
+  /** Makes room for so many blocks on a picture of width x height pixels. */
+  resize(width: number, height: number, blocks: number): void {
+    if (width !== this.width || height !== this.height) {
+      this.width = width;
+      this.height = height;
+      this.ends = new Int32Array(height + 1);
+      // One more than the row has, for steps down at its end.
+      this.steps = new Int32Array((width + 1) * CHANNELS);
+      this.columns = new Int32Array(width * CHANNELS);
     }
-    step(this.corners, top * row + left * CHANNELS, weight, red, green, blue);
-    step(this.corners, top * row + right * CHANNELS, 0 - weight, 0 - red, 0 - green, 0 - blue);
-    step(this.corners, bottom * row + left * CHANNELS, 0 - weight, 0 - red, 0 - green, 0 - blue);
-    step(this.corners, bottom * row + right * CHANNELS, weight, red, green, blue);
-    this.opened[top] += 1;
-    this.opened[bottom] -= 1;
-    this.cornered[top] = this.cornered[bottom] = 1;
+    const notes = blocks * 2;
+    if (this.rows.length >= notes) return;
+    this.rows = new Uint16Array(notes);
+    this.sides = new Uint32Array(notes);
+    this.paints = new Uint32Array(notes);
+    this.sortedSides = new Uint32Array(notes);
+    this.sortedPaints = new Uint32Array(notes);
   }
 
-  /** Blends what was added over `pixels` and forgets it. */
-  blendInto(pixels: Uint32Array): void {
-    const { width, height, sums, first, last, cornered, opened } = this;
+  /** Adds a block over pixels [left, right) of one row. */
+  addRun(left: number, right: number, row: number, weight: number, colour: number): void {
+    this.note(row, left, right, weight, colour);
+  }
+
+  /** Adds a block over pixels [top, bottom) of one column. */
+  addColumn(column: number, top: number, bottom: number, weight: number, colour: number): void {
+    this.note(top, column, BEGINS, weight, colour);
+    if (bottom < this.height) this.note(bottom, column, ENDS, weight, colour);
+  }
+
+  private note(row: number, left: number, right: number, weight: number, colour: number): void {
+    this.rows[this.noted] = row;
+    this.sides[this.noted] = (right << SIDE_BITS) | left;
+    this.paints[this.noted] = (colour << WEIGHT_BITS) | weight;
+    this.noted += 1;
+    this.ends[row + 1] += 1;
+  }
+
+  /** Blends what was added over `pixels`, in these colours by number, and forgets it. */
+  blendInto(pixels: Uint32Array, colours: Uint32Array): void {
+    if (this.noted === 0) return;
+    this.sort();
+    const { width, height, sortedSides, sortedPaints, ends, steps, columns } = this;
     let open = 0;
+    let note = 0;
     for (let y = 0; y < height; y++) {
-      open += opened[y];
-      if (cornered[y] !== 0) this.sumCorners(y);
-      if (open > 0) this.blendRow(pixels, y, 0, width);
-      else if (first[y] < last[y]) this.blendRow(pixels, y, first[y], last[y]);
-      first[y] = width;
-      last[y] = -1;
+      let first = width;
+      let last = 0;
+      for (; note < ends[y]; note++) {
+        const left = sortedSides[note] & SIDE;
+        const right = sortedSides[note] >>> SIDE_BITS;
+        const weight = sortedPaints[note] & WEIGHT;
+        const colour = colours[sortedPaints[note] >>> WEIGHT_BITS];
+        if (right < ENDS) {
+          step(steps, left, weight, colour);
+          step(steps, right, 0 - weight, colour);
+          if (left < first) first = left;
+          if (right > last) last = right;
+        } else {
+          open += right === BEGINS ? 1 : -1;
+          step(columns, left, right === BEGINS ? weight : 0 - weight, colour);
+        }
+      }
+      if (open > 0) this.blendRow(pixels, y * width, 0, width);
+      else if (first < last) this.blendRow(pixels, y * width, first, last);
     }
-    const row = (width + 1) * CHANNELS;
-    this.corners.fill(0, height * row, (height + 1) * row);
-    sums.fill(0);
-    opened.fill(0);
-    cornered.fill(0);
+    columns.fill(0);
+    ends.fill(0);
+    this.noted = 0;
   }
 
-  /** Adds the corners of a row, summed from the left, to the sums of the columns, and clears them. */
-  private sumCorners(y: number): void {
-    const { width, corners, sums } = this;
-    const start = y * (width + 1) * CHANNELS;
-    const running = [0, 0, 0, 0];
-    for (let i = 0; i < width * CHANNELS; i++) sums[i] += running[i % CHANNELS] += corners[start + i];
-    corners.fill(0, start, start + (width + 1) * CHANNELS);
+  /** Sorts the notes by row. Counted before, so each goes straight to its place: chasing links waits for memory. */
+  private sort(): void {
+    const { noted, rows, sides, paints, sortedSides, sortedPaints, ends } = this;
+    for (let row = 1; row < ends.length; row++) ends[row] += ends[row - 1];
+    for (let note = 0; note < noted; note++) {
+      const place = ends[rows[note]]++;
+      sortedSides[place] = sides[note];
+      sortedPaints[place] = paints[note];
+    }
   }
 
-  /** Sums up the steps of a row from one column to another, and blends them and the sums of the columns over it. */
-  private blendRow(pixels: Uint32Array, y: number, from: number, to: number): void {
-    const { width, steps, sums } = this;
-    const start = y * (width + 1) * CHANNELS;
+  /** Sums up the steps from one column to another, blends them and the columns over the row, and clears the steps. */
+  private blendRow(pixels: Uint32Array, row: number, from: number, to: number): void {
+    const { steps, columns } = this;
     let weight = 0;
     let red = 0;
     let green = 0;
     let blue = 0;
     for (let x = from; x < to; x++) {
-      const i = x * CHANNELS;
-      const at = start + i;
+      const at = x * CHANNELS;
       weight += steps[at];
       red += steps[at + 1];
       green += steps[at + 2];
       blue += steps[at + 3];
-      const total = weight + sums[i];
+      const total = weight + columns[at];
       if (total <= 0) continue;
       const kept = total < FULL ? KEPT[total] : 0;
       const gained = total < FULL ? GAINED[total] : 1 / total;
-      const under = pixels[y * width + x];
-      const r = ((under & 255) * kept + (red + sums[i + 1]) * gained + 0.5) | 0;
-      const g = (((under >>> 8) & 255) * kept + (green + sums[i + 2]) * gained + 0.5) | 0;
-      const b = (((under >>> 16) & 255) * kept + (blue + sums[i + 3]) * gained + 0.5) | 0;
-      pixels[y * width + x] = (under & 0xff000000) | (b << 16) | (g << 8) | r;
+      const under = pixels[row + x];
+      const r = ((under & 255) * kept + (red + columns[at + 1]) * gained + 0.5) | 0;
+      const g = (((under >>> 8) & 255) * kept + (green + columns[at + 2]) * gained + 0.5) | 0;
+      const b = (((under >>> 16) & 255) * kept + (blue + columns[at + 3]) * gained + 0.5) | 0;
+      pixels[row + x] = (under & 0xff000000) | (b << 16) | (g << 8) | r;
     }
-    steps.fill(0, start + from * CHANNELS, start + (to + 1) * CHANNELS);
+    steps.fill(0, from * CHANNELS, (to + 1) * CHANNELS);
   }
 }
 
-function step(at: Int32Array, i: number, weight: number, red: number, green: number, blue: number): void {
-  at[i] += weight;
-  at[i + 1] += red;
-  at[i + 2] += green;
-  at[i + 3] += blue;
+function step(sums: Int32Array, x: number, weight: number, colour: number): void {
+  const at = x * CHANNELS;
+  sums[at] += weight;
+  sums[at + 1] += weight * (colour & 255);
+  sums[at + 2] += weight * ((colour >>> 8) & 255);
+  sums[at + 3] += weight * ((colour >>> 16) & 255);
 }
