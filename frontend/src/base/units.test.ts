@@ -4,14 +4,17 @@ import { formatBytes, formatShare, parseBytes } from "./units";
 describe("formatBytes", () => {
   it.each([
     [0, "0 B"],
-    [1023, "1023 B"],
+    [999, "999 B"],
+    [1000, "0.98 KiB"],
     [1024, "1.00 KiB"],
     [1.5 * 2 ** 20, "1.50 MiB"],
     [2 ** 30 - 1, "1.00 GiB"],
-    [71.2 * 2 ** 30, "71.20 GiB"],
-    [640 * 2 ** 20, "640.0 MiB"],
+    [9.996 * 2 ** 30, "10.0 GiB"],
+    [71.2 * 2 ** 30, "71.2 GiB"],
+    [640 * 2 ** 20, "640 MiB"],
+    [1000 * 2 ** 30, "0.98 TiB"],
     [-2048, "\u22122.00 KiB"],
-    [2 ** 61, "2048.0 PiB"],
+    [2 ** 61, "2048 PiB"],
   ])("%d is %s", (bytes, text) => {
     expect(formatBytes(bytes)).toBe(text);
   });

@@ -5,17 +5,16 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
-/** "71.2 GiB": three or more digits that carry meaning, never "1024 MiB". */
+/** Three significant digits, as the backend's own sentences have: "1.50 GiB", "71.2 GiB", "512 B". */
 export function formatBytes(bytes: number): string {
-  const magnitude = Math.abs(bytes);
   let unit = 0;
-  let value = magnitude;
-  // 1023.995 would print as 1024.00 with two decimals.
-  while (value >= 1023.995 && unit < UNITS.length - 1) {
+  let value = Math.abs(bytes);
+  // 999.5 is where three digits round up to four; 1000 KiB reads worse than 0.98 MiB.
+  while (value >= 999.5 && unit < UNITS.length - 1) {
     value /= 1024;
     unit += 1;
   }
-  const digits = unit === 0 ? 0 : value >= 100 ? 1 : 2;
+  const digits = unit === 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
   return `${bytes < 0 ? "\u2212" : ""}${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 

@@ -1,5 +1,6 @@
 import { readParts, writeParts } from "../base/url_state";
 import type { Store } from "../base/store";
+import { hostWindow } from "./host_window";
 import type { ViewState } from "./state";
 import { initialState } from "./state";
 
@@ -76,24 +77,10 @@ function fromQuery(query: string): Map<string, string> {
   return values;
 }
 
-/**
- * The window whose URL people see, copy and reload. TensorBoard and XProf show us in a frame of their own origin, and
- * both keep the parts of their fragment that they do not know.
- */
-function addressWindow(): Window {
-  try {
-    if (window.parent !== window && window.parent.location.origin === window.location.origin)
-      return window.parent;
-  } catch {
-    // A frame of another origin: its address is not ours to read.
-  }
-  return window;
-}
-
 /** Reads the URL into a patch for the start. */
 export function readUrl(): Partial<ViewState> {
   const values = fromQuery(window.location.search);
-  for (const [key, value] of readParts(addressWindow().location.hash, KNOWN)) values.set(key, value);
+  for (const [key, value] of readParts(hostWindow().location.hash, KNOWN)) values.set(key, value);
   return fromValues(values);
 }
 
@@ -107,7 +94,7 @@ const WRITE_AFTER_MS = 300;
 
 /** Keeps URL and state the same, both ways, from now on. */
 export function bindUrl(store: Store<ViewState>): void {
-  const { location, history } = addressWindow();
+  const { location, history } = hostWindow();
   let timer = 0;
   store.subscribe(() => {
     window.clearTimeout(timer);
@@ -121,7 +108,7 @@ export function bindUrl(store: Store<ViewState>): void {
         );
     }, WRITE_AFTER_MS);
   });
-  addressWindow().addEventListener("hashchange", () => {
+  hostWindow().addEventListener("hashchange", () => {
     const values = readParts(location.hash, KNOWN);
     // A fragment without any of our parts is the host's own doing, such as another tab of TensorBoard.
     if (values.size > 0) store.set({ ...initialState, ...fromValues(values) });

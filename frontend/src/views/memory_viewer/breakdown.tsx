@@ -1,13 +1,13 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
+import { formatBytes, formatCount } from "../../base/units";
 import { liveAt, liveBytes } from "../../layout/live_set";
 import type { FirstView, Program } from "../../payload/recording";
 import type { ViewState } from "../state";
 import { BufferCharts } from "./buffer_charts";
 import { BufferTable } from "./buffer_table";
 import { Categories } from "./categories";
-import { Inspected } from "./inspected";
 import type { Shown } from "./shown";
 import { usePosition } from "./use_position";
 
@@ -25,17 +25,21 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
   const { rows, complete } = shown;
   const known = complete || position === view.peak;
   const live = useMemo(() => (known ? liveAt(rows, position) : new Uint32Array(0)), [rows, position, known]);
+  const atPeak = position === view.peak ? view.recording.peak_bytes : null;
+  const bytes = complete ? liveBytes(rows, live) : atPeak;
   return (
     <section aria-label="Live at the inspected position">
-      <Inspected
-        position={position}
-        peak={view.peak}
-        length={view.length}
-        bytes={complete ? liveBytes(rows, live) : position === view.peak ? view.recording.peak_bytes : null}
-        count={complete ? live.length : null}
-        program={program}
-        store={store}
-      />
+      <header class="section-head">
+        <h2>
+          {bytes === null ? "…" : formatBytes(bytes)} live
+          {complete && ` in ${formatCount(live.length)} buffers`}
+          {position === view.peak ? " at the peak" : ""}
+        </h2>
+        <span class="muted">
+          position {position}
+          {program !== null && position < program.length && `, ${program.name.at(position)}`}
+        </span>
+      </header>
       <Categories rows={rows} live={live} dark={dark} />
       <BufferCharts shown={shown} live={live} store={store} dark={dark} />
       <BufferTable

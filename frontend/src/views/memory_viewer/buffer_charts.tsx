@@ -82,7 +82,7 @@ function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
       </header>
       <div
         ref={host}
-        class="buffer-bar-host"
+        class={total > 0 ? "buffer-bar-host" : "buffer-bar-host empty"}
         tabindex={0}
         role="application"
         aria-label={`${label}: ${bar.rows.length} buffers. Left and right arrows select the next one.`}

@@ -54,6 +54,10 @@ function Bar(props: { peak: number; reserved: number; capacity: number | null })
   );
 }
 
+/** More than these would push the pictures out of sight. */
+const CAVEATS_SHOWN = 3;
+
+/** What the reader could not know, and the files of the run that could not be read. */
 export function Caveats({
   caveats,
   problems,
@@ -61,20 +65,30 @@ export function Caveats({
   caveats: Caveat[];
   problems: Problem[];
 }): JSX.Element | null {
-  if (caveats.length + problems.length === 0) return null;
+  const lines = [
+    ...caveats.map(({ code, text, bytes }) => (
+      <li key={code + text}>
+        {text}
+        {bytes !== null && <b title={formatExact(bytes)}>{` ${formatBytes(bytes)}`}</b>}
+      </li>
+    )),
+    ...problems.map(({ file, text }) => (
+      <li key={file} class="problem" data-testid="problem">
+        <code>{file}</code> {text}
+      </li>
+    )),
+  ];
+  if (lines.length === 0) return null;
+  const folded = lines.slice(CAVEATS_SHOWN);
   return (
-    <ul class="caveats" data-testid="caveats" aria-label="Caveats">
-      {caveats.map(({ code, text, bytes }) => (
-        <li key={code + text}>
-          {text}
-          {bytes !== null && <b title={formatExact(bytes)}>{` ${formatBytes(bytes)}`}</b>}
-        </li>
-      ))}
-      {problems.map(({ file, text }) => (
-        <li key={file} class="problem" data-testid="problem">
-          <code>{file}</code> {text}
-        </li>
-      ))}
-    </ul>
+    <div class="caveats" data-testid="caveats">
+      <ul aria-label="Caveats">{lines.slice(0, CAVEATS_SHOWN)}</ul>
+      {folded.length > 0 && (
+        <details>
+          <summary>{folded.length} more</summary>
+          <ul>{folded}</ul>
+        </details>
+      )}
+    </div>
   );
 }

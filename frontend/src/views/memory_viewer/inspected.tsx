@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
-import { formatBytes, formatCount } from "../../base/units";
+import { formatCount } from "../../base/units";
 import type { Program } from "../../payload/recording";
 import type { ViewState } from "../state";
 
@@ -8,25 +8,26 @@ interface Props {
   position: number;
   peak: number;
   length: number;
-  bytes: number | null;
-  count: number | null;
   program: Program | null;
   store: Store<ViewState>;
 }
 
-/** The position everything below it is about, and the way back to the peak. */
-export function Inspected({ position, peak, length, bytes, count, program, store }: Props): JSX.Element {
+/** The position that everything below is about: one step at a time, and the way back to the peak. */
+export function Inspected({ position, peak, length, program, store }: Props): JSX.Element {
   const go = (to: number): void =>
     store.set({ position: to === peak ? null : Math.min(Math.max(to, 0), length - 1) });
-  const instruction = program !== null && position < program.length ? program.name.at(position) : "";
-  const scope = program !== null && position < program.length ? program.op_name.at(position) : "";
+  const known = program !== null && position < program.length;
   return (
     <div class="inspected">
-      <h2>
-        {bytes === null ? "…" : formatBytes(bytes)} live
-        {count !== null && ` in ${formatCount(count)} buffers`}
-        {position === peak ? " at the peak" : ""}
-      </h2>
+      <code title={known ? program.op_name.at(position) : ""}>{known ? program.name.at(position) : ""}</code>
+      <button
+        class="link"
+        disabled={position === peak}
+        title="Back to the peak ( p )"
+        onClick={() => store.set({ position: null })}
+      >
+        {position === peak ? "the peak" : "back to the peak"}
+      </button>
       <span class="stepper">
         <button aria-label="Position before" title="Position before ( [ )" onClick={() => go(position - 1)}>
           ‹
@@ -38,14 +39,6 @@ export function Inspected({ position, peak, length, bytes, count, program, store
           ›
         </button>
       </span>
-      <code class="instruction" title={scope}>
-        {instruction}
-      </code>
-      {position !== peak && (
-        <button title="Back to the peak ( p )" onClick={() => store.set({ position: null })}>
-          Peak
-        </button>
-      )}
     </div>
   );
 }

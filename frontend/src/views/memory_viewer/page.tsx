@@ -5,7 +5,9 @@ import type { FirstView, Program } from "../../payload/recording";
 import type { ViewState } from "../state";
 import { Breakdown } from "./breakdown";
 import { Caveats, Figures } from "./figures";
+import { Inspected } from "./inspected";
 import type { Shown } from "./shown";
+import { usePosition } from "./use_position";
 import { UsageChart } from "./usage_chart";
 
 interface Props {
@@ -31,7 +33,7 @@ export function Page(props: Props): JSX.Element {
       <Figures view={view} />
       <Caveats caveats={view.caveats} problems={problems} />
       <section aria-label="Usage over the program">
-        <UsageHeading />
+        <UsageHeading view={view} program={program} store={store} />
         <UsageChart api={api} view={view} program={program} shown={shown} store={store} dark={dark} />
         {children}
       </section>
@@ -40,7 +42,8 @@ export function Page(props: Props): JSX.Element {
   );
 }
 
-function UsageHeading(): JSX.Element {
+function UsageHeading({ view, program, store }: Pick<Props, "view" | "program" | "store">): JSX.Element {
+  const position = usePosition(store, view);
   return (
     <header class="section-head">
       <h2>Memory over the program</h2>
@@ -49,9 +52,7 @@ function UsageHeading(): JSX.Element {
         <li class="unpadded">live, unpadded</li>
         <li class="reserved">reserved</li>
       </ul>
-      <span class="muted hint">
-        click to inspect · wheel to zoom · drag to move · Shift + drag to zoom in · double click for all
-      </span>
+      <Inspected position={position} peak={view.peak} length={view.length} program={program} store={store} />
     </header>
   );
 }

@@ -54,12 +54,12 @@ export function bufferColumns(length: number): ColumnView[] {
     return (rows, row) => placeText(rows[key][row], length);
   };
   return [
-    column("name", "Name", "HLO instruction, with its tuple index", "minmax(150px, 1.3fr)", text("name")),
-    column("role", "Category", "What the buffer is for", "112px", (rows, row, dark) => (
+    column("name", "Name", "HLO instruction, with its tuple index", "minmax(140px, 1.2fr)", text("name")),
+    column("role", "Category", "What the buffer is for", "116px", (rows, row, dark) => (
       <Role role={rows.role[row]} dark={dark} />
     )),
-    column("size", "Size", "Bytes as placed, padding included", "88px", bytes("size"), true),
-    column("unpadded", "Unpadded", "Bytes the shape asks for", "88px", bytes("unpadded"), true),
+    column("size", "Size", "Bytes as placed, padding included", "76px", bytes("size"), true),
+    column("unpadded", "Unpadded", "Bytes the shape asks for", "76px", bytes("unpadded"), true),
     column(
       "expansion",
       "Exp.",
@@ -72,9 +72,9 @@ export function bufferColumns(length: number): ColumnView[] {
       true,
     ),
     column("shape", "Shape", "Shape with layout", "minmax(120px, 1fr)", text("shape")),
-    column("op", "Op", "HLO opcode", "96px", text("op")),
+    column("op", "Op", "HLO opcode", "88px", text("op")),
     column("op_name", "Op name", "Path in the model", "minmax(140px, 1.6fr)", path),
-    column("source", "Source", "Where it was written", "minmax(110px, 0.9fr)", source),
+    column("source", "Source", "Where it was written", "minmax(130px, 1fr)", source),
     column("defined", "Defined", "Position that writes it", "68px", place("defined"), true),
     column("last_used", "Last used", "Last position that reads it", "74px", place("last_used"), true),
   ];

@@ -49,6 +49,8 @@ function drawLife(chart: uPlot, { rows, dark }: Marks, row: number, alpha: numbe
   ctx.globalAlpha = 1;
   ctx.strokeStyle = colour;
   ctx.lineWidth = 1.5 * pxRatio;
+  // The chart leaves the dashes of its last curve behind.
+  ctx.setLineDash([]);
   ctx.strokeRect(x0, y0 - height, width, height);
 }
 

@@ -3,7 +3,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 const LINE = 26;
 /** Lines drawn above and below what is in sight, so that a fast scroll does not show blanks. */
-const SPARE = 12;
+const SPARE = 8;
+/** Lines are exchanged this many at a time: most scroll events then change nothing. */
+const STEP = 4;
 const MOST_IN_SIGHT = 20;
 
 interface Props {
@@ -22,7 +24,7 @@ interface Props {
 export function VirtualLines(props: Props): JSX.Element {
   const { count, reveal, empty, label, head, line, onStep } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const [top, setTop] = useState(0);
+  const [scrolled, setScrolled] = useState(0);
   const inSight = Math.min(MOST_IN_SIGHT, Math.max(count, 4));
 
   useEffect(() => {
@@ -34,8 +36,9 @@ export function VirtualLines(props: Props): JSX.Element {
       node.scrollTop = above + 2 * LINE - node.clientHeight;
   }, [reveal]);
 
-  const first = Math.max(Math.floor(top / LINE) - SPARE, 0);
-  const last = Math.min(first + inSight + 2 * SPARE, count);
+  const pool = inSight + STEP + 2 * SPARE;
+  const first = Math.max(Math.min(scrolled, count - inSight) - SPARE, 0);
+  const last = Math.min(first + pool, count);
   const steps: Partial<Record<string, number>> = {
     ArrowDown: 1,
     ArrowUp: -1,
@@ -53,7 +56,7 @@ export function VirtualLines(props: Props): JSX.Element {
       aria-rowcount={count}
       tabindex={0}
       style={{ height: `${(inSight + 1) * LINE + 12}px` }}
-      onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+      onScroll={(event) => setScrolled(Math.floor(event.currentTarget.scrollTop / LINE / STEP) * STEP)}
       onKeyDown={(event) => {
         const by = steps[event.key];
         if (by === undefined || event.target !== event.currentTarget) return;
@@ -64,13 +67,16 @@ export function VirtualLines(props: Props): JSX.Element {
       {head}
       {count === 0 && <p class="muted virtual-empty">{empty}</p>}
       <div class="virtual-body" style={{ height: `${count * LINE}px` }}>
-        <div style={{ transform: `translateY(${first * LINE}px)` }}>
-          {Array.from({ length: Math.max(last - first, 0) }, (_, i) => (
-            <div key={first + i} class="virtual-line" style={{ height: `${LINE}px` }}>
-              {line(first + i)}
-            </div>
-          ))}
-        </div>
+        {Array.from({ length: Math.max(last - first, 0) }, (_, i) => (
+          // A line that leaves at one end comes back at the other with new text: cheaper than a new one.
+          <div
+            key={(first + i) % pool}
+            class="virtual-line"
+            style={{ transform: `translateY(${(first + i) * LINE}px)`, height: `${LINE}px` }}
+          >
+            {line(first + i)}
+          </div>
+        ))}
       </div>
     </div>
   );

@@ -45,7 +45,9 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
 
   useEffect(() => {
     // What was chosen for lack of a choice is named in the URL: shared, it means the same when a newer run has come.
-    if (chosen !== null) store.set({ run, host: chosen.host, module: chosen.title, space: chosen.memory });
+    if (chosen === null) return;
+    store.set({ run, host: chosen.host, module: chosen.title, space: chosen.memory });
+    document.title = `${chosen.title} ${chosen.memory} · Memory`;
   }, [chosen]);
   useLayoutEffect(() => {
     document.documentElement.dataset["theme"] = dark ? "dark" : "light";
@@ -108,13 +110,18 @@ function Nothing({ runs, options, problems }: NothingProps): JSX.Element {
       </Message>
     );
   if (options === null) return <div class="placeholder" aria-busy="true" />;
+  const [title, advice] =
+    options.missing !== null
+      ? [options.missing, "Choose one of those listed above."]
+      : problems.length > 0
+        ? ["No program could be read from this run", "This is what is wrong with its files."]
+        : [
+            "This run holds no compiled program",
+            "A profile carries the programs that ran while it was captured: capture at least one step with jax.profiler.trace.",
+          ];
   return (
     <>
-      <Message title={options.missing ?? "This run holds no compiled program"}>
-        {options.missing !== null
-          ? "Choose one of those listed above."
-          : "A profile carries the programs that ran while it was captured: capture at least one step with jax.profiler.trace."}
-      </Message>
+      <Message title={title}>{advice}</Message>
       {problems.map(({ file, text }) => (
         <Message key={file} error title={file}>
           {text}

@@ -28,7 +28,7 @@ export function Header({ runs, run, options, pageUrl, store, onHelp }: Props): J
       <h1>Memory</h1>
       <Pickers runs={runs} run={run} options={options} store={store} />
       <nav>
-        {!state.full && (
+        {!state.full && options?.chosen != null && (
           <a
             data-testid="timeline-link"
             href={`${pageUrl}${fragmentOf({ ...state, full: true })}`}
