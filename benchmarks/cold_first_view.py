@@ -56,19 +56,25 @@ def _number(text: bytes, key: bytes) -> float:
 ONCE: dict[str, Callable[[Path], tuple[float, int, int]]] = {"ours": ours, "xprof": xprofs}
 
 
-def measure(buffers: int, rounds: int, folder: Path) -> tuple[Truth, dict[str, list[Sample]]]:
-    """Writes the two files into `folder` and asks for the first view of each in turn."""
+def write(folder: Path, buffers: int) -> tuple[Path, Path, Truth]:
+    """The module, its profile, and what is true of them. The program in memory, gigabytes, is gone on return."""
     proto, truth = generate(buffers)
-    space, module = folder / "localhost.xplane.pb", folder / f"{MODULE}({PROGRAM_ID}){xprof_converter.SUFFIX}"
-    space.write_bytes(profile(proto).SerializeToString())
+    module, space = folder / f"{MODULE}({PROGRAM_ID}){xprof_converter.SUFFIX}", folder / "localhost.xplane.pb"
     module.write_bytes(proto.SerializeToString())
+    space.write_bytes(profile(proto).SerializeToString())
+    return module, space, truth
+
+
+def measure(buffers: int, rounds: int) -> tuple[Truth, dict[str, list[Sample]]]:
     once = ("-m", "benchmarks.cold_first_view", "--once")
-    commands = {
-        OURS: python(*once, "ours", str(module)),
-        OURS_PROFILE: python(*once, "ours", str(space)),
-        XPROF: python(*once, "xprof", str(module)),
-    }
-    return truth, in_turn(commands, rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        module, space, truth = write(Path(folder), buffers)
+        commands = {
+            OURS: python(*once, "ours", str(module)),
+            OURS_PROFILE: python(*once, "ours", str(space)),
+            XPROF: python(*once, "xprof", str(module)),
+        }
+        return truth, in_turn(commands, rounds)
 
 
 def report(buffers: int, truth: Truth, samples: dict[str, list[Sample]]) -> None:
@@ -83,9 +89,7 @@ def report(buffers: int, truth: Truth, samples: dict[str, list[Sample]]) -> None
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--buffers", type=int, nargs="+", default=SIZES)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--once", nargs=2, metavar=("WHOSE", "FILE"), help=argparse.SUPPRESS)
@@ -95,8 +99,7 @@ def main() -> None:
         print(json.dumps(dict(zip(("seconds", "bytes", "peak_bytes"), ONCE[whose](Path(file)), strict=True))))
         return
     for buffers in arguments.buffers:
-        with tempfile.TemporaryDirectory() as folder:
-            report(buffers, *measure(buffers, arguments.rounds, Path(folder)))
+        report(buffers, *measure(buffers, arguments.rounds))
 
 
 if __name__ == "__main__":
