@@ -21,15 +21,11 @@ class Assignment:
     """Where each result lies. All lists but `events` are indexed by position in the schedule."""
 
     size: list[int]  # bytes, with padding
-    owner: list[
-        int
-    ]  # the position whose logical buffer holds the result: its own, or the source of a bitcast
+    owner: list[int]  # the position whose logical buffer holds the result: its own, or the source of a bitcast
     canonical: list[int]  # of a temporary: the position whose bytes it lives in, itself where it shares none
     last_use: list[int]  # of the logical buffer
     offset: dict[int, int] = field(default_factory=dict)  # of a temporary, in the heap
-    events: list[tuple[Kind, int]] = field(
-        default_factory=list
-    )  # what happens to the buffer of which position
+    events: list[tuple[Kind, int]] = field(default_factory=list)  # what happens to the buffer of which position
     heap_size: int = 0
     live_peak: int = 0  # bytes of temporaries, without holes
     peak_position: int = -1  # first to reach it

@@ -71,9 +71,7 @@ def write(logdir: Path, logical_buffers: int, seed: int = 0) -> tuple[Path, Trut
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logical_buffers", type=int)
     parser.add_argument("logdir", type=Path)
     parser.add_argument("--seed", type=int, default=0)

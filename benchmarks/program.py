@@ -56,9 +56,7 @@ class Step:
         # the embedding, the loss and the tuple of results, each once.
         spare = buffers - layers * (len(WEIGHTS) * (2 * len(STATES) + 1) + 1) - 3
         if spare < 3 * layers:
-            raise ValueError(
-                f"a step needs at least {buffers - spare + 3 * layers} logical buffers, not {buffers}"
-            )
+            raise ValueError(f"a step needs at least {buffers - spare + 3 * layers} logical buffers, not {buffers}")
         forward = spare // (3 * layers)
         tail = spare - 3 * layers * forward
 
@@ -97,9 +95,7 @@ class Step:
         """The states of each weight: the weight itself, and Adam's two moments."""
         return [
             [
-                self._add(
-                    "param", "parameter", f"{state}['layer_{layer}']['{name}']", "train_step", shape, []
-                )
+                self._add("param", "parameter", f"{state}['layer_{layer}']['{name}']", "train_step", shape, [])
                 for state in STATES
             ]
             for name, shape in zip(WEIGHT_NAMES, WEIGHTS, strict=True)

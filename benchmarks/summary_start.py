@@ -21,9 +21,7 @@ LOGDIR = Path(__file__).parent.parent / "demo_logdir"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
     arguments = parser.parse_args()
     scripts = Path(sysconfig.get_path("scripts"))

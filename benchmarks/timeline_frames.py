@@ -110,9 +110,7 @@ def drag(page: Page, seconds: float) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--buffers", type=int, nargs="+", default=[100_000, 500_000])
     parser.add_argument("--seconds", type=float, default=4)
     arguments = parser.parse_args()

@@ -37,9 +37,7 @@ class Writer:
 
     def shape(self, instruction: Instruction) -> bytes:
         if instruction.shape is None:
-            return tuple_proto(
-                [s for p in instruction.operands if (s := self.schedule[p].shape)]
-            ).SerializeToString()
+            return tuple_proto([s for p in instruction.operands if (s := self.schedule[p].shape)]).SerializeToString()
         if instruction.shape not in self._shapes:
             self._shapes[instruction.shape] = instruction.shape.proto().SerializeToString()
         return self._shapes[instruction.shape]
@@ -72,9 +70,7 @@ class Writer:
         module.stack_frame_index.CopyFrom(_stack_frames())
         return module
 
-    def _fuse(
-        self, module: hlo_pb2.HloModuleProto, fusion: hlo_pb2.HloInstructionProto, computation: int
-    ) -> None:
+    def _fuse(self, module: hlo_pb2.HloModuleProto, fusion: hlo_pb2.HloInstructionProto, computation: int) -> None:
         """The body of a fusion: its operands as parameters, and two operations on them."""
         fusion.called_computation_ids.append(computation)
         operands = len(fusion.operand_ids)
