@@ -50,7 +50,9 @@ export function Details({ api, id, number, row, rows, length, store, dark }: Pro
         <Fact name="Size">
           <b>{formatBytes(rows.size[row])}</b> <span class="muted">{formatExact(rows.size[row])}</span>
           {rows.charge[row] === 0 && (
-            <p class="muted">Adds nothing to live: another row is charged for it.</p>
+            <p class="muted">
+              Adds nothing to the live bytes: its memory is counted with another buffer, or not at all.
+            </p>
           )}
         </Fact>
         <Fact name="Unpadded">
