@@ -11,25 +11,28 @@ interface Queue {
   waiting: Order | null;
   /** A frame that the page has done with. */
   spare: Frame | null;
-  /** The frame that the page shows, and looks up rows in. */
-  shown: Frame | null;
 }
 
-const newQueue = (): Queue => ({ busy: false, waiting: null, spare: null, shown: null });
+const newQueue = (): Queue => ({ busy: false, waiting: null, spare: null });
 
 /** The page's side of the painter. Pictures of a place arrive in order; of orders that wait only the last is drawn. */
 export class TimelineRenderer {
+  /** The last picture of each place: the page shows it, and looks up in it whose a pixel is. */
+  readonly drawn: Record<Place, Drawn | null> = { plot: null, map: null };
   private readonly queues: Record<Place, Queue> = { plot: newQueue(), map: newQueue() };
+  private readonly listeners: Partial<Record<Place, (drawn: Drawn) => void>> = {};
   private readonly waitingForParts: ((parts: Parts) => void)[] = [];
   // A file of our own: hosts forbid workers made from a blob.
   private readonly worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
 
-  constructor(
-    private readonly onDrawn: (drawn: Drawn) => void,
-    private readonly onFailed: (message: string) => void,
-  ) {
+  constructor(private readonly onFailed: (message: string) => void) {
     this.worker.onmessage = ({ data }: MessageEvent<Reply>) => this.receive(data);
     this.worker.onerror = (event) => onFailed(event.message || "its worker could not be started");
+  }
+
+  /** Calls back with each picture of a place from now on, in place of who was called before. */
+  listen(place: Place, listener: (drawn: Drawn) => void): void {
+    this.listeners[place] = listener;
   }
 
   /** Takes over the memory of `blocks` and `bands`. */
@@ -76,12 +79,12 @@ export class TimelineRenderer {
 
   private receivePicture(reply: Drawn): void {
     const queue = this.queues[reply.place];
-    queue.spare = queue.shown;
-    queue.shown = reply.picture.frame;
+    queue.spare = this.drawn[reply.place]?.picture.frame ?? null;
+    this.drawn[reply.place] = reply;
     queue.busy = false;
     const next = queue.waiting;
     queue.waiting = null;
     if (next !== null) this.paint(reply.place, next);
-    this.onDrawn(reply);
+    this.listeners[reply.place]?.(reply);
   }
 }

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { View } from "../../layout/timeline_blocks";
 import { centredOn, dragged, isInside, windowOf } from "../../layout/minimap";
-import type { Drawn, TimelineRenderer } from "../../render/renderer";
+import type { TimelineRenderer } from "../../render/renderer";
 import type { TimelineColours } from "./colours";
 import { GUTTER_LEFT, GUTTER_RIGHT, pixelRatio } from "./geometry";
 import { putFrame } from "./plot";
@@ -16,13 +16,12 @@ interface Props {
   view: View;
   onView: (view: View) => void;
   renderer: TimelineRenderer | null;
-  drawn: Drawn | null;
   lit: Uint8Array | null;
   colours: TimelineColours | null;
 }
 
 /** All there is to see, and the window of it that the plot shows, to be dragged. */
-export function Minimap({ scene, view, onView, renderer, drawn, lit, colours }: Props): JSX.Element {
+export function Minimap({ scene, view, onView, renderer, lit, colours }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const press = useRef<{ x: number; y: number; view: View } | null>(null);
@@ -42,8 +41,8 @@ export function Minimap({ scene, view, onView, renderer, drawn, lit, colours }: 
     });
   }, [renderer, scene, width, lit, colours]);
   useEffect(() => {
-    if (drawn !== null && canvas.current !== null) putFrame(canvas.current, drawn);
-  }, [drawn]);
+    renderer?.listen("map", (drawn) => canvas.current !== null && putFrame(canvas.current, drawn));
+  }, [renderer]);
 
   const place = windowOf(view, extent, width, HEIGHT);
   const onPointerDown = (event: PointerEvent): void => {

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { View } from "../../layout/timeline_blocks";
@@ -26,8 +26,6 @@ interface Props {
   view: View;
   onView: (view: View) => void;
   renderer: TimelineRenderer | null;
-  /** The last picture of the plot, which is what the pointer points at. */
-  drawn: Drawn | null;
   lit: Uint8Array | null;
   colours: TimelineColours | null;
   store: Store<ViewState>;
@@ -38,7 +36,7 @@ interface Props {
 
 /** The blocks, with axes, labels, lines and outlines over them. */
 export function Plot(props: Props): JSX.Element {
-  const { scene, view, onView, renderer, drawn, lit, colours, store } = props;
+  const { scene, view, onView, renderer, lit, colours, store } = props;
   const host = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
   const overlay = useRef<HTMLCanvasElement>(null);
@@ -55,7 +53,7 @@ export function Plot(props: Props): JSX.Element {
   );
   const ratio = pixelRatio();
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (renderer === null || colours === null || size.width === 0) return;
     const { width, height } = pictureSize(size);
     renderer.paint("plot", {
@@ -68,23 +66,32 @@ export function Plot(props: Props): JSX.Element {
     });
   }, [renderer, scene, view, size, ratio, lit, colours]);
 
-  useEffect(() => {
-    if (drawn !== null && picture.current !== null) putFrame(picture.current, drawn);
-  }, [drawn]);
-
-  useEffect(() => {
+  // Over the last picture, in its own view: axes and outlines must not run ahead of the blocks.
+  const drawOver = (): void => {
     const ctx = overlay.current?.getContext("2d");
-    if (!ctx || drawn === null || colours === null) return;
+    const drawn = renderer?.drawn.plot;
+    if (!ctx || !drawn || colours === null) return;
     fitCanvas(ctx.canvas, size.width * ratio, size.height * ratio);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const marks = { position, selected, sharers, hovered, match, band };
     const { labels } = drawn.picture;
     drawOverlay(ctx, { scene, view: drawn.order.view, size, labels, ratio, lit, marks, colours });
-  }, [drawn, scene, size, position, selected, sharers, hovered, match, band, colours]);
+  };
+  useLayoutEffect(drawOver, [scene, size, position, selected, sharers, hovered, match, band, colours]);
+  const latest = useRef(drawOver);
+  latest.current = drawOver;
+  // Pictures go straight to the canvas: they come at the rate of the screen and change nothing else of the page.
+  useEffect(() => {
+    renderer?.listen("plot", (drawn) => {
+      if (picture.current !== null) putFrame(picture.current, drawn);
+      latest.current();
+    });
+  }, [renderer]);
 
   // Listeners live as long as the element: what they need is found here.
   const rowUnder = (x: number, y: number): number | null => {
-    const row = drawn === null ? -1 : rowAt(drawn.picture.frame, x * ratio, y * ratio);
+    const drawn = renderer?.drawn.plot;
+    const row = drawn ? rowAt(drawn.picture.frame, x * ratio, y * ratio) : -1;
     return row < 0 ? null : row;
   };
   const gestures: GestureHost = {

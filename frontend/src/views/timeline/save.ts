@@ -14,8 +14,6 @@ interface Saved {
   root: HTMLElement;
   scene: Scene;
   renderer: TimelineRenderer;
-  /** The order that the picture on the screen was drawn to. */
-  order: Order;
   colours: TimelineColours;
 }
 
@@ -48,7 +46,10 @@ async function pngOf({ root, colours }: Saved): Promise<Blob> {
   });
 }
 
-async function svgOf({ scene, renderer, order, colours }: Saved): Promise<Blob> {
+async function svgOf({ scene, renderer, colours }: Saved): Promise<Blob> {
+  // The order that the picture on the screen was drawn to.
+  const order = renderer.drawn.plot?.order;
+  if (order === undefined) throw new Error("There is no picture to save.");
   const ratio = pixelRatio();
   const size = { width: Math.round(order.width / ratio), height: Math.round(order.height / ratio) };
   const parts = await renderer.parts({ ...order, ...size });

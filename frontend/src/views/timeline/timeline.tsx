@@ -6,7 +6,6 @@ import type { View } from "../../layout/timeline_blocks";
 import { findMatches, nextMatch } from "../../layout/timeline_search";
 import { frameBox, LEAST_POSITIONS, recalled, remembered, zoom } from "../../layout/timeline_view";
 import type { Program, Regions, Rows } from "../../payload/recording";
-import type { Drawn } from "../../render/renderer";
 import type { ViewState } from "../state";
 import { useDark } from "../theme";
 import { readColours, type TimelineColours } from "./colours";
@@ -17,7 +16,7 @@ import { Plot } from "./plot";
 import { savePicture } from "./save";
 import { blockOf, rowsAcross, type Scene, useScene } from "./scene";
 import { Toolbar } from "./toolbar";
-import { usePictures } from "./use_picture";
+import { useRenderer } from "./use_renderer";
 import { useLater } from "./use_later";
 
 interface Props {
@@ -40,12 +39,8 @@ export function Timeline({ rows, regions, program, length, peak, store, height }
   // Searching takes longer than typing a letter where there are many buffers.
   const search = useLater(useStore(store, (state) => state.search));
   const matches = useMemo(() => findMatches(rows, regions, show, search), [rows, regions, show, search]);
-  const [plot, setPlot] = useState<Drawn | null>(null);
-  const [map, setMap] = useState<Drawn | null>(null);
   const [pointer, setPointer] = useState<{ position: number; byte: number } | null>(null);
-  const { renderer, failure } = usePictures(scene, matches.lit, (drawn) =>
-    drawn.place === "plot" ? setPlot(drawn) : setMap(drawn),
-  );
+  const { renderer, failure } = useRenderer(scene, matches.lit);
   const colours = useColours(store);
   const root = useRef<HTMLDivElement>(null);
 
@@ -64,18 +59,12 @@ export function Timeline({ rows, regions, program, length, peak, store, height }
           onView({ ...view, x: zoom(view.x, scene.extent.x, middle, factor, LEAST_POSITIONS) });
         }}
         onSave={(format) => {
-          if (plot !== null && colours !== null && renderer !== null && root.current !== null)
-            void savePicture(format, { root: root.current, scene, renderer, order: plot.order, colours });
+          if (colours !== null && renderer !== null && root.current !== null)
+            void savePicture(format, { root: root.current, scene, renderer, colours });
         }}
       />
-      <Plot
-        {...shared}
-        drawn={plot}
-        store={store}
-        onPointer={setPointer}
-        height={full ? "auto" : `${height}px`}
-      />
-      <Minimap {...shared} drawn={map} />
+      <Plot {...shared} store={store} onPointer={setPointer} height={full ? "auto" : `${height}px`} />
+      <Minimap {...shared} />
       <footer class="timeline-foot">
         <Under scene={scene} at={pointer} />
         <span class="spacer" />
