@@ -35,6 +35,8 @@ PLAN = Plan(
     ),
 )
 
+LARGEST = 2**50  # bytes; no device has a PiB, and sums of what a damaged file may claim would overflow
+
 Table = dict[str, Any]
 
 
@@ -103,7 +105,10 @@ class Module:
         self.buffers: Table = self.tables[BUFFERS]
         self.allocations: Table = self.tables[ALLOCATIONS]
         self.events: Table = self.tables[f"{TRACES}.events"]
-        if not len(self.instructions["id"]) and not len(self.allocations["index"]):
+        self.assigned: Table = self.tables[f"{ALLOCATIONS}.assigned"]
+        for sizes in (self.allocations["size"], self.assigned["size"], self.assigned["offset"]):
+            np.clip(sizes, 0, LARGEST, out=sizes)
+        if not len(self.instructions["id"]):
             raise InputError("no compiled program inside", where, "give a profile, or an HloProto with its buffers")
 
     def word(self, span: Spans, row: int = 0) -> str:

@@ -86,9 +86,9 @@ def place(module: Module, dataflow: Dataflow, *, use_traces: bool = True) -> Pla
 def _replay(module: Module, rows: Placement, temporary: Mask, length: int) -> Mask:
     """Place what the traces name; returns which temporary rows that are."""
     events = module.events
-    by_buffer = Index(np.where(rows.buffer >= 0, module.buffers["id"][rows.buffer], -1)) if len(rows.buffer) else None
-    if by_buffer is None or not len(events["kind"]):
+    if not len(rows.buffer) or not len(module.buffers["id"]) or not len(events["kind"]):
         return np.zeros(len(rows.buffer), dtype=bool)
+    by_buffer = Index(np.where(rows.buffer >= 0, module.buffers["id"][rows.buffer], -1))
     start, end, own, charge, canonical, traced, peak, odd = replay(
         events["parent"].astype(np.int32),
         np.minimum(events["kind"], 3).astype(np.int8),
