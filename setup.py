@@ -25,7 +25,7 @@ def extensions() -> list[Extension]:
     """One C++ extension for each .pyx in tb_memplugin/native."""
     sources = sorted((ROOT / "tb_memplugin" / "native").glob("*.pyx"))
     # Every supported target of MSVC optimises by default; gcc and clang are told to.
-    flags = [] if sys.platform == "win32" else ["-O3", "-std=c++17"]
+    flags = [] if sys.platform == "win32" else ["-O3", "-std=c++17", "-g0"]
     modules = [
         Extension(
             f"tb_memplugin.native.{source.stem}",

@@ -134,6 +134,22 @@ def test_several_logdirs_by_name(logs: Path) -> None:
         Catalog({}).runs()
 
 
+def test_a_remote_logdir() -> None:
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/shelf/logs/plugins/profile/s/h.xplane.pb", PROFILE.read_bytes())
+    catalog = Catalog("memory://shelf/logs")
+    local = listing_of_path(str(PROFILE)).recordings[0]
+    first = catalog.listing("s").recordings[0]
+    assert (first.title, first.host, len(first.allocations)) == (local.title, "h", len(local.allocations))
+    assert catalog.recording(first.id) is first
+    memory.pipe("/shelf/logs/plugins/profile/s/h.xplane.pb", b"damaged since")
+    assert [problem.file for problem in catalog.listing("s").problems] == [
+        "memory:///shelf/logs/plugins/profile/s/h.xplane.pb"
+    ]
+
+
 def test_a_damaged_module_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = listing_of_path(str(PROFILE))
     parts = readers.open_file(PROFILE.read_bytes(), str(PROFILE))
