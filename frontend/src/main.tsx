@@ -4,13 +4,14 @@ import { createApi } from "./payload/api";
 import stylesheet from "./styles/page.css?url";
 import { App } from "./views/shell/app";
 import { initialState } from "./views/state";
+import { storedTheme } from "./views/theme";
 import { bindUrl, readUrl } from "./views/url";
 
 /** Builds the page in document.body. TensorBoard calls this; page.ts does on a page of our own. */
 export async function render(): Promise<void> {
   const home = new URL(/* @vite-ignore */ "./", import.meta.url).href;
   await loadStylesheet(stylesheet);
-  const store = createStore({ ...initialState, ...readUrl() });
+  const store = createStore({ ...initialState, theme: storedTheme(), ...readUrl() });
   bindUrl(store);
   renderInto(<App api={createApi(home)} pageUrl={`${home}index.html`} store={store} />, document.body);
 }

@@ -4,6 +4,27 @@ import { useStore } from "../base/store";
 import { hostWindow } from "./host_window";
 import type { ViewState } from "./state";
 
+/** A matter of taste, so it stays with the browser and is no part of a shared URL. */
+const KEY = "tb-memplugin-theme";
+
+export function storedTheme(): ViewState["theme"] {
+  try {
+    const theme = localStorage.getItem(KEY);
+    return theme === "light" || theme === "dark" ? theme : "auto";
+  } catch {
+    // Storage can be forbidden; the page then starts as its surroundings are.
+    return "auto";
+  }
+}
+
+function storeTheme(theme: ViewState["theme"]): void {
+  try {
+    localStorage.setItem(KEY, theme);
+  } catch {
+    // As above.
+  }
+}
+
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 
 /** TensorBoard has a switch of its own and marks its body with it. */
@@ -16,6 +37,7 @@ function surroundingsDark(): boolean {
 export function useDark(store: Store<ViewState>): boolean {
   const theme = useStore(store, (state) => state.theme);
   const [around, setAround] = useState(surroundingsDark);
+  useEffect(() => storeTheme(theme), [theme]);
   useEffect(() => {
     const update = (): void => setAround(surroundingsDark());
     const observer = new MutationObserver(update);

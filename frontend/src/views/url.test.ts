@@ -18,13 +18,12 @@ describe("the state in the URL", () => {
       search: "layer_\\d",
       show: "all" as const,
       full: true,
-      theme: "dark" as const,
     };
     expect({ ...initialState, ...fromValues(toValues(state)) }).toEqual(state);
   });
 
-  it("does not carry what is under the pointer", () => {
-    expect(toValues({ ...initialState, hovered: 3, match: 4 }).size).toBe(0);
+  it("does not carry what is under the pointer, nor the taste of who shares it", () => {
+    expect(toValues({ ...initialState, hovered: 3, match: 4, theme: "dark" }).size).toBe(0);
   });
 
   it("drops what does not read as it should", () => {
@@ -33,7 +32,6 @@ describe("the state in the URL", () => {
       ["selected", "1.5"],
       ["zoom", "9,3"],
       ["yzoom", "1,2,3"],
-      ["theme", "pink"],
       ["show", "x"],
     ]);
     expect(fromValues(values)).toEqual({});

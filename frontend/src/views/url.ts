@@ -17,7 +17,6 @@ const KEYS = [
   "search",
   "show",
   "full",
-  "theme",
 ] as const;
 type Key = (typeof KEYS)[number];
 
@@ -64,8 +63,6 @@ export function fromValues(values: ReadonlyMap<string, string>): Partial<ViewSta
   if (values.get("show") === "all") patch.show = "all";
   const full = values.get("full") ?? "";
   if (full !== "" && full !== "false") patch.full = true;
-  const theme = values.get("theme");
-  if (theme === "light" || theme === "dark") patch.theme = theme;
   return patch;
 }
 
@@ -111,6 +108,6 @@ export function bindUrl(store: Store<ViewState>): void {
   hostWindow().addEventListener("hashchange", () => {
     const values = readParts(location.hash, KNOWN);
     // A fragment without any of our parts is the host's own doing, such as another tab of TensorBoard.
-    if (values.size > 0) store.set({ ...initialState, ...fromValues(values) });
+    if (values.size > 0) store.set({ ...initialState, theme: store.get().theme, ...fromValues(values) });
   });
 }

@@ -2,13 +2,16 @@ import type { JSX } from "preact";
 import { formatBytes, formatExact, formatShare } from "../../base/units";
 import type { Problem } from "../../payload/api";
 import type { Caveat, Figure, FirstView } from "../../payload/recording";
+import { PeakBar } from "./peak_bar";
+import type { Shown } from "./shown";
 
 /** One bar, live peak of reserved, and the figures, each with a sentence on what it is. */
-export function Figures({ view }: { view: FirstView }): JSX.Element {
-  const { capacity_bytes: capacity, peak_bytes: peak, reserved_bytes: reserved } = view.recording;
+export function Figures(props: { view: FirstView; shown: Shown; dark: boolean }): JSX.Element {
+  const { view, shown, dark } = props;
+  const { peak_bytes: peak, reserved_bytes: reserved } = view.recording;
   return (
     <section class="figures" aria-label="Figures">
-      <Bar peak={peak} reserved={reserved ?? peak} capacity={capacity} />
+      <PeakBar view={view} shown={shown} dark={dark} />
       <dl>
         {view.figures.map((figure) => (
           <FigureCell key={figure.key} figure={figure} whole={reserved ?? peak} />
@@ -32,24 +35,6 @@ function FigureCell({ figure, whole }: { figure: Figure; whole: number }): JSX.E
         {text}
         {bytes !== null && <small>{` ${formatExact(bytes)}.${share}`}</small>}
       </dd>
-    </div>
-  );
-}
-
-function Bar(props: { peak: number; reserved: number; capacity: number | null }): JSX.Element {
-  const { peak, reserved, capacity } = props;
-  const whole = Math.max(capacity ?? 0, reserved, peak, 1);
-  const percent = (bytes: number): string => `${(100 * bytes) / whole}%`;
-  const words =
-    `Live peak ${formatBytes(peak)}, ${formatShare(peak, reserved)} of ${formatBytes(reserved)} reserved` +
-    (capacity === null ? "" : `, of ${formatBytes(capacity)} the device has`);
-  return (
-    <div class="peak-bar">
-      <div class="peak-bar-track" role="img" aria-label={words}>
-        <i class="reserved" style={{ width: percent(reserved) }} />
-        <i class="peak" style={{ width: percent(peak) }} />
-      </div>
-      <p>{words}</p>
     </div>
   );
 }

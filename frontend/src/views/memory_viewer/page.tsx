@@ -30,7 +30,7 @@ export function Page(props: Props): JSX.Element {
       <p class="headline" data-testid="headline">
         {view.headline}
       </p>
-      <Figures view={view} />
+      <Figures view={view} shown={shown} dark={dark} />
       <Caveats caveats={view.caveats} problems={problems} />
       <section aria-label="Usage over the program">
         <UsageHeading view={view} program={program} store={store} />

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Api } from "../../payload/api";
@@ -24,6 +24,8 @@ interface Props {
 
 export function App({ api, pageUrl, store }: Props): JSX.Element {
   const dark = useDark(store);
+  const boundary = useErrorBoundary();
+  const broken = boundary[0] as Error | undefined;
   const [help, setHelp] = useState(false);
   const axis = useRef<Axis | null>(null);
   const wantedRun = useStore(store, (state) => state.run);
@@ -40,7 +42,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     [listing.value, host, module, space],
   );
 
-  const error = runs.error ?? listing.error;
+  const error = broken ?? runs.error ?? listing.error;
   const chosen = error === null ? (options?.chosen ?? null) : null;
 
   useEffect(() => {
@@ -49,6 +51,8 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     store.set({ run, host: chosen.host, module: chosen.title, space: chosen.memory });
     document.title = `${chosen.title} ${chosen.memory} · Memory`;
   }, [chosen]);
+  // What could not be drawn of one recording says nothing about the next.
+  useEffect(boundary[1], [wantedRun, host, module, space]);
   useLayoutEffect(() => {
     document.documentElement.dataset["theme"] = dark ? "dark" : "light";
   }, [dark]);
