@@ -67,7 +67,9 @@ export class Painter {
     const frame = fits ? reuse : emptyFrame(width, height);
     const rects = layoutTimeline(this.index, view, width, height, this.rects);
     this.raster.draw(frame, rects, this.bandsIn(view, height), palette, this.lit);
-    const chosen = roomForLabels(rects, labelWidth, labelHeight, MOST_LABELS);
+    const chosen = roomForLabels(rects, labelWidth, labelHeight, MOST_LABELS).filter((i) =>
+      isSeen(rects, i, frame),
+    );
     return { frame, labels: pickLabels(rects, chosen), blocks: rects.length };
   }
 
@@ -96,6 +98,13 @@ export class Painter {
     }
     return pixels;
   }
+}
+
+/** Whether the place of a block's label shows the block, and not one in the same memory that was drawn after it. */
+function isSeen(rects: Rects, i: number, { width, ids }: Frame): boolean {
+  const x = Math.min(Math.round(rects.x0[i]) + 2, width - 1);
+  const y = Math.floor((rects.y0[i] + rects.y1[i]) / 2);
+  return ids[y * width + x] === rects.row[i] + 1;
 }
 
 function pickLabels(rects: Rects, chosen: number[]): Labels {

@@ -14,6 +14,8 @@ export interface GestureHost {
   current: () => { view: View; extent: View; size: Size };
   show: (view: View) => void;
   hover: (x: number, y: number) => void;
+  /** The pointer drags: it points at nothing until it is let go. */
+  hold: () => void;
   leave: () => void;
   click: (x: number, y: number) => void;
   doubleClick: (x: number, y: number) => void;
@@ -56,6 +58,7 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
     }
     press.moved ||= Math.hypot(x - press.x, y - press.y) >= CLICK_SLACK;
     if (!press.moved) return;
+    host.hold();
     if (press.kind === "inspect") host.inspect(x);
     else if (press.kind === "band") host.band([press.x, press.y, x, y]);
     else host.show(pannedBy(host, press.view, press.x - x, press.y - y));

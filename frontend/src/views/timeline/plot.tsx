@@ -18,6 +18,12 @@ import { drawOverlay, type Marks } from "./overlay";
 import { blockOf, type Scene, sharersOf } from "./scene";
 import { useSize } from "./use_size";
 
+/** A pixel of the picture. */
+interface Point {
+  x: number;
+  y: number;
+}
+
 /** A click on the axis this near to the peak, in pixels, means the peak. */
 const PEAK_SNAP = 5;
 
@@ -41,7 +47,7 @@ export function Plot(props: Props): JSX.Element {
   const picture = useRef<HTMLCanvasElement>(null);
   const overlay = useRef<HTMLCanvasElement>(null);
   const size = useSize(host);
-  const [pointer, setPointer] = useState<{ x: number; y: number } | null>(null);
+  const [pointer, setPointer] = useState<Point | null>(null);
   const [band, setBand] = useState<Marks["band"]>(null);
   const selected = useStore(store, (state) => state.selected);
   const hovered = useStore(store, (state) => state.hovered);
@@ -78,25 +84,31 @@ export function Plot(props: Props): JSX.Element {
     drawOverlay(ctx, { scene, view: drawn.order.view, size, labels, ratio, lit, marks, colours });
   };
   useLayoutEffect(drawOver, [scene, size, position, selected, sharers, hovered, match, band, colours]);
-  const latest = useRef(drawOver);
-  latest.current = drawOver;
-  // Pictures go straight to the canvas: they come at the rate of the screen and change nothing else of the page.
-  useEffect(() => {
-    renderer?.listen("plot", (drawn) => {
-      if (picture.current !== null) putFrame(picture.current, drawn);
-      latest.current();
-    });
-  }, [renderer]);
-
-  // Listeners live as long as the element: what they need is found here.
   const rowUnder = (x: number, y: number): number | null => {
     const drawn = renderer?.drawn.plot;
     const row = drawn ? rowAt(drawn.picture.frame, x * ratio, y * ratio) : -1;
     return row < 0 ? null : row;
   };
+  // The pointer stands still while the blocks move on under it.
+  const repick = (): void => {
+    if (pointer !== null) store.set({ hovered: rowUnder(pointer.x, pointer.y) });
+  };
+  const latest = useRef({ drawOver, repick });
+  latest.current = { drawOver, repick };
+  // Pictures go straight to the canvas: they come at the rate of the screen and change nothing else of the page.
+  useEffect(() => {
+    renderer?.listen("plot", (drawn) => {
+      if (picture.current !== null) putFrame(picture.current, drawn);
+      latest.current.repick();
+      latest.current.drawOver();
+    });
+  }, [renderer]);
+
+  // Listeners live as long as the element: what they need is found here.
   const gestures: GestureHost = {
     current: () => ({ view, extent: scene.extent, size }),
     show: onView,
+    hold: () => setPointer(null),
     hover: (x, y) => {
       const { width, height } = pictureSize(size);
       const inside = x >= 0 && x < width && y >= 0 && y < height;
@@ -111,7 +123,6 @@ export function Plot(props: Props): JSX.Element {
     },
     click: (x, y) => {
       const row = rowUnder(x, y);
-      host.current?.focus({ preventScroll: true });
       store.set({ selected: row === store.get().selected ? null : row });
     },
     doubleClick: (x, y) => {
@@ -136,6 +147,7 @@ export function Plot(props: Props): JSX.Element {
     return bindGestures(host.current, {
       current: () => current.current.current(),
       show: (next) => current.current.show(next),
+      hold: () => current.current.hold(),
       hover: (x, y) => current.current.hover(x, y),
       leave: () => current.current.leave(),
       click: (x, y) => current.current.click(x, y),
