@@ -75,7 +75,10 @@ class Writer:
         fusion.called_computation_ids.append(computation)
         operands = len(fusion.operand_ids)
         body = module.computations.add(
-            name=b"fused_computation.%d" % computation, id=computation, root_id=_id(computation, operands + 1)
+            name=b"fused_computation.%d" % computation,
+            id=computation,
+            root_id=_id(computation, operands + 1),
+            is_fusion_computation=True,
         )
         for number in range(operands):
             body.instructions.add(

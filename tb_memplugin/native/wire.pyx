@@ -24,21 +24,26 @@ cdef enum Kind:
 
 cdef struct Field:
     int kind
-    int column        # within its table; column 0 of a table other than the root is `parent`
+    int column        # within its table, whose column 0 is `parent`; of a TABLE: where its rows keep their span, or 0
     int message
     int table
 
 
 cdef class Plan:
-    """What to read of a message type: compiled once from its descriptor, less the fields (by path) in `skip`."""
+    """What to read of a message type, compiled once from its descriptor.
+
+    By path: fields in `skip` are left out, and rows of the tables in `located` know their own `span`.
+    """
     cdef vector[vector[Field]] messages
     cdef vector[int] widths    # columns of each table
     cdef list paths            # of each table
     cdef list names            # of each table: its columns' names
     cdef object skip
+    cdef object located
 
-    def __init__(self, descriptor, skip=()):
+    def __init__(self, descriptor, skip=(), located=()):
         self.skip = frozenset(skip)
+        self.located = frozenset(located)
         self.paths = []
         self.names = []
         self._message(self._table(""), "", descriptor)
@@ -47,7 +52,7 @@ cdef class Plan:
 
     cdef int _table(self, str path) except -1:
         self.paths.append(path)
-        self.names.append(["parent"] if path else [])
+        self.names.append(["parent"])
         return len(self.names) - 1
 
     cdef int _column(self, int table, str name) except -1:
@@ -72,6 +77,11 @@ cdef class Plan:
                 field.table = self._table(path)
                 if f.message_type:
                     field.kind = TABLE
+                    if path in self.located:
+                        field.column = self._column(field.table, "span")
+                        self._column(field.table, "span#length")
+                    else:
+                        field.column = 0
                     field.message = self._message(field.table, "", f.message_type)
                 else:
                     field.kind = SPAN_LIST if f.type == f.TYPE_BYTES else NUMBERS
@@ -92,32 +102,38 @@ cdef class Plan:
 
 cdef class _Scan:
     cdef const unsigned char* base
+    cdef const unsigned char* broken      # the first byte that is no message, or NULL
     cdef Plan plan
     cdef vector[vector[int64_t]] cells    # of each table, row by row: a new row is one step
 
-    cdef inline int64_t new_row(self, int table, int64_t parent) noexcept nogil:
+    cdef inline int64_t new_row(self, int table, int64_t parent) except -1 nogil:
         """Where the row's cells start."""
         cdef int64_t row = self.cells[table].size()
         self.cells[table].resize(row + self.plan.widths[table])
         self.cells[table][row] = parent
         return row
 
-    cdef int64_t parse(self, int message, int table, int64_t row,
-                       const unsigned char* p, const unsigned char* end) noexcept nogil:
-        """Into the cells from `row` on. Returns 0, or -1 - the offset of the first byte that is not a message."""
+    cdef inline int64_t child(self, Field field, int table, int64_t row) except -1 nogil:
+        """A new row of the field's table, for the row whose cells start at `row` of `table`."""
+        return self.new_row(field.table, row // self.plan.widths[table])
+
+    cdef int parse(self, int message, int table, int64_t row,
+                   const unsigned char* p, const unsigned char* end) except -1 nogil:
+        """Into the cells from `row` on. Returns 0, or 1 with `broken` set."""
         cdef uint64_t tag = 0, value = 0
         cdef uint64_t number
         cdef int wire
         cdef Field field
-        cdef int64_t child, failed
+        cdef int64_t child
         cdef const unsigned char* start
         cdef const unsigned char* stop
         cdef size_t known = self.plan.messages[message].size()
         cdef const Field* fields = self.plan.messages[message].data()
         while p < end:
             start = p
+            self.broken = start
             if not varint(&p, end, &tag):
-                return self.broken(start)
+                return 1
             number = tag >> 3
             wire = tag & 7
             field.kind = SKIP
@@ -125,28 +141,28 @@ cdef class _Scan:
                 field = fields[number]
             if wire == 0:
                 if not varint(&p, end, &value):
-                    return self.broken(start)
+                    return 1
             elif wire == 2:
                 if not varint(&p, end, &value) or value > <uint64_t>(end - p):
-                    return self.broken(start)
+                    return 1
             elif wire == 1:
                 if end - p < 8:
-                    return self.broken(start)
+                    return 1
                 memcpy(&value, p, 8)
                 p += 8
             elif wire == 5:
                 if end - p < 4:
-                    return self.broken(start)
+                    return 1
                 value = 0
                 memcpy(&value, p, 4)
                 p += 4
             else:
-                return self.broken(start)
+                return 1
             if wire != 2:
                 if field.kind == NUMBER:
                     self.cells[table][row + field.column] = <int64_t>value
                 elif field.kind == NUMBERS:
-                    child = self.new_row(field.table, self.number_of(table, row))
+                    child = self.child(field, table, row)
                     self.cells[field.table][child + 1] = <int64_t>value
                 continue
             stop = p + value
@@ -154,32 +170,28 @@ cdef class _Scan:
                 self.cells[table][row + field.column] = p - self.base
                 self.cells[table][row + field.column + 1] = <int64_t>value
             elif field.kind == SPAN_LIST:
-                child = self.new_row(field.table, self.number_of(table, row))
+                child = self.child(field, table, row)
                 self.cells[field.table][child + 1] = p - self.base
                 self.cells[field.table][child + 2] = <int64_t>value
             elif field.kind == NESTED:
-                failed = self.parse(field.message, table, row, p, stop)
-                if failed < 0:
-                    return failed
+                if self.parse(field.message, table, row, p, stop):
+                    return 1
             elif field.kind == TABLE:
-                child = self.new_row(field.table, self.number_of(table, row))
-                failed = self.parse(field.message, field.table, child, p, stop)
-                if failed < 0:
-                    return failed
+                child = self.child(field, table, row)
+                if field.column:
+                    self.cells[field.table][child + field.column] = p - self.base
+                    self.cells[field.table][child + field.column + 1] = <int64_t>value
+                if self.parse(field.message, field.table, child, p, stop):
+                    return 1
             elif field.kind == NUMBERS:
                 while p < stop:
+                    self.broken = p
                     if not varint(&p, stop, &value):
-                        return self.broken(p)
-                    child = self.new_row(field.table, self.number_of(table, row))
+                        return 1
+                    child = self.child(field, table, row)
                     self.cells[field.table][child + 1] = <int64_t>value
             p = stop
         return 0
-
-    cdef inline int64_t number_of(self, int table, int64_t row) noexcept nogil:
-        return row // self.plan.widths[table] if table else 0
-
-    cdef inline int64_t broken(self, const unsigned char* p) noexcept nogil:
-        return -1 - (p - self.base)
 
 
 cdef inline bint varint(const unsigned char** cursor, const unsigned char* end, uint64_t* value) noexcept nogil:
@@ -201,27 +213,36 @@ cdef inline bint varint(const unsigned char** cursor, const unsigned char* end, 
     return False
 
 
-def scan(data, Plan plan):
-    """{table path: {column: int64 array, or Spans into data}}; the message itself is table "".
+def scan(data, Plan plan, spans=None):
+    """{table path: {column: int64 array, or Spans into data}}; the messages themselves are table "".
 
-    A double is its 64 bits; unsigned numbers past 2**63 are negative. Raises ValueError where data is no such
-    message, saying at which byte.
+    One message, all of `data`, or as many as there are `spans`; `parent` of table "" counts them. A double is its
+    64 bits; unsigned numbers past 2**63 are negative. Raises ValueError where data is no such message, saying at
+    which byte.
     """
     cdef const unsigned char[::1] view = data
+    cdef const int64_t[::1] starts = np.zeros(1, np.int64) if spans is None else np.ascontiguousarray(spans.start)
+    cdef const int64_t[::1] lengths = np.full(1, len(view)) if spans is None else np.ascontiguousarray(spans.length)
     cdef _Scan state = _Scan()
-    cdef int64_t failed = 0
-    cdef const unsigned char* first = NULL
-    state.plan = plan
-    state.cells.resize(plan.widths.size())
-    state.cells[0].resize(plan.widths[0])
+    cdef int failed = 0
+    cdef Py_ssize_t i
+    cdef int64_t row
+    cdef const unsigned char* first = b""
     if view.shape[0]:
         first = &view[0]
-        state.base = first
-        with nogil:
-            failed = state.parse(0, 0, 0, first, first + view.shape[0])
-    if failed < 0:
-        raise ValueError(f"not a valid message at byte {-1 - failed} of {view.shape[0]}")
-    return {plan.paths[i]: _columns(state.cells[i], plan.names[i]) for i in range(<int>plan.widths.size())}
+    state.plan = plan
+    state.base = first
+    state.cells.resize(plan.widths.size())
+    with nogil:
+        for i in range(starts.shape[0]):
+            row = state.new_row(0, i)
+            if lengths[i]:
+                failed = state.parse(0, 0, row, first + starts[i], first + starts[i] + lengths[i])
+                if failed:
+                    break
+    if failed:
+        raise ValueError(f"not a valid message at byte {state.broken - first} of {view.shape[0]}")
+    return {plan.paths[t]: _columns(state.cells[t], plan.names[t]) for t in range(<int>plan.widths.size())}
 
 
 cdef _columns(vector[int64_t]& cells, list names):
@@ -230,7 +251,7 @@ cdef _columns(vector[int64_t]& cells, list names):
     if cells.size():
         view = rows
         memcpy(&view[0], cells.data(), cells.size() * sizeof(int64_t))
-    columns = np.ascontiguousarray(rows.reshape(-1, len(names)).T) if names else rows.reshape(0, 0)
+    columns = np.ascontiguousarray(rows.reshape(-1, len(names)).T)
     by_name = dict(zip(names, columns))
     for name in names:
         if name.endswith("#length"):

@@ -93,9 +93,11 @@ class HloComputationProto(google.protobuf.message.Message):
     INSTRUCTIONS_FIELD_NUMBER: builtins.int
     ID_FIELD_NUMBER: builtins.int
     ROOT_ID_FIELD_NUMBER: builtins.int
+    IS_FUSION_COMPUTATION_FIELD_NUMBER: builtins.int
     name: builtins.bytes
     id: builtins.int
     root_id: builtins.int
+    is_fusion_computation: builtins.bool
     @property
     def instructions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___HloInstructionProto]: ...
     def __init__(
@@ -105,8 +107,9 @@ class HloComputationProto(google.protobuf.message.Message):
         instructions: collections.abc.Iterable[Global___HloInstructionProto] | None = ...,
         id: builtins.int = ...,
         root_id: builtins.int = ...,
+        is_fusion_computation: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["id", b"id", "instructions", b"instructions", "name", b"name", "root_id", b"root_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["id", b"id", "instructions", b"instructions", "is_fusion_computation", b"is_fusion_computation", "name", b"name", "root_id", b"root_id"]) -> None: ...
 
 Global___HloComputationProto: typing_extensions.TypeAlias = HloComputationProto
 

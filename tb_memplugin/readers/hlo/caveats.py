@@ -13,7 +13,7 @@ from tb_memplugin.recording import I64, Caveat
 def caveats(module: Module, schedule: Schedule, placement: Placement, rows: I64) -> tuple[Caveat, ...]:
     """What had to be guessed, for the rows of one memory space."""
     found = []
-    rebuilt = np.intersect1d(placement.rebuilt, rows)
+    rebuilt = rows[placement.rebuilt[rows]]
     if len(rebuilt):
         claimed = np.bincount(placement.region[rebuilt], placement.size[rebuilt], len(placement.region_kind))
         found.append(

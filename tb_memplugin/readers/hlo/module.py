@@ -13,26 +13,33 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.native.spans import Spans
 from tb_memplugin.native.text import gather, intern
 from tb_memplugin.native.wire import Plan, scan
-from tb_memplugin.protos.hlo_pb2 import HloProto
+from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloProto
 from tb_memplugin.readers.hlo.shapes import ShapeTable
 from tb_memplugin.recording import I32, I64, Strings, Text
 
-INSTRUCTIONS = "hlo_module.computations.instructions"
+COMPUTATIONS = "hlo_module.computations"
+INSTRUCTIONS = f"{COMPUTATIONS}.instructions"
 BUFFERS = "buffer_assignment.logical_buffers"
 ALLOCATIONS = "buffer_assignment.buffer_allocations"
 TRACES = "buffer_assignment.heap_simulator_traces"
-# In the format, and not needed: aliases follow from the instructions, and an event's names from its buffer.
-PLAN = Plan(
+
+# Most instructions are inside fusions, where no buffer is. So computations are located first, and then only those
+# that may define buffers are opened. Aliases follow from the instructions, and an event's names from its buffer.
+OUTLINE = Plan(
     HloProto.DESCRIPTOR,
     skip=(
+        INSTRUCTIONS,
         "buffer_assignment.buffer_aliases",
         f"{TRACES}.events.computation_name",
         f"{TRACES}.events.instruction_name",
-        f"{INSTRUCTIONS}.metadata.op_type",
-        f"{INSTRUCTIONS}.output_operand_aliasing",
         f"{ALLOCATIONS}.parameter_number",
         f"{ALLOCATIONS}.parameter_shape_index",
     ),
+    located=(COMPUTATIONS,),
+)
+COMPUTATION = Plan(
+    HloComputationProto.DESCRIPTOR,
+    skip=("name", "id", "root_id", "instructions.metadata.op_type", "instructions.output_operand_aliasing"),
 )
 
 LARGEST = 2**50  # bytes; no device has a PiB, and sums of what a damaged file may claim would overflow
@@ -93,15 +100,19 @@ class Module:
 
     def __init__(self, data: bytes | memoryview, where: str) -> None:
         try:
-            self.tables: dict[str, Table] = scan(data, PLAN)
+            self.tables: dict[str, Table] = scan(data, OUTLINE)
+            opened = np.flatnonzero(self.tables[COMPUTATIONS]["is_fusion_computation"] == 0)
+            inside = scan(data, COMPUTATION, self.tables[COMPUTATIONS]["span"].take(opened))
         except ValueError as error:
             raise InputError(
                 f"the compiled program is damaged ({error})", where, "profile again, or copy the file again"
             ) from error
         self.data = data
         self.root: Table = self.tables[""]
-        self.computations: Table = self.tables["hlo_module.computations"]
-        self.instructions: Table = self.tables[INSTRUCTIONS]
+        self.computations: Table = self.tables[COMPUTATIONS]
+        self.instructions: Table = inside["instructions"]
+        self.instructions["parent"] = opened[self.instructions["parent"]]
+        self.tables |= {f"{COMPUTATIONS}.{path}": table for path, table in inside.items() if path}
         self.buffers: Table = self.tables[BUFFERS]
         self.allocations: Table = self.tables[ALLOCATIONS]
         self.events: Table = self.tables[f"{TRACES}.events"]

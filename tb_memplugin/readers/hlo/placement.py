@@ -6,7 +6,7 @@ memory, is shared out over time; the compiler's own traces say how, for the buff
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ class Placement:
     charge: I64
     canonical: I32
     region_kind: U8  # per buffer allocation
-    rebuilt: I64 = field(default_factory=lambda: np.empty(0, np.int64))  # rows whose lifetimes no trace gave
+    rebuilt: Mask  # rows of temporary memory whose lifetimes no trace gave
     odd_events: int = 0
     conflicts: int = 0  # rebuilt rows whose bytes another took while they were still to be read
     trace_peak: int = 0  # of the running sum over the traces' events
@@ -69,6 +69,7 @@ def place(module: Module, dataflow: Dataflow, *, use_traces: bool = True) -> Pla
         buffer=buffer, region=region, offset=assigned["offset"], size=assigned["size"],
         defined=defined, last_used=last_used, start=defined.copy(), end=np.minimum(last_used + 1, length),
         charge=np.zeros(n, np.int64), canonical=np.arange(n, dtype=np.int32), region_kind=region_kinds(module),
+        rebuilt=np.zeros(n, dtype=bool),
     )  # fmt: skip
     kind = rows.region_kind[region]
     temporary = kind == RegionKind.TEMPORARY
@@ -78,7 +79,7 @@ def place(module: Module, dataflow: Dataflow, *, use_traces: bool = True) -> Pla
     # A trace leaves out the pointer tables of tuples, a few bytes each; so do we, to count what it counts.
     tables = ~traced & temporary & _is_tuple(module, buffer) & np.isin(region, region[traced])
     rows.charge[tables] = 0
-    rows.rebuilt = np.flatnonzero(temporary & ~traced & ~tables & (rows.size > 0))
+    rows.rebuilt = temporary & ~traced & ~tables & (rows.size > 0)
     _hold(module, rows, np.flatnonzero(~temporary), length)
     return rows
 
