@@ -10,6 +10,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["Esc", "close what is open: this help, the full window, the selection"],
   ["+  \u2212  0", "zoom in, out, to all, in the chart that has the focus"],
   ["\u2190 \u2192 \u2191 \u2193", "move in the chart or table that has the focus"],
+  ["Alt +  Alt \u2212", "zoom the timeline in bytes"],
   ["f", "timeline over the whole window, and back"],
   ["t", "light, dark, or as the system says"],
   ["?", "this help"],
@@ -21,7 +22,7 @@ const POINTER: readonly (readonly [string, string])[] = [
   ["Alt + wheel", "zoom the timeline in bytes; with Ctrl: both ways"],
   ["Drag", "move what is in sight; where all is in sight already: zoom to what was marked"],
   ["Shift + drag", "zoom to what was marked"],
-  ["Double click", "zoom to all"],
+  ["Double click", "zoom to all; on a block of the timeline: to that block"],
 ];
 
 export function Help({ onClose }: { onClose: () => void }): JSX.Element {

@@ -1,6 +1,6 @@
 import { onWheel } from "../../base/wheel";
 import type { View } from "../../layout/timeline_blocks";
-import { LEAST_BYTES, LEAST_POSITIONS, pan, zoom } from "../../layout/timeline_view";
+import { LEAST_BYTES, LEAST_POSITIONS, pan, remembered, zoom } from "../../layout/timeline_view";
 import { GUTTER_LEFT, pictureSize, type Size, valueAt } from "./geometry";
 
 /** A press that moves less than this many pixels is a click. */
@@ -46,7 +46,9 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
     const { x, y } = pointOf(event);
     const { view, size } = host.current();
     const onAxis = y >= pictureSize(size).height;
-    press = { kind: onAxis ? "inspect" : event.shiftKey ? "band" : "pan", x, y, view, moved: false };
+    // Where all is in sight there is nothing to move, as on the usage chart.
+    const marks = event.shiftKey || isWhole(host);
+    press = { kind: onAxis ? "inspect" : marks ? "band" : "pan", x, y, view, moved: false };
     element.setPointerCapture(event.pointerId);
     if (onAxis) host.inspect(x);
   };
@@ -101,6 +103,11 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
     element.removeEventListener("dblclick", onDoubleClick);
     unwheel();
   };
+}
+
+function isWhole(host: GestureHost): boolean {
+  const { view, extent } = host.current();
+  return remembered(view.x, extent.x) === null && remembered(view.y, extent.y) === null;
 }
 
 /** The view moved by pixels of the picture, to the right and down. */

@@ -37,7 +37,7 @@ export function Under(props: { scene: Scene; at: { position: number; byte: numbe
   if (at === null)
     return (
       <span class="muted">
-        wheel to zoom, Alt for bytes, Ctrl for both · drag to move · Shift + drag to zoom in on
+        wheel to zoom, Alt for bytes, Ctrl for both · drag to mark or to move · click to select
       </span>
     );
   const position = Math.min(Math.max(Math.floor(at.position), 0), scene.length - 1);
