@@ -19,7 +19,12 @@ export function Message(props: {
 }
 
 export function ErrorMessage({ error }: { error: Error }): JSX.Element {
-  if (!(error instanceof ApiError)) return <Message error title={error.message} />;
+  if (!(error instanceof ApiError))
+    return (
+      <Message error title="The page could not draw this">
+        {error.message}. Choose another module, or reload the page.
+      </Message>
+    );
   return (
     <Message error title={error.what}>
       {error.where !== "" && <code>{error.where}</code>}

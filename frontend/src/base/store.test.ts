@@ -1,0 +1,27 @@
+import { describe, expect, it, vi } from "vitest";
+import { createStore } from "./store";
+
+describe("a store", () => {
+  it("tells its listeners of changes, and only of these", () => {
+    const store = createStore({ a: 1, b: "x" });
+    const listener = vi.fn();
+    const stop = store.subscribe(listener);
+    store.set({ a: 1, b: "x" });
+    expect(listener).not.toHaveBeenCalled();
+    store.set({ a: 2 });
+    expect(listener).toHaveBeenCalledOnce();
+    expect(store.get()).toEqual({ a: 2, b: "x" });
+    stop();
+    store.set({ a: 3 });
+    expect(listener).toHaveBeenCalledOnce();
+  });
+
+  it("survives a listener that leaves while being told", () => {
+    const store = createStore({ a: 1 });
+    const second = vi.fn();
+    const stop = store.subscribe(() => stop());
+    store.subscribe(second);
+    store.set({ a: 2 });
+    expect(second).toHaveBeenCalledOnce();
+  });
+});
