@@ -68,7 +68,7 @@ export class Painter {
     const rects = layoutTimeline(this.index, view, width, height, this.rects);
     this.raster.draw(frame, rects, this.bandsIn(view, height), palette, this.lit);
     const chosen = roomForLabels(rects, labelWidth, labelHeight, MOST_LABELS).filter((i) =>
-      isSeen(rects, i, frame),
+      isSeen(rects, i, labelWidth, frame),
     );
     return { frame, labels: pickLabels(rects, chosen), blocks: rects.length };
   }
@@ -101,8 +101,8 @@ export class Painter {
 }
 
 /** Whether the place of a block's label shows the block, and not one in the same memory that was drawn after it. */
-function isSeen(rects: Rects, i: number, { width, ids }: Frame): boolean {
-  const x = Math.min(Math.round(rects.x0[i]) + 2, width - 1);
+function isSeen(rects: Rects, i: number, labelWidth: number, { width, ids }: Frame): boolean {
+  const x = Math.floor(rects.x0[i] + labelWidth / 2);
   const y = Math.floor((rects.y0[i] + rects.y1[i]) / 2);
   return ids[y * width + x] === rects.row[i] + 1;
 }
