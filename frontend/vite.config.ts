@@ -32,7 +32,7 @@ export default defineConfig({
   },
   worker: { format: "es" },
   server: {
-    proxy: { "/src/api": { target: "http://127.0.0.1:6006", rewrite: (path) => path.slice("/src".length) } },
+    proxy: { "/src/api": { target: "http://127.0.0.1:6007", rewrite: (path) => path.slice("/src".length) } },
   },
   test: { include: ["src/**/*.test.{ts,tsx}"] },
 });
