@@ -1,0 +1,249 @@
+"""Memory Viewer in every host: the way to it, its figures, its pickers, its curve and its table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import pytest
+from conftest import Open
+from expected import Recording, recording
+from hosts import Host
+from logs import LARGEST, REMAT, SMALL, TRAIN
+from playwright.sync_api import BrowserContext, Locator
+from viewer import Viewer, until
+
+SMALL_BYTES = 16 * 1024  # below it, the table folds rows into one line
+
+
+def figures_of(expected: Recording) -> dict[str, str]:
+    known = [figure for figure in expected.meta["figures"] if figure["bytes"] is not None]
+    return {figure["key"]: f"{int(figure['bytes']):,} bytes" for figure in known}
+
+
+def test_by_hand_from_the_hosts_front_page(host: Host, context: BrowserContext) -> None:
+    page = context.new_page()
+    page.goto(host.server.url)
+    if host.name == "tensorboard":
+        page.get_by_role("tab", name="Memory").click()
+    if host.name == "xprof":
+        page.get_by_role("combobox").filter(has_text="Overview Page").click()
+        page.get_by_role("option", name="Memory Viewer").click()
+    viewer = Viewer(page).wait_until_ready()
+    expected = recording(host)
+    assert viewer.text("headline") == expected.meta["headline"]
+    assert viewer.figures() == figures_of(expected)
+    assert viewer.get("module-picker").input_value() == LARGEST
+
+
+def test_another_module_and_another_run(open_at: Open, host: Host) -> None:
+    viewer = open_at(run=TRAIN)
+    viewer.pick("module-picker", "loss", SMALL)
+    small = recording(host, TRAIN, SMALL)
+    until(lambda: viewer.text("headline"), lambda text: text == small.meta["headline"], "the headline")
+    assert viewer.figures() == figures_of(small)
+    viewer.pick("run-picker", "remat", REMAT)
+    # Of a new run, the largest module again.
+    until(viewer.figures, lambda figures: figures == figures_of(recording(host, REMAT, LARGEST)), "the figures")
+    viewer.wait_for_state(run=REMAT, module=LARGEST)
+    viewer.page.reload()
+    viewer.wait_until_ready()
+    assert viewer.figures() == figures_of(recording(host, REMAT, LARGEST))
+
+
+def test_a_picker_takes_what_is_typed_and_escape_gives_up(open_at: Open) -> None:
+    viewer = open_at(run=TRAIN)
+    picker = viewer.get("module-picker")
+    picker.click()
+    assert viewer.options().count() == 2
+    picker.fill("no such module")
+    assert viewer.options().count() == 0
+    picker.press("Escape")
+    assert picker.input_value() == LARGEST
+
+
+def test_a_click_on_the_curve_inspects_that_position(open_at: Open, host: Host) -> None:
+    viewer = open_at(run=TRAIN)
+    expected = recording(host)
+    assert int(viewer.text("inspected-position")) == expected.peak
+    before = viewer.get("bar-size").locator("canvas").evaluate("canvas => canvas.toDataURL()")
+    for position in (expected.length // 4, expected.length - 2):
+        curve = viewer.curve()
+        viewer.page.mouse.click(*curve.at((position + 0.5) / expected.length, 0.5))
+        until(lambda: viewer.text("inspected-position"), lambda text, wanted=position: text == str(wanted), "position")
+        check_table(viewer, expected, position)
+        assert viewer.get("bar-size").locator("canvas").evaluate("canvas => canvas.toDataURL()") != before
+    viewer.wait_for_state(position=str(expected.length - 2))
+
+
+def check_table(viewer: Viewer, expected: Recording, position: int) -> None:
+    """The table holds the rows that the API's tables say are live, and the bars are made of as many."""
+    live = expected.live(position)
+    rows = expected.rows
+    content = copied(viewer)
+    found = sorted((row["name"], int(row["size_bytes"]), int(row["defined_at"])) for row in content)
+    assert found == sorted((rows["name"][row], int(rows["size"][row]), rows["defined"][row]) for row in live)
+    assert sum(int(row["size_bytes"]) for row in content) == expected.bytes_of(live)
+    assert f"{len(live):,} of {len(live):,} buffers" in viewer.get("buffer-table").get_by_role("status").inner_text()
+    for order in ("program", "size"):
+        assert f": {len(live)} buffers" in str(viewer.get(f"bar-{order}").get_attribute("aria-label"))
+
+
+def copied(viewer: Viewer) -> list[dict[str, str]]:
+    """The table, by way of the clipboard."""
+    viewer.frame.evaluate("navigator.clipboard.writeText('')")
+    viewer.frame.get_by_role("button", name=re.compile("^Cop(y|ied)")).click()
+    text = until(
+        lambda: str(viewer.frame.evaluate("navigator.clipboard.readText()")), bool, "the clipboard stays empty"
+    )
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture
+def at_peak(open_at: Open) -> Viewer:
+    return open_at(run=TRAIN, module=LARGEST)
+
+
+NUMBERS = ("Size", "Unpadded", "Exp.", "Defined", "Last used")
+TEXTS = ("Name", "Category", "Shape", "Op", "Op name", "Source")
+
+
+def test_every_column_sorts(at_peak: Viewer) -> None:
+    for heading in (*NUMBERS, *TEXTS):
+        was = sort_of(at_peak, heading)
+        for expected in ORDERS[was, heading in NUMBERS]:
+            header(at_peak, heading).get_by_role("button").click()
+            until(lambda: sort_of(at_peak, heading), lambda sort, wanted=expected: sort == wanted, heading)
+            rows = at_peak.table()
+            assert len(rows) > 10
+            if heading in NUMBERS:
+                check_numbers(rows, heading, expected)
+            else:
+                check_texts(at_peak, rows, heading, expected)
+
+
+# What two clicks on a heading give, by how it is sorted before and whether it is one of numbers.
+ORDERS = {
+    ("none", True): ("descending", "ascending"),
+    ("none", False): ("ascending", "descending"),
+    ("descending", True): ("ascending", "descending"),
+}
+
+
+def header(viewer: Viewer, heading: str) -> Locator:
+    named = re.compile(f"^{re.escape(heading)}[ ▾▴]*$")
+    return viewer.get("buffer-table").get_by_role("columnheader").filter(has_text=named)
+
+
+def sort_of(viewer: Viewer, heading: str) -> str:
+    return str(header(viewer, heading).get_attribute("aria-sort"))
+
+
+def check_numbers(rows: list[dict[str, str]], heading: str, sort: str) -> None:
+    places = {"before": "-1", "after": "1000000000"}
+    values = [float(re.sub(r"[^\d.-]", "", places.get(row[heading], row[heading]))) for row in rows]
+    assert values == sorted(values, reverse=sort == "descending"), heading
+
+
+def check_texts(viewer: Viewer, rows: list[dict[str, str]], heading: str, sort: str) -> None:
+    values = [row[heading] for row in rows]
+    compared = "values => values.sort(new Intl.Collator('en', { numeric: true }).compare)"
+    ordered = viewer.frame.evaluate(compared, list(values))
+    assert values == (ordered[::-1] if sort == "descending" else ordered), heading
+
+
+def test_filters(at_peak: Viewer, host: Host) -> None:
+    expected = recording(host)
+    live = expected.live(expected.peak)
+    search, size = at_peak.get("table-search"), at_peak.get("table-size")
+    alert = at_peak.get("buffer-table").get_by_role("alert")
+
+    def found(test: str) -> list[int]:
+        columns = [expected.rows[name] for name in ("name", "op_name", "source", "shape", "op")]
+        return [row for row in live if any(re.search(test, column[row], re.IGNORECASE) for column in columns)]
+
+    for typed, meant in (
+        ("Wrapped_", "wrapped_"),
+        (r"layer_[12]\)/mlp", r"layer_[12]\)/mlp"),
+        ("f32[16,", r"f32\[16,"),
+    ):
+        search.fill(typed)
+        assert 0 < len(found(meant)) < len(live)
+        check_count(at_peak, len(found(meant)))
+    assert alert.count() == 1  # "f32[16," is no regular expression, and was found as text all the same
+    assert "plain text" in alert.inner_text()
+    search.fill("nothing is called this")
+    check_count(at_peak, 0)
+    assert "No buffer matches" in at_peak.text("buffer-table")
+    search.fill("")
+    for typed, least, most in ((">1MiB", 2**20 + 1, 2**60), ("<= 16 KiB", 0, 2**14), ("1MiB..8MiB", 2**20, 2**23)):
+        size.fill(typed)
+        sizes = [expected.rows["size"][row] for row in live]
+        check_count(at_peak, sum(least <= size <= most for size in sizes))
+        assert alert.count() == 0
+    size.fill("much")
+    assert "is no size" in alert.inner_text()
+    check_count(at_peak, len(live))
+
+
+def check_count(viewer: Viewer, count: int) -> None:
+    status = viewer.get("buffer-table").get_by_role("status")
+    until(status.inner_text, lambda text: text.startswith(f"{count:,} of "), f"not {count} rows")
+
+
+def test_groups_and_small_buffers_fold_and_open(at_peak: Viewer, host: Host) -> None:
+    expected = recording(host)
+    live = expected.live(expected.peak)
+    small = [row for row in live if expected.rows["size"][row] < SMALL_BYTES]
+    table = at_peak.get("buffer-table")
+    fold = table.get_by_role("button", name="smaller than")
+    at_peak.get("table-size").fill("<4MiB")
+    at_peak.frame.locator(".virtual").evaluate("node => node.scrollTop = 1e6")
+    assert f"{len(small)} buffers" in fold.inner_text()
+    assert all(size_of(row) >= SMALL_BYTES for row in at_peak.table())
+    fold.click()
+    at_peak.frame.locator(".virtual").evaluate("node => node.scrollTop = 1e6")
+    until(lambda: size_of(at_peak.table()[-1]), lambda size: size < SMALL_BYTES, "the small ones stay folded")
+    at_peak.get("table-size").fill("")
+    table.get_by_label("By category").check()
+    at_peak.frame.locator(".virtual").evaluate("node => node.scrollTop = 0")
+    group = table.locator("[aria-expanded]").first
+    roles = [expected.rows["role"][row] for row in live]
+    assert f"{max(map(roles.count, roles)):,} buffers" in group.inner_text() or "temporary" in group.inner_text()
+    before = at_peak.table()
+    group.click()
+    until(at_peak.table, lambda rows: rows[:1] != before[:1], "the group stays open")
+
+
+def size_of(row: dict[str, str]) -> int:
+    return int(re.sub(r"\D", "", row["Size"]))
+
+
+def test_saved_and_copied_csv_are_the_table(at_peak: Viewer, host: Host, tmp_path: Path) -> None:
+    saved = at_peak.download("Save CSV")
+    assert saved.suggested_filename.endswith(".csv")
+    saved.save_as(tmp_path / "table.csv")
+    content = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
+    assert content == copied(at_peak)
+    shown = at_peak.table()
+    assert len(shown) > 10
+    for row, line in zip(shown, content, strict=False):
+        assert (row["Name"], row["Category"], size_of(row)) == (line["name"], line["category"], int(line["size_bytes"]))
+        assert (row["Shape"], row["Op"], row["Op name"]) == (line["shape"], line["op"], line["op_name"])
+    expected = recording(host)
+    assert sum(int(line["size_bytes"]) for line in content) == expected.bytes_of(expected.live(expected.peak))
+
+
+def test_a_row_clicked_is_selected_everywhere(at_peak: Viewer) -> None:
+    before = at_peak.picture()
+    row = at_peak.table()[2]
+    at_peak.get("buffer-row").nth(2).click()
+    until(lambda: at_peak.get("details").count(), bool, "no details")
+    assert at_peak.get("details").get_by_role("heading").first.inner_text() == row["Name"]
+    at_peak.page.mouse.move(1, 1)
+    blocks, marks = at_peak.picture()
+    assert marks != before[1]
+    at_peak.page.keyboard.press("Escape")
+    until(lambda: at_peak.get("details").count(), lambda count: count == 0, "the details stay")
