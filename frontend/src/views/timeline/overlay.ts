@@ -65,7 +65,7 @@ function labelOf(
   return { name: name.at(row), bytes: size[row], ink: dim ? colours.muted : inkOn(fill) };
 }
 
-function drawAxes(ctx: CanvasRenderingContext2D, { view, colours }: Overlay, picture: Size): void {
+function drawAxes(ctx: CanvasRenderingContext2D, { view, size, colours }: Overlay, picture: Size): void {
   ctx.fillStyle = colours.muted;
   ctx.strokeStyle = colours.muted;
   ctx.lineWidth = 1;
@@ -84,7 +84,9 @@ function drawAxes(ctx: CanvasRenderingContext2D, { view, colours }: Overlay, pic
     const x = GUTTER_LEFT + Math.round(xOf(value, view.x, picture.width)) + 0.5;
     ctx.moveTo(x, picture.height);
     ctx.lineTo(x, picture.height + 4);
-    ctx.fillText(label, x, picture.height + 7);
+    // The gutter at the right is narrower than half a label.
+    const half = ctx.measureText(label).width / 2;
+    ctx.fillText(label, Math.min(x, size.width - half - 1), picture.height + 7);
   }
   ctx.stroke();
 }
