@@ -48,16 +48,16 @@ export class Raster {
       const dim = lit !== null && lit[row[i]] === 0;
       const across = x1[i] - x0[i];
       const down = y1[i] - y0[i];
-      const left = across < 1 ? cell(x0[i], x1[i], width) : Math.round(x0[i]);
-      const right = across < 1 ? left + 1 : Math.round(x1[i]);
-      const top = down < 1 ? cell(y0[i], y1[i], height) : Math.round(y0[i]);
-      const bottom = down < 1 ? top + 1 : Math.round(y1[i]);
+      const left = across < 1 ? cell(x0[i], x1[i], width) : nearest(x0[i]);
+      const right = across < 1 ? left + 1 : nearest(x1[i]);
+      const top = down < 1 ? cell(y0[i], y1[i], height) : nearest(y0[i]);
+      const bottom = down < 1 ? top + 1 : nearest(y1[i]);
       const colour = colourIndex(role[i], row[i] % SHADES, dim);
       if (across >= 1 && down >= 1) {
         this.fill(frame, left, top, right, bottom, palette.fill[colour], palette.edge[colour], row[i] + 1);
         continue;
       }
-      const weight = Math.max(1, Math.round(FULL * Math.min(across, 1) * Math.min(down, 1)));
+      const weight = Math.max(1, nearest(FULL * Math.min(across, 1) * Math.min(down, 1)));
       if (bottom - top === 1) this.texture.addRun(left, right, top, weight, colour);
       else this.texture.addColumn(left, top, bottom, weight, colour);
       this.claim(frame, left, top, right, bottom, row[i] + 1);
@@ -119,9 +119,14 @@ function whereFree(id: number): number {
   return ((id | 0) - 1) >> 31;
 }
 
+/** Math.round of what is not negative, in a third of the time. */
+function nearest(edge: number): number {
+  return (edge + 0.5) | 0;
+}
+
 /** The pixel that holds the middle of an interval shorter than one. */
 function cell(from: number, to: number, limit: number): number {
-  return Math.min(Math.floor((from + to) / 2), limit - 1);
+  return Math.min(((from + to) / 2) | 0, limit - 1);
 }
 
 /** TypedArray.fill costs more to call than it saves on a few elements. */
