@@ -91,6 +91,9 @@ function drawAxes(ctx: CanvasRenderingContext2D, { view, size, colours }: Overla
   ctx.stroke();
 }
 
+/** Regions lower than this hold a block or two, whose own labels say more. */
+const LEAST_NAMED = 44;
+
 /** Names of the regions, at the right, where they are high enough to hold one. */
 function drawRegionNames(
   ctx: CanvasRenderingContext2D,
@@ -104,7 +107,7 @@ function drawRegionNames(
     if (scene.show === "temp" && temporary[region] === 0) continue;
     const top = Math.max(yOf(base[region] + size[region], view.y, picture.height), 0);
     const bottom = Math.min(yOf(base[region], view.y, picture.height), picture.height);
-    if (bottom - top < 18) continue;
+    if (bottom - top < LEAST_NAMED) continue;
     const text = `${kind.at(region)} #${region}`;
     const width = ctx.measureText(text).width;
     ctx.globalAlpha = 0.82;
