@@ -56,6 +56,7 @@ describe("remembered and recalled", () => {
   it("says nothing of a view of all", () => {
     expect(remembered([0, 100], limit)).toBeNull();
     expect(remembered([0, 99], limit)).toEqual([0, 99]);
+    expect(remembered([100 / 3, 50], limit)).toEqual([33.3333, 50]);
     expect(recalled(null, limit)).toEqual([0, 100]);
   });
 

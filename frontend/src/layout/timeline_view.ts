@@ -37,9 +37,19 @@ export function frameBox(box: Box, extent: View): View {
   };
 }
 
-/** What a view is remembered as: null where it is all there is, so that an untouched page has a plain address. */
+/** Steps of a remembered position or byte: a pixel of the closest view, four positions wide, is some thirty of them. */
+const STEPS = 1e4;
+
+/**
+ * What a view is remembered as: null where it is all there is, so that an untouched page has a plain address. Else in
+ * short numbers that an address holds as they are: what is drawn from it again is the same to the pixel.
+ */
 export function remembered(span: Span, limit: Span): Span | null {
-  return span[0] <= limit[0] && span[1] >= limit[1] ? null : span;
+  return span[0] <= limit[0] && span[1] >= limit[1] ? null : [short(span[0]), short(span[1])];
+}
+
+function short(value: number): number {
+  return Math.round(value * STEPS) / STEPS;
 }
 
 /** The span to show for a remembered one, which an address may have brought from another recording. */

@@ -36,13 +36,9 @@ export function toValues(state: ViewState): Map<string, string> {
   for (const key of KEYS) {
     const value = state[key];
     if (value === null || value === initialState[key]) continue;
-    values.set(key, Array.isArray(value) ? value.map(shortNumber).join(",") : String(value));
+    values.set(key, Array.isArray(value) ? value.join(",") : String(value));
   }
   return values;
-}
-
-function shortNumber(value: number): string {
-  return String(Number(value.toFixed(2)));
 }
 
 /** A state from fragment values; what does not read as it should is as at the start. */
