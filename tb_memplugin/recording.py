@@ -17,13 +17,14 @@ import numpy.typing as npt
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
 U8 = npt.NDArray[np.uint8]
+F64 = npt.NDArray[np.float64]
 
 
 class Axis(StrEnum):
     """What a position on the axis is."""
 
     PROGRAM_ORDER = "PROGRAM_ORDER"  # index into the flattened schedule
-    TIME = "TIME"  # nanoseconds
+    TIME = "TIME"  # index into the recording's events, in order of time; `clock` gives each one's nanosecond
     INSTANT = "INSTANT"  # a single moment
 
 
@@ -182,6 +183,17 @@ class Program:
     scoped_instruction: str = ""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Reported:
+    """What an allocator said of itself right after each event: one row per position of the axis, in bytes."""
+
+    in_use: I64
+    reserved: I64  # held for stacks: neither in use nor free
+    free: I64
+    lifetime_peak: I64  # of in_use, since the allocator began
+    fragmentation: F64  # 1 - largest free block / free bytes; NaN where it did not say
+
+
 @dataclass(frozen=True, slots=True)
 class Caveat:
     """Something the reader could not know, or had to rebuild; `bytes` is how much it concerns, where that is known."""
@@ -207,6 +219,8 @@ class Recording:
     regions: Regions
     stacks: Stacks
     program: Program | None = None
+    reported: Reported | None = None
+    clock: I64 | None = None  # nanoseconds of each position since the profile began; axis TIME only
     reported_peak: int | None = None
     capacity: int | None = None
     caveats: tuple[Caveat, ...] = ()

@@ -1,0 +1,10 @@
+from collections.abc import Mapping
+from typing import Any, Final
+
+ABSENT: Final[int]
+NUMBER: Final[int]
+DOUBLE: Final[int]
+TEXT: Final[int]
+REFERENCE: Final[int]
+
+def collect(plane: bytes | memoryview, kinds: Mapping[int, int], columns: Mapping[int, int]) -> dict[str, Any]: ...
