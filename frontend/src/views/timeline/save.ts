@@ -14,6 +14,8 @@ interface Saved {
   root: HTMLElement;
   scene: Scene;
   renderer: TimelineRenderer;
+  /** What the search lights up, as in Painter.setLit. */
+  lit: Uint8Array | null;
   colours: TimelineColours;
 }
 
@@ -46,14 +48,14 @@ async function pngOf({ root, colours }: Saved): Promise<Blob> {
   });
 }
 
-async function svgOf({ scene, renderer, colours }: Saved): Promise<Blob> {
+async function svgOf({ scene, renderer, lit, colours }: Saved): Promise<Blob> {
   // The order that the picture on the screen was drawn to.
   const order = renderer.drawn.plot?.order;
   if (order === undefined) throw new Error("There is no picture to save.");
   const ratio = pixelRatio();
   const size = { width: Math.round(order.width / ratio), height: Math.round(order.height / ratio) };
   const parts = await renderer.parts({ ...order, ...size });
-  return new Blob([svgText(scene, order, size, parts, colours)], { type: "image/svg+xml" });
+  return new Blob([svgText(scene, order, size, parts, lit, colours)], { type: "image/svg+xml" });
 }
 
 function svgText(
@@ -61,6 +63,7 @@ function svgText(
   { view, palette }: Order,
   { width, height }: { width: number; height: number },
   parts: Parts,
+  lit: Uint8Array | null,
   colours: TimelineColours,
 ): string {
   const { rows, regions } = scene;
@@ -84,8 +87,9 @@ function svgText(
     `<g transform="translate(${GUTTER_LEFT} 0)" shape-rendering="crispEdges">`,
     ...grounds,
     ...textureShapes(parts.texture, parts.ground),
-    ...blockShapes(parts.shapes, palette, null, titleOf),
+    ...blockShapes(parts.shapes, palette, lit, titleOf),
     `</g><g transform="translate(${GUTTER_LEFT} 0)" fill="${colours.ink}">`,
+    ...peakLine(xOf(scene.peak + 0.5, view.x, width), width, height, colours.ink),
     ...nameTexts(parts, (row) => rows.name.at(row)),
     `</g><g fill="${colours.muted}">`,
     ...byteTicks(view.y, height / 36).map(
@@ -98,6 +102,14 @@ function svgText(
     ),
     `</g></svg>`,
   ].join("\n");
+}
+
+function peakLine(x: number, width: number, height: number, ink: string): string[] {
+  if (x < 0 || x > width) return [];
+  return [
+    `<path d="M${x} 0v${height}" stroke="${ink}" stroke-dasharray="3 3"/>`,
+    `<text x="${x + 4}" y="11">peak</text>`,
+  ];
 }
 
 /** Letters of the font are some 6.5 pixels wide. */

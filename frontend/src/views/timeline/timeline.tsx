@@ -60,7 +60,7 @@ export function Timeline({ rows, regions, program, length, peak, store, height }
         }}
         onSave={(format) => {
           if (colours !== null && renderer !== null && root.current !== null)
-            void savePicture(format, { root: root.current, scene, renderer, colours });
+            void savePicture(format, { root: root.current, scene, renderer, lit: matches.lit, colours });
         }}
       />
       <Plot {...shared} store={store} onPointer={setPointer} height={full ? "auto" : `${height}px`} />
