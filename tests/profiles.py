@@ -5,13 +5,16 @@ They are taken out of their profiles by protobuf's own parser, so that no reader
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from servers import DATA, DEMO
 
+from benchmarks import xprof_converter
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.protos.xplane_pb2 import XEventMetadata, XPlane, XSpace
 
@@ -63,3 +66,11 @@ def _of_event(path: Path, plane: XPlane, event: XEventMetadata) -> Iterator[Comp
         if plane.stat_metadata[stat.metadata_id].name.lower() == b"hlo proto":
             # In the files here, an event's name ends in its program's id.
             yield Compiled(path.parents[3].name, event.name.decode(), path, stat.bytes_value)
+
+
+def answer_of_xprof(data: bytes, folder: Path, space: int = 0) -> dict[str, Any]:
+    """By the XProf that is installed. The folder is to be a test's own, since XProf writes where it reads."""
+    file = folder / f"module{xprof_converter.SUFFIX}"
+    file.write_bytes(data)
+    answer: dict[str, Any] = json.loads(xprof_converter.memory_viewer(file, space))
+    return answer

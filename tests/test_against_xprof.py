@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 from aot import PROGRAMS, ahead_of_time
-from profiles import Compiled, compiled_programs
+from profiles import Compiled, answer_of_xprof, compiled_programs
 from servers import DATA
 
-from benchmarks import xprof_converter
 from tb_memplugin.protos.hlo_pb2 import BufferAllocationProto, HloProto, ShapeProto
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.views import xprof_schema
@@ -72,15 +71,6 @@ def ours(data: bytes, space: int) -> Json:
     return answer
 
 
-def converted(data: bytes, space: int, folder: Path) -> Json:
-    """By the XProf that is installed, in a folder of our own since it writes where it reads."""
-    pytest.importorskip("xprof")
-    file = folder / f"module{xprof_converter.SUFFIX}"
-    file.write_bytes(data)
-    answer: Json = json.loads(xprof_converter.memory_viewer(file, space))
-    return answer
-
-
 def bytes_of(mib: float) -> int:
     """Every figure is a whole number of bytes, and MiB of it are exact."""
     assert mib * MIB == int(mib * MIB)
@@ -126,18 +116,21 @@ def test_stored_answers(path: Path) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_installed_xprof(case: Case, tmp_path: Path) -> None:
-    check(case, converted(case.program.data, case.space, tmp_path))
+    pytest.importorskip("xprof")
+    check(case, answer_of_xprof(case.program.data, tmp_path, case.space))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_installed_xprof_on_programs_compiled_now(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("xprof")
     data = ahead_of_time(name).traced
-    assert differing(converted(data, 0, tmp_path), ours(data, 0)) == set()
+    assert differing(answer_of_xprof(data, tmp_path), ours(data, 0)) == set()
 
 
 def test_a_space_that_the_program_does_not_use_gives_its_names(tmp_path: Path) -> None:
+    pytest.importorskip("xprof")
     data = compiled_programs()[0].data
-    assert ours(data, 3) == converted(data, 3, tmp_path)
+    assert ours(data, 3) == answer_of_xprof(data, tmp_path, 3)
     assert set(ours(data, 3)) == set(TITLES)
 
 

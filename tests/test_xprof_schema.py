@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from profiles import compiled_programs
+from profiles import answer_of_xprof, compiled_programs
 from recordings import Row, recording
 
-from benchmarks import generate, xprof_converter
+from benchmarks import generate
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers.hlo import read_hlo
@@ -195,9 +195,7 @@ def kinds(value: Any, path: str = "") -> dict[str, set[str]]:
 def test_fields_and_their_types_are_xprof_s(title: str, tmp_path: Path) -> None:
     pytest.importorskip("xprof")
     (program,) = [p for p in compiled_programs() if (p.profile, p.title) == ("train_step", title)]
-    file = tmp_path / f"{title}{xprof_converter.SUFFIX}"
-    file.write_bytes(program.data)
-    theirs = kinds(json.loads(xprof_converter.memory_viewer(file)))
+    theirs = kinds(answer_of_xprof(program.data, tmp_path))
     ours = kinds(json.loads(json.dumps(memory_viewer(read_hlo(program.data, source="test"), HBM))))
     assert ours == theirs
 
