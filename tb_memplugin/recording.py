@@ -194,6 +194,27 @@ class Reported:
     fragmentation: F64  # 1 - largest free block / free bytes; NaN where it did not say
 
 
+class SpanKind(IntEnum):
+    """What a named interval is. The numbers are part of the page's payload."""
+
+    STEP = 0
+    EXECUTION = 1  # of a compiled program
+    ANNOTATION = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedSpans:
+    """Intervals on the clock, [start, end) in nanoseconds since the profile began, by start."""
+
+    name: Text
+    kind: U8
+    start_ns: I64
+    end_ns: I64
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
 @dataclass(frozen=True, slots=True)
 class Caveat:
     """Something the reader could not know, or had to rebuild; `bytes` is how much it concerns, where that is known."""
@@ -221,6 +242,7 @@ class Recording:
     program: Program | None = None
     reported: Reported | None = None
     clock: I64 | None = None  # nanoseconds of each position since the profile began; axis TIME only
+    spans: NamedSpans | None = None  # steps, executions, annotations; axis TIME only
     reported_peak: int | None = None
     capacity: int | None = None
     caveats: tuple[Caveat, ...] = ()

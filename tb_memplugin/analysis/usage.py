@@ -34,11 +34,21 @@ class Buckets(NamedTuple):
 
 @once
 def usage(recording: Recording) -> Usage:
-    """A sweep over starts and ends: O(rows + positions)."""
+    """A sweep over starts and ends: O(rows + positions). What an allocator says of itself comes before it."""
     rows = recording.allocations
     padding = np.where(rows.charge > 0, rows.size - rows.requested, 0)
-    live = _sweep(rows.start, rows.end, rows.charge, recording.length)
+    if recording.reported is not None:
+        live = recording.reported.in_use + recording.reported.reserved
+    else:
+        live = explained(recording)
     return Usage(live, live - _sweep(rows.start, rows.end, padding, recording.length))
+
+
+@once
+def explained(recording: Recording) -> I64:
+    """Bytes at each position that live rows account for."""
+    rows = recording.allocations
+    return _sweep(rows.start, rows.end, rows.charge, recording.length)
 
 
 def _sweep(start: I64, end: I64, amount: I64, length: int) -> I64:
@@ -63,7 +73,9 @@ def peak(recording: Recording) -> Peak:
 
 @once
 def reserved(recording: Recording) -> int:
-    """What the program or allocator holds, in bytes; thread-locals are on the threads' stacks, not in it."""
+    """What the program holds, or the most an allocator held; thread-locals are on the threads' stacks, not in it."""
+    if recording.reported is not None:
+        return peak(recording).bytes
     regions = recording.regions
     return int(regions.size[(regions.kind & RegionKind.THREAD_LOCAL) == 0].sum())
 

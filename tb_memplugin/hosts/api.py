@@ -18,7 +18,7 @@ from werkzeug.wrappers import Request, Response
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import static
-from tb_memplugin.views import memory_viewer
+from tb_memplugin.views import memory_profile, memory_viewer
 from tb_memplugin.views.summary import summary
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class MemoryApp:
             "api/runs": self._runs,
             "api/recordings": self._recordings,
             "api/memory_viewer": self._memory_viewer,
+            "api/memory_profile": self._memory_profile,
             "api/rows": self._rows,
             "api/usage": self._usage,
             "api/details": self._details,
@@ -108,6 +109,10 @@ class MemoryApp:
     def _memory_viewer(self, request: Request) -> Response:
         recording = self._catalog.recording(_required(request, "id"))
         return Response(memory_viewer.first_view(recording), content_type=TABLES)
+
+    def _memory_profile(self, request: Request) -> Response:
+        recording = self._catalog.recording(_required(request, "id"))
+        return Response(memory_profile.first_view(recording), content_type=TABLES)
 
     def _rows(self, request: Request) -> Response:
         recording = self._catalog.recording(_required(request, "id"))

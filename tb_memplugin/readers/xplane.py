@@ -5,19 +5,22 @@ from __future__ import annotations
 from functools import partial
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers import programs
+from tb_memplugin.readers import allocator_events, programs
+from tb_memplugin.readers.allocator import read_allocators
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.readers.part import Part
 from tb_memplugin.readers.plane import planes
 
 
 def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:
-    """The programs of a profile by their key, `jit_train_step(34)`. InputError where it is no profile.
+    """The programs of a profile by their key, `jit_train_step(34)`, and its allocators. InputError where it is none.
 
     Of the planes, which are most of the file, only those that tell of memory are opened.
     """
     try:
-        found = [program for p in planes(data) if p.name == programs.PLANE for program in programs.programs(p)]
+        opened = planes(data)
+        found = [program for p in opened if p.name == programs.PLANE for program in programs.programs(p)]
+        logs = [log for p in opened if p.name == allocator_events.PLANE and (log := allocator_events.read(p))]
     except ValueError as error:
         raise InputError(
             f"not a profile, or a damaged one ({error})", path, "copy the file again, or profile again"
@@ -28,4 +31,8 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         title = key if key not in parts else f"{key}#{len(parts)}"
         read = partial(read_hlo, program, title=title, run=run, host=host, source=path)
         parts[title] = Part(title, "program", path, len(program), read)
-    return list(parts.values())
+    allocators = [
+        Part("allocators", "allocator", path, len(data), partial(read_allocators, log, run=run, host=host, source=path))
+        for log in logs
+    ]
+    return [*parts.values(), *allocators]

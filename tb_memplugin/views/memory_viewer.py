@@ -10,7 +10,7 @@ from tb_memplugin.analysis.figures import figures, share
 from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
 from tb_memplugin.analysis.once import once
 from tb_memplugin.analysis.sharing import sharing
-from tb_memplugin.analysis.usage import buckets, peak, reserved
+from tb_memplugin.analysis.usage import buckets, explained, peak, reserved
 from tb_memplugin.analysis.usage import usage as usage_of
 from tb_memplugin.recording import I64, Recording, RegionKind, Regions, Role, Strings, Text
 from tb_memplugin.views.payload import Table, compact, encode, narrow
@@ -39,7 +39,7 @@ def first_view(recording: Recording) -> bytes:
     }
     rows = {
         name: compact(column) if isinstance(column, Text) else column
-        for name, column in _row_table(recording, largest).items()
+        for name, column in row_table(recording, largest).items()
     }
     return encode(
         meta,
@@ -56,9 +56,9 @@ def rows(recording: Recording) -> bytes:
     return encode(
         {},
         {
-            "rows": _row_table(recording, everything),
+            "rows": row_table(recording, everything),
             "regions": _region_table(recording.regions),
-            "program": _program_table(recording),
+            "program": _position_table(recording),
         },
     )
 
@@ -162,7 +162,8 @@ def _source(recording: Recording) -> Text:
     return Text(code.astype(np.int32), Strings.of(texts))
 
 
-def _row_table(recording: Recording, which: I64) -> Table:
+def row_table(recording: Recording, which: I64) -> Table:
+    """Rows of the allocation table, as the page knows them."""
     table = recording.allocations
     return {
         "id": table.id[which],
@@ -202,13 +203,33 @@ def _region_table(regions: Regions) -> Table:
     }
 
 
-def _program_table(recording: Recording) -> Table:
+def _position_table(recording: Recording) -> Table:
+    """What each position of the axis is: an instruction of the program, or an event of the allocator."""
     program = recording.program
     if program is None:
-        return {}
+        return _event_table(recording)
     return {
         "name": program.name,
         "op": program.op,
         "op_name": program.scope,
         "computation": program.computation,
+    }
+
+
+def _event_table(recording: Recording) -> Table:
+    rows, n = recording.allocations, recording.length
+    born, freed = rows.start[rows.start >= 0], rows.end[rows.end < n]
+    frees = np.zeros(n, dtype=np.int32)
+    frees[freed] = 1
+    frees[born] = 0
+    kind = Text(frees, Strings.of(["allocation", "free"]))
+    nothing = Text(np.full(n, -1, dtype=np.int32), Strings.of([]))
+    clock = recording.clock if recording.clock is not None else np.arange(n)
+    return {
+        "name": kind,
+        "op": kind,
+        "op_name": nothing,
+        "computation": nothing,
+        "time_ns": clock.astype(np.int64),
+        "unexplained": usage_of(recording).live - explained(recording),
     }

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Api } from "../../payload/api";
+import type { Api, Listing } from "../../payload/api";
 import type { Options } from "../../payload/choose";
 import { choose } from "../../payload/choose";
 import { useFetched } from "../fetched";
@@ -22,6 +22,9 @@ interface Props {
   store: Store<ViewState>;
 }
 
+const programs = (listing: Listing): Listing["recordings"] =>
+  listing.recordings.filter(({ kind }) => kind === "program");
+
 export function App({ api, pageUrl, store }: Props): JSX.Element {
   const dark = useDark(store);
   const boundary = useErrorBoundary();
@@ -38,7 +41,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
   const listing = useFetched(run === "" ? null : run, (name, signal) => api.recordings(name, signal));
   const options = useMemo(
-    () => (listing.value === null ? null : choose(listing.value.recordings, { host, module, space })),
+    () => (listing.value === null ? null : choose(programs(listing.value), { host, module, space })),
     [listing.value, host, module, space],
   );
 

@@ -1,0 +1,213 @@
+"""What each allocator of a host did while the profile ran: one Recording per allocator, one position per event."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_memplugin.readers.allocator_events import MISSING, AllocatorEvents
+from tb_memplugin.readers.pairing import pair
+from tb_memplugin.recording import (
+    I64,
+    Allocations,
+    Axis,
+    Caveat,
+    Recording,
+    RegionKind,
+    Regions,
+    Reported,
+    Role,
+    Stacks,
+    Strings,
+    Text,
+)
+
+TITLE = "allocator"
+BEFORE = "live before the recording"
+
+# TensorFlow's DataType, as allocator events give it; 0 is none.
+DTYPES = {
+    1: "f32", 2: "f64", 3: "s32", 4: "u8", 5: "s16", 6: "s8", 7: "string", 8: "c64", 9: "s64", 10: "pred",
+    14: "bf16", 17: "u16", 18: "c128", 19: "f16", 22: "u32", 23: "u64",
+}  # fmt: skip
+
+
+def read_allocators(events: AllocatorEvents, *, run: str, host: str, source: str) -> list[Recording]:
+    """In the order in which people count: GPU_2_bfc before GPU_10_bfc."""
+    names, which = memories(events)
+    in_order = sorted(range(len(names)), key=lambda number: counted(names[number]))
+    return [
+        _recording(_Log(events, np.flatnonzero(which == number)), names[number], run, host, source)
+        for number in in_order
+    ]
+
+
+def memories(events: AllocatorEvents) -> tuple[list[str], I64]:
+    """The memories that the events name, and which of them each event is about."""
+    code, index = events.texts["allocator_name"].codes.astype(np.int64), events.numbers["index_on_host"]
+    # An allocator's name wins; without one, TPU's runtime numbers its cores, from 0.
+    key = np.where(code >= 0, code, -2 - np.maximum(index, -1))
+    keys, which = np.unique(key, return_inverse=True)
+    strings = events.texts["allocator_name"].strings
+    names = [strings[k] if k >= 0 else "unnamed allocator" if k == -1 else f"TPU core {-2 - k}" for k in keys.tolist()]
+    return names, which.ravel().astype(np.int64)
+
+
+def counted(name: str) -> list[tuple[int, str]]:
+    """A key that sorts numbers within names by their value."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+
+
+@dataclass(frozen=True)
+class _Log:
+    """The events of one allocator."""
+
+    events: AllocatorEvents
+    rows: I64
+
+    def number(self, name: str) -> I64:
+        return self.events.numbers[name][self.rows]
+
+    def text(self, name: str) -> Text:
+        return self.events.texts[name].take(self.rows)
+
+    @property
+    def frees(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        return self.events.frees[self.rows]
+
+
+def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Recording:
+    n = len(log.rows)
+    frees, address, in_use = log.frees, log.number("addr"), log.number("bytes_allocated")
+    partner, taken = pair(address, frees, address != MISSING)
+    size = _sizes(log, partner)
+    told = in_use != MISSING
+    in_use = _filled(in_use, told, size, frees)
+
+    allocated, orphans = np.flatnonzero(~frees), np.flatnonzero(frees & (partner < 0))
+    before = int(in_use[0] - np.where(frees[0], -size[0], size[0]) - size[orphans].sum())
+    born = np.r_[allocated, orphans]  # the event that a row is known from
+    rest = [n] if before > 0 else []
+    start = np.r_[allocated, np.full(len(orphans) + len(rest), -1)]
+    end = np.r_[np.where(partner[allocated] >= 0, partner[allocated], n), orphans, rest].astype(np.int64)
+    sizes = np.r_[size[born], [before] if rest else []].astype(np.int64)
+    requested = np.r_[_requested(log, size)[born], [before] if rest else []].astype(np.int64)
+    count = len(start)
+    base = int(address[address != MISSING].min()) if (address != MISSING).any() else 0
+    offset = np.full(count, -1, dtype=np.int64)
+    offset[: len(born)] = np.where(address[born] != MISSING, address[born] - base, -1)
+    rows = Allocations(
+        id=np.r_[log.rows[born], [-1] * len(rest)].astype(np.int64),
+        size=sizes,
+        requested=requested,
+        charge=sizes,
+        start=start,
+        end=end,
+        defined=start,
+        last_used=end - 1,
+        region=np.zeros(count, dtype=np.int32),
+        offset=offset,
+        canonical=np.arange(count, dtype=np.int32),
+        role=np.full(count, int(Role.UNKNOWN), dtype=np.uint8),
+        stack=np.full(count, -1, dtype=np.int32),
+        name=_with(log.text("tf_op").take(born), BEFORE, len(rest)),
+        shape=_with(log.text("shape").take(born), "", len(rest)),
+        dtype=_dtypes(np.r_[log.number("data_type")[born], [0] * len(rest)]),
+        op=_with(log.text("region_type").take(born), "", len(rest)),
+        scope=_with(log.text("tf_op").take(born), "", len(rest)),
+    )
+    reported = Reported(
+        in_use=in_use,
+        reserved=_or_zero(log.number("bytes_reserved")),
+        free=_or_zero(log.number("bytes_available")),
+        lifetime_peak=_or_zero(log.number("peak_bytes_in_use")),
+        fragmentation=log.events.fragmentation[log.rows],
+    )
+    extent = int((offset + sizes)[offset >= 0].max(initial=0))
+    return Recording(
+        kind="allocator",
+        title=TITLE,
+        run=run,
+        host=host,
+        source=source,
+        memory=memory,
+        axis=Axis.TIME,
+        length=n,
+        allocations=rows,
+        regions=Regions(np.zeros(1, np.int64), np.array([extent]), np.array([int(RegionKind.TEMPORARY)], np.uint8)),
+        stacks=Stacks(np.empty(0, np.int32), Text.of([]), Text.of([]), np.empty(0, np.int32)),
+        reported=reported,
+        clock=log.events.time_ps[log.rows] // 1000,
+        reported_peak=int(reported.lifetime_peak.max()),
+        capacity=int((reported.in_use + reported.reserved + reported.free).max()) or None,
+        caveats=_caveats(before, size[orphans], taken, int((~told).sum()), int((address == MISSING).sum())),
+    )
+
+
+def _sizes(log: _Log, partner: I64) -> I64:
+    """Bytes of each event's allocation, as placed; 0 where nothing tells.
+
+    TPU's frees do not say: theirs is their allocation's, else what the memory in use fell by.
+    """
+    size, requested, in_use = (log.number(n) for n in ("allocation_bytes", "requested_bytes", "bytes_allocated"))
+    size = np.where(size == MISSING, requested, size)
+    step = np.abs(np.diff(in_use, prepend=in_use[0]))
+    step[(in_use == MISSING) | (np.r_[MISSING, in_use[:-1]] == MISSING)] = 0
+    matched = log.frees & (partner >= 0)
+    size = np.where(matched & (size == MISSING), size[partner], size)
+    size = np.where(size == MISSING, step, size)
+    return np.maximum(size, 0)
+
+
+def _requested(log: _Log, size: I64) -> I64:
+    """Bytes asked for; as placed where the event does not tell, which is no more than unknown padding."""
+    requested = log.number("requested_bytes")
+    return np.where((requested == MISSING) | (requested < 0), size, np.minimum(requested, size))
+
+
+def _filled(in_use: I64, told: np.ndarray[tuple[int], np.dtype[np.bool_]], size: I64, frees: np.ndarray) -> I64:
+    """Bytes in use after each event; where it does not tell, the last told plus what has happened since."""
+    if told.all():
+        return in_use
+    change = np.cumsum(np.where(frees, -size, size))
+    last = np.maximum.accumulate(np.where(told, np.arange(len(told)), -1))
+    anchor = np.where(last >= 0, in_use[last] - change[last], -min(0, int(change.min())))
+    filled: I64 = anchor + change
+    return filled
+
+
+def _or_zero(numbers: I64) -> I64:
+    zeroed: I64 = np.where(numbers == MISSING, 0, numbers)
+    return zeroed
+
+
+def _with(text: Text, last: str, count: int) -> Text:
+    """The column, and `count` (0 or 1) rows more that say `last`."""
+    strings = text.strings
+    added = Strings(strings.blob + last.encode(), np.r_[strings.offsets, strings.offsets[-1] + len(last.encode())])
+    return Text(np.r_[text.codes, np.full(count, len(strings))].astype(np.int32), added)
+
+
+def _dtypes(numbers: I64) -> Text:
+    known = sorted(DTYPES)
+    code = np.searchsorted(known, numbers)
+    code = np.where(np.isin(numbers, known), code, -1)
+    return Text(code.astype(np.int32), Strings.of([DTYPES[number] for number in known]))
+
+
+def _caveats(before: int, orphans: I64, taken: int, untold: int, homeless: int) -> tuple[Caveat, ...]:
+    found = []
+    if before > 0 or len(orphans):
+        text = "Live when the recording began, so who allocated it is not known; part of it was freed since."
+        found.append(Caveat("live_before", text, max(before, 0) + int(orphans.sum())))
+    if before < 0:
+        found.append(Caveat("freed_more", "More was freed than was in use when the recording began.", -before))
+    if taken:
+        found.append(Caveat("address_taken", f"{taken} allocations were made at an address that was still taken."))
+    if untold:
+        found.append(Caveat("in_use_untold", f"{untold} events do not say how much is in use; it is added up."))
+    if homeless:
+        found.append(Caveat("no_address", f"{homeless} events have no address: which free ends which is not known."))
+    return tuple(found)

@@ -1,0 +1,108 @@
+"""The events in which allocators say what they did, as columns: every one, in order of time over all threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.native.events import DOUBLE, NUMBER, REFERENCE, TEXT, collect
+from tb_memplugin.native.spans import Spans
+from tb_memplugin.native.text import gather, intern
+from tb_memplugin.readers.plane import Plane
+from tb_memplugin.recording import F64, I32, I64, Strings, Text
+
+PLANE = "/host:CPU"
+ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
+
+NUMBERS = (
+    "bytes_allocated", "bytes_reserved", "bytes_available", "peak_bytes_in_use", "requested_bytes",
+    "allocation_bytes", "addr", "data_type", "group_id", "index_on_host",
+)  # fmt: skip
+TEXTS = ("allocator_name", "tf_op", "region_type", "shape")
+FRACTION = "fragmentation"
+# The same by older and other writers.
+SPELLINGS = {"device_ordinal": "index_on_host", "address": "addr", "tensor_shapes": "shape"}
+COLUMNS = {name: number for number, name in enumerate((*NUMBERS, *TEXTS, FRACTION))}
+MISSING = -(2**63)  # of a number that an event does not tell
+
+
+@dataclass(frozen=True)
+class AllocatorEvents:
+    """One row per event. Numbers are MISSING, texts empty and the fraction NaN where the event does not tell."""
+
+    line: I64  # of the plane: the thread
+    time_ps: I64  # since the profile began
+    frees: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    numbers: dict[str, I64]
+    texts: dict[str, Text]
+    fragmentation: F64
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+
+def read(plane: Plane) -> AllocatorEvents | None:
+    """Sorted by time, events of one instant in file order. None where the plane has none. ValueError if damaged."""
+    kinds = {
+        key: int(name == DEALLOCATION) for key, name in plane.event_names.items() if name in (ALLOCATION, DEALLOCATION)
+    }
+    if not kinds:
+        return None
+    columns = {
+        key: COLUMNS[SPELLINGS.get(name, name)]
+        for key, name in plane.stat_names.items()
+        if SPELLINGS.get(name, name) in COLUMNS
+    }
+    found = collect(plane.data, kinds, columns)
+    if not len(found["line"]):
+        return None
+    # Lines have a clock of their own: their timestamp, plus the event's offset.
+    time = found["line_timestamp_ns"][found["line"]] * 1000 + found["offset_ps"]
+    order = np.argsort(time, kind="stable")
+    value, form, length = (_padded(found[name])[order] for name in ("value", "form", "length"))
+    return AllocatorEvents(
+        line=found["line"][order],
+        time_ps=time[order] - int(found["line_timestamp_ns"].min()) * 1000,
+        frees=found["kind"][order] == 1,
+        numbers={name: _number(value[:, COLUMNS[name]], form[:, COLUMNS[name]]) for name in NUMBERS},
+        texts={name: _text(plane, *(c[:, COLUMNS[name]] for c in (value, form, length))) for name in TEXTS},
+        fragmentation=_fraction(value[:, COLUMNS[FRACTION]], form[:, COLUMNS[FRACTION]]),
+    )
+
+
+def _padded(cells: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """All columns, also those whose stat no event of this plane knows."""
+    wide = np.zeros((len(cells), len(COLUMNS)), dtype=cells.dtype)
+    wide[:, : cells.shape[1]] = cells
+    return wide
+
+
+def _number(value: I64, form: np.ndarray[Any, Any]) -> I64:
+    numbers = np.where(form == NUMBER, value, MISSING)
+    doubles = form == DOUBLE
+    if doubles.any():
+        real = np.ascontiguousarray(value[doubles]).view(np.float64)
+        numbers[doubles] = np.where(np.abs(real) < 2**62, np.nan_to_num(real), MISSING)
+    return numbers
+
+
+def _fraction(value: I64, form: np.ndarray[Any, Any]) -> F64:
+    """A whole number, 0 or 1, is written as an integer."""
+    real = np.ascontiguousarray(value).view(np.float64)
+    fraction: F64 = np.where(form == DOUBLE, real, np.where(form == NUMBER, value, np.nan))
+    return fraction
+
+
+def _text(plane: Plane, value: I64, form: np.ndarray[Any, Any], length: I32) -> Text:
+    """Spelt out in the event, or the name of a stat that it refers to."""
+    spelt = form == TEXT
+    start, size = np.where(spelt, value, 0), np.where(spelt, length, 0).astype(np.int64)
+    codes, first = intern(plane.data, start, size)
+    spelt_out = Strings(*gather(plane.data, *Spans(start, size).take(first)))
+    names = [spelt_out[i] for i in range(len(spelt_out))]
+    referred = form == REFERENCE
+    ids, which = np.unique(value[referred], return_inverse=True)
+    codes[referred] = len(names) + which
+    return Text(codes, Strings.of([*names, *(plane.stat_names.get(i, "") for i in ids.tolist())]))

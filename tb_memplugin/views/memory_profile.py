@@ -1,0 +1,110 @@
+"""What the Memory Profile is given: an allocator's own figures, its use over time, what is live at the peak."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.analysis.figures import Figure, share
+from tb_memplugin.analysis.liveset import live_rows
+from tb_memplugin.analysis.traffic import traffic
+from tb_memplugin.analysis.usage import buckets, peak, usage
+from tb_memplugin.recording import Recording, Reported, Text
+from tb_memplugin.views.memory_viewer import FIRST_BUCKETS, FIRST_ROWS, row_table
+from tb_memplugin.views.payload import Table, compact, encode, narrow
+from tb_memplugin.views.summary import summary
+from tb_memplugin.views.units import bytes_text
+
+
+def first_view(recording: Recording) -> bytes:
+    """Figures, the curve and the largest allocations at the peak, as tables."""
+    top = peak(recording)
+    largest = live_rows(recording, top.position)[:FIRST_ROWS]
+    rows = {n: compact(c) if isinstance(c, Text) else c for n, c in row_table(recording, largest).items()}
+    meta = {
+        "recording": summary(recording),
+        "axis": {"kind": recording.axis.value, "length": recording.length},
+        "headline": headline(recording),
+        "figures": [figure._asdict() for figure in figures(recording)],
+        "caveats": summary(recording)["caveats"],
+        "peak": {"position": top.position},
+        "regions": len(recording.regions),
+    }
+    return encode(
+        meta,
+        {
+            "usage": usage_table(recording, 0, recording.length, FIRST_BUCKETS),
+            "rows": {"row": largest.astype(np.uint32), **rows},
+        },
+    )
+
+
+def usage_table(recording: Recording, start: int, end: int, count: int) -> Table:
+    """The curve in buckets, with the time of each bucket's first event in ns."""
+    curve = buckets(usage(recording), start, end, count)
+    clock = recording.clock
+    time = clock[curve.position] if clock is not None else curve.position
+    return {**curve._asdict(), "position": narrow(curve.position), "time_ns": time.astype(np.int64)}
+
+
+def headline(recording: Recording) -> str:
+    """The answer in words."""
+    top = peak(recording)
+    of = f" of {bytes_text(recording.capacity)}" if recording.capacity else ""
+    when = _seconds(recording, top.position)
+    moved = traffic(recording)
+    return (
+        f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when} into the profile. "
+        f"{moved.allocations} allocations and {moved.frees} frees; "
+        f"{bytes_text(moved.never_freed_bytes)} of the new memory was not freed by the end."
+    )
+
+
+def _seconds(recording: Recording, position: int) -> str:
+    clock = recording.clock
+    return f"{clock[position] / 1e9:.3f} s" if clock is not None and len(clock) else "0 s"
+
+
+def figures(recording: Recording) -> list[Figure]:
+    """In the order in which they are read."""
+    top = peak(recording)
+    said = _at(recording.reported, top.position)
+    moved = traffic(recording)
+    return [
+        Figure("live_peak", "Peak", top.bytes, "The most that was in use at one moment: heap and stack."),
+        Figure("capacity", "Capacity", recording.capacity,
+               "What this memory holds: in use, reserved and free together."),
+        Figure("reported_peak", "Lifetime peak", recording.reported_peak,
+               "The most in use since the allocator began, as it says itself; it may lie before the profile."),
+        Figure("heap", "Heap at the peak", said["in_use"], "Allocated memory at the peak."),
+        Figure("stack", "Stack at the peak", said["reserved"], "Reserved for running programs at the peak."),
+        Figure("free", "Free at the peak", said["free"], "What was left at the peak."),
+        Figure("fragmented", "Fragmented at the peak", said["fragmented"],
+               "Free memory outside the largest free block: a larger request would fail though the bytes are there."),
+        Figure("allocated", f"Allocated in {moved.allocations:,}", moved.allocated_bytes,
+               "All allocations of the profile together, counted over every event."),
+        Figure("freed", f"Freed in {moved.frees:,}", moved.freed_bytes,
+               "All frees of the profile together, those of earlier memory included."),
+        Figure("live_before", "Live before", moved.live_before_bytes,
+               "In use when the profile began, so who allocated it is not known."),
+        Figure("never_freed", f"Not freed: {moved.never_freed:,}", moved.never_freed_bytes,
+               "Allocated in the profile and still live at its end."),
+    ]  # fmt: skip
+
+
+def _at(reported: Reported | None, position: int) -> dict[str, Any]:
+    if reported is None or not len(reported.in_use):
+        return {"in_use": None, "reserved": None, "free": None, "fragmented": None}
+    free, fraction = int(reported.free[position]), float(reported.fragmentation[position])
+    return {
+        "in_use": int(reported.in_use[position]),
+        "reserved": int(reported.reserved[position]),
+        "free": free,
+        "fragmented": round(free * fraction) if 0 <= fraction <= 1 else None,
+    }
+
+
+def fullness(recording: Recording) -> float:
+    """The share of the capacity that the peak takes; 0 where the capacity is not known."""
+    return share(peak(recording).bytes, recording.capacity or 0)
