@@ -39,8 +39,8 @@ def figures(recording: Recording) -> list[Figure]:
         ),
         Figure(
             "reported_peak", "JAX peak", recording.reported_peak,
-            "peak_memory_in_bytes of JAX's memory_analysis(), over all memory spaces. "
-            "It misses temporary buffers where the compiler leaves no trace of them.",
+            "JAX's definition of peak_memory_in_bytes, applied to this file, over all memory spaces. It knows of "
+            "temporary buffers only what the compiler's traces tell; JAX itself often has no trace, and says less.",
         ),
         Figure(
             "arguments", "Arguments", of(RegionKind.PARAMETER),

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_memplugin.errors import InputError
+from tb_memplugin.readers import allocator_events
 from tb_memplugin.readers.allocator_events import MISSING, AllocatorEvents
+from tb_memplugin.readers.host_calls import HostCalls, host_calls
 from tb_memplugin.readers.pairing import pair
+from tb_memplugin.readers.plane import Plane
 from tb_memplugin.recording import (
+    I32,
     I64,
     Allocations,
     Axis,
@@ -19,13 +24,13 @@ from tb_memplugin.recording import (
     Regions,
     Reported,
     Role,
-    Stacks,
     Strings,
     Text,
 )
 
 TITLE = "allocator"
 BEFORE = "live before the recording"
+NO_NAMES = {"", "dummy", "(null)"}  # what JAX's runtime puts where TensorFlow names the op
 
 # TensorFlow's DataType, as allocator events give it; 0 is none.
 DTYPES = {
@@ -34,12 +39,19 @@ DTYPES = {
 }  # fmt: skip
 
 
-def read_allocators(events: AllocatorEvents, *, run: str, host: str, source: str) -> list[Recording]:
-    """In the order in which people count: GPU_2_bfc before GPU_10_bfc."""
+def read_allocators(plane: Plane, *, run: str, host: str, source: str) -> list[Recording]:
+    """In the order in which people count: GPU_2_bfc before GPU_10_bfc. Raises InputError where the plane is damaged."""
+    try:
+        events = allocator_events.read(plane)
+        if events is None:
+            return []
+        calls = host_calls(plane, allocator_events.ids(plane))
+    except ValueError as error:
+        raise InputError(f"the host's events are damaged ({error})", source, "profile again") from error
     names, which = memories(events)
     in_order = sorted(range(len(names)), key=lambda number: counted(names[number]))
     return [
-        _recording(_Log(events, np.flatnonzero(which == number)), names[number], run, host, source)
+        _recording(_Log(events, np.flatnonzero(which == number), calls), names[number], run, host, source)
         for number in in_order
     ]
 
@@ -66,6 +78,12 @@ class _Log:
 
     events: AllocatorEvents
     rows: I64
+    calls: HostCalls
+
+    @property
+    def frame(self) -> I32:
+        """Per event: the innermost frame that it was made in, -1 where nothing encloses it."""
+        return self.calls.leaf[self.events.place[self.rows]]
 
     def number(self, name: str) -> I64:
         return self.events.numbers[name][self.rows]
@@ -98,6 +116,7 @@ def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Reco
     base = int(address[address != MISSING].min()) if (address != MISSING).any() else 0
     offset = np.full(count, -1, dtype=np.int64)
     offset[: len(born)] = np.where(address[born] != MISSING, address[born] - base, -1)
+    frame = np.r_[log.frame[allocated], np.full(len(orphans) + len(rest), -1)].astype(np.int32)
     rows = Allocations(
         id=np.r_[log.rows[born], [-1] * len(rest)].astype(np.int64),
         size=sizes,
@@ -111,12 +130,14 @@ def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Reco
         offset=offset,
         canonical=np.arange(count, dtype=np.int32),
         role=np.full(count, int(Role.UNKNOWN), dtype=np.uint8),
-        stack=np.full(count, -1, dtype=np.int32),
-        name=_with(log.text("tf_op").take(born), BEFORE, len(rest)),
+        stack=frame,
+        name=_names(log, born, frame, rest=bool(rest)),
         shape=_with(log.text("shape").take(born), "", len(rest)),
         dtype=_dtypes(np.r_[log.number("data_type")[born], [0] * len(rest)]),
         op=_with(log.text("region_type").take(born), "", len(rest)),
-        scope=_with(log.text("tf_op").take(born), "", len(rest)),
+        scope=Text(np.where(frame >= 0, log.calls.jitted.codes[frame], -1).astype(np.int32), log.calls.jitted.strings)
+        if len(log.calls.jitted)
+        else _with(Text(np.full(len(born), -1, dtype=np.int32), Strings.of([])), "", len(rest)),
     )
     reported = Reported(
         in_use=in_use,
@@ -137,13 +158,26 @@ def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Reco
         length=n,
         allocations=rows,
         regions=Regions(np.zeros(1, np.int64), np.array([extent]), np.array([int(RegionKind.TEMPORARY)], np.uint8)),
-        stacks=Stacks(np.empty(0, np.int32), Text.of([]), Text.of([]), np.empty(0, np.int32)),
+        stacks=log.calls.stacks,
+        spans=log.calls.spans,
         reported=reported,
         clock=log.events.time_ps[log.rows] // 1000,
         reported_peak=int(reported.lifetime_peak.max()),
         capacity=int((reported.in_use + reported.reserved + reported.free).max()) or None,
         caveats=_caveats(before, size[orphans], taken, int((~told).sum()), int((address == MISSING).sum())),
     )
+
+
+def _names(log: _Log, born: I64, frame: I32, *, rest: bool) -> Text:
+    """The op where the runtime names one, else the frame that it was made in, else nothing."""
+    ops, functions = log.text("tf_op").take(born), log.calls.stacks.function
+    named = np.array([ops.strings[i] not in NO_NAMES for i in range(len(ops.strings))] + [False])[ops.codes]
+    inside = frame[: len(born)]
+    code = np.where(inside >= 0, functions.codes[inside], -1) if len(functions) else np.full(len(born), -1)
+    strings = Strings(ops.strings.blob + functions.strings.blob,
+                      np.r_[ops.strings.offsets, ops.strings.offsets[-1] + functions.strings.offsets[1:]])  # fmt: skip
+    codes = np.where(named, ops.codes, np.where(code >= 0, len(ops.strings) + code, -1)).astype(np.int32)
+    return _with(Text(codes, strings), BEFORE, int(rest))
 
 
 def _sizes(log: _Log, partner: I64) -> I64:

@@ -32,6 +32,7 @@ MISSING = -(2**63)  # of a number that an event does not tell
 class AllocatorEvents:
     """One row per event. Numbers are MISSING, texts empty and the fraction NaN where the event does not tell."""
 
+    place: I64  # among the plane's allocator events, in file order
     line: I64  # of the plane: the thread
     time_ps: I64  # since the profile began
     frees: np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -43,11 +44,14 @@ class AllocatorEvents:
         return len(self.line)
 
 
+def ids(plane: Plane) -> frozenset[int]:
+    """The metadata ids of the plane's allocator events."""
+    return frozenset(key for key, name in plane.event_names.items() if name in (ALLOCATION, DEALLOCATION))
+
+
 def read(plane: Plane) -> AllocatorEvents | None:
     """Sorted by time, events of one instant in file order. None where the plane has none. ValueError if damaged."""
-    kinds = {
-        key: int(name == DEALLOCATION) for key, name in plane.event_names.items() if name in (ALLOCATION, DEALLOCATION)
-    }
+    kinds = {key: int(plane.event_names[key] == DEALLOCATION) for key in ids(plane)}
     if not kinds:
         return None
     columns = {
@@ -63,6 +67,7 @@ def read(plane: Plane) -> AllocatorEvents | None:
     order = np.argsort(time, kind="stable")
     value, form, length = (_padded(found[name])[order] for name in ("value", "form", "length"))
     return AllocatorEvents(
+        place=order,
         line=found["line"][order],
         time_ps=time[order] - int(found["line_timestamp_ns"].min()) * 1000,
         frees=found["kind"][order] == 1,

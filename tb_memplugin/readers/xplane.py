@@ -20,7 +20,7 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
     try:
         opened = planes(data)
         found = [program for p in opened if p.name == programs.PLANE for program in programs.programs(p)]
-        logs = [log for p in opened if p.name == allocator_events.PLANE and (log := allocator_events.read(p))]
+        hosts = [p for p in opened if p.name == allocator_events.PLANE]
     except ValueError as error:
         raise InputError(
             f"not a profile, or a damaged one ({error})", path, "copy the file again, or profile again"
@@ -32,7 +32,7 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         read = partial(read_hlo, program, title=title, run=run, host=host, source=path)
         parts[title] = Part(title, "program", path, len(program), read)
     allocators = [
-        Part("allocators", "allocator", path, len(data), partial(read_allocators, log, run=run, host=host, source=path))
-        for log in logs
+        Part("allocators", "allocator", path, len(p.data), partial(read_allocators, p, run=run, host=host, source=path))
+        for p in hosts
     ]
     return [*parts.values(), *allocators]

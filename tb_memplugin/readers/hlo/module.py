@@ -121,6 +121,10 @@ class Module:
             np.clip(sizes, 0, LARGEST, out=sizes)
         if not len(self.instructions["id"]):
             raise InputError("no compiled program inside", where, "give a profile, or an HloProto with its buffers")
+        if not len(self.allocations["index"]):
+            raise InputError(
+                "the program has no buffer assignment", where, "dump or profile it after optimizations, compiled"
+            )
 
     def word(self, span: Spans, row: int = 0) -> str:
         start, length = int(span.start[row]), int(span.length[row])
