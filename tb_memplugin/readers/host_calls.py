@@ -60,21 +60,33 @@ def host_calls(plane: Plane, wanted: frozenset[int]) -> HostCalls:
 
 
 def _link(parent: I32, found: dict[str, Any]) -> None:
-    """Give events that nothing on their thread encloses the event that produced them."""
+    """Where a thread's own nesting ends, go on with the event that produced it, or the first thing that is in it."""
     if found["value"].shape[1] <= COLUMNS["_c"]:
         return
     kind_p, id_p, kind_c, id_c = (found["value"][:, COLUMNS[name]].view(np.uint64) for name in LINKS)
-    form = found["form"]
+    form, line = found["form"], found["line"]
     producers = np.flatnonzero(form[:, COLUMNS["_p"]] == NUMBER)
-    consumers = np.flatnonzero((form[:, COLUMNS["_c"]] == NUMBER) & (parent < 0))
+    consumers = np.flatnonzero(form[:, COLUMNS["_c"]] == NUMBER)
     if not len(producers) or not len(consumers):
         return
     made = id_p[producers] ^ (kind_p[producers] * MIXER)
     order = np.argsort(made, kind="stable")
     asked = id_c[consumers] ^ (kind_c[consumers] * MIXER)
     at = np.minimum(np.searchsorted(made[order], asked), len(order) - 1)
-    same = (made[order][at] == asked) & (producers[order][at] != consumers)
-    parent[consumers[same]] = producers[order][at[same]]
+    producer = producers[order][at]
+    same = (made[order][at] == asked) & (line[producer] != line[consumers])
+    root = _outermost(parent, consumers[same])
+    # Of several links out of one root, the one of the outermost consumer counts: events come outermost first.
+    parent[root[::-1]] = producer[same][::-1]
+
+
+def _outermost(parent: I32, events: I64) -> I64:
+    root = events.copy()
+    while True:
+        above = parent[root]
+        if not (above >= 0).any():
+            return root
+        root = np.where(above >= 0, above, root)
 
 
 def _jitted(labels: list[str], parent: I32) -> Text:

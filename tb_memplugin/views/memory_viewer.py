@@ -12,7 +12,7 @@ from tb_memplugin.analysis.once import once
 from tb_memplugin.analysis.sharing import sharing
 from tb_memplugin.analysis.usage import buckets, explained, peak, reserved
 from tb_memplugin.analysis.usage import usage as usage_of
-from tb_memplugin.recording import I64, Recording, RegionKind, Regions, Role, Strings, Text
+from tb_memplugin.recording import I64, NamedSpans, Recording, RegionKind, Regions, Role, Strings, Text
 from tb_memplugin.views.payload import Table, compact, encode, narrow
 from tb_memplugin.views.summary import summary
 from tb_memplugin.views.units import bytes_text
@@ -59,6 +59,7 @@ def rows(recording: Recording) -> bytes:
             "rows": row_table(recording, everything),
             "regions": _region_table(recording.regions),
             "program": _position_table(recording),
+            **({"spans": _span_table(recording.spans)} if recording.spans is not None else {}),
         },
     )
 
@@ -201,6 +202,10 @@ def _region_table(regions: Regions) -> Table:
         "base": base,
         "temporary": temporary.astype(np.uint8),
     }
+
+
+def _span_table(spans: NamedSpans) -> Table:
+    return {"name": spans.name, "kind": spans.kind, "start_ns": spans.start_ns, "end_ns": spans.end_ns}
 
 
 def _position_table(recording: Recording) -> Table:
