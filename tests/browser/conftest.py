@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hosts import HOSTS, Host, open_standalone, open_tensorboard, open_xprof
-from logs import build_logs, listing, lock
+from logs import LARGEST, TRAIN, build_logs, listing, lock
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 from viewer import PATIENCE_MS, Viewer
 from watch import Watch
@@ -95,32 +95,52 @@ def session_context(browser: Browser, host: Host) -> Iterator[tuple[BrowserConte
 def context(
     session_context: tuple[BrowserContext, Watch], request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[BrowserContext]:
-    """What our page asked of other origins, or complained of, fails the test."""
+    """What our page asked of other origins, or complained of, fails the test. Pages opened here are closed after it."""
     context, watch = session_context
+    kept = list(context.pages)
     yield context
     failed = request.node.stash.get(FAILED, False)
     for number, page in enumerate(context.pages):
         if failed:
             page.screenshot(path=tmp_path / f"failed-{number}.png")
             print(f"{page.url} looked like {tmp_path}/failed-{number}.png")
-        page.close()
+        if page not in kept:
+            page.close()
     assert watch.take() == []
 
 
 @pytest.fixture
 def open_at(host: Host, context: BrowserContext) -> Open:
     """Opens the page in its host as a link with this state does."""
+    return lambda expected="ready", **state: _open(host, context, expected, state)
 
-    def open_(expected: str = "ready", **state: str) -> Viewer:
-        page = context.new_page()
-        page.goto(host.address(state), wait_until="commit")
-        return Viewer(page).wait_until_ready(expected)
 
-    return open_
+@pytest.fixture(scope="module")
+def lasting(host: Host, session_context: tuple[BrowserContext, Watch]) -> Iterator[Viewer]:
+    viewer = _open(host, session_context[0], "ready", START)
+    yield viewer
+    viewer.page.close()
+
+
+@pytest.fixture
+def viewer(lasting: Viewer, host: Host, context: BrowserContext) -> Viewer:
+    """The largest program of a run, on a page that lasts: each test finds it as an address says that was pasted in."""
+    lasting.go(host.address(START))
+    lasting.picture()
+    return lasting
+
+
+START = {"run": TRAIN, "module": LARGEST}
+
+
+def _open(host: Host, context: BrowserContext, expected: str, state: dict[str, str]) -> Viewer:
+    page = context.new_page()
+    page.goto(host.address(state), wait_until="commit")
+    return Viewer(page).wait_until_ready(expected)
 
 
 def new_context(browser: Browser) -> BrowserContext:
-    context = browser.new_context(viewport={"width": 1400, "height": 1000}, color_scheme="light")
+    context = browser.new_context(viewport={"width": 1400, "height": 1200}, color_scheme="light")
     context.set_default_timeout(PATIENCE_MS)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     return context

@@ -12,20 +12,6 @@ from servers import Server
 from test_payload import decode
 from viewer import Box
 
-ROLES = (
-    "unknown",
-    "parameter",
-    "optimizer state",
-    "input",
-    "gradient",
-    "activation",
-    "output",
-    "constant",
-    "temporary",
-    "executable",
-    "thread local",
-)
-
 
 @dataclass(frozen=True)
 class Recording:
@@ -54,32 +40,37 @@ class Recording:
         bands = zip(self.regions["base"], self.regions["size"], self.regions["temporary"], strict=True)
         return float(max(base + size for base, size, temporary in bands if temporary))
 
+    def life(self, row: int) -> tuple[int, int]:
+        """First position of a row's block and the one after its last."""
+        return max(self.rows["defined"][row], 0), min(self.rows["last_used"][row] + 1, self.length)
+
+    def bottom(self, row: int) -> float:
+        """Where a row's block stands on the timeline's y axis, in bytes."""
+        return float(self.regions["base"][self.rows["region"][row]] + self.rows["offset"][row])
+
     def middle(self, row: int) -> tuple[float, float]:
         """The middle of a row's block: position and byte."""
-        rows = self.rows
-        left = max(rows["defined"][row], 0)
-        right = min(rows["last_used"][row] + 1, self.length)
-        return (left + right) / 2, self.regions["base"][rows["region"][row]] + rows["offset"][row] + rows["size"][
-            row
-        ] / 2
+        start, end = self.life(row)
+        return (start + end) / 2, self.bottom(row) + self.rows["size"][row] / 2
+
+    def temporaries(self) -> list[int]:
+        """Rows in temporary memory."""
+        return [row for row, region in enumerate(self.rows["region"]) if self.regions["temporary"][region]]
 
     def alone(self) -> list[int]:
-        """Rows with a block of temporary memory that no other covers in its middle, the largest first."""
-        rows = self.rows
-        drawn = [row for row in range(len(rows["size"])) if self.regions["temporary"][rows["region"][row]]]
-        found = [row for row in drawn if [other for other in drawn if self._covers(other, *self.middle(row))] == [row]]
-        area = [
-            rows["size"][row] * (rows["last_used"][row] - rows["defined"][row] + 1) for row in range(len(rows["size"]))
-        ]
-        return sorted(found, key=lambda row: -area[row])
+        """Rows of temporary memory whose block no other covers in its middle, the largest first."""
+        rows = self.temporaries()
+        found = [row for row in rows if [other for other in rows if self._covers(other, *self.middle(row))] == [row]]
+        return sorted(found, key=self._area, reverse=True)
+
+    def _area(self, row: int) -> float:
+        start, end = self.life(row)
+        return float(self.rows["size"][row] * (end - start))
 
     def _covers(self, row: int, position: float, byte: float) -> bool:
-        rows = self.rows
-        bottom = self.regions["base"][rows["region"][row]] + rows["offset"][row]
-        return (
-            rows["defined"][row] <= position < rows["last_used"][row] + 1
-            and bottom <= byte < bottom + rows["size"][row]
-        )
+        start, end = self.life(row)
+        bottom = self.bottom(row)
+        return start <= position < end and bottom <= byte < bottom + float(self.rows["size"][row])
 
     def point(self, row: int, plot: Box) -> tuple[float, float]:
         """Where the middle of a row's block is on the screen while the timeline shows all temporaries."""

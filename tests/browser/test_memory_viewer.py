@@ -72,10 +72,14 @@ def test_a_click_on_the_curve_inspects_that_position(open_at: Open, host: Host) 
     for position in (expected.length // 4, expected.length - 2):
         curve = viewer.curve()
         viewer.page.mouse.click(*curve.at((position + 0.5) / expected.length, 0.5))
-        until(lambda: viewer.text("inspected-position"), lambda text, wanted=position: text == str(wanted), "position")
+        check_position(viewer, position)
         check_table(viewer, expected, position)
         assert viewer.get("bar-size").locator("canvas").evaluate("canvas => canvas.toDataURL()") != before
     viewer.wait_for_state(position=str(expected.length - 2))
+
+
+def check_position(viewer: Viewer, position: int) -> None:
+    until(lambda: viewer.text("inspected-position"), lambda text: text == str(position), f"not at {position}")
 
 
 def check_table(viewer: Viewer, expected: Recording, position: int) -> None:
@@ -112,16 +116,14 @@ TEXTS = ("Name", "Category", "Shape", "Op", "Op name", "Source")
 
 def test_every_column_sorts(at_peak: Viewer) -> None:
     for heading in (*NUMBERS, *TEXTS):
-        was = sort_of(at_peak, heading)
-        for expected in ORDERS[was, heading in NUMBERS]:
-            header(at_peak, heading).get_by_role("button").click()
-            until(lambda: sort_of(at_peak, heading), lambda sort, wanted=expected: sort == wanted, heading)
+        for order in ORDERS[sort_of(at_peak, heading), heading in NUMBERS]:
+            sort_by(at_peak, heading, order)
             rows = at_peak.table()
             assert len(rows) > 10
             if heading in NUMBERS:
-                check_numbers(rows, heading, expected)
+                check_numbers(rows, heading, order)
             else:
-                check_texts(at_peak, rows, heading, expected)
+                check_texts(at_peak, rows, heading, order)
 
 
 # What two clicks on a heading give, by how it is sorted before and whether it is one of numbers.
@@ -130,6 +132,11 @@ ORDERS = {
     ("none", False): ("ascending", "descending"),
     ("descending", True): ("ascending", "descending"),
 }
+
+
+def sort_by(viewer: Viewer, heading: str, order: str) -> None:
+    header(viewer, heading).get_by_role("button").click()
+    until(lambda: sort_of(viewer, heading), lambda sort: sort == order, f"{heading} is not {order}")
 
 
 def header(viewer: Viewer, heading: str) -> Locator:
@@ -243,7 +250,7 @@ def test_a_row_clicked_is_selected_everywhere(at_peak: Viewer) -> None:
     until(lambda: at_peak.get("details").count(), bool, "no details")
     assert at_peak.get("details").get_by_role("heading").first.inner_text() == row["Name"]
     at_peak.page.mouse.move(1, 1)
-    blocks, marks = at_peak.picture()
+    _, marks = at_peak.picture()
     assert marks != before[1]
     at_peak.page.keyboard.press("Escape")
     until(lambda: at_peak.get("details").count(), lambda count: count == 0, "the details stay")

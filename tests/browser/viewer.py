@@ -11,12 +11,14 @@ from urllib.parse import unquote, urlsplit
 from playwright.sync_api import Download, Error, Frame, Locator, Page
 
 # Two cores may be shared with a whole test run: these only end a test that would never end.
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 20
 PATIENCE_MS = PATIENCE_SECONDS * 1000
 # Of our page in a frame: TensorBoard's for a plugin's module, and ours over XProf's.
 FRAMES = ("plugin_entry.html?name=memory", "/memory/index.html")
 # src/views/timeline/geometry.ts and the usage chart: what is left of the plot, right of it, and below.
 GUTTER_LEFT, GUTTER_RIGHT, AXIS_HEIGHT = 64, 16, 22
+# Levels of 255. Skia places the ends of dashes by a cache of its own: 4 were seen, where a shifted label makes 100.
+DASH_NOISE = 8
 
 T = TypeVar("T")
 
@@ -67,6 +69,17 @@ class Viewer:
 
         until(read, lambda found: found == state, f"{self.page.url} did not become {state}")
         return self
+
+    def go(self, address: str) -> None:
+        """To another state of the page as it is, as pasting an address does of which only the fragment is new."""
+        self.page.mouse.move(1, 1)
+        read = """fragment => new Promise(resolve => {
+          if (location.hash === `#${fragment}`) return resolve();
+          addEventListener('hashchange', () => setTimeout(resolve), { once: true });
+          location.hash = fragment;
+        })"""
+        self.page.evaluate(read, urlsplit(address).fragment)
+        self.wait_until_ready()
 
     def get(self, testid: str) -> Locator:
         return self.frame.get_by_test_id(testid)
@@ -120,10 +133,10 @@ class Viewer:
 
     def curve(self) -> Box:
         """What uPlot draws into."""
-        return _box(self.get("usage-chart").locator(".u-over"))
+        return box_of(self.get("usage-chart").locator(".u-over"))
 
     def box(self, testid: str) -> Box:
-        return _box(self.get(testid))
+        return box_of(self.get(testid))
 
     def picture(self) -> tuple[str, str]:
         """The pixels of the timeline's canvases, blocks and what lies over them, once they have come to rest."""
@@ -136,16 +149,38 @@ class Viewer:
         def at_rest() -> bool:
             nonlocal last
             before = last
-            self.page.wait_for_timeout(250)
+            self.page.wait_for_timeout(120)
             last = self.frame.evaluate(read)
             return before == last and all(last)
 
         until(at_rest, bool, "the timeline is not drawn")
         return last[0], last[1]
 
+    def assert_picture(self, before: tuple[str, str]) -> None:
+        """The same blocks to the pixel, and over them the same marks but for the noise of dashes."""
+        blocks, marks = self.picture()
+        assert blocks == before[0]
+        read = """async pictures => {
+          const pixels = async url => {
+            const image = new Image();
+            image.src = url;
+            await image.decode();
+            const canvas = new OffscreenCanvas(image.width, image.height);
+            const context = canvas.getContext('2d');
+            context.fillStyle = '#fff';
+            context.fillRect(0, 0, image.width, image.height);
+            context.drawImage(image, 0, 0);
+            return context.getImageData(0, 0, image.width, image.height).data;
+          };
+          const [a, b] = [await pixels(pictures[0]), await pixels(pictures[1])];
+          if (a.length !== b.length) return 255;
+          return a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
+        }"""
+        assert self.frame.evaluate(read, [before[1], marks]) <= DASH_NOISE
+
     def windows(self) -> tuple[list[float], list[float]]:
         """(zoom, yzoom) in the address; an empty list where all is shown."""
-        self.page.wait_for_timeout(450)  # the address follows the state after 300 ms
+        self.page.wait_for_timeout(380)  # the address follows the state after 300 ms
         state = self.state()
         zoom, yzoom = state.get("zoom", ""), state.get("yzoom", "")
         return [float(x) for x in zoom.split(",") if x], [float(y) for y in yzoom.split(",") if y]
@@ -175,7 +210,7 @@ class Viewer:
         return rows
 
 
-def _box(locator: Locator) -> Box:
+def box_of(locator: Locator) -> Box:
     locator.scroll_into_view_if_needed()
     found: Any = locator.bounding_box()
     assert found is not None

@@ -23,7 +23,6 @@ class Watch:
         """The problems since the last time, each once."""
         assert self.requests, "no request of our page was seen: this watch is blind"
         found, self.problems = list(dict.fromkeys(self.problems)), []
-        self.requests.clear()
         return found
 
     def _request(self, request: Request) -> None:

@@ -1,0 +1,261 @@
+"""The allocation timeline: alone behind its link, by wheel, drag, keys and search, and as a file."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from conftest import new_context
+from expected import Recording, recording
+from hosts import Host
+from logs import LARGEST
+from playwright.sync_api import Browser
+from viewer import Viewer, box_of, until
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def expected(host: Host) -> Recording:
+    return recording(host)
+
+
+def detail(viewer: Viewer) -> str:
+    """The text of the details, once the part that is fetched has come."""
+    until(lambda: viewer.get("details").count(), bool, "no details")
+    return until(lambda: viewer.text("details"), lambda text: "Reading stack" not in text, "details are still read")
+
+
+def test_the_link_leads_to_a_timeline_that_can_be_shared(viewer: Viewer, expected: Recording, browser: Browser) -> None:
+    with viewer.page.expect_popup() as popup:
+        viewer.get("timeline-link").click()
+    alone = Viewer(popup.value).wait_until_ready()
+    assert alone.get("headline").count() == 0
+    alone.picture()
+    row = expected.alone()[3]
+    alone.page.mouse.click(*expected.point(row, alone.plot()))
+    said = detail(alone)
+    assert alone.get("details").get_by_role("heading").first.inner_text() == expected.rows["name"][row]
+    alone.picture()
+    # A window of bytes and positions around the block, and a position on the axis below.
+    plot = alone.plot()
+    point = plot.at(expected.middle(row)[0] / expected.length, 0.5)
+    alone.page.mouse.move(*point)
+    alone.page.keyboard.down("Control")
+    alone.page.mouse.wheel(0, -300)
+    alone.page.keyboard.up("Control")
+    alone.windows()
+    alone.page.mouse.click(plot.left + 0.25 * plot.width, plot.top + plot.height + 8)
+    alone.page.mouse.move(1, 1)
+    state = alone.wait_for_state(selected=str(row), full="true", module=LARGEST)
+    until(alone.state, lambda state: "position" in state and "yzoom" in state, "no position or zoom in the address")
+    state, picture = alone.state(), alone.picture()
+    alone.page.reload()
+    alone.wait_until_ready()
+    assert detail(alone) == said
+    alone.assert_picture(picture)
+    assert alone.state() == state
+    other = new_context(browser)
+    try:
+        page = other.new_page()
+        page.goto(alone.address())
+        shared = Viewer(page).wait_until_ready()
+        assert detail(shared) == said
+        shared.assert_picture(picture)
+    finally:
+        other.close()
+
+
+def test_reload_in_the_host_gives_the_same_picture(viewer: Viewer, expected: Recording) -> None:
+    """The address that a person copies in TensorBoard and XProf is the host's."""
+    row = expected.alone()[2]
+    viewer.page.mouse.click(*expected.point(row, viewer.plot()))
+    said = detail(viewer)
+    viewer.picture()
+    viewer.get("timeline-plot").press("+")
+    viewer.page.mouse.move(1, 1)
+    until(viewer.state, lambda state: "zoom" in state and state.get("selected") == str(row), "the address is silent")
+    picture = viewer.picture()
+    viewer.page.reload()
+    viewer.wait_until_ready()
+    assert detail(viewer) == said
+    viewer.box("timeline-plot")
+    viewer.assert_picture(picture)
+
+
+def under(window: list[float], share: float) -> float:
+    return window[0] + share * (window[1] - window[0])
+
+
+def test_wheel_drag_and_minimap(viewer: Viewer, expected: Recording) -> None:
+    mouse, keyboard, plot = viewer.page.mouse, viewer.page.keyboard, viewer.plot()
+    whole = [0.0, float(expected.length)], [0.0, expected.temporaries_top()]
+    assert viewer.windows() == ([], [])
+    point = plot.at(0.3, 0.4)
+    mouse.move(*point)
+    mouse.wheel(0, -400)
+    zoom, yzoom = viewer.windows()
+    assert not yzoom
+    assert zoom[1] - zoom[0] < 0.6 * expected.length
+    # The pointer stands on whole pixels.
+    assert under(zoom, 0.3) == pytest.approx(under(whole[0], 0.3), abs=expected.length / plot.width)
+    keyboard.down("Alt")
+    mouse.wheel(0, -400)
+    keyboard.up("Alt")
+    same, yzoom = viewer.windows()
+    assert same == zoom
+    assert yzoom[1] - yzoom[0] < 0.6 * whole[1][1]
+    assert under(yzoom, 0.6) == pytest.approx(under(whole[1], 0.6), abs=whole[1][1] / plot.height)
+    mouse.down()
+    mouse.move(point[0] + 100, point[1] + 30, steps=4)
+    mouse.up()
+    moved, ymoved = viewer.windows()
+    scale = (zoom[1] - zoom[0]) / plot.width
+    assert moved[0] == pytest.approx(zoom[0] - 100 * scale, abs=0.02)
+    assert moved[1] - moved[0] == pytest.approx(zoom[1] - zoom[0], abs=0.02)
+    assert ymoved[0] == pytest.approx(yzoom[0] + 30 * (yzoom[1] - yzoom[0]) / plot.height, abs=1)
+    assert "selected" not in viewer.state(), "a drag is no click"
+    across, down = box_of(viewer.get("timeline-minimap").locator(".timeline-window")).at(0.5, 0.5)
+    mouse.move(across, down)
+    mouse.down()
+    mouse.move(across + 50, down, steps=4)
+    mouse.up()
+    dragged, _ = viewer.windows()
+    assert dragged[0] == pytest.approx(moved[0] + 50 * expected.length / plot.width, abs=0.5)
+    assert dragged[1] - dragged[0] == pytest.approx(moved[1] - moved[0], abs=0.02)
+    viewer.get("timeline-all").click()
+    assert viewer.windows() == ([], [])
+    mouse.move(*plot.at(0.25, 0.25))
+    keyboard.down("Shift")
+    mouse.down()
+    mouse.move(*plot.at(0.5, 0.75), steps=4)
+    mouse.up()
+    keyboard.up("Shift")
+    zoom, yzoom = viewer.windows()
+    assert zoom == pytest.approx([0.25 * expected.length, 0.5 * expected.length], abs=0.02)
+    assert yzoom == pytest.approx([0.25 * whole[1][1], 0.75 * whole[1][1]], abs=2 * whole[1][1] / plot.height)
+
+
+def test_keys_do_all_of_it(viewer: Viewer, expected: Recording) -> None:
+    plot, length = viewer.get("timeline-plot"), expected.length
+    top = expected.temporaries_top()
+
+    def after(*keys: str) -> tuple[list[float], list[float]]:
+        for key in keys:
+            plot.press(key)
+            viewer.page.wait_for_timeout(60)  # each from where the one before has led
+        return viewer.windows()
+
+    zoom, _ = after("+", "+")
+    assert zoom == pytest.approx([length * 3 / 8, length * 5 / 8], abs=0.02)
+    zoom, _ = after("ArrowRight")
+    assert zoom[0] == pytest.approx(length * (3 / 8 + 1 / 32), abs=0.02)
+    zoom, _ = after("Home")
+    assert zoom == pytest.approx([0, length / 4], abs=0.02)
+    zoom, _ = after("End", "ArrowLeft")
+    assert zoom[1] == pytest.approx(length * (1 - 1 / 32), abs=0.02)
+    zoom, yzoom = after("-", "Alt++")
+    assert zoom[1] - zoom[0] == pytest.approx(length / 2, abs=0.02)
+    assert yzoom == pytest.approx([top / 4, top * 3 / 4], abs=0.02)
+    _, yzoom = after("ArrowUp")
+    assert yzoom[0] == pytest.approx(top * (1 / 4 + 1 / 16), abs=0.02)
+    assert after("0") == ([], [])
+
+
+def test_search_with_next_and_previous(viewer: Viewer, expected: Recording) -> None:
+    rows = expected.rows
+    texts = [rows[name] for name in ("name", "op_name", "source", "shape", "op")]
+    test = re.compile(r"layer_2\)/attention")
+    drawn = [row for row in expected.temporaries() if rows["size"][row] > 0]
+    matches = [row for row in drawn if any(test.search(text[row]) for text in texts)]
+    matches.sort(key=lambda row: (rows["defined"][row], expected.bottom(row)))
+    assert len(matches) > 3
+    before = viewer.picture()
+    search, count = viewer.get("timeline-search"), viewer.get("timeline-matches")
+    search.fill(test.pattern)
+    until(count.inner_text, lambda text: text.startswith(f"{len(matches)} found"), "matches")
+    assert viewer.picture() != before  # what does not match is dimmed
+    assert viewer.get("table-search").input_value() == test.pattern
+    says = count.inner_text
+    search.press("Enter")
+    until(says, lambda text: text.startswith(f"1 of {len(matches)}"), "first match")
+    _, yzoom = viewer.windows()
+    assert yzoom[0] <= expected.middle(matches[0])[1] <= yzoom[1]
+    viewer.get("timeline").get_by_role("button", name="Next match").click()
+    until(says, lambda text: text.startswith("2 of"), "second match")
+    viewer.get("timeline-plot").press("n")
+    until(says, lambda text: text.startswith("3 of"), "third match")
+    viewer.get("timeline-plot").press("Shift+N")
+    until(says, lambda text: text.startswith("2 of"), "back to the second")
+    viewer.get("timeline").get_by_role("button", name="Previous match").click()
+    viewer.get("timeline").get_by_role("button", name="Previous match").click()
+    until(says, lambda text: text.startswith(f"{len(matches)} of"), "round to the last")
+    viewer.get("timeline-plot").press("Enter")
+    viewer.wait_for_state(selected=str(matches[-1]))
+    search.fill("fusion[(")
+    until(says, lambda text: text.startswith("0 found"), "an invalid expression is searched for as text")
+    search.fill("")
+    until(says, lambda text: text == "", "no search")
+
+
+def shapes(svg: Path) -> dict[str, int]:
+    """How many blocks of each name an SVG holds."""
+    titles = [title.text or "" for title in ElementTree.parse(svg).getroot().iter(f"{SVG}title")]
+    names = [title.splitlines()[0] for title in titles]
+    return {name: names.count(name) for name in names}
+
+
+def test_files_full_window_and_what_is_not_temporary(viewer: Viewer, expected: Recording, tmp_path: Path) -> None:
+    svg, more = tmp_path / "timeline.svg", tmp_path / "more.svg"
+    viewer.download("SVG").save_as(svg)
+    names = shapes(svg)
+    largest = [expected.rows["name"][row] for row in expected.alone()[:20]]
+    assert all(name in names for name in largest)
+    saved = tmp_path / "timeline.png"
+    viewer.download("PNG").save_as(saved)
+    check_png(saved.read_bytes(), at_least=viewer.plot().width)
+    before = viewer.picture()
+    viewer.get("timeline-show-all").check()
+    until(viewer.picture, lambda picture: picture[0] != before[0], "the same blocks")
+    viewer.download("SVG").save_as(more)
+    added = set(shapes(more)) - set(names)
+    others = set(expected.rows["name"]) - {expected.rows["name"][row] for row in expected.temporaries()}
+    assert len(added & others) > 10
+    viewer.wait_for_state(show="all")
+    viewer.get("timeline-fullscreen").click()
+    until(viewer.get("headline").count, lambda count: count == 0, "the page is still there")
+    viewer.wait_for_state(full="true")
+    height = viewer.box("timeline-plot").height
+    assert height > 500
+    viewer.frame.locator("body").press("f")
+    until(viewer.get("headline").count, bool, "the page does not come back")
+    viewer.wait_for_state(full=None)
+
+
+def check_png(content: bytes, at_least: float) -> None:
+    """A picture of that width with more than one colour in it."""
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big")
+    assert width >= at_least
+    assert height > 300
+    pixels, at = b"", 8
+    while at < len(content):
+        size, kind = int.from_bytes(content[at : at + 4], "big"), content[at + 4 : at + 8]
+        pixels += content[at + 8 : at + 8 + size] if kind == b"IDAT" else b""
+        at += size + 12
+    # A blank picture of this size would come to a few bytes of every line.
+    assert len(set(zlib.decompress(pixels))) > 50
+
+
+def test_a_tooltip_says_what_is_under_the_pointer(viewer: Viewer, expected: Recording) -> None:
+    row = expected.alone()[0]
+    viewer.page.mouse.move(*expected.point(row, viewer.plot()))
+    tooltip = viewer.get("timeline").locator(".tooltip")
+    until(tooltip.count, bool, "no tooltip")
+    assert expected.rows["name"][row] in tooltip.inner_text()
+    assert expected.rows["shape"][row] in tooltip.inner_text()
+    viewer.page.mouse.move(1, 1)
+    until(tooltip.count, lambda count: count == 0, "the tooltip stays")
