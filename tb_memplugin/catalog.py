@@ -86,13 +86,17 @@ class Catalog:
 
     def recording(self, recording_id: str) -> Recording:
         """InputError where there is none of that id, or no more."""
+        return next(recording for recording in self.beside(recording_id) if recording.id == recording_id)
+
+    def beside(self, recording_id: str) -> list[Recording]:
+        """The recordings of the file that holds the one of that id, itself among them. InputError as above."""
         # Any of the separators may occur in a name, so ids are compared, not split.
         for run in self.find(lambda run: recording_id.startswith(f"{run.name}|")):
             for file in run.files:
                 if recording_id.startswith(f"{run.name}|{file.host}|"):
-                    for recording in self._read_once(file, run.name).recordings:
-                        if recording.id == recording_id:
-                            return recording
+                    recordings = self._read_once(file, run.name).recordings
+                    if any(recording.id == recording_id for recording in recordings):
+                        return recordings
         raise InputError("Unknown recording", recording_id, "choose one that api/recordings lists")
 
     def find(self, matches: Callable[[Run], bool]) -> list[Run]:

@@ -126,9 +126,14 @@ class MemoryApp:
         return Response(memory_viewer.usage(recording, start, end, buckets), content_type=TABLES)
 
     def _details(self, request: Request) -> Response:
-        recording = self._catalog.recording(_required(request, "id"))
+        recording_id = _required(request, "id")
+        recording = self._catalog.recording(recording_id)
         row = _integer(request, "row", 0, len(recording.allocations) - 1)
-        return json_response(memory_viewer.details(recording, row))
+        details = memory_viewer.details(recording, row)
+        if recording.kind == "allocator":
+            programs = [beside for beside in self._catalog.beside(recording_id) if beside.kind == "program"]
+            details["planned"] = memory_profile.planned(recording, row, programs)
+        return json_response(details)
 
 
 def json_response(value: Any, status: int = 200) -> Response:

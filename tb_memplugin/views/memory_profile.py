@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tb_memplugin.analysis.figures import Figure, share
+from tb_memplugin.analysis.joins import join_programs
 from tb_memplugin.analysis.liveset import live_rows
 from tb_memplugin.analysis.traffic import traffic
 from tb_memplugin.analysis.usage import buckets, peak, usage
-from tb_memplugin.recording import Recording, Reported, Text
+from tb_memplugin.recording import Recording, RegionKind, Reported, Text
 from tb_memplugin.views.memory_viewer import FIRST_BUCKETS, FIRST_ROWS, row_table
 from tb_memplugin.views.payload import Table, compact, encode, narrow
 from tb_memplugin.views.summary import summary
 from tb_memplugin.views.units import bytes_text
+
+PLANNED_LISTED = 20
 
 
 def first_view(recording: Recording) -> bytes:
@@ -91,6 +95,29 @@ def figures(recording: Recording) -> list[Figure]:
         Figure("never_freed", f"Not freed: {moved.never_freed:,}", moved.never_freed_bytes,
                "Allocated in the profile and still live at its end."),
     ]  # fmt: skip
+
+
+def planned(recording: Recording, row: int, programs: Sequence[Recording]) -> dict[str, Any] | None:
+    """The program that a runtime allocation was made for, and the buffers planned inside it, largest first."""
+    joined = join_programs(recording, programs)
+    if joined.program[row] < 0:
+        return None
+    program, region = programs[joined.program[row]], int(joined.region[row])
+    rows = program.allocations
+    inside = np.flatnonzero(rows.region == region)
+    inside = inside[np.argsort(-rows.size[inside], kind="stable")]
+    return {
+        "recording": program.id,
+        "title": program.title,
+        "memory": program.memory,
+        "kind": RegionKind(int(program.regions.kind[region])).label,
+        "size": int(program.regions.size[region]),
+        "buffers": [
+            {"row": i, "name": rows.name[i], "op_name": rows.scope[i], "size": int(rows.size[i])}
+            for i in inside[:PLANNED_LISTED].tolist()
+        ],
+        "buffers_total": len(inside),
+    }
 
 
 def _at(reported: Reported | None, position: int) -> dict[str, Any]:

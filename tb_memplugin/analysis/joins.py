@@ -1,0 +1,73 @@
+"""Which planned memory of which program a runtime allocation is: from a moment at runtime to the program that ran."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.recording import I32, I64, Recording, RegionKind
+
+# The runtime's frame around the allocations that a program's own buffer allocations become.
+BUILD = "Build buffer allocations"
+ROUNDED_TO = 256  # bytes; the runtime asks for whole multiples
+NAME = re.compile(r"(?:jit_|pmap_)?(.+?)\(\d+\)")
+
+
+class Joined(NamedTuple):
+    """Per row of the allocator's recording: the program (its number in the list given) and the region in it, or -1.
+
+    `executable` counts rows that a program's execution allocated, joined or not.
+    """
+
+    program: I32
+    region: I32
+    executable: int
+
+
+def join_programs(allocator: Recording, programs: Sequence[Recording]) -> Joined:
+    """By the jitted function that the allocation's stack names, and the size that was asked for.
+
+    Of several regions of one size any will do: the runtime does not tell them apart either.
+    """
+    rows = allocator.allocations
+    program = np.full(len(rows), -1, dtype=np.int32)
+    region = np.full(len(rows), -1, dtype=np.int32)
+    built = _built(allocator)
+    for number, candidate in enumerate(programs):
+        match = NAME.fullmatch(candidate.title)
+        mine = built[_says(allocator, match[1])[built]] if match else built[:0]
+        mine = mine[program[mine] < 0]
+        if not len(mine):
+            continue
+        sizes = np.where(candidate.regions.kind & RegionKind.THREAD_LOCAL, -1, _rounded(candidate.regions.size))
+        order = np.argsort(sizes, kind="stable")
+        wanted = _rounded(rows.requested[mine])
+        at = np.minimum(np.searchsorted(sizes[order], wanted), len(order) - 1)
+        same = sizes[order][at] == wanted
+        program[mine[same]], region[mine[same]] = number, order[at[same]]
+    return Joined(program, region, len(built))
+
+
+def _built(allocator: Recording) -> I64:
+    """Rows that the execution of a program allocated."""
+    stacks, leaf = allocator.stacks, allocator.allocations.stack
+    names = stacks.function.strings
+    code = next((i for i in range(len(names)) if names[i] == BUILD), None)
+    if code is None:
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero((leaf >= 0) & (stacks.function.codes[leaf] == code))
+
+
+def _says(allocator: Recording, function: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    scope = allocator.allocations.scope
+    wanted = np.array([scope.strings[i] == function for i in range(len(scope.strings))] + [False])
+    mask: np.ndarray[tuple[int], np.dtype[np.bool_]] = wanted[scope.codes]
+    return mask
+
+
+def _rounded(size: I64) -> I64:
+    up: I64 = -(-size // ROUNDED_TO) * ROUNDED_TO
+    return up

@@ -1,0 +1,53 @@
+"""Runtime allocations joined to the planned memory of the program that they were made for."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from recordings import Row, recording
+from servers import DATA
+
+from tb_memplugin.analysis.joins import BUILD, join_programs
+from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.recording import Recording, RegionKind, Stacks, Text
+
+KINDS = [(1000, RegionKind.TEMPORARY), (512, RegionKind.OUTPUT), (256, RegionKind.THREAD_LOCAL)]
+
+
+def allocator(sizes: list[int], functions: list[str], frame: str = BUILD) -> Recording:
+    made = recording([Row(size, i, 9) for i, size in enumerate(sizes)], 9)
+    stacks = Stacks(np.array([-1], np.int32), Text.of([frame]), Text.of([""]), np.array([0], np.int32))
+    rows = dataclasses.replace(made.allocations, scope=Text.of(functions), stack=np.zeros(len(sizes), dtype=np.int32))
+    return dataclasses.replace(made, kind="allocator", allocations=rows, stacks=stacks)
+
+
+def test_joined_by_function_and_size_rounded_up() -> None:
+    program = recording([], 1, KINDS)  # jit_f(1)
+    joined = join_programs(allocator([1024, 512, 768, 512], ["f", "f", "f", "g"]), [program])
+    assert joined.program.tolist() == [0, 0, -1, -1]
+    assert joined.region.tolist() == [0, 1, -1, -1]
+    assert joined.executable == 4
+
+
+def test_thread_locals_are_never_allocated_so() -> None:
+    assert join_programs(allocator([256], ["f"]), [recording([], 1, KINDS)]).program.tolist() == [-1]
+
+
+def test_other_allocations_are_not_an_executables() -> None:
+    joined = join_programs(allocator([1024], ["f"], frame="DevicePut"), [recording([], 1, KINDS)])
+    assert (joined.executable, joined.program.tolist()) == (0, [-1])
+
+
+@pytest.mark.parametrize(
+    ("profile", "count"), [("tracelens_mi300_conv_minimal_08", 80), ("tracelens_te_fused_attn", 30)]
+)
+def test_all_executable_allocations_of_real_gpu_profiles_are_joined(profile: str, count: int) -> None:
+    if not DATA.is_dir():
+        pytest.skip("the real profiles are not beside the repository")
+    recordings = listing_of_path(str(DATA / "xplane" / profile)).recordings
+    programs = [r for r in recordings if r.kind == "program"]
+    joined = [join_programs(r, programs) for r in recordings if r.kind == "allocator"]
+    assert sum(j.executable for j in joined) == count
+    assert sum(int((j.program >= 0).sum()) for j in joined) == count
