@@ -1,0 +1,81 @@
+"""Where the steps of a recording end, among the positions of its axis."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.recording import I64, NamedSpans, Recording, SpanKind
+
+# One to warm up and four that can each show growth: in fewer, chance looks like a trend.
+MIN_STEPS = 5
+
+
+class Steps(NamedTuple):
+    """`position[i]`: the last event at or before the end of step i, -1 where there is none; never decreasing.
+
+    Without marked steps, runs of what repeats stand in for them: then `marked` is False and `unit` says of what. A
+    training or serving loop runs its program once an iteration, so what grows with each run grows with each
+    iteration; but a run may also be a part of one step that the profile did not see to its end.
+    """
+
+    position: I64
+    unit: str
+    marked: bool
+    message: str  # why there are none, or what stands in for them
+
+
+def steps(recording: Recording) -> Steps:
+    """Steps that lie one after another; those that overlap, as on several threads at once, count as one."""
+    spans, clock = recording.spans, recording.clock
+    if clock is None:
+        return _none("This recording is not a record over time, so nothing can be seen to grow from step to step.")
+    if not len(clock):
+        return _none("There are no allocator events.")
+    if spans is None or not len(spans):
+        return _none(
+            "The profile marks no steps: wrap each iteration of the loop in "
+            "jax.profiler.StepTraceAnnotation('train', step_num=step)."
+        )
+    marked = _apart(spans, spans.kind == SpanKind.STEP)
+    if len(marked) >= MIN_STEPS:
+        return Steps(_positions(clock, marked), "step", True, "")
+    name, ends = _repeated(spans)
+    if len(ends) >= MIN_STEPS:
+        found = f"{len(marked)} steps" if len(marked) else "no steps"
+        text = f"The profile marks {found}; the {len(ends)} runs of {name} stand in for them."
+        return Steps(_positions(clock, ends), f"run of {name}", False, text)
+    return _none(
+        f"The profile holds {len(marked)} steps, and growth shows over {MIN_STEPS} or more: profile more of them."
+        if len(marked)
+        else "The profile marks no steps, and nothing in it repeats often enough to stand in for them."
+    )
+
+
+def _none(message: str) -> Steps:
+    return Steps(np.empty(0, dtype=np.int64), "step", False, message)
+
+
+def _positions(clock: I64, ends: I64) -> I64:
+    found: I64 = np.searchsorted(clock, ends, side="right") - 1
+    return found
+
+
+def _apart(spans: NamedSpans, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> I64:
+    """Ends, in ns, of the unions of spans that overlap; spans are in order of their starts."""
+    start, end = spans.start_ns[which], spans.end_ns[which]
+    reach: I64 = np.maximum.accumulate(end)
+    opens = np.flatnonzero(np.r_[True, start[1:] >= reach[:-1]]) if len(start) else np.empty(0, dtype=np.int64)
+    return reach[np.r_[opens[1:] - 1, len(reach) - 1]] if len(opens) else reach
+
+
+def _repeated(spans: NamedSpans) -> tuple[str, I64]:
+    """The name that takes most time among those that repeat, which is the outermost loop's, and its ends in ns."""
+    code = spans.name.codes.astype(np.int64) + 1
+    time = np.bincount(code, spans.end_ns - spans.start_ns)
+    time[np.bincount(code) < MIN_STEPS] = 0
+    chosen = int(np.argmax(time))
+    if not time[chosen]:
+        return "", np.empty(0, dtype=np.int64)
+    return (spans.name.strings[chosen - 1] if chosen else "unnamed spans"), _apart(spans, code == chosen)
