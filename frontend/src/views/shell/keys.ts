@@ -1,11 +1,11 @@
 import type { Store } from "../../base/store";
-import type { Axis } from "../memory_viewer/memory_viewer";
+import type { Steps } from "../memory_viewer/memory_viewer";
 import type { ViewState } from "../state";
 
 interface Keys {
   store: Store<ViewState>;
   /** Of the recording shown, or null while none is. */
-  axis: () => Axis | null;
+  steps: () => Steps | null;
   onHelp: () => void;
 }
 
@@ -16,9 +16,9 @@ export function nextTheme(theme: ViewState["theme"]): ViewState["theme"] {
 }
 
 /** Keys that work wherever the focus is, except while typing. Returns the function that stops listening. */
-export function bindKeys({ store, axis, onHelp }: Keys): () => void {
+export function bindKeys({ store, steps, onHelp }: Keys): () => void {
   const step = (by: number): void => {
-    const shown = axis();
+    const shown = steps();
     if (shown === null) return;
     const position = Math.min(Math.max((store.get().position ?? shown.peak) + by, 0), shown.length - 1);
     store.set({ position: position === shown.peak ? null : position });
@@ -41,6 +41,8 @@ export function bindKeys({ store, axis, onHelp }: Keys): () => void {
   const onKeyDown = (event: KeyboardEvent): void => {
     const typing = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    // An open dialog is closed by Escape, unless someone prevents that, and lies over all that the other keys are for.
+    if (document.querySelector("dialog[open]") !== null) return;
     if (typing) {
       if (event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
       return;
