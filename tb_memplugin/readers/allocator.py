@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers import allocator_events
+from tb_memplugin.readers.allocator_caveats import caveats
 from tb_memplugin.readers.allocator_events import MISSING, AllocatorEvents
-from tb_memplugin.readers.host_calls import HostCalls, host_calls
+from tb_memplugin.readers.host_calls import HostCalls, host_calls, no_calls
 from tb_memplugin.readers.pairing import pair
 from tb_memplugin.readers.plane import Plane
 from tb_memplugin.recording import (
@@ -18,7 +20,6 @@ from tb_memplugin.recording import (
     I64,
     Allocations,
     Axis,
-    Caveat,
     Recording,
     RegionKind,
     Regions,
@@ -30,6 +31,7 @@ from tb_memplugin.recording import (
 
 TITLE = "allocator"
 BEFORE = "live before the recording"
+UNNAMED = "unnamed allocator"
 NO_NAMES = {"", "dummy", "(null)"}  # what JAX's runtime puts where TensorFlow names the op
 
 # TensorFlow's DataType, as allocator events give it; 0 is none.
@@ -39,21 +41,46 @@ DTYPES = {
 }  # fmt: skip
 
 
+class _Calls:
+    """The stacks of one plane's allocator events, found when first asked for and once for all of its allocators.
+
+    They take several times as long as all the rest, since for them every event of the host must be looked at.
+    """
+
+    def __init__(self, plane: Plane, source: str) -> None:
+        self._plane = plane
+        self._source = source
+
+    @cached_property
+    def found(self) -> HostCalls:
+        try:
+            return host_calls(self._plane, allocator_events.ids(self._plane))
+        except ValueError as error:
+            raise InputError(f"the host's events are damaged ({error})", self._source, "profile again") from error
+
+
 def read_allocators(plane: Plane, *, run: str, host: str, source: str) -> list[Recording]:
-    """In the order in which people count: GPU_2_bfc before GPU_10_bfc. Raises InputError where the plane is damaged."""
+    """In the order in which people count: GPU_2_bfc before GPU_10_bfc. Stacks and spans come with `complete`.
+
+    Raises InputError where the plane is damaged.
+    """
     try:
         events = allocator_events.read(plane)
-        if events is None:
-            return []
-        calls = host_calls(plane, allocator_events.ids(plane))
     except ValueError as error:
         raise InputError(f"the host's events are damaged ({error})", source, "profile again") from error
+    if events is None:
+        return []
     names, which = memories(events)
-    in_order = sorted(range(len(names)), key=lambda number: counted(names[number]))
-    return [
-        _recording(_Log(events, np.flatnonzero(which == number), calls), names[number], run, host, source)
-        for number in in_order
-    ]
+    calls, nothing = _Calls(plane, source), no_calls(len(events))
+
+    def recording(number: int) -> Recording:
+        rows = np.flatnonzero(which == number)
+        first = _recording(_Log(events, rows, nothing), names[number], run, host, source)
+        return replace(
+            first, later=lambda: _recording(_Log(events, rows, calls.found), names[number], run, host, source)
+        )
+
+    return [recording(number) for number in sorted(range(len(names)), key=lambda number: counted(names[number]))]
 
 
 def memories(events: AllocatorEvents) -> tuple[list[str], I64]:
@@ -63,8 +90,10 @@ def memories(events: AllocatorEvents) -> tuple[list[str], I64]:
     key = np.where(code >= 0, code, -2 - np.maximum(index, -1))
     keys, which = np.unique(key, return_inverse=True)
     strings = events.texts["allocator_name"].strings
-    names = [strings[k] if k >= 0 else "unnamed allocator" if k == -1 else f"TPU core {-2 - k}" for k in keys.tolist()]
-    return names, which.ravel().astype(np.int64)
+    names = [strings[k] if k >= 0 else UNNAMED if k == -1 else f"TPU core {-2 - k}" for k in keys.tolist()]
+    # One name may be spelt out in some events and referred to in others.
+    distinct, same = np.unique(names, return_inverse=True)
+    return distinct.tolist(), same.ravel()[which.ravel()].astype(np.int64)
 
 
 def counted(name: str) -> list[tuple[int, str]]:
@@ -101,11 +130,14 @@ def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Reco
     frees, address, in_use = log.frees, log.number("addr"), log.number("bytes_allocated")
     partner, taken = pair(address, frees, address != MISSING)
     size = _sizes(log, partner)
+    sized = size != MISSING
+    size = np.maximum(size, 0)
     told = in_use != MISSING
     in_use = _filled(in_use, told, size, frees)
+    change = np.where(frees, -size, size)
 
     allocated, orphans = np.flatnonzero(~frees), np.flatnonzero(frees & (partner < 0))
-    before = int(in_use[0] - np.where(frees[0], -size[0], size[0]) - size[orphans].sum())
+    before = int(in_use[0] - change[0] - size[orphans].sum())
     born = np.r_[allocated, orphans]  # the event that a row is known from
     rest = [n] if before > 0 else []
     start = np.r_[allocated, np.full(len(orphans) + len(rest), -1)]
@@ -146,6 +178,20 @@ def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Reco
         lifetime_peak=_or_zero(log.number("peak_bytes_in_use")),
         fragmentation=log.events.fragmentation[log.rows],
     )
+    free_told = log.number("bytes_available") != MISSING
+    counts = {
+        "unnamed": n if memory == UNNAMED else 0,
+        "no_address": (address == MISSING).sum(),
+        "address_taken": taken,
+        "in_use_untold": (~told).sum(),
+        "in_use_differs": (np.diff(in_use) != change[1:]).sum(),
+        "size_untold": (~sized).sum(),
+        "impossible_bytes": log.events.impossible[log.rows].sum(),
+        "fragmentation_untold": np.isnan(reported.fragmentation).sum(),
+        "out_of_order": log.events.out_of_order[log.rows].sum(),
+        "unknown_stats": log.events.unknown[log.rows].sum(),
+        "unknown_dtype": (~np.isin(log.number("data_type"), [MISSING, 0, *DTYPES])).sum(),
+    }
     extent = int((offset + sizes)[offset >= 0].max(initial=0))
     return Recording(
         kind="allocator",
@@ -157,14 +203,14 @@ def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Reco
         axis=Axis.TIME,
         length=n,
         allocations=rows,
-        regions=Regions(np.zeros(1, np.int64), np.array([extent]), np.array([int(RegionKind.TEMPORARY)], np.uint8)),
+        regions=Regions(np.array([base]), np.array([extent]), np.array([int(RegionKind.TEMPORARY)], np.uint8)),
         stacks=log.calls.stacks,
         spans=log.calls.spans,
         reported=reported,
         clock=log.events.time_ps[log.rows] // 1000,
         reported_peak=int(reported.lifetime_peak.max()),
-        capacity=int((reported.in_use + reported.reserved + reported.free).max()) or None,
-        caveats=_caveats(before, size[orphans], taken, int((~told).sum()), int((address == MISSING).sum())),
+        capacity=int((in_use + reported.reserved + reported.free)[free_told].max(initial=0)) or None,
+        caveats=caveats(before, int(size[orphans].sum()), n, {code: int(count) for code, count in counts.items()}),
     )
 
 
@@ -181,33 +227,36 @@ def _names(log: _Log, born: I64, frame: I32, *, rest: bool) -> Text:
 
 
 def _sizes(log: _Log, partner: I64) -> I64:
-    """Bytes of each event's allocation, as placed; 0 where nothing tells.
+    """Bytes of each event's allocation, as placed; MISSING where nothing tells.
 
     TPU's frees do not say: theirs is their allocation's, else what the memory in use fell by.
     """
     size, requested, in_use = (log.number(n) for n in ("allocation_bytes", "requested_bytes", "bytes_allocated"))
     size = np.where(size == MISSING, requested, size)
     step = np.abs(np.diff(in_use, prepend=in_use[0]))
-    step[(in_use == MISSING) | (np.r_[MISSING, in_use[:-1]] == MISSING)] = 0
+    step[(in_use == MISSING) | (np.r_[MISSING, in_use[:-1]] == MISSING)] = MISSING
     matched = log.frees & (partner >= 0)
     size = np.where(matched & (size == MISSING), size[partner], size)
-    size = np.where(size == MISSING, step, size)
-    return np.maximum(size, 0)
+    return np.where(size == MISSING, step, size)
 
 
 def _requested(log: _Log, size: I64) -> I64:
     """Bytes asked for; as placed where the event does not tell, which is no more than unknown padding."""
     requested = log.number("requested_bytes")
-    return np.where((requested == MISSING) | (requested < 0), size, np.minimum(requested, size))
+    return np.where(requested == MISSING, size, np.minimum(requested, size))
 
 
 def _filled(in_use: I64, told: np.ndarray[tuple[int], np.dtype[np.bool_]], size: I64, frees: np.ndarray) -> I64:
-    """Bytes in use after each event; where it does not tell, the last told plus what has happened since."""
+    """Bytes in use after each event; where it does not tell, what the last before it told, else the first after it,
+    and what happened in between. Where none tells, the least that it can have been."""
     if told.all():
         return in_use
     change = np.cumsum(np.where(frees, -size, size))
-    last = np.maximum.accumulate(np.where(told, np.arange(len(told)), -1))
-    anchor = np.where(last >= 0, in_use[last] - change[last], -min(0, int(change.min())))
+    if told.any():
+        last = np.maximum.accumulate(np.where(told, np.arange(len(told)), int(np.argmax(told))))
+        anchor = in_use[last] - change[last]
+    else:
+        anchor = np.full(len(told), -min(0, int(change.min())))
     filled: I64 = anchor + change
     return filled
 
@@ -229,19 +278,3 @@ def _dtypes(numbers: I64) -> Text:
     code = np.searchsorted(known, numbers)
     code = np.where(np.isin(numbers, known), code, -1)
     return Text(code.astype(np.int32), Strings.of([DTYPES[number] for number in known]))
-
-
-def _caveats(before: int, orphans: I64, taken: int, untold: int, homeless: int) -> tuple[Caveat, ...]:
-    found = []
-    if before > 0 or len(orphans):
-        text = "Live when the recording began, so who allocated it is not known; part of it was freed since."
-        found.append(Caveat("live_before", text, max(before, 0) + int(orphans.sum())))
-    if before < 0:
-        found.append(Caveat("freed_more", "More was freed than was in use when the recording began.", -before))
-    if taken:
-        found.append(Caveat("address_taken", f"{taken} allocations were made at an address that was still taken."))
-    if untold:
-        found.append(Caveat("in_use_untold", f"{untold} events do not say how much is in use; it is added up."))
-    if homeless:
-        found.append(Caveat("no_address", f"{homeless} events have no address: which free ends which is not known."))
-    return tuple(found)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from tb_memplugin.native.events import DOUBLE, NUMBER, REFERENCE, TEXT, collect
+from tb_memplugin.native.events import ABSENT, DOUBLE, NUMBER, REFERENCE, TEXT, collect
 from tb_memplugin.native.spans import Spans
 from tb_memplugin.native.text import gather, intern
 from tb_memplugin.readers.plane import Plane
@@ -16,16 +17,21 @@ from tb_memplugin.recording import F64, I32, I64, Strings, Text
 PLANE = "/host:CPU"
 ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
 
-NUMBERS = (
-    "bytes_allocated", "bytes_reserved", "bytes_available", "peak_bytes_in_use", "requested_bytes",
-    "allocation_bytes", "addr", "data_type", "group_id", "index_on_host",
+BYTES = (
+    "bytes_allocated", "bytes_reserved", "bytes_available", "peak_bytes_in_use", "requested_bytes", "allocation_bytes",
 )  # fmt: skip
+NUMBERS = (*BYTES, "addr", "data_type", "group_id", "index_on_host")
 TEXTS = ("allocator_name", "tf_op", "region_type", "shape")
 FRACTION = "fragmentation"
 # The same by older and other writers.
 SPELLINGS = {"device_ordinal": "index_on_host", "address": "addr", "tensor_shapes": "shape"}
-COLUMNS = {name: number for number, name in enumerate((*NUMBERS, *TEXTS, FRACTION))}
+UNKNOWN = "any other stat"
+COLUMNS = {name: number for number, name in enumerate((*NUMBERS, *TEXTS, FRACTION, UNKNOWN))}
+UNUSED = {"id"}  # a running number; names that begin with _ are the tracer's own
 MISSING = -(2**63)  # of a number that an event does not tell
+MOST = 2**50  # bytes: no memory is larger
+
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -35,10 +41,13 @@ class AllocatorEvents:
     place: I64  # among the plane's allocator events, in file order
     line: I64  # of the plane: the thread
     time_ps: I64  # since the profile began
-    frees: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    frees: Mask
     numbers: dict[str, I64]
     texts: dict[str, Text]
-    fragmentation: F64
+    fragmentation: F64  # 0..1
+    impossible: Mask  # a figure in bytes is below 0 or above MOST, and so left out
+    out_of_order: Mask  # earlier than the event before it on its thread
+    unknown: Mask  # has a stat that is not read
 
     def __len__(self) -> int:
         return len(self.line)
@@ -54,27 +63,47 @@ def read(plane: Plane) -> AllocatorEvents | None:
     kinds = {key: int(plane.event_names[key] == DEALLOCATION) for key in ids(plane)}
     if not kinds:
         return None
-    columns = {
-        key: COLUMNS[SPELLINGS.get(name, name)]
-        for key, name in plane.stat_names.items()
-        if SPELLINGS.get(name, name) in COLUMNS
-    }
-    found = collect(plane.data, kinds, columns)
-    if not len(found["line"]):
+    found = collect(plane.data, kinds, _columns(plane))
+    line, offset = found["line"], found["offset_ps"]
+    if not len(line):
         return None
-    # Lines have a clock of their own: their timestamp, plus the event's offset.
-    time = found["line_timestamp_ns"][found["line"]] * 1000 + found["offset_ps"]
+    # Lines have a clock of their own: their timestamp, plus the event's offset. Since 1970, picoseconds overflow.
+    began = found["line_timestamp_ns"] - found["line_timestamp_ns"].min()
+    time = began[line] * 1000 + offset
     order = np.argsort(time, kind="stable")
     value, form, length = (_padded(found[name])[order] for name in ("value", "form", "length"))
+    numbers = {name: _number(value[:, COLUMNS[name]], form[:, COLUMNS[name]]) for name in NUMBERS}
     return AllocatorEvents(
         place=order,
-        line=found["line"][order],
-        time_ps=time[order] - int(found["line_timestamp_ns"].min()) * 1000,
+        line=line[order],
+        time_ps=time[order],
         frees=found["kind"][order] == 1,
-        numbers={name: _number(value[:, COLUMNS[name]], form[:, COLUMNS[name]]) for name in NUMBERS},
+        numbers=numbers,
         texts={name: _text(plane, *(c[:, COLUMNS[name]] for c in (value, form, length))) for name in TEXTS},
         fragmentation=_fraction(value[:, COLUMNS[FRACTION]], form[:, COLUMNS[FRACTION]]),
+        impossible=_without_impossible(numbers),
+        out_of_order=np.r_[False, (line[1:] == line[:-1]) & (offset[1:] < offset[:-1])][order],
+        unknown=form[:, COLUMNS[UNKNOWN]] != ABSENT,
     )
+
+
+def _columns(plane: Plane) -> dict[int, int]:
+    names = {key: SPELLINGS.get(name, name) for key, name in plane.stat_names.items()}
+    return {
+        key: COLUMNS[name if name in COLUMNS else UNKNOWN]
+        for key, name in names.items()
+        if name not in UNUSED and not name.startswith("_")
+    }
+
+
+def _without_impossible(numbers: dict[str, I64]) -> Mask:
+    """Makes what cannot be MISSING; the events that had such a figure."""
+    impossible = np.zeros(len(numbers["addr"]), dtype=bool)
+    for name in BYTES:
+        wrong = (numbers[name] != MISSING) & ((numbers[name] < 0) | (numbers[name] > MOST))
+        numbers[name][wrong] = MISSING
+        impossible |= wrong
+    return impossible
 
 
 def _padded(cells: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -94,9 +123,10 @@ def _number(value: I64, form: np.ndarray[Any, Any]) -> I64:
 
 
 def _fraction(value: I64, form: np.ndarray[Any, Any]) -> F64:
-    """A whole number, 0 or 1, is written as an integer."""
+    """A whole number, 0 or 1, is written as an integer; NaN where it is no fraction."""
     real = np.ascontiguousarray(value).view(np.float64)
     fraction: F64 = np.where(form == DOUBLE, real, np.where(form == NUMBER, value, np.nan))
+    fraction[~((fraction >= 0) & (fraction <= 1))] = np.nan
     return fraction
 
 
