@@ -6,7 +6,7 @@ thing, text interned. A million rows is a normal Recording, so nothing here is a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag, StrEnum
 from functools import cached_property
@@ -246,6 +246,12 @@ class Recording:
     reported_peak: int | None = None
     capacity: int | None = None
     caveats: tuple[Caveat, ...] = ()
+    later: Callable[[], Recording] | None = None  # the same with what took too long for a first look
+
+    @cached_property
+    def complete(self) -> Recording:
+        """The same recording with everything in it; what a first look can do without may be missing before."""
+        return self.later() if self.later is not None else self
 
     @property
     def id(self) -> str:

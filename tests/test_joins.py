@@ -48,6 +48,6 @@ def test_all_executable_allocations_of_real_gpu_profiles_are_joined(profile: str
         pytest.skip("the real profiles are not beside the repository")
     recordings = listing_of_path(str(DATA / "xplane" / profile)).recordings
     programs = [r for r in recordings if r.kind == "program"]
-    joined = [join_programs(r, programs) for r in recordings if r.kind == "allocator"]
+    joined = [join_programs(r.complete, programs) for r in recordings if r.kind == "allocator"]
     assert sum(j.executable for j in joined) == count
     assert sum(int((j.program >= 0).sum()) for j in joined) == count

@@ -116,7 +116,7 @@ class MemoryApp:
 
     def _rows(self, request: Request) -> Response:
         recording = self._catalog.recording(_required(request, "id"))
-        return Response(memory_viewer.rows(recording), content_type=TABLES)
+        return Response(memory_viewer.rows(recording.complete), content_type=TABLES)
 
     def _usage(self, request: Request) -> Response:
         recording = self._catalog.recording(_required(request, "id"))
@@ -127,7 +127,7 @@ class MemoryApp:
 
     def _details(self, request: Request) -> Response:
         recording_id = _required(request, "id")
-        recording = self._catalog.recording(recording_id)
+        recording = self._catalog.recording(recording_id).complete
         row = _integer(request, "row", 0, len(recording.allocations) - 1)
         details = memory_viewer.details(recording, row)
         if recording.kind == "allocator":

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_memplugin.native.events import NUMBER, collect
 from tb_memplugin.native.nesting import enclosing, intern_chains
 from tb_memplugin.readers.plane import Plane
-from tb_memplugin.recording import I32, I64, NamedSpans, SpanKind, Stacks, Text
+from tb_memplugin.recording import I32, I64, NamedSpans, SpanKind, Stacks, Strings, Text
 
 # A producer on one thread and its consumer on another carry the same pair of a type and an id.
 LINKS = ("_pt", "_p", "_ct", "_c")
@@ -30,6 +31,13 @@ class HostCalls:
     stacks: Stacks
     jitted: Text  # per frame: the jitted function that it is in or is, empty outside of any
     spans: NamedSpans
+
+
+def no_calls(events: int) -> HostCalls:
+    """Of so many events nothing is known yet."""
+    nothing, none = Text.of([]), np.empty(0, dtype=np.int32)
+    spans = NamedSpans(nothing, np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
+    return HostCalls(np.full(events, -1, dtype=np.int32), Stacks(none, nothing, nothing, none), nothing, spans)
 
 
 def host_calls(plane: Plane, wanted: frozenset[int]) -> HostCalls:
@@ -105,12 +113,23 @@ def _spans(plane: Plane, found: dict[str, Any], start_ps: I64, stop_ps: I64) -> 
     jitted = {key: match[1] for key, name in plane.event_names.items() if (match := JITTED.fullmatch(name))}
     which = np.flatnonzero((is_step | np.isin(found["kind"], list(jitted))) & (stop_ps > start_ps))
     which = which[np.argsort(start_ps[which], kind="stable")]
-    kinds = found["kind"][which].tolist()
-    numbers = found["value"][which, COLUMNS[STEP_NUMBER]].tolist() if step is not None else [0] * len(which)
     steps = is_step[which]
+    number = found["value"][which, COLUMNS[STEP_NUMBER]] if step is not None else np.zeros(len(which), np.int64)
+    # A step is its event's name and its number; an execution, of which there are many, only its function.
+    pairs = (found["kind"][which] << 32) + np.where(steps, number, -1)
+    distinct, code = np.unique(pairs, return_inverse=True)
     names = [
-        f"{plane.event_names.get(kind, '')} {number}" if stepped else jitted.get(kind, "")
-        for kind, number, stepped in zip(kinds, numbers, steps.tolist(), strict=True)
+        f"{plane.event_names.get(pair >> 32, '')} {pair & 0xFFFFFFFF}" if stepped else jitted.get((pair + 1) >> 32, "")
+        for pair, stepped in zip(distinct.tolist(), _first(steps, code), strict=True)
     ]
     kind = np.where(steps, int(SpanKind.STEP), int(SpanKind.EXECUTION)).astype(np.uint8)
-    return NamedSpans(Text.of(names), kind, start_ps[which] // 1000, stop_ps[which] // 1000)
+    return NamedSpans(
+        Text(code.ravel().astype(np.int32), Strings.of(names)), kind, start_ps[which] // 1000, stop_ps[which] // 1000
+    )
+
+
+def _first(flags: npt.NDArray[np.bool_], code: I64) -> list[bool]:
+    """The flag of the first row with each code."""
+    _, first = np.unique(code, return_index=True)
+    chosen: list[bool] = flags[first].tolist()
+    return chosen

@@ -1,0 +1,125 @@
+"""Writes a profile of a host whose threads are busy and whose allocators report: for the speed of Memory Profile.
+
+    python -m benchmarks.generate_events 2200000 200000 /tmp/busy
+
+Of the events, spread over the lines of 8 threads, so many are allocator events of one GPU; the rest nest three deep
+around them, as the runtime's own do. The same numbers give the same bytes. It says what is true of the profile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from tb_memplugin.protos.xplane_pb2 import XLine, XPlane, XSpace
+
+LINES = 8
+CALLS = ("$train.py:12 step", "PjitFunction(train_step)", "PJRT_LoadedExecutable_Execute", "Build buffer allocations")
+ALLOCATION, DEALLOCATION = len(CALLS) + 1, len(CALLS) + 2
+STATS = (
+    "allocator_name", "bytes_reserved", "bytes_allocated", "bytes_available", "peak_bytes_in_use",
+    "requested_bytes", "allocation_bytes", "addr", "id", "data_type", "GPU_0_bfc",
+)  # fmt: skip
+STAT = {name: number + 1 for number, name in enumerate(STATS)}
+CAPACITY = 80 << 30
+# Instants between two allocator events of a line; an enclosing call lasts for many of them.
+STEP_PS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Truth:
+    events: int
+    allocator_events: int
+    peak_bytes: int
+
+
+class _Allocator:
+    """Hands out addresses, and remembers what is live."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._live: list[tuple[int, int]] = []
+        self._next = 1 << 40
+        self.in_use = self.peak = 0
+
+    def step(self) -> tuple[bool, int, int]:
+        """(is a free, address, bytes): about as many frees as allocations."""
+        if self._live and self._random.random() < 0.5:
+            address, size = self._live.pop(self._random.randrange(len(self._live)))
+            self.in_use -= size
+            return True, address, size
+        size = 256 * self._random.randint(1, 4096)
+        address, self._next = self._next, self._next + size
+        self._live.append((address, size))
+        self.in_use += size
+        self.peak = max(self.peak, self.in_use)
+        return False, address, size
+
+
+def generate(events: int, allocator_events: int, seed: int = 0) -> tuple[XSpace, Truth]:
+    """The profile, and what a reader must find in it."""
+    space = XSpace(hostnames=[b"localhost"])
+    plane = space.planes.add(name=b"/host:CPU")
+    lines = [plane.lines.add(id=n, name=b"thread/%d" % n, timestamp_ns=1000) for n in range(LINES)]
+    allocator = _Allocator(seed)
+    calls_each = (events - allocator_events) // max(allocator_events, 1)
+    for number in range(max(allocator_events, 1)):
+        line, at = lines[number % LINES], (number + 1) * STEP_PS
+        _calls(line, at, calls_each)
+        if number < allocator_events:
+            _report(line, at + STEP_PS // 2, allocator)
+    while allocator_events == 0 and sum(len(line.events) for line in lines) < events:
+        _calls(lines[0], (len(lines[0].events) + 1) * STEP_PS, len(CALLS))
+    _metadata(plane)
+    total = sum(len(line.events) for line in lines)
+    return space, Truth(total, allocator_events, allocator.peak)
+
+
+def _calls(line: XLine, at: int, count: int) -> None:
+    for depth in range(count):
+        name = depth % len(CALLS)
+        line.events.add(metadata_id=name + 1, offset_ps=at + depth * 10, duration_ps=STEP_PS - 20 * depth)
+
+
+def _report(line: XLine, at: int, allocator: _Allocator) -> None:
+    freed, address, size = allocator.step()
+    event = line.events.add(metadata_id=DEALLOCATION if freed else ALLOCATION, offset_ps=at)
+    event.stats.add(metadata_id=STAT["allocator_name"], ref_value=STAT["GPU_0_bfc"])
+    for name, value in (
+        ("bytes_reserved", 0),
+        ("bytes_allocated", allocator.in_use),
+        ("bytes_available", CAPACITY - allocator.in_use),
+        ("peak_bytes_in_use", allocator.peak),
+        ("requested_bytes", size),
+        ("allocation_bytes", size),
+        ("addr", address),
+        ("id", 0),
+        ("data_type", 0),
+    ):
+        event.stats.add(metadata_id=STAT[name], int64_value=value)
+
+
+def _metadata(plane: XPlane) -> None:
+    for number, name in enumerate((*CALLS, "MemoryAllocation", "MemoryDeallocation"), start=1):
+        plane.event_metadata[number].id, plane.event_metadata[number].name = number, name.encode()
+    for name, number in STAT.items():
+        plane.stat_metadata[number].id, plane.stat_metadata[number].name = number, name.encode()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("events", type=int)
+    parser.add_argument("allocator_events", type=int)
+    parser.add_argument("logdir", type=Path)
+    arguments = parser.parse_args()
+    space, truth = generate(arguments.events, arguments.allocator_events)
+    folder = arguments.logdir / "plugins" / "profile" / "busy"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "localhost.xplane.pb").write_bytes(space.SerializeToString())
+    print(truth)
+
+
+if __name__ == "__main__":
+    main()
