@@ -1,0 +1,132 @@
+"""Damaged files, places that are not there, and names that are markup."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+import pytest
+from conftest import Open, new_context
+from expected import recording
+from hosts import Host, open_standalone
+from logs import BAD_HOST, DAMAGED, GOOD_HOST, HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, SCRIPT, SMALL, TRAIN
+from playwright.sync_api import Browser
+from viewer import Viewer, until
+
+
+def test_a_damaged_host_is_named_and_the_other_one_works(open_at: Open, host: Host) -> None:
+    viewer = open_at(run=DAMAGED)
+    problem = viewer.text("problem")
+    assert f"{BAD_HOST}.xplane.pb" in problem
+    assert len(problem) > len(f"{BAD_HOST}.xplane.pb") + 10, "a file without a reason"
+    assert viewer.text("headline") == recording(host, DAMAGED, LARGEST).meta["headline"]
+    assert viewer.get("host-picker").input_value() == GOOD_HOST
+    assert len(viewer.table()) > 10
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"run": TRAIN, "module": "jit_nothing(7)"}, "jit_nothing(7)"),
+        ({"run": TRAIN, "host": "nobody"}, "nobody"),
+        ({"run": TRAIN, "module": LARGEST, "space": "VMEM"}, "VMEM"),
+    ],
+)
+def test_what_a_link_names_and_is_not_there_is_said(open_at: Open, wrong: dict[str, str], said: str) -> None:
+    viewer = open_at(**wrong)
+    assert said in viewer.frame.get_by_role("status").first.inner_text()
+    # A way out: the run's modules are still offered.
+    if "host" not in wrong:
+        viewer.pick("module-picker", "loss", SMALL)
+        until(viewer.get("headline").count, bool, "no headline")
+
+
+def test_an_unknown_run_is_an_error_in_words(open_at: Open) -> None:
+    viewer = open_at("error", run="gone/run")
+    assert "gone/run" in viewer.frame.get_by_role("alert").inner_text()
+
+
+def test_a_link_with_senseless_state_shows_the_page(open_at: Open) -> None:
+    senseless = {"position": "99999999", "selected": "1e9", "zoom": "9,a", "yzoom": "NaN,Infinity", "search": "(["}
+    viewer = open_at(run=TRAIN, module=LARGEST, theme="no", show="no", **senseless)
+    viewer.picture()
+    assert viewer.get("details").count() == 0
+    assert 0 <= int(viewer.text("inspected-position")) < 99999999
+
+
+def test_markup_in_names_stays_text(open_at: Open, host: Host, tmp_path: Path) -> None:
+    module = f"{HOSTILE_MODULE}(2)"
+    viewer = open_at(run=HOSTILE)
+    expected = recording(host, HOSTILE, module)
+    assert MARKUP in viewer.text("headline")
+    assert viewer.text("headline") == expected.meta["headline"]
+    assert viewer.get("module-picker").input_value() == module
+    viewer.picture()
+    row = expected.alone()[0]
+    name = expected.rows["name"][row]
+    assert MARKUP in name
+    viewer.page.mouse.move(*expected.point(row, viewer.plot()))
+    tooltip = viewer.get("timeline").locator(".tooltip")
+    until(tooltip.count, bool, "no tooltip")
+    assert name in tooltip.inner_text()
+    assert SCRIPT in tooltip.inner_text()
+    viewer.page.mouse.click(*expected.point(row, viewer.plot()))
+    details = viewer.get("details")
+    until(details.count, bool, "no details")
+    until(details.inner_text, lambda text: "Reading stack" not in text, "no stack")
+    assert details.get_by_role("heading").first.inner_text() == name
+    assert SCRIPT in details.inner_text()
+    assert f"make_demo.py{MARKUP}" in details.inner_text()
+    assert any(MARKUP in line["Name"] and SCRIPT in line["Op name"] for line in viewer.table())
+    viewer.page.mouse.move(*viewer.curve().at(0.5, 0.5))
+    until(lambda: viewer.get("usage-chart").inner_text(), lambda text: MARKUP in text, "no instruction at the curve")
+    viewer.get("module-picker").click()
+    assert MARKUP in viewer.options().first.inner_text()
+    viewer.get("module-picker").press("Escape")
+    saved = tmp_path / "timeline.svg"
+    viewer.download("SVG").save_as(saved)
+    titles = [title.text or "" for title in ElementTree.parse(saved).iter("{http://www.w3.org/2000/svg}title")]
+    assert any(title.startswith(name) for title in titles)
+    assert viewer.frame.locator("img, script:has-text('pwned')").count() == 0
+    for frame in viewer.page.frames:
+        assert frame.evaluate("typeof window.pwned") == "undefined"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "recordings?run=..",
+        "recordings?run=../../../../etc",
+        f"recordings?run={quote('train_step/cpu/../../../..')}",
+        f"memory_viewer?id={quote('../../etc/passwd|a|b|HBM')}",
+        f"rows?id={quote(f'{TRAIN}|../../../../../etc/passwd|{LARGEST}|HBM')}",
+        "../../../../../../etc/passwd",
+        "..%2f..%2f..%2f..%2fetc%2fpasswd",
+    ],
+)
+def test_dots_lead_nowhere(host: Host, path: str) -> None:
+    answer = host.server.get(host.api + path)
+    assert answer.status == 404
+    assert b"root:" not in answer.body
+    if "?" in path:
+        assert set(json.loads(answer.body)["error"]) == {"what", "where", "remedy"}
+
+
+@pytest.fixture
+def empty(browser: Browser, tmp_path: Path) -> Iterator[Viewer]:
+    (tmp_path / "logs").mkdir()
+    context = new_context(browser)
+    with open_standalone(tmp_path / "logs", tmp_path) as host:
+        page = context.new_page()
+        page.goto(host.server.url)
+        yield Viewer(page)
+    context.close()
+
+
+def test_an_empty_logdir_says_what_to_do(empty: Viewer, tmp_path: Path) -> None:
+    said = empty.wait_until_ready().frame.get_by_role("status").first.inner_text()
+    assert str(tmp_path / "logs") in said
+    assert "jax.profiler.trace" in said
