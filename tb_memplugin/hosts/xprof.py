@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 TESTED = "2.24."  # what the contract test runs against; any other version gets a link in place of the overlay
 PREFIX = "/data/plugin/profile"
+TAGS = ("memory_viewer", "memory_profile")
 LISTS = ("/runs", "/run_tools", "/hosts", "/module_list")
 
 
@@ -82,7 +83,7 @@ def version() -> str:
 
 
 class XProfApp:
-    """The stock app, with our routes below `memory/` and our answers to what its Memory Viewer asks."""
+    """The stock app, with our routes below `memory/` and our answers to what its memory tools ask."""
 
     def __init__(self, stock: WSGIApplication, root: str, *, tested: bool) -> None:
         catalog = Catalog({"": root} if root else {})
@@ -101,7 +102,7 @@ class XProfApp:
     def _answer(self, request: Request, below: str) -> WSGIApplication:
         if request.method not in ("GET", "HEAD"):
             return self._stock
-        if self._tested and below == "/data" and request.args.get("tag") == "memory_viewer":
+        if self._tested and below == "/data" and request.args.get("tag") in TAGS:
             return self._data(request)
         if self._tested and below in LISTS:
             return self._list(request, below)
@@ -119,8 +120,10 @@ class XProfApp:
         return page
 
     def _data(self, request: Request) -> WSGIApplication:
-        """The stock page of Memory Viewer is fed our numbers, and its timeline link leads to our timeline."""
+        """The stock pages of the memory tools are fed our numbers, and the timeline link leads to our timeline."""
         try:
+            if request.args.get("tag") == "memory_profile":
+                return finished(request, self._answers.memory_profile(request.args))
             if request.args.get("view_memory_allocation_timeline"):
                 return finished(request, redirect(self._answers.timeline(request.args)))
             return finished(request, self._answers.memory_viewer(request.args))

@@ -1,4 +1,4 @@
-"""XProf's own questions, answered from our Recordings: what its Memory Viewer asks, and the lists beside it.
+"""XProf's own questions, answered from our Recordings: what its two memory tools ask, and the lists beside them.
 
 The parameters are XProf's: `run`, or `session_path` (the folder of one run), or `run_path` (a folder of runs)
 with `run`; `host`; `module_name`, or `program_id`; `memory_space`. `use_saved_result` changes nothing, as nothing
@@ -19,7 +19,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import json_response
 from tb_memplugin.logdir import Run
 from tb_memplugin.recording import Recording
-from tb_memplugin.views import xprof_schema
+from tb_memplugin.views import xprof_memory_profile, xprof_schema
 
 Parameters = MultiDict[str, str]
 
@@ -40,7 +40,7 @@ TOOLS = (
 
 
 class Elsewhere(Exception):
-    """The question is about a folder outside the logdir, which only XProf itself may look into."""
+    """Only XProf itself can answer: a folder outside the logdir, or nothing that we could read."""
 
 
 class Answers:
@@ -66,6 +66,18 @@ class Answers:
         run = self._run(parameters)
         module = self._module(run, parameters)
         return json_response(xprof_schema.memory_viewer(module, memory_space(parameters)))
+
+    def memory_profile(self, parameters: Parameters) -> Response:
+        """`/data?tag=memory_profile` in XProf's JSON: of the asked host, else of the one with the largest peak."""
+        asked = parameters.get("host")
+        listing = self._catalog.listing_of_run(
+            self._run(parameters), None if asked in (None, "", "ALL_HOSTS") else asked
+        )
+        allocators = [recording for recording in listing.recordings if recording.kind == "allocator"]
+        if not allocators and listing.problems:
+            raise Elsewhere
+        of_host = [recording for recording in allocators if recording.host == allocators[0].host]
+        return json_response(xprof_memory_profile.memory_profile(of_host))
 
     def timeline(self, parameters: Parameters) -> str:
         """Where our page shows what XProf's timeline link is about, relative to `/data`."""
