@@ -130,8 +130,14 @@ def test_what_no_event_is_asked_about() -> None:
     assert len(found["line"]) == len(found["line_timestamp_ns"]) == 0
 
 
-EVENTS = XPlane(lines=[{"name": b"main", "timestamp_ns": 7, "events": [{"metadata_id": 1, "stats": [{"metadata_id": 2,
-                "str_value": b"GPU_0_bfc"}, {"metadata_id": 3, "int64_value": -1}]}]}]).SerializeToString()  # fmt: skip
+def one_event() -> bytes:
+    plane = XPlane()
+    event = plane.lines.add(name=b"main", timestamp_ns=7).events.add(metadata_id=1)
+    event.stats.extend([XStat(metadata_id=2, str_value=b"GPU_0_bfc"), XStat(metadata_id=3, int64_value=-1)])
+    return plane.SerializeToString()
+
+
+EVENTS = one_event()
 
 
 @pytest.mark.parametrize("length", range(len(EVENTS) + 1))
