@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from allocators import Block, allocator
 from servers import DEMO
 from werkzeug.test import Client, TestResponse
 
@@ -106,6 +107,21 @@ def test_details(client: Client) -> None:
     assert answer.json["row"] == 0
 
 
+def test_leaks(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = {"id": largest(client)["id"]}
+    nothing = client.get("/api/leaks", query_string=query).json
+    assert nothing is not None
+    assert (nothing["findings"], nothing["steps"]) == ([], 0)
+    assert "over time" in nothing["message"]
+    leaking = allocator([Block(site, size, step, None) for step in range(9) for site, size in (("a", 1), ("b", 8))], 9)
+    monkeypatch.setattr(Catalog, "recording", lambda *_: leaking)
+    answer = client.get("/api/leaks", query_string=query).json
+    assert answer is not None
+    assert answer["message"] is None
+    assert [(each["verdict"], each["bytes_per_step"]) for each in answer["findings"]] == [("leak", 8), ("leak", 1)]
+    assert answer["findings"][0]["sentence"].startswith("Grows by 8 B per step")
+
+
 @pytest.mark.parametrize(
     ("path", "status", "where"),
     [
@@ -116,6 +132,8 @@ def test_details(client: Client) -> None:
         ("/api/memory_viewer", 400, "id"),
         ("/api/memory_viewer?id=none", 404, "none"),
         ("/api/rows?id=%00", 404, "\0"),
+        ("/api/leaks", 400, "id"),
+        ("/api/leaks?id=none", 404, "none"),
         ("/api/details?id={id}", 400, "row"),
         ("/api/details?id={id}&row=x", 400, "row=x"),
         ("/api/details?id={id}&row=-1", 400, "row=-1"),

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.once import once
+from tb_memplugin.analysis.sites import sites_of
 from tb_memplugin.analysis.steps import Steps, steps
-from tb_memplugin.recording import F64, I64, U8, Allocations, Recording
+from tb_memplugin.recording import F64, I64, U8, Recording
 
 Bools = npt.NDArray[np.bool_]
 
@@ -79,7 +80,7 @@ def leaks(recording: Recording) -> Leaks:
     last = np.searchsorted(when.position, rows.end)  # the first that it is freed by
     own = np.flatnonzero((rows.start >= 0) & (rows.charge > 0) & (first < count))
     first, last, charge = first[own], last[own], rows.charge[own]
-    site, sites = _sites(rows, own)
+    site, sites = sites_of(rows, own)
     held = np.bincount(site, charge * (last - first), sites)
     chosen = np.argsort(-held, kind="stable")[: min(MAX_SITES, int((held > 0).sum()))]
 
@@ -117,29 +118,6 @@ def leaks(recording: Recording) -> Leaks:
         left_out=int((held > 0).sum()) - len(chosen),
         sites=Sites._make(column[order] for column in judged),
     )
-
-
-def _sites(rows: Allocations, which: I64) -> tuple[I64, int]:
-    """The site of each row, 0..k-1, and k: its stack where that is known, else what was allocated."""
-    stack = rows.stack[which].astype(np.int64)
-    known = stack >= 0
-    texts = [text.codes[which].astype(np.int64) for text in (rows.op, rows.name, rows.shape, rows.dtype)]
-    key, kinds = stack + 1, int(stack.max(initial=-1)) + 2
-    for column in (*texts, rows.requested[which]):
-        what: I64 = np.where(known, 0, column)
-        what -= what.min(initial=0)
-        width = int(what.max(initial=0)) + 1
-        if width > 2**20:  # sizes: few different ones, wide apart
-            what, width = _numbered(what)
-        if kinds > 2**62 // width:
-            key, kinds = _numbered(key)
-        key, kinds = key * width + what, kinds * width
-    return _numbered(key)
-
-
-def _numbered(values: I64) -> tuple[I64, int]:
-    different, number = np.unique(values, return_inverse=True)
-    return number.astype(np.int64), max(len(different), 1)
 
 
 def _table(site: I64, first: I64, last: I64, charge: I64, looked_at: I64, sites: int) -> _Table:

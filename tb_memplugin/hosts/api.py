@@ -18,7 +18,7 @@ from werkzeug.wrappers import Request, Response
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import static
-from tb_memplugin.views import memory_profile, memory_viewer
+from tb_memplugin.views import leaks, memory_profile, memory_viewer
 from tb_memplugin.views.summary import summary
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class MemoryApp:
             "api/rows": self._rows,
             "api/usage": self._usage,
             "api/details": self._details,
+            "api/leaks": self._leaks,
         }
 
     def paths(self) -> list[str]:
@@ -134,6 +135,9 @@ class MemoryApp:
             programs = [beside for beside in self._catalog.beside(recording_id) if beside.kind == "program"]
             details["planned"] = memory_profile.planned(recording, row, programs)
         return json_response(details)
+
+    def _leaks(self, request: Request) -> Response:
+        return json_response(leaks.findings(self._catalog.recording(_required(request, "id")).complete))
 
 
 def json_response(value: Any, status: int = 200) -> Response:

@@ -1,0 +1,96 @@
+"""Leak findings: one per site, each with a verdict in a sentence, and the numbers that it rests on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.analysis.leaks import Leaks, Sites, Verdict, leaks
+from tb_memplugin.recording import Recording
+from tb_memplugin.views.sites import site
+from tb_memplugin.views.units import bytes_text
+
+LISTED = 200
+CURVE_POINTS = 64  # of a finding's bytes over the steps: for a small chart
+NAMES = {
+    Verdict.LEAK: "leak",
+    Verdict.CACHE: "cache that stopped growing",
+    Verdict.SAWTOOTH: "sawtooth",
+    Verdict.KEPT: "kept one step",
+    Verdict.WARM_UP: "warm-up",
+    Verdict.STEADY: "steady",
+}
+
+
+def findings(recording: Recording) -> dict[str, Any]:
+    """The answer of api/leaks. `message` says why there are no findings, or what their steps are guessed from."""
+    found = leaks(recording)
+    sites = found.sites
+    shown = range(min(LISTED, len(sites.row))) if sites is not None else range(0)
+    verdicts = sites.verdict if sites is not None else np.empty(0, np.uint8)
+    counts = np.bincount(verdicts, minlength=len(Verdict)).tolist()
+    points = np.unique(np.linspace(0, max(len(found.looked_at) - 1, 0), CURVE_POINTS).round().astype(np.int64))
+    return {
+        "message": found.steps.message or None,
+        "unit": found.steps.unit,
+        "steps": len(found.steps.position),
+        "warm_up_steps": found.warm_up,
+        "within_step": found.within_step,
+        "sites_left_out": found.left_out,
+        "verdicts": {NAMES[verdict]: counts[verdict] for verdict in Verdict},
+        "curve_steps": found.looked_at[points].tolist() if sites is not None else [],
+        "findings": [
+            {
+                "verdict": NAMES[Verdict(int(sites.verdict[i]))],
+                "sentence": sentence(found, sites, i),
+                "bytes_per_step": float(sites.bytes_per_step[i]),
+                "confidence": round(float(sites.confidence[i]), 4),
+                "evidence_steps": int(sites.evidence[i]),
+                "survived_steps": float(sites.survived[i]),
+                "allocations": int(sites.allocations[i]),
+                "live_bytes": int(sites.live[i, -1]),
+                "curve": sites.live[i, points].tolist(),
+                **site(recording, int(sites.row[i])),
+            }
+            for i in shown
+            if sites is not None
+        ],
+    }
+
+
+def sentence(found: Leaks, sites: Sites, i: int) -> str:
+    """The verdict in plain words, with its numbers."""
+    unit = found.steps.unit
+    units = several(unit)
+    evidence, rate = int(sites.evidence[i]), bytes_text(round(float(sites.bytes_per_step[i])))
+    held, most = bytes_text(int(sites.live[i, -1])), bytes_text(int(sites.live[i].max()))
+    match Verdict(int(sites.verdict[i])):
+        case Verdict.LEAK:
+            measured = len(found.steps.position) - found.warm_up
+            return (
+                f"Grows by {rate} per {unit}: it did so in {evidence} of the {measured} {units} after the warm-up, "
+                f"holds {held} at the end, and nothing says that it stops."
+            )
+        case Verdict.CACHE:
+            return f"Grew to {held} after the warm-up, and has not grown in the last {evidence} {units}."
+        case Verdict.SAWTOOTH:
+            return f"Gathers up to {most} over several {units} and frees it at once; it did so {_times(evidence)}."
+        case Verdict.KEPT:
+            return (
+                f"What one {unit} allocates here is freed in the next one, so {most} of the one before is live beside "
+                "it: new parameters that are not donated do so, and gradients that are not cleared."
+            )
+        case Verdict.WARM_UP:
+            return f"Holds {held} from the warm-up, and has not changed in the {evidence} {units} since."
+        case Verdict.STEADY:
+            return f"Does not grow: holds {held} at the end, {most} at most between {units}."
+
+
+def several(unit: str) -> str:
+    """`steps`, `runs of jit_f`."""
+    return "steps" if unit == "step" else unit.replace("run", "runs", 1)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
