@@ -1,4 +1,4 @@
-"""The same answers in a terminal: `tb-memplugin serve | xprof | summary | hook`.
+"""The same answers in a terminal: `tb-memplugin serve | xprof | summary | explain | hook`.
 
 Commands import what they need when they run, so that each starts as fast as it can.
 """
@@ -12,10 +12,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tb_memplugin import __version__
 from tb_memplugin.errors import InputError
+from tb_memplugin.views.columns import aligned
+
+if TYPE_CHECKING:
+    from tb_memplugin.catalog import Listing
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -81,6 +85,12 @@ def _parser() -> argparse.ArgumentParser:
     summary.add_argument("path", metavar="PATH", help="a logdir, a run's folder, an .xplane.pb or an .hlo_proto.pb")
     summary.add_argument("--json", action="store_true", help="print JSON, for programs")
 
+    explain = add("explain", _explain, "what is live at the peak, by site, role and shape, and what leaks")
+    explain.add_argument("path", metavar="PATH", help="as for summary")
+    explain.add_argument("--recording", metavar="ID", help="an id of `summary --json`, or a part that only one has")
+    explain.add_argument("--at", metavar="TIME", help="a moment other than the peak: 1.5s, 300ms, or an event, '#120'")
+    explain.add_argument("--json", action="store_true", help="print JSON, for programs")
+
     hook = add("hook", _hook, "make the plain `xprof` command of this environment show our Memory Viewer, or not")
     hook.add_argument("action", choices=["install", "status", "remove"])
     return parser
@@ -107,14 +117,9 @@ def _hook(arguments: argparse.Namespace) -> int:
 
 
 def _summary(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.catalog import listing_of_path
     from tb_memplugin.views.summary import summary
 
-    # The log is for servers; here every problem is printed as a line of its own.
-    logging.getLogger("tb_memplugin").setLevel(logging.ERROR)
-    listing = listing_of_path(arguments.path)
-    for problem in listing.problems:
-        print(f"tb-memplugin: {printable(problem.file)}: {printable(problem.text)}", file=sys.stderr)
+    listing = _listing(arguments.path)
     summaries = [summary(recording) for recording in listing.recordings]
     if arguments.json:
         print(json.dumps({"recordings": summaries}, indent=2, allow_nan=False))
@@ -123,6 +128,27 @@ def _summary(arguments: argparse.Namespace) -> int:
     elif not listing.problems:
         print("No program with buffers and no allocator events in there.")
     return 2 if listing.problems and not summaries else 0
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.views.explain import choose, explain, lines
+
+    answer = explain(choose(_listing(arguments.path).recordings, arguments.recording, arguments.path), arguments.at)
+    text = [json.dumps(answer, indent=2, allow_nan=False)] if arguments.json else map(printable, lines(answer))
+    print("\n".join(text))
+    return 0
+
+
+def _listing(path: str) -> Listing:
+    """Everything in there; what cannot be read is told on standard error."""
+    from tb_memplugin.catalog import listing_of_path
+
+    # The log is for servers; here every problem is printed as a line of its own.
+    logging.getLogger("tb_memplugin").setLevel(logging.ERROR)
+    listing = listing_of_path(path)
+    for problem in listing.problems:
+        print(f"tb-memplugin: {printable(problem.file)}: {printable(problem.text)}", file=sys.stderr)
+    return listing
 
 
 COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -143,14 +169,7 @@ NUMBERS = 5  # the first columns, set flush right
 def table(summaries: Sequence[dict[str, Any]]) -> list[str]:
     """Lines of text: a heading, one line per recording, and what the caveats among them mean."""
     lines = [list(COLUMNS), *([cell(row) for cell in COLUMNS.values()] for row in summaries)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    texts = [
-        "  ".join(
-            cell.rjust(width) if i < NUMBERS else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
+    texts = aligned(lines, NUMBERS)
     meanings = {caveat["code"]: caveat["text"] for row in summaries for caveat in row["caveats"]}
     notes = [f"{printable(code)}: {printable(text)}" for code, text in meanings.items()]
     return [*texts, *([""] if notes else []), *notes]

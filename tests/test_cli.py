@@ -46,6 +46,68 @@ def test_summary_for_programs() -> None:
     assert len({recording["id"] for recording in answer["recordings"]}) == len(answer["recordings"])
 
 
+def test_explain_for_people() -> None:
+    done = run("explain", str(PROFILE))
+    assert (done.returncode, done.stderr) == (0, "")
+    headline, _, moment, *rest = done.stdout.splitlines()
+    assert headline.startswith("Peak ")
+    assert " live at the peak, #" in moment
+    assert any(line.split() == ["bytes", "share", "role"] for line in rest)
+    assert any("make_demo.py:" in line for line in rest)
+
+
+def test_explain_for_programs() -> None:
+    [first, *_] = json.loads(run("summary", str(DEMO), "--json").stdout)["recordings"]
+    for chosen in ((), ("--recording", first["id"]), ("--recording", first["title"])):
+        done = run("explain", str(DEMO), "--json", *chosen)
+        assert (done.returncode, done.stderr) == (0, "")
+        answer = json.loads(done.stdout)
+        assert answer["recording"] == first
+        assert answer["at"]["bytes"] == first["peak_bytes"]
+    at_start = json.loads(run("explain", str(DEMO), "--json", "--at", "#0").stdout)
+    assert at_start["at"]["position"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--at", "1s"), "no clock"),
+        (("--at", "#99999999"), "#99999999"),
+        (("--recording", "x\x1b"), r"x\x1b"),
+        (("--recording", ""), "named so"),
+    ],
+)
+def test_explain_of_what_is_not_there(arguments: tuple[str, str], expected: str) -> None:
+    done = run("explain", str(DEMO), *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    assert expected in line
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        "xprof_demo_gpu_multi_worker",
+        "tracelens_mi300_conv_minimal_08",
+        "tracelens_te_fused_attn",
+        "xprof_tpu_inference_2_old",
+    ],
+)
+def test_explain_an_allocator_of_a_real_profile(profile: str) -> None:
+    path = DATA / "xplane" / profile
+    if not path.exists():
+        pytest.skip("no test data here")
+    recordings = json.loads(run("summary", str(path), "--json").stdout)["recordings"]
+    chosen = next(each for each in recordings if each["kind"] == "allocator")
+    done = run("explain", str(path), "--recording", chosen["id"], "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    parts = [*answer["groups"], answer["before"], answer["unexplained"]]
+    assert sum(part["bytes"] for part in parts) == answer["at"]["bytes"] == chosen["peak_bytes"]
+    assert "leak" not in [each["verdict"] for each in answer["leaks"]["findings"]]
+    assert "Leaks" in run("explain", str(path), "--recording", chosen["id"]).stdout
+
+
 def test_damage_goes_to_standard_error_and_the_rest_is_printed(tmp_path: Path) -> None:
     folder = tmp_path / "plugins/profile/run"
     folder.mkdir(parents=True)
@@ -81,7 +143,9 @@ def test_the_damaged_profile_of_the_test_data() -> None:
     assert "host.xplane.pb" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [(), ("nothing",), ("summary",), ("summary", "a", "b"), ("hook", "dance")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("nothing",), ("summary",), ("summary", "a", "b"), ("explain",), ("hook", "dance")]
+)
 def test_wrong_calls(arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
     assert (done.returncode, done.stdout) == (2, "")

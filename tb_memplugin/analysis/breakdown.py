@@ -1,0 +1,47 @@
+"""What the bytes at one position are: by site and shape, what was there before, and what nothing explains."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.liveset import live_rows
+from tb_memplugin.analysis.sites import sites_of
+from tb_memplugin.analysis.usage import explained, usage
+from tb_memplugin.recording import I64, Recording
+
+
+class Breakdown(NamedTuple):
+    """`bytes.sum() + before + unexplained == total`. Groups are in order of their bytes, largest first."""
+
+    row: I64  # the largest allocation of each group
+    allocations: I64
+    bytes: I64
+    before: int  # bytes from before the recording
+    unexplained: int  # an allocator's stack, for one
+    total: int
+
+
+def breakdown(recording: Recording, position: int) -> Breakdown:
+    """At `position`; -1 is before the recording's first event."""
+    rows = recording.allocations
+    live = live_rows(recording, position)
+    early = live[rows.start[live] < 0] if recording.clock is not None else live[:0]
+    own = live[rows.start[live] >= 0] if recording.clock is not None else live
+    group, groups = sites_of(rows, own, by_shape=True)
+    count = np.bincount(group, minlength=groups)
+    size = np.bincount(group, rows.charge[own], groups).astype(np.int64)
+    _, first = np.unique(group, return_index=True)  # live rows come largest first
+    order = np.argsort(-size[: len(first)], kind="stable")
+    charged = int(rows.charge[live].sum())
+    known = 0 <= position < recording.length
+    rest = int(usage(recording).live[position] - explained(recording)[position]) if known else 0
+    return Breakdown(
+        row=own[first][order],
+        allocations=count[: len(first)][order],
+        bytes=size[: len(first)][order],
+        before=int(rows.charge[early].sum()),
+        unexplained=rest,
+        total=charged + rest,
+    )

@@ -1,0 +1,185 @@
+"""What is live at the peak or at another moment, and what leaks: as JSON, and as lines for a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.analysis.breakdown import breakdown
+from tb_memplugin.analysis.figures import share
+from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
+from tb_memplugin.analysis.usage import peak
+from tb_memplugin.errors import InputError
+from tb_memplugin.recording import Recording
+from tb_memplugin.views import leaks, memory_profile, memory_viewer
+from tb_memplugin.views.columns import aligned
+from tb_memplugin.views.leaks import several
+from tb_memplugin.views.sites import site
+from tb_memplugin.views.summary import summary
+from tb_memplugin.views.units import bytes_text
+
+BUFFERS_LISTED = 20  # of a program
+LINES_LISTED = 20  # of groups and of findings in the terminal; JSON has all groups
+NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ns": 1}  # micro sign, or mu
+MOMENT = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,18}})?)\s*({'|'.join(NANOSECONDS)})")
+IDS_LISTED = 5
+BEFORE = "live before the recording"
+UNEXPLAINED = "explained by no allocation"
+
+
+def choose(recordings: Sequence[Recording], wanted: str | None, path: str) -> Recording:
+    """The one with the largest peak, or the one that `wanted` is the id or a part of the id of. InputError else."""
+    if not recordings:
+        raise InputError("No program with buffers and no allocator events", path, "profile the work on the device")
+    if wanted is None:
+        return recordings[0]
+    found = [recording for recording in recordings if wanted == recording.id]
+    found = found or [recording for recording in recordings if wanted in recording.id]
+    if len(found) == 1:
+        return found[0]
+    ids = ", ".join(recording.id for recording in (found or recordings)[:IDS_LISTED])
+    what = f"{len(found)} recordings are named so" if found else "No such recording"
+    raise InputError(what, wanted, f"--recording takes an id, or a part that only one has: {ids}")
+
+
+def position_of(recording: Recording, text: str) -> int:
+    """The position that `1.5s`, `300ms` or `#120` means; -1 is before the first event. InputError otherwise."""
+    if numbered := re.fullmatch("#([0-9]{1,18})", text):
+        if (position := int(numbered[1])) < recording.length:
+            return position
+        raise InputError("There is no such position", text, f"give one from #0 to #{recording.length - 1}")
+    clock = recording.clock
+    if clock is None or not len(clock):
+        raise InputError("A program has no clock", text, f"give a position, #0 to #{recording.length - 1}")
+    last = f"{clock[-1] / 1e9:.6g}s"
+    timed = MOMENT.fullmatch(text)
+    if not timed:
+        remedy = f"give a time of the profile up to {last}, such as 1.5s or 300ms, or an event, such as #120"
+        raise InputError("Not a moment", text, remedy)
+    # Whole nanoseconds, for what was rounded when it was printed.
+    time = round(float(timed[1]) * NANOSECONDS[timed[2]])
+    if time > clock[-1] and not np.isclose(time, clock[-1], rtol=1e-5, atol=0):
+        raise InputError("After the last event", text, f"give a time up to {last}")
+    return int(np.searchsorted(clock, time, side="right")) - 1
+
+
+def explain(recording: Recording, at: str | None = None) -> dict[str, Any]:
+    """Plain values only. InputError where `at` is no moment of the recording."""
+    recording = recording.complete
+    position = peak(recording).position if at is None else position_of(recording, at)
+    answer = {"recording": summary(recording), "at": moment(recording, position)}
+    if recording.clock is None:
+        return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
+    return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}
+
+
+def moment(recording: Recording, position: int) -> dict[str, Any]:
+    clock = recording.clock
+    timed = clock is not None and 0 <= position < len(clock)
+    return {
+        "position": position,
+        "time_ns": int(clock[position]) if clock is not None and timed else None,
+        "bytes": breakdown(recording, position).total,
+        "peak": position == peak(recording).position,
+    }
+
+
+def _program(recording: Recording, position: int) -> dict[str, Any]:
+    rows, total = recording.allocations, breakdown(recording, position).total
+    largest = live_rows(recording, position)
+    return {
+        "roles": [
+            {"role": role.name.lower().replace("_", " "), "bytes": size, "share": share(size, total)}
+            for role, size in bytes_by_role(recording, position).items()
+        ],
+        "buffers": [
+            {**site(recording, row), "bytes": int(rows.charge[row]), "share": share(int(rows.charge[row]), total)}
+            for row in largest[:BUFFERS_LISTED].tolist()
+        ],
+        "buffers_total": len(largest),
+    }
+
+
+def _allocator(recording: Recording, position: int) -> dict[str, Any]:
+    live = breakdown(recording, position)
+    found = [
+        {**site(recording, row), "allocations": count, "bytes": size, "share": share(size, live.total)}
+        for row, count, size in zip(live.row.tolist(), live.allocations.tolist(), live.bytes.tolist(), strict=True)
+    ]
+    return {
+        "groups": found,
+        "before": {"bytes": live.before, "share": share(live.before, live.total)},
+        "unexplained": {"bytes": live.unexplained, "share": share(live.unexplained, live.total)},
+        "leaks": leaks.findings(recording),
+    }
+
+
+def lines(answer: dict[str, Any]) -> Iterator[str]:
+    """The same for people. Names are as the file has them: the caller keeps control characters off the terminal."""
+    yield answer["headline"]
+    yield ""
+    at = answer["at"]
+    yield f"{bytes_text(at['bytes'])} live {_moment(at)}:"
+    yield ""
+    yield from _buffers(answer) if "buffers" in answer else _groups(answer)
+
+
+def _moment(at: dict[str, Any]) -> str:
+    if at["position"] < 0:
+        return "before the first event"
+    when = f", {at['time_ns'] / 1e9:.6f} s into the profile" if at["time_ns"] is not None else ""
+    return f"at {'the peak, ' if at['peak'] else ''}#{at['position']}{when}"
+
+
+def _buffers(answer: dict[str, Any]) -> Iterator[str]:
+    roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
+    yield from aligned([["bytes", "share", "role"], *roles], 2)
+    yield ""
+    cells = [
+        [bytes_text(row["bytes"]), f"{row['share']:.1%}", row["op"], row["shape"], _frame(row), row["op_name"] or "-"]
+        for row in answer["buffers"]
+    ]
+    yield from aligned([["bytes", "share", "op", "shape", "source", "name"], *cells], 2)
+    yield from _more(answer["buffers_total"] - len(cells), "buffers")
+
+
+def _frame(row: dict[str, Any]) -> str:
+    return next((f"{frame['file']}:{frame['line']}" for frame in row["stack"] if frame["file"]), "-")
+
+
+def _groups(answer: dict[str, Any]) -> Iterator[str]:
+    groups, before, rest = answer["groups"], answer["before"], answer["unexplained"]
+    rows = [(g["bytes"], g["share"], f"{g['allocations']:,}", g["shape"] or "-", g["site"]) for g in groups]
+    shown = rows[:LINES_LISTED]
+    if before["bytes"]:
+        shown.append((before["bytes"], before["share"], "-", "-", BEFORE))
+    if rest["bytes"]:
+        shown.append((rest["bytes"], rest["share"], "-", "-", UNEXPLAINED))
+    cells = [[bytes_text(size), f"{part:.1%}", *texts] for size, part, *texts in shown]
+    yield from aligned([["bytes", "share", "count", "shape", "site"], *cells], 3)
+    yield from _more(len(rows) - LINES_LISTED, "sites")
+    yield ""
+    yield from _findings(answer["leaks"])
+
+
+def _findings(found: dict[str, Any]) -> Iterator[str]:
+    leaking = [finding for finding in found["findings"] if finding["verdict"] == "leak"]
+    kept = [finding for finding in found["findings"] if finding["verdict"] == "kept one step"]
+    if found["steps"]:
+        yield f"Leaks, over {found['steps']} {several(found['unit'])}: {len(leaking) or 'none found'}"
+        if found["message"]:
+            yield found["message"]
+    else:
+        yield f"Leaks: nothing can be said. {found['message']}"
+    for finding in (leaking + kept)[:LINES_LISTED]:
+        yield ""
+        yield f"{finding['verdict']} ({finding['confidence']:.0%}): {finding['site']} {finding['shape']}".rstrip()
+        yield f"    {finding['sentence']}"
+
+
+def _more(count: int, what: str) -> Iterator[str]:
+    if count > 0:
+        yield f"and {count:,} more {what}: --json lists them" if what == "sites" else f"and {count:,} more {what}"
