@@ -69,11 +69,11 @@ export function stretches(bar: Bar, rows: Rows, width: number): Stretch[] {
     const end = bar.edges[i + 1] * scale;
     if (end - x >= 1) {
       flush(x);
-      drawn.push({ x, width: end - x, role: rows.role[row], row });
+      drawn.push({ x, width: end - x, role: rows.colour[row], row });
       return;
     }
     if (gathered.size === 0) from = x;
-    gathered.set(rows.role[row], (gathered.get(rows.role[row]) ?? 0) + end - x);
+    gathered.set(rows.colour[row], (gathered.get(rows.colour[row]) ?? 0) + end - x);
     if (end - from >= 1) flush(end);
   });
   flush(width);

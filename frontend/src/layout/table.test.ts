@@ -84,17 +84,20 @@ describe("parseSizeFilter", () => {
 });
 
 describe("lines", () => {
-  const none = new Set<string>();
   const bySize = sortRows(rows, ALL, { key: "size", descending: true });
 
   it("folds buffers below 16 KiB into one line that opens", () => {
-    const folded = tableLines(rows, bySize, { grouped: false, closed: none, opened: none });
+    const folded = tableLines(rows, bySize, { by: "none", foldsSmall: true, isOpen: () => false });
     expect(folded).toEqual([
       { kind: "row", row: 1 },
       { kind: "row", row: 0 },
       { kind: "small", key: "small", count: 2, bytes: 6 * KIB, open: false },
     ]);
-    const open = tableLines(rows, bySize, { grouped: false, closed: none, opened: new Set(["small"]) });
+    const open = tableLines(rows, bySize, {
+      by: "none",
+      foldsSmall: true,
+      isOpen: (_, key) => key === "small",
+    });
     expect(open.slice(3)).toEqual([
       { kind: "row", row: 2 },
       { kind: "row", row: 3 },
@@ -102,17 +105,27 @@ describe("lines", () => {
   });
 
   it("does not fold a single small buffer", () => {
-    const lines = tableLines(rows, Uint32Array.of(1, 2), { grouped: false, closed: none, opened: none });
+    const lines = tableLines(rows, Uint32Array.of(1, 2), {
+      by: "none",
+      foldsSmall: true,
+      isOpen: () => false,
+    });
     expect(lines.map((line) => line.kind)).toEqual(["row", "row"]);
   });
 
   it("groups by category, largest first, and closes", () => {
-    const closed = new Set(["role-8"]);
-    expect(tableLines(rows, bySize, { grouped: true, closed, opened: none })).toEqual([
-      { kind: "group", key: "role-1", role: 1, count: 1, bytes: 128 * KIB, open: true },
-      { kind: "row", row: 1 },
-      { kind: "group", key: "role-8", role: 8, count: 3, bytes: 70 * KIB, open: false },
+    const isOpen = (_: string, key: string): boolean => key !== "role-8";
+    const lines = tableLines(rows, bySize, { by: "role", foldsSmall: true, isOpen });
+    expect(lines.map((line) => (line.kind === "row" ? line.row : line))).toMatchObject([
+      { kind: "group", key: "role-1", label: "parameter", count: 1, bytes: 128 * KIB, open: true },
+      1,
+      { kind: "group", key: "role-8", label: "temporary", count: 3, bytes: 70 * KIB, open: false },
     ]);
+  });
+
+  it("folds nothing for an allocator, whose small allocations may be many", () => {
+    const lines = tableLines(rows, bySize, { by: "none", foldsSmall: false, isOpen: () => false });
+    expect(lines.map((line) => line.kind)).toEqual(["row", "row", "row", "row"]);
   });
 });
 

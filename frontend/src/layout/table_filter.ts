@@ -18,7 +18,7 @@ export function filterRows(rows: Rows, selected: Uint32Array, search: string, si
   if (found.error !== null) errors.push(`Looked for as plain text, since ${found.error.toLowerCase()}.`);
   if (found.empty && size.trim() === "") return { rows: selected, errors };
 
-  const texts = [rows.name, rows.op_name, rows.source, rows.shape, rows.op].map((column) =>
+  const texts = [rows.name, rows.op_name, rows.source, rows.shape, rows.op, rows.dtype].map((column) =>
     memoized(column, found.matches),
   );
   const matches = (row: number): boolean => found.empty || texts.some((text) => text(row));

@@ -1,55 +1,56 @@
 import type { Rows } from "../payload/recording";
+import type { GroupKey } from "./grouping";
+import { groupRows } from "./grouping";
 
 /** Buffers below this are folded into one line: XProf's threshold, so that the two tables read alike. */
 export const SMALL_BYTES = 16 * 1024;
 
-/** One line of the table: a buffer, or a heading that opens and closes. */
+/** One line of the table: a row, or a heading that opens and closes. */
 export type Line =
   | { kind: "row"; row: number }
-  | { kind: "group"; key: string; role: number; count: number; bytes: number; open: boolean }
+  | {
+      kind: "group";
+      key: string;
+      label: string;
+      count: number;
+      bytes: number;
+      requested: number;
+      open: boolean;
+    }
   | { kind: "small"; key: string; count: number; bytes: number; open: boolean };
 
 export interface Folding {
-  /** One heading per role, largest first. */
-  grouped: boolean;
-  /** Keys of the groups that are closed. */
-  closed: ReadonlySet<string>;
-  /** Keys of the folds of small buffers that are open. */
-  opened: ReadonlySet<string>;
+  /** One heading per group, largest first. */
+  by: GroupKey;
+  /** Whether small rows are gathered in a line of their own. */
+  foldsSmall: boolean;
+  isOpen: (kind: "group" | "small", key: string) => boolean;
 }
 
 /** Lays sorted rows out as the lines of a table. */
-export function tableLines(rows: Rows, sorted: Uint32Array, { grouped, closed, opened }: Folding): Line[] {
-  if (!grouped) return withFold(rows, sorted, "small", opened);
+export function tableLines(rows: Rows, sorted: Uint32Array, folding: Folding): Line[] {
+  if (folding.by === "none") return withFold(rows, sorted, "small", folding);
   const lines: Line[] = [];
-  for (const group of groupsOf(rows, sorted)) {
-    const key = `role-${group.role}`;
-    const open = !closed.has(key);
-    lines.push({ kind: "group", key, role: group.role, count: group.rows.length, bytes: group.bytes, open });
-    if (open) for (const line of withFold(rows, group.rows, `small-${group.role}`, opened)) lines.push(line);
+  for (const { key, label, rows: members, bytes, requested } of groupRows(rows, sorted, folding.by)) {
+    const open = folding.isOpen("group", key);
+    lines.push({ kind: "group", key, label, count: members.length, bytes, requested, open });
+    if (open) for (const line of withFold(rows, members, `small-${key}`, folding)) lines.push(line);
   }
   return lines;
 }
 
-function groupsOf(rows: Rows, sorted: Uint32Array): { role: number; rows: number[]; bytes: number }[] {
-  const groups = new Map<number, { role: number; rows: number[]; bytes: number }>();
-  for (const row of sorted) {
-    const role = rows.role[row];
-    const group = groups.get(role) ?? { role, rows: [], bytes: 0 };
-    group.rows.push(row);
-    group.bytes += rows.charge[row];
-    groups.set(role, group);
-  }
-  return [...groups.values()].sort((a, b) => b.bytes - a.bytes);
-}
-
 /** The large rows, then one line for the small ones, and these below it when it is open. */
-function withFold(rows: Rows, sorted: Iterable<number>, key: string, opened: ReadonlySet<string>): Line[] {
+function withFold(
+  rows: Rows,
+  sorted: Iterable<number>,
+  key: string,
+  { foldsSmall, isOpen }: Folding,
+): Line[] {
   const lines: Line[] = [];
   const small: number[] = [];
   let bytes = 0;
   for (const row of sorted) {
-    if (rows.size[row] >= SMALL_BYTES) lines.push({ kind: "row", row });
+    if (!foldsSmall || rows.size[row] >= SMALL_BYTES) lines.push({ kind: "row", row });
     else {
       small.push(row);
       bytes += rows.charge[row];
@@ -57,7 +58,7 @@ function withFold(rows: Rows, sorted: Iterable<number>, key: string, opened: Rea
   }
   if (small.length === 0) return lines;
   // A heading over a single row would hide it to save nothing.
-  const open = small.length === 1 || opened.has(key);
+  const open = small.length === 1 || isOpen("small", key);
   if (small.length > 1) lines.push({ kind: "small", key, count: small.length, bytes, open });
   if (open) for (const row of small) lines.push({ kind: "row", row });
   return lines;

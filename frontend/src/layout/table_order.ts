@@ -13,6 +13,9 @@ export type SortKey =
   | "op"
   | "op_name"
   | "source"
+  | "dtype"
+  | "start"
+  | "duration"
   | "defined"
   | "last_used";
 
@@ -26,22 +29,42 @@ export function expansion(rows: Rows, row: number): number {
   return rows.unpadded[row] > 0 ? rows.size[row] / rows.unpadded[row] : 1;
 }
 
+/** How long a row was held, as far as the recording goes: in ns where `times` says when each position was. */
+export function heldFor(rows: Rows, row: number, times: Float64Array | null): number {
+  if (times === null) return rows.end[row] - rows.start[row];
+  const last = times.length - 1;
+  return times[Math.min(rows.end[row], last)] - times[Math.max(rows.start[row], 0)];
+}
+
 /** The rows in order. Equal rows stay in row order, which is program order, whichever way the sort runs. */
-export function sortRows(rows: Rows, selected: Uint32Array, { key, descending }: Sort): Uint32Array {
-  const value = sortValue(rows, selected, key);
+export function sortRows(
+  rows: Rows,
+  selected: Uint32Array,
+  { key, descending }: Sort,
+  times: Float64Array | null = null,
+): Uint32Array {
+  const value = sortValue(rows, selected, key, times);
   const sign = descending ? -1 : 1;
   return selected.slice().sort((a, b) => sign * (value(a) - value(b)) || a - b);
 }
 
-function sortValue(rows: Rows, selected: Uint32Array, key: SortKey): (row: number) => number {
+function sortValue(
+  rows: Rows,
+  selected: Uint32Array,
+  key: SortKey,
+  times: Float64Array | null,
+): (row: number) => number {
   switch (key) {
     case "size":
     case "unpadded":
+    case "start":
     case "defined":
     case "last_used": {
       const column = rows[key];
       return (row) => column[row];
     }
+    case "duration":
+      return (row) => heldFor(rows, row, times);
     case "expansion":
       return (row) => expansion(rows, row);
     case "role": {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { byteTicks, positionTicks } from "./ticks";
+import { byteTicks, formatTime, positionTicks, timeTicks } from "./ticks";
 
 const GiB = 1024 ** 3;
 const labels = (ticks: { label: string }[]): string[] => ticks.map(({ label }) => label);
@@ -30,5 +30,35 @@ describe("positionTicks", () => {
     expect(labels(positionTicks([0, 1234], 5))).toEqual(["0", "500", "1,000"]);
     expect(labels(positionTicks([3.2, 6.9], 50))).toEqual(["4", "5", "6"]);
     expect(labels(positionTicks([0, 90], 5))).toEqual(["0", "20", "40", "60", "80"]);
+  });
+});
+
+describe("timeTicks", () => {
+  const labels = (from: number, to: number): string[] => timeTicks([from, to], 3).map(({ label }) => label);
+
+  it("are seconds with the decimals that tell two apart", () => {
+    expect(labels(0, 3e9)).toEqual(["0 s", "1 s", "2 s", "3 s"]);
+    expect(labels(2.5e9, 2.53e9)).toEqual(["2.50 s", "2.51 s", "2.52 s", "2.53 s"]);
+  });
+
+  it("count from the last whole second where they are closer than a microsecond", () => {
+    expect(labels(2_000_000_100, 2_000_000_103)).toEqual([
+      "2 s + 100 ns",
+      "2 s + 101 ns",
+      "2 s + 102 ns",
+      "2 s + 103 ns",
+    ]);
+  });
+});
+
+describe("formatTime", () => {
+  it("takes the largest unit", () => {
+    expect([0, 12, 1500, 2_500_000, 98_635_696_592].map(formatTime)).toEqual([
+      "0 ns",
+      "12 ns",
+      "1.500 \u00b5s",
+      "2.500 ms",
+      "98.636 s",
+    ]);
   });
 });

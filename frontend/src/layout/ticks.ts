@@ -39,6 +39,38 @@ export function positionTicks(span: Span, most: number): Tick[] {
   return multiples(span, step).map((value) => ({ value, label: value.toLocaleString("en-US") }));
 }
 
+const TIME_UNITS = [
+  [1e9, "s"],
+  [1e6, "ms"],
+  [1e3, "\u00b5s"],
+  [1, "ns"],
+] as const;
+
+/**
+ * Ticks of an axis of time in ns, at most `most` of them. In seconds since the beginning; where so close that seconds
+ * would need more than six decimals, in the unit of the step, since the last whole second.
+ */
+export function timeTicks(span: Span, most: number): Tick[] {
+  const least = Math.max((span[1] - span[0]) / Math.max(most, 1), 1);
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step = power * ([1, 2, 5, 10].find((nice) => nice * power >= least) ?? 10);
+  return multiples(span, step).map((value) => ({ value, label: timeLabel(value, step) }));
+}
+
+function timeLabel(value: number, step: number): string {
+  // Six decimals of a second are microseconds.
+  if (step >= 1e3) return `${(value / 1e9).toFixed(Math.max(Math.ceil(9 - Math.log10(step)), 0))} s`;
+  const second = Math.floor(value / 1e9);
+  const [scale, unit] = step >= 100 ? TIME_UNITS[2] : TIME_UNITS[3];
+  return `${second} s + ${((value - second * 1e9) / scale).toFixed(step < scale ? 1 : 0)} ${unit}`;
+}
+
+/** A moment or a length of time in ns, in three decimals of the largest unit that it has one of: "2.587 s". */
+export function formatTime(ns: number): string {
+  const [scale, unit] = TIME_UNITS.find(([size]) => Math.abs(ns) >= size) ?? TIME_UNITS[3];
+  return `${(ns / scale).toFixed(scale === 1 ? 0 : 3)} ${unit}`;
+}
+
 function multiples(span: Span, step: number): number[] {
   const values: number[] = [];
   // Counted, not added up: a sum of fractions would drift off the grid.

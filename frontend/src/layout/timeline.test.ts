@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { positionAxis } from "./axis";
 import { emptyRects, layoutTimeline, type Rects, rectOf, roomForLabels } from "./timeline";
 import { blocksOf, boxOf, extentOf, regionBands, type View } from "./timeline_blocks";
 import { type BufferLike, regionsOf, rowsOf } from "./timeline_fixture";
@@ -43,8 +44,8 @@ describe("blocksOf", () => {
 
   it("leaves out parameters, outputs and constants unless they are asked for", () => {
     expect(blocksOf(rowsOf(buffers), regions, 10, "temp").length).toBe(2);
-    expect(extentOf(regions, 10, "temp")).toEqual({ x: [0, 10], y: [0, 150] });
-    expect(extentOf(regions, 10, "all")).toEqual({ x: [0, 10], y: [0, 190] });
+    expect(extentOf(regions, positionAxis(10), "temp")).toEqual({ x: [0, 10], y: [0, 150] });
+    expect(extentOf(regions, positionAxis(10), "all")).toEqual({ x: [0, 10], y: [0, 190] });
     expect([...regionBands(regions, "temp")]).toEqual([0, 100, 100, 150]);
   });
 

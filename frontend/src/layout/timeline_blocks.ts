@@ -1,4 +1,5 @@
 import type { Regions, Rows } from "../payload/recording";
+import type { Axis } from "./axis";
 
 /**
  * The blocks of a timeline as columns: block i covers positions [start, end) and bytes [bottom, top) of the stacked
@@ -17,7 +18,7 @@ export interface Blocks {
 /** Lowest and highest value shown along one axis. */
 export type Span = readonly [number, number];
 
-/** A window of the timeline, or all of it: positions along x, bytes along y. */
+/** A window of the timeline, or all of it: values of the axis along x, bytes along y. */
 export interface View {
   x: Span;
   y: Span;
@@ -63,9 +64,14 @@ export function boxOf(rows: Rows, regions: Regions, row: number, length: number)
   };
 }
 
-/** Whether the timeline has a block for this row: it lies in a shown region and has bytes. */
+/** A box with its life in values of an axis. */
+export function boxOn(axis: Axis, box: Box): Box {
+  return { ...box, start: axis.at(box.start), end: axis.at(box.end) };
+}
+
+/** Whether the timeline has a block for this row: it lies in a shown region, at a known place, and has bytes. */
 export function hasBlock(rows: Rows, regions: Regions, row: number, show: Show): boolean {
-  return rows.size[row] > 0 && isShown(regions, rows.region[row], show);
+  return rows.size[row] > 0 && rows.offset[row] >= 0 && isShown(regions, rows.region[row], show);
 }
 
 /** One block per row that has bytes in a shown region. */
@@ -81,7 +87,7 @@ export function blocksOf(rows: Rows, regions: Regions, length: number, show: Sho
     blocks.end[count] = Math.max(start + 1, Math.min(rows.last_used[row] + 1, length));
     blocks.bottom[count] = bottom;
     blocks.top[count] = bottom + rows.size[row];
-    blocks.role[count] = rows.role[row];
+    blocks.role[count] = rows.colour[row];
     blocks.row[count] = row;
     count += 1;
   }
@@ -89,12 +95,12 @@ export function blocksOf(rows: Rows, regions: Regions, length: number, show: Sho
   return blocks;
 }
 
-/** All there is to see: every position, and the bytes of the shown regions. */
-export function extentOf(regions: Regions, length: number, show: Show): View {
+/** All there is to see: the whole axis, and the bytes of the shown regions. */
+export function extentOf(regions: Regions, axis: Axis, show: Show): View {
   let top = 0;
   for (let region = 0; region < regions.length; region++)
     if (isShown(regions, region, show)) top = Math.max(top, regions.base[region] + regions.size[region]);
-  return { x: [0, Math.max(length, 1)], y: [0, Math.max(top, 1)] };
+  return { x: axis.extent, y: [0, Math.max(top, 1)] };
 }
 
 /** Bottom and top bytes of each shown region, in pairs. */

@@ -31,6 +31,7 @@ export function rowsOf(buffers: readonly BufferLike[]): Rows {
   const size = Float64Array.from(numbers((buffer) => buffer.size));
   const defined = Int32Array.from(numbers((buffer) => buffer.defined));
   const last_used = Int32Array.from(numbers((buffer) => buffer.last_used));
+  const role = Uint8Array.from(numbers((buffer) => buffer.role ?? 8));
   return {
     length: buffers.length,
     id: Float64Array.from(numbers((_, row) => row)),
@@ -40,7 +41,8 @@ export function rowsOf(buffers: readonly BufferLike[]): Rows {
     source: blank,
     shape: blank,
     dtype: blank,
-    role: Uint8Array.from(numbers((buffer) => buffer.role ?? 8)),
+    role,
+    colour: role,
     size,
     unpadded: size,
     charge: size,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { finerWindow, stepAt, usageSeries } from "./usage_series";
+import { positionAxis } from "./axis";
+import { finerWindow, rangeOf, type UsageSeries, usageSeries } from "./usage_series";
 
 describe("usageSeries", () => {
   it("gives the last value twice, so that its step has a width", () => {
@@ -11,7 +12,7 @@ describe("usageSeries", () => {
       unpadded_max: Float64Array.of(9, 28),
       unpadded_min: Float64Array.of(4, 18),
     };
-    expect(usageSeries(usage, 8).map((column) => [...column])).toEqual([
+    expect(usageSeries(usage, 8, positionAxis(8)).map((column) => [...column])).toEqual([
       [0, 4, 8],
       [10, 30, 30],
       [5, 20, 20],
@@ -41,8 +42,25 @@ describe("finerWindow", () => {
   });
 });
 
-describe("stepAt", () => {
-  it("finds the step a position lies in", () => {
-    expect([0, 3, 4, 8, 20].map((at) => stepAt([0, 4, 8], at))).toEqual([0, 0, 1, 1, 1]);
+describe("rangeOf", () => {
+  const series: UsageSeries = [
+    Float64Array.of(0, 2, 4, 6),
+    Float64Array.of(100, 300, 200, 200),
+    Float64Array.of(100, 260, 200, 200),
+    Float64Array.of(0, 0, 0, 0),
+  ];
+
+  it("begins at zero, up to the peak or to all there is", () => {
+    expect(rangeOf("peak", series, [0, 6], 300, 1000)[0]).toBe(0);
+    expect(rangeOf("peak", series, [0, 6], 300, 1000)[1]).toBeCloseTo(318);
+    expect(rangeOf("capacity", series, [0, 6], 300, 1000)[1]).toBeCloseTo(1060);
+    expect(rangeOf("capacity", series, [0, 6], 300, null)[1]).toBeCloseTo(318);
+  });
+
+  it("fits what the curve reaches in sight, its valleys and the step it is in at the left edge included", () => {
+    const [low, high] = rangeOf("fit", series, [3, 5], 300, 1000);
+    expect(low).toBeCloseTo(200 - 6);
+    expect(high).toBeCloseTo(300 + 6);
+    expect(rangeOf("fit", series, [0, 1], 300, 1000)[0]).toBeLessThan(100);
   });
 });

@@ -68,6 +68,7 @@ export interface Api {
   runs(signal: AbortSignal): Promise<Runs>;
   recordings(run: string, signal: AbortSignal): Promise<Listing>;
   memoryViewer(id: string, signal: AbortSignal): Promise<FirstView>;
+  memoryProfile(id: string, signal: AbortSignal): Promise<FirstView>;
   rows(id: string, signal: AbortSignal): Promise<Everything>;
   usage(id: string, from: number, to: number, buckets: number, signal: AbortSignal): Promise<Usage>;
   details(id: string, row: number, signal: AbortSignal): Promise<Details>;
@@ -93,6 +94,7 @@ export function createApi(base: string): Api {
     runs: async (signal) => (await json("runs", {}, signal)) as Runs,
     recordings: async (run, signal) => (await json("recordings", { run }, signal)) as Listing,
     memoryViewer: async (id, signal) => readFirstView(await tables("memory_viewer", { id }, signal)),
+    memoryProfile: async (id, signal) => readFirstView(await tables("memory_profile", { id }, signal)),
     rows: async (id, signal) => readEverything(await tables("rows", { id }, signal)),
     usage: async (id, from, to, buckets, signal) =>
       readUsage((await tables("usage", { id, from, to, buckets }, signal)).table("usage")),

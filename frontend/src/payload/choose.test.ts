@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { choose, spaceName } from "./choose";
+import { choose, chooseAllocator, spaceName } from "./choose";
 import type { Summary } from "./recording";
 
 function recording(host: string, title: string, memory: string, peak_bytes: number): Summary {
@@ -60,6 +60,39 @@ describe("choose", () => {
 
   it("has nothing to choose from in an empty run", () => {
     expect(choose([], ANY)).toEqual({ hosts: [], modules: [], spaces: [], chosen: null, missing: null });
+  });
+});
+
+describe("chooseAllocator", () => {
+  const allocator = (host: string, memory: string, peak: number, capacity: number | null): Summary => ({
+    ...recording(host, "allocator", memory, peak),
+    kind: "allocator",
+    capacity_bytes: capacity,
+  });
+  const run = [
+    recording("a", "jit_step(7)", "HBM", 800),
+    allocator("a", "GPU_10_bfc", 90, 1000),
+    allocator("a", "GPU_2_bfc", 500, 1000),
+    allocator("a", "gpu_host_bfc", 600, 10_000),
+    allocator("b", "unknown", 700, null),
+  ];
+
+  it("starts with the fullest, lists as people count, and knows no programs", () => {
+    const { chosen, hosts, modules, spaces } = chooseAllocator(run, ANY);
+    expect(chosen?.memory).toBe("GPU_2_bfc");
+    expect(hosts).toEqual(["a", "b"]);
+    expect(modules).toEqual([]);
+    expect(spaces.map((space) => space.memory)).toEqual(["GPU_2_bfc", "GPU_10_bfc", "gpu_host_bfc"]);
+  });
+
+  it("says what is missing", () => {
+    expect(chooseAllocator(run, { ...ANY, host: "a", space: "GPU_3_bfc" }).missing).toBe(
+      "This host has no allocator GPU_3_bfc.",
+    );
+    expect(chooseAllocator(run, { ...ANY, host: "z" }).missing).toBe(
+      "This run has no allocator events of host z.",
+    );
+    expect(chooseAllocator([run[0]], ANY)).toMatchObject({ chosen: null, missing: null });
   });
 });
 

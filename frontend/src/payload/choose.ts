@@ -27,7 +27,7 @@ export interface Options {
   missing: string | null;
 }
 
-/** Narrows the recordings of a run (largest peak first) to one. Programs only: each has a module and a space. */
+/** Narrows the programs of a run (largest peak first) to one memory space of one of them. */
 export function choose(recordings: Summary[], { host, module, space }: Choice): Options {
   const programs = recordings.filter((recording) => recording.kind === "program");
   const hosts = distinct(programs.map((recording) => recording.host)).sort();
@@ -49,6 +49,33 @@ export function choose(recordings: Summary[], { host, module, space }: Choice): 
     return `${chosenModule} keeps nothing in ${wanted}.`;
   }
 }
+
+/** Narrows the allocators of a run to one: there is no module to choose, and the fullest one comes first. */
+export function chooseAllocator(recordings: Summary[], { host, space }: Choice): Options {
+  const fullest = recordings
+    .filter((recording) => recording.kind === "allocator")
+    .sort((a, b) => fullness(b) - fullness(a));
+  const hosts = distinct(fullest.map((recording) => recording.host)).sort(byNumber);
+  const chosenHost = host === "" ? fullest[0]?.host : host;
+  const onHost = fullest.filter((recording) => recording.host === chosenHost);
+  const spaces = onHost.slice().sort((a, b) => byNumber(a.memory, b.memory));
+  const chosen = space === "" ? onHost[0] : onHost.find((recording) => recording.memory === space);
+  return { hosts, modules: [], spaces, chosen: chosen ?? null, missing: missing() };
+
+  function missing(): string | null {
+    if (fullest.length === 0 || chosen !== undefined) return null;
+    if (onHost.length === 0) return `This run has no allocator events of host ${host}.`;
+    return `This host has no allocator ${space}.`;
+  }
+}
+
+/** Share of the capacity that was in use at the peak; unknown capacities come last. */
+function fullness({ peak_bytes, capacity_bytes }: Summary): number {
+  return capacity_bytes === null || capacity_bytes === 0 ? 0 : peak_bytes / capacity_bytes;
+}
+
+/** As people count: GPU_2 before GPU_10. */
+const byNumber = new Intl.Collator("en", { numeric: true }).compare;
 
 /** By its title, or by its name without the program id, as some links have it. */
 function findModule(modules: Summary[], name: string): Summary | undefined {

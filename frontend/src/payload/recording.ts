@@ -1,3 +1,4 @@
+import { siteColours } from "./site_colours";
 import type { Table, Tables, TextColumn } from "./tables";
 
 /** What a role number of `Rows.role` means, in the order of the backend's Role. */
@@ -69,6 +70,8 @@ export interface Rows {
   shape: TextColumn;
   dtype: TextColumn;
   role: Uint8Array;
+  /** Number of a colour in base/colors.ts: that of the role, or where roles are not known, of what allocated it. */
+  colour: Uint8Array;
   size: Float64Array;
   unpadded: Float64Array;
   charge: Float64Array;
@@ -90,16 +93,29 @@ export interface Regions {
   temporary: Uint8Array;
 }
 
-/** The flattened schedule, one instruction per position. */
+/** What each position is: an instruction of the flattened schedule, or an event of an allocator. */
 export interface Program {
   length: number;
   name: TextColumn;
   op: TextColumn;
   op_name: TextColumn;
   computation: TextColumn;
+  /** When each event was, in ns since the profile began, never decreasing; null for a schedule, which has no clock. */
+  time_ns: Float64Array | null;
+  /** Bytes in use at each event that no row explains; null where rows explain all there is. */
+  unexplained: Float64Array | null;
 }
 
-/** The answer of api/memory_viewer. */
+/** Stretches of time with a name: steps of the training loop, executions of programs. Times as in `Program`. */
+export interface Spans {
+  length: number;
+  name: TextColumn;
+  kind: Uint8Array;
+  start_ns: Float64Array;
+  end_ns: Float64Array;
+}
+
+/** The answer of api/memory_viewer and of api/memory_profile. */
 export interface FirstView {
   recording: Summary;
   length: number;
@@ -118,6 +134,8 @@ export interface Everything {
   rows: Rows;
   regions: Regions;
   program: Program;
+  /** Null where the profile names none. */
+  spans: Spans | null;
 }
 
 export function readUsage(table: Table): Usage {
@@ -132,6 +150,16 @@ export function readUsage(table: Table): Usage {
 }
 
 export function readRows(table: Table): Rows {
+  const columns = readColumns(table);
+  return { ...columns, colour: colourOf(columns) };
+}
+
+/** Roles where the profile has any; else rows are told apart by what allocated them. */
+function colourOf(rows: Omit<Rows, "colour">): Uint8Array {
+  return rows.role.some((role) => role !== 0) ? rows.role : siteColours(rows);
+}
+
+function readColumns(table: Table): Omit<Rows, "colour"> {
   return {
     length: table.length,
     id: table.f64("id"),
@@ -195,6 +223,20 @@ export function readEverything(tables: Tables): Everything {
       op: program.text("op"),
       op_name: program.text("op_name"),
       computation: program.text("computation"),
+      time_ns: program.has("time_ns") ? program.f64("time_ns") : null,
+      unexplained: program.has("unexplained") ? program.f64("unexplained") : null,
     },
+    spans: tables.has("spans") ? readSpans(tables.table("spans")) : null,
+  };
+}
+
+function readSpans(table: Table): Spans | null {
+  if (table.length === 0) return null;
+  return {
+    length: table.length,
+    name: table.text("name"),
+    kind: table.u8("kind"),
+    start_ns: table.f64("start_ns"),
+    end_ns: table.f64("end_ns"),
   };
 }

@@ -92,6 +92,10 @@ export class Table {
   text(name: string): TextColumn {
     return this.column(name, TextColumn);
   }
+
+  has(name: string): boolean {
+    return this.columns.has(name);
+  }
 }
 
 export class Tables {
@@ -105,6 +109,10 @@ export class Tables {
     const table = this.tables.get(name);
     if (table === undefined) throw new Error(`The answer has no table ${name}.`);
     return table;
+  }
+
+  has(name: string): boolean {
+    return this.tables.has(name);
   }
 }
 

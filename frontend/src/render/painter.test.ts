@@ -72,7 +72,7 @@ describe("answer", () => {
   it("paints what it was told of, and sends memory along instead of copies", () => {
     const made = new Painter();
     const blocks = blocksOf(rows, regions, 10, "temp");
-    const request = { kind: "blocks", blocks, bands: new Float64Array(0) } as const;
+    const request = { kind: "blocks", blocks, bands: new Float64Array(0), clock: null } as const;
     expect(sentWith(request)).toContain(blocks.row.buffer);
     expect(answer(made, request)).toBeNull();
     const reply = answer(made, { kind: "paint", place: "map", order, reuse: null });

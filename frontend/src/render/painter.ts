@@ -45,11 +45,13 @@ export class Painter {
   private index = buildIndex(emptyBlocks(0));
   private rects = emptyRects(0);
   private bands: Float64Array = new Float64Array(0);
+  private clock: Float64Array | null = null;
   private lit: Uint8Array | null = null;
   private readonly raster = new Raster();
 
-  /** `bands`: bottom and top bytes of each region, in pairs. */
-  setBlocks(blocks: Blocks, bands: Float64Array): void {
+  /** `bands`: bottom and top bytes of each region, in pairs; `clock` as in layoutTimeline. */
+  setBlocks(blocks: Blocks, bands: Float64Array, clock: Float64Array | null = null): void {
+    this.clock = clock;
     this.index = buildIndex(blocks);
     this.rects = emptyRects(blocks.length);
     this.bands = bands;
@@ -65,7 +67,7 @@ export class Painter {
     const { view, width, height, palette, labelWidth, labelHeight } = order;
     const fits = reuse !== null && reuse.width === width && reuse.height === height;
     const frame = fits ? reuse : emptyFrame(width, height);
-    const rects = layoutTimeline(this.index, view, width, height, this.rects);
+    const rects = layoutTimeline(this.index, view, width, height, this.rects, this.clock);
     this.raster.draw(frame, rects, this.bandsIn(view, height), palette, this.lit);
     const chosen = roomForLabels(rects, labelWidth, labelHeight, MOST_LABELS).filter((i) =>
       isSeen(rects, i, labelWidth, frame),
@@ -75,7 +77,7 @@ export class Painter {
 
   /** The same picture in parts. */
   parts({ view, width, height, palette }: Order): Parts {
-    const rects = layoutTimeline(this.index, view, width, height, this.rects);
+    const rects = layoutTimeline(this.index, view, width, height, this.rects, this.clock);
     const isShape = (i: number): boolean => rects.x1[i] - rects.x0[i] >= 1 && rects.y1[i] - rects.y0[i] >= 1;
     const bands = this.bandsIn(view, height);
     const draw = (drawn: Rects): Frame => {

@@ -7,7 +7,7 @@ export type Place = "plot" | "map";
 
 /** What the page asks of the painter. Frames travel to and fro without being copied. */
 export type Request =
-  | { kind: "blocks"; blocks: Blocks; bands: Float64Array }
+  | { kind: "blocks"; blocks: Blocks; bands: Float64Array; clock: Float64Array | null }
   | { kind: "lit"; lit: Uint8Array | null }
   | { kind: "paint"; place: Place; order: Order; reuse: Frame | null }
   | { kind: "parts"; order: Order };
@@ -21,7 +21,7 @@ export type Reply =
 export function answer(painter: Painter, request: Request): Reply | null {
   switch (request.kind) {
     case "blocks":
-      painter.setBlocks(request.blocks, request.bands);
+      painter.setBlocks(request.blocks, request.bands, request.clock);
       return null;
     case "lit":
       painter.setLit(request.lit);

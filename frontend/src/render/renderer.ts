@@ -35,9 +35,9 @@ export class TimelineRenderer {
     this.listeners[place] = listener;
   }
 
-  /** Takes over the memory of `blocks` and `bands`. */
-  setBlocks(blocks: Blocks, bands: Float64Array): void {
-    this.send({ kind: "blocks", blocks, bands });
+  /** Takes over the memory of `blocks` and `bands`; `clock` as in layoutTimeline. */
+  setBlocks(blocks: Blocks, bands: Float64Array, clock: Float64Array | null): void {
+    this.send({ kind: "blocks", blocks, bands, clock });
   }
 
   setLit(lit: Uint8Array | null): void {

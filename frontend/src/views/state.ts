@@ -1,5 +1,11 @@
+import type { GroupKey } from "../layout/grouping";
+
+export type Tab = "memory_viewer" | "memory_profile";
+
 /** What the page looks at: the one place that every chart reads and writes. */
 export interface ViewState {
+  /** Programs as compiled, or allocators as they ran. */
+  tab: Tab;
   /** Empty: the newest run, every host, the largest module, its largest memory space. */
   run: string;
   host: string;
@@ -22,9 +28,28 @@ export interface ViewState {
   /** The timeline alone, over the whole window. */
   full: boolean;
   theme: "auto" | "light" | "dark";
+  /** X axis of an allocator: an event as wide as the next, or as long as it lasted. */
+  axis: "events" | "time";
+  /** Top of an allocator's curve: the peak, all the memory there is, or just what is in sight. */
+  range: "peak" | "capacity" | "fit";
+  /** Y axis of an allocator's timeline: stacked without holes, or where the bytes are. */
+  layout: "stacked" | "address";
+  /** What an allocator's table gathers its rows by. */
+  group: GroupKey;
 }
 
+/** What belongs to one recording and means nothing in another. */
+export const FRESH = {
+  position: null,
+  selected: null,
+  hovered: null,
+  match: null,
+  zoom: null,
+  yzoom: null,
+} as const;
+
 export const initialState: ViewState = {
+  tab: "memory_viewer",
   run: "",
   host: "",
   module: "",
@@ -39,4 +64,8 @@ export const initialState: ViewState = {
   show: "temp",
   full: false,
   theme: "auto",
+  axis: "events",
+  range: "peak",
+  layout: "stacked",
+  group: "op_name",
 };

@@ -18,6 +18,11 @@ describe("the state in the URL", () => {
       search: "layer_\\d",
       show: "all" as const,
       full: true,
+      tab: "memory_profile" as const,
+      axis: "time" as const,
+      range: "fit" as const,
+      layout: "address" as const,
+      group: "shape" as const,
     };
     expect({ ...initialState, ...fromValues(toValues(state)) }).toEqual(state);
   });
@@ -33,6 +38,9 @@ describe("the state in the URL", () => {
       ["zoom", "9,3"],
       ["yzoom", "1,2,3"],
       ["show", "x"],
+      ["tab", "overview"],
+      ["axis", ""],
+      ["group", "__proto__"],
     ]);
     expect(fromValues(values)).toEqual({});
   });

@@ -1,11 +1,13 @@
 import { readParts, writeParts } from "../base/url_state";
 import type { Store } from "../base/store";
+import { GROUP_KEYS } from "../layout/grouping";
 import { hostWindow } from "./host_window";
 import type { ViewState } from "./state";
 import { initialState } from "./state";
 
 /** Keys of the state that a URL carries. What is under the pointer or merely the current match is not a place. */
 const KEYS = [
+  "tab",
   "run",
   "host",
   "module",
@@ -17,8 +19,22 @@ const KEYS = [
   "search",
   "show",
   "full",
+  "axis",
+  "range",
+  "layout",
+  "group",
 ] as const;
 type Key = (typeof KEYS)[number];
+
+/** Keys that hold one of a few words. */
+const CHOICES: readonly (readonly [Key, readonly string[]])[] = [
+  ["tab", ["memory_viewer", "memory_profile"]],
+  ["show", ["temp", "all"]],
+  ["axis", ["events", "time"]],
+  ["range", ["peak", "capacity", "fit"]],
+  ["layout", ["stacked", "address"]],
+  ["group", GROUP_KEYS],
+];
 
 const KNOWN: ReadonlySet<string> = new Set(KEYS);
 
@@ -56,7 +72,10 @@ export function fromValues(values: ReadonlyMap<string, string>): Partial<ViewSta
     const [from, to, ...more] = (values.get(key) ?? "").split(",").map(Number);
     if (from < to && more.length === 0) patch[key] = [from, to];
   }
-  if (values.get("show") === "all") patch.show = "all";
+  for (const [key, known] of CHOICES) {
+    const value = values.get(key) ?? "";
+    if (known.includes(value)) Object.assign(patch, { [key]: value });
+  }
   const full = values.get("full") ?? "";
   if (full !== "" && full !== "false") patch.full = true;
   return patch;

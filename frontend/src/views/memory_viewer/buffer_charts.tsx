@@ -7,6 +7,7 @@ import type { BarOrder } from "../../layout/buffer_bars";
 import { bufferAt, bufferBar } from "../../layout/buffer_bars";
 import { ROLES } from "../../payload/recording";
 import type { ViewState } from "../state";
+import { useWords } from "../words";
 import { useWidth } from "../use_width";
 import { drawBar } from "./bar_canvas";
 import type { Shown } from "./shown";
@@ -18,7 +19,11 @@ const HEIGHT = 34;
 const BARS: readonly { order: BarOrder; label: string; about: string }[] = [
   { order: "program", label: "By program order", about: "oldest at the left" },
   { order: "size", label: "By size", about: "largest at the left" },
-  { order: "padding", label: "By padding", about: "what each buffer wastes on layout, most at the left" },
+  {
+    order: "padding",
+    label: "By padding",
+    about: "what each one holds beyond what was asked for, most at the left",
+  },
 ];
 
 interface Props {
@@ -42,6 +47,7 @@ export function BufferCharts(props: Props): JSX.Element {
 function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
   const { shown, live, store, dark, order, label, about } = props;
   const { rows } = shown;
+  const words = useWords();
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(host);
@@ -85,7 +91,7 @@ function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
         class={total > 0 ? "buffer-bar-host" : "buffer-bar-host empty"}
         tabindex={0}
         role="application"
-        aria-label={`${label}: ${bar.rows.length} buffers. Left and right arrows select the next one.`}
+        aria-label={`${label}: ${bar.rows.length} ${words.items}. Left and right arrows select the next one.`}
         data-testid={`bar-${order}`}
         style={{ height: `${HEIGHT}px` }}
         onKeyDown={step}
@@ -101,11 +107,11 @@ function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
         />
         {pointer !== null && hovered >= 0 && (
           <Tooltip x={pointer} y={HEIGHT + 6} width={width}>
-            <b>{rows.name.at(hovered)}</b>
+            <b>{rows.name.at(hovered) || `unnamed ${words.item}`}</b>
             {rows.op_name.at(hovered) !== "" && <span>{rows.op_name.at(hovered)}</span>}
             <span>
-              {formatBytes(rows.size[hovered])}, {formatShare(rows.charge[hovered], total)} of this bar,{" "}
-              {ROLES[rows.role[hovered]]}
+              {formatBytes(rows.size[hovered])}, {formatShare(rows.charge[hovered], total)} of this bar
+              {rows.role[hovered] !== 0 && `, ${ROLES[rows.role[hovered]]}`}
             </span>
             <span class="muted">{rows.shape.at(hovered)}</span>
           </Tooltip>

@@ -9,11 +9,13 @@ import { filterRows } from "../../layout/table_filter";
 import { tableLines } from "../../layout/table_lines";
 import type { Sort } from "../../layout/table_order";
 import { sortRows } from "../../layout/table_order";
-import { ROLES } from "../../payload/recording";
 import type { ViewState } from "../state";
+import { capital, useWords } from "../words";
+import { FoldLine, RestLine } from "./fold_line";
+import { GroupChoice } from "./group_choice";
 import type { Shown } from "./shown";
-import { bufferColumns } from "./table_columns";
-import { TableToolbar } from "./table_toolbar";
+import { allocationColumns, bufferColumns } from "./table_columns";
+import { TableToolbar, Toggle } from "./table_toolbar";
 import { TableHead } from "./table_head";
 import { VirtualLines } from "./virtual_lines";
 import { TableLine } from "./table_line";
@@ -21,6 +23,12 @@ import { TableLine } from "./table_line";
 interface Props {
   shown: Shown;
   live: Uint32Array;
+  /** Bytes in use here that no row explains. */
+  unexplained: number;
+  /** An allocator's rows are gathered by what was chosen, and none is folded away. */
+  allocator: boolean;
+  /** When each position was, for an allocator. */
+  times: Float64Array | null;
   position: number;
   length: number;
   fileName: string;
@@ -30,8 +38,10 @@ interface Props {
 
 /** The buffers live at the inspected position, as text: to sort, filter, group, copy and save. */
 export function BufferTable(props: Props): JSX.Element {
-  const { shown, live, position, length, fileName, store, dark } = props;
+  const { shown, live, unexplained, allocator, times, position, length, fileName, store, dark } = props;
   const { rows } = shown;
+  const words = useWords();
+  const group = useStore(store, (state) => state.group);
   const search = useStore(store, (state) => state.search);
   const selected = shown.indexOf(useStore(store, (state) => state.selected));
   const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
@@ -46,12 +56,21 @@ export function BufferTable(props: Props): JSX.Element {
     [rows, live, position, sharers],
   );
   const filtered = useMemo(() => filterRows(rows, wanted, search, size), [rows, wanted, search, size]);
-  const sorted = useMemo(() => sortRows(rows, filtered.rows, sort), [rows, filtered, sort]);
-  const lines = useMemo(
-    () => tableLines(rows, sorted, { grouped, closed: toggled, opened: toggled }),
-    [rows, sorted, grouped, toggled],
+  const sorted = useMemo(() => sortRows(rows, filtered.rows, sort, times), [rows, filtered, sort, times]);
+  const by = allocator ? group : grouped ? "role" : "none";
+  const lines = useMemo(() => {
+    // An allocator's groups are the answer, and open on demand; a program's few categories are headings.
+    const isOpen = (kind: "group" | "small", key: string): boolean =>
+      toggled.has(key) !== (kind === "group" && !allocator);
+    return tableLines(rows, sorted, { by, foldsSmall: !allocator, isOpen });
+  }, [rows, sorted, by, allocator, toggled]);
+  // Of bytes without a row nothing is known that a filter could ask for.
+  const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
+  const total = liveBytes(rows, live) + unexplained;
+  const columns = useMemo(
+    () => (allocator ? allocationColumns(times) : bufferColumns(length)),
+    [allocator, times, length],
   );
-  const columns = useMemo(() => bufferColumns(length), [length]);
   const template = columns.map((column) => column.track).join(" ");
 
   const toggle = (key: string): void => {
@@ -75,30 +94,46 @@ export function BufferTable(props: Props): JSX.Element {
     <section
       class="buffer-table"
       data-testid="buffer-table"
-      aria-label="Buffers live at the inspected position"
+      aria-label={`${capital(words.items)} ${words.live} at the inspected ${words.position}`}
     >
       <TableToolbar
         search={search}
         onSearch={(text) => store.set({ search: text, match: null })}
         size={size}
         onSize={setSize}
-        grouped={grouped}
-        onGrouped={setGrouped}
-        sharers={sharers}
-        onSharers={setSharers}
+        options={
+          allocator ? (
+            <GroupChoice group={group} onPick={(picked) => store.set({ group: picked })} />
+          ) : (
+            <>
+              <Toggle label="By category" on={grouped} onChange={setGrouped} />
+              <Toggle
+                label="Sharers"
+                title="Also buffers inside memory that another one is charged for"
+                on={sharers}
+                onChange={setSharers}
+              />
+            </>
+          )
+        }
         errors={filtered.errors}
-        summary={`${formatCount(sorted.length)} of ${formatCount(wanted.length)} buffers, ${formatBytes(liveBytes(rows, sorted))}`}
+        summary={`${formatCount(sorted.length)} of ${formatCount(wanted.length)} ${words.items}, ${formatBytes(liveBytes(rows, sorted) + rest)}`}
         csv={() => toCsv(rows, sorted)}
         fileName={fileName}
       />
       <VirtualLines
-        count={lines.length}
+        count={lines.length + (rest === 0 ? 0 : 1)}
         reveal={selectedLine}
-        empty={wanted.length === 0 ? "Nothing is live at this position." : "No buffer matches the filter."}
-        label="Buffers"
+        empty={
+          wanted.length === 0
+            ? `Nothing is ${words.live} at this ${words.position}.`
+            : `No ${words.item} matches the filter.`
+        }
+        label={capital(words.items)}
         onStep={selectNext}
         head={<TableHead columns={columns} template={template} sort={sort} onSort={setSort} />}
         line={(i) => {
+          if (i >= lines.length) return <RestLine bytes={rest} total={total} />;
           const line = lines[i];
           if (line.kind === "row")
             return (
@@ -114,19 +149,7 @@ export function BufferTable(props: Props): JSX.Element {
                 onHover={(over) => store.set({ hovered: over ? shown.numberOf(line.row) : null })}
               />
             );
-          const what = line.kind === "group" ? ROLES[line.role] : "smaller than 16 KiB";
-          return (
-            <button
-              class={`fold fold-${line.kind}`}
-              aria-expanded={line.open}
-              onClick={() => toggle(line.key)}
-            >
-              <span aria-hidden="true">{line.open ? "▾" : "▸"}</span> {what}
-              <span class="muted">
-                {formatCount(line.count)} buffers, {formatBytes(line.bytes)}
-              </span>
-            </button>
-          );
+          return <FoldLine line={line} total={allocator ? total : null} onToggle={() => toggle(line.key)} />;
         }}
       />
     </section>

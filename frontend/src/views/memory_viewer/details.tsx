@@ -6,7 +6,10 @@ import type { Api, Details as BufferDetails } from "../../payload/api";
 import type { Rows } from "../../payload/recording";
 import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
+import { formatTime } from "../../layout/ticks";
+import { lifetime } from "../lifetime";
 import type { ViewState } from "../state";
+import { capital, useWords } from "../words";
 import { Role } from "./role";
 import { Sharers } from "./sharers";
 import { Stack } from "./stack";
@@ -20,20 +23,23 @@ interface Props {
   row: number;
   rows: Rows;
   length: number;
+  /** When each position was, for an allocator. */
+  times: Float64Array | null;
   store: Store<ViewState>;
   dark: boolean;
 }
 
 /** Everything known of one buffer. What its row says is there at once; stack and sharers follow. */
-export function Details({ api, id, number, row, rows, length, store, dark }: Props): JSX.Element {
+export function Details({ api, id, number, row, rows, length, times, store, dark }: Props): JSX.Element {
+  const words = useWords();
   const { value, error } = useFetched(`${id} ${number}`, (_, signal) => api.details(id, number, signal));
   const padding = rows.size[row] - rows.unpadded[row];
   const inspect = (position: number): void =>
     store.set({ position: Math.min(Math.max(position, 0), length - 1) });
   return (
-    <aside class="details" data-testid="details" aria-label="Selected buffer">
+    <aside class="details" data-testid="details" aria-label={`Selected ${words.item}`}>
       <header>
-        <h2>{rows.name.at(row)}</h2>
+        <h2>{rows.name.at(row) || `Unnamed ${words.item}`}</h2>
         <button
           class="quiet"
           aria-label="Close"
@@ -55,36 +61,42 @@ export function Details({ api, id, number, row, rows, length, store, dark }: Pro
             </p>
           )}
         </Fact>
-        <Fact name="Unpadded">
+        <Fact name={capital(words.requested)}>
           {formatBytes(rows.unpadded[row])}
           {padding > 0 && (
             <span class="wasteful">
-              {` ${formatBytes(padding)} padding, ${expansion(rows, row).toFixed(2)}× expansion`}
+              {` ${formatBytes(padding)} ${words.excess}, ${expansion(rows, row).toFixed(2)}× expansion`}
             </span>
           )}
         </Fact>
         <Fact name="Shape">
-          <code>{rows.shape.at(row)}</code>
+          {rows.shape.at(row) !== "" && (
+            <code>
+              {times !== null && rows.dtype.at(row)}
+              {rows.shape.at(row)}
+            </code>
+          )}
         </Fact>
-        <Fact name="Op">
-          <code>{rows.op.at(row)}</code>
+        <Fact name={times === null ? "Op" : "Region"}>
+          {rows.op.at(row) !== "" && <code>{rows.op.at(row)}</code>}
         </Fact>
         <Fact name="Op name">{rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}</Fact>
         <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
-        <Life rows={rows} row={row} length={length} details={value} onInspect={inspect} />
-        {value?.region != null && (
+        <Life rows={rows} row={row} length={length} times={times} details={value} onInspect={inspect} />
+        {value?.region != null && value.offset >= 0 && (
           <Fact name="Allocation">
-            {value.region.kind} #{value.region.index}, {formatBytes(value.region.size)}; at offset{" "}
-            <code title={formatExact(value.offset)}>0x{value.offset.toString(16)}</code>
+            {times === null &&
+              `${value.region.kind} #${value.region.index}, ${formatBytes(value.region.size)}; `}
+            at offset <code title={formatExact(value.offset)}>0x{value.offset.toString(16)}</code>
           </Fact>
         )}
       </dl>
       {error !== null && <ErrorMessage error={error} />}
-      {value === null && error === null && <p class="muted">Reading stack and sharers…</p>}
+      {value === null && error === null && <p class="muted">Reading the stack…</p>}
       {value !== null && (
         <>
           <Stack frames={value.stack} />
-          <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />
+          {times === null && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
         </>
       )}
     </aside>
@@ -95,16 +107,21 @@ interface LifeProps {
   rows: Rows;
   row: number;
   length: number;
+  times: Float64Array | null;
   details: BufferDetails | null;
   onInspect: (position: number) => void;
 }
 
-function Life({ rows, row, length, details, onInspect }: LifeProps): JSX.Element {
+function Life({ rows, row, length, times, details, onInspect }: LifeProps): JSX.Element {
+  const words = useWords();
   const place = (position: number, instruction: string | undefined): JSX.Element =>
     position < 0 || position >= length ? (
-      <span>{placeText(position, length)} the program</span>
+      <span>
+        {placeText(position, length)} the {words.whole}
+      </span>
     ) : (
-      <button class="link" title="Inspect this position" onClick={() => onInspect(position)}>
+      <button class="link" title={`Inspect this ${words.position}`} onClick={() => onInspect(position)}>
+        {times !== null && `${formatTime(times[position])}, ${words.position} `}
         {formatCount(position)}{" "}
         {instruction !== undefined && instruction !== "" && <code>{instruction}</code>}
       </button>
@@ -112,10 +129,19 @@ function Life({ rows, row, length, details, onInspect }: LifeProps): JSX.Element
   const held = Math.min(rows.end[row], length) - Math.max(rows.start[row], 0);
   return (
     <>
-      <Fact name="Defined at">{place(rows.defined[row], details?.defined.instruction)}</Fact>
-      <Fact name="Last used at">{place(rows.last_used[row], details?.last_used.instruction)}</Fact>
+      <Fact name={times === null ? "Defined at" : "Allocated"}>
+        {place(rows.defined[row], details?.defined.instruction)}
+      </Fact>
+      {times === null ? (
+        <Fact name="Last used at">{place(rows.last_used[row], details?.last_used.instruction)}</Fact>
+      ) : (
+        <Fact name="Freed">
+          {rows.end[row] >= length ? "not by the end of the recording" : place(rows.end[row], undefined)}
+        </Fact>
+      )}
       <Fact name="Held for">
-        {formatCount(held)} of {formatCount(length)} positions
+        {times !== null && `${lifetime(rows, row, times)}, `}
+        {formatCount(held)} of {formatCount(length)} {words.positions}
       </Fact>
     </>
   );

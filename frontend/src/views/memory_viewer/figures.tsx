@@ -8,23 +8,37 @@ import type { Shown } from "./shown";
 /** One bar, live peak of reserved, and the figures, each with a sentence on what it is. */
 export function Figures(props: { view: FirstView; shown: Shown; dark: boolean }): JSX.Element {
   const { view, shown, dark } = props;
-  const { peak_bytes: peak, reserved_bytes: reserved } = view.recording;
+  const { kind, peak_bytes: peak, reserved_bytes: reserved, capacity_bytes: capacity } = view.recording;
+  const whole =
+    kind === "allocator"
+      ? { bytes: capacity, words: "of the capacity" }
+      : { bytes: reserved ?? peak, words: "of what is reserved" };
   return (
     <section class="figures" aria-label="Figures">
       <PeakBar view={view} shown={shown} dark={dark} />
       <dl>
         {view.figures.map((figure) => (
-          <FigureCell key={figure.key} figure={figure} whole={reserved ?? peak} />
+          <FigureCell key={figure.key} figure={figure} whole={whole} />
         ))}
       </dl>
     </section>
   );
 }
 
-function FigureCell({ figure, whole }: { figure: Figure; whole: number }): JSX.Element {
+interface Whole {
+  bytes: number | null;
+  words: string;
+}
+
+/** These are the whole itself, or sums over time, of which the whole has no share. */
+const WITHOUT_SHARE = new Set(["reserved", "capacity", "allocated", "freed"]);
+
+function FigureCell({ figure, whole }: { figure: Figure; whole: Whole }): JSX.Element {
   const { key, label, bytes, text } = figure;
   const share =
-    bytes !== null && key !== "reserved" ? ` ${formatShare(bytes, whole)} of what is reserved.` : "";
+    bytes !== null && whole.bytes !== null && !WITHOUT_SHARE.has(key)
+      ? ` ${formatShare(bytes, whole.bytes)} ${whole.words}.`
+      : "";
   return (
     <div class="figure" data-testid={`figure-${key}`} tabindex={0} aria-describedby={`about-${key}`}>
       <dt>{label}</dt>

@@ -2,7 +2,9 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatCount } from "../../base/units";
 import type { Program } from "../../payload/recording";
+import { formatTime } from "../../layout/ticks";
 import type { ViewState } from "../state";
+import { capital, useWords } from "../words";
 
 interface Props {
   position: number;
@@ -16,6 +18,8 @@ interface Props {
 export function Inspected({ position, peak, length, program, store }: Props): JSX.Element {
   const go = (to: number): void =>
     store.set({ position: to === peak ? null : Math.min(Math.max(to, 0), length - 1) });
+  const words = useWords();
+  const times = program?.time_ns ?? null;
   const known = program !== null && position < program.length;
   return (
     <div class="inspected">
@@ -29,13 +33,22 @@ export function Inspected({ position, peak, length, program, store }: Props): JS
         {position === peak ? "the peak" : "back to the peak"}
       </button>
       <span class="stepper">
-        <button aria-label="Position before" title="Position before ( [ )" onClick={() => go(position - 1)}>
+        <button
+          aria-label={`${capital(words.position)} before`}
+          title={`${capital(words.position)} before ( [ )`}
+          onClick={() => go(position - 1)}
+        >
           ‹
         </button>
         <span>
-          position <b data-testid="inspected-position">{position}</b> of {formatCount(length)}
+          {words.position} <b data-testid="inspected-position">{position}</b> of {formatCount(length)}
+          {times !== null && known && ` at ${formatTime(times[position])}`}
         </span>
-        <button aria-label="Position after" title="Position after ( ] )" onClick={() => go(position + 1)}>
+        <button
+          aria-label={`${capital(words.position)} after`}
+          title={`${capital(words.position)} after ( ] )`}
+          onClick={() => go(position + 1)}
+        >
           ›
         </button>
       </span>

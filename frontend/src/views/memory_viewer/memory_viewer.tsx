@@ -3,20 +3,24 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Api, Problem } from "../../payload/api";
+import type { Axis } from "../../layout/axis";
+import { byAddress, stacked } from "../../layout/stacking";
 import type { Everything, FirstView } from "../../payload/recording";
 import type { Fetched } from "../fetched";
 import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
-import type { ViewState } from "../state";
+import type { Tab, ViewState } from "../state";
 import { Timeline } from "../timeline/timeline";
+import { ALLOCATOR_WORDS, PROGRAM_WORDS, useWords, WordsContext } from "../words";
 import { Details } from "./details";
 import { Page } from "./page";
 import { shownRows } from "./shown";
+import { useAxis } from "./use_axis";
 
 export type PageState = "loading" | "ready" | "error";
 
 /** What keys that move the inspected position need to know. */
-export interface Axis {
+export interface Steps {
   peak: number;
   length: number;
 }
@@ -27,18 +31,21 @@ const PLACE_HEIGHT = TIMELINE_HEIGHT + 100;
 
 interface Props {
   api: Api;
+  tab: Tab;
   /** Recording to show. */
   id: string;
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
-  onState: (state: PageState, axis: Axis | null) => void;
+  onState: (state: PageState, steps: Steps | null) => void;
 }
 
-/** One program's memory. */
-export function MemoryViewer({ id, onState, ...shared }: Props): JSX.Element {
+/** One recording: a program's memory as compiled, or an allocator's as it ran. */
+export function MemoryViewer({ tab, id, onState, ...shared }: Props): JSX.Element {
   const { api } = shared;
-  const first = useFetched(id, (key, signal) => api.memoryViewer(key, signal));
+  const first = useFetched(id, (key, signal) =>
+    tab === "memory_profile" ? api.memoryProfile(key, signal) : api.memoryViewer(key, signal),
+  );
   // Asked for only after the first view, so that it does not have to wait in line.
   const all = useFetched(first.value === null ? null : id, (key, signal) => api.rows(key, signal));
   const error = first.error ?? all.error;
@@ -49,7 +56,11 @@ export function MemoryViewer({ id, onState, ...shared }: Props): JSX.Element {
 
   if (first.error !== null) return <ErrorMessage error={first.error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
-  return <Loaded {...shared} view={first.value} all={all} />;
+  return (
+    <WordsContext.Provider value={tab === "memory_profile" ? ALLOCATOR_WORDS : PROGRAM_WORDS}>
+      <Loaded {...shared} view={first.value} all={all} />
+    </WordsContext.Provider>
+  );
 }
 
 interface LoadedProps {
@@ -68,8 +79,10 @@ function Loaded({ api, view, all, problems, store, dark }: LoadedProps): JSX.Ele
   const shown = useMemo(() => shownRows(view, all.value), [view, all.value]);
   const row = shown.indexOf(selected);
   const open = row >= 0 && selected !== null;
+  const program = all.value?.program ?? null;
+  const axis = useAxis(store, view, program);
   const shared = { api, store, dark };
-  const timeline = <TimelinePart view={view} all={all} store={store} full={full} />;
+  const timeline = <TimelinePart view={view} all={all} axis={axis} store={store} full={full} />;
   return (
     <main class={`${full ? "full" : "page"} ${open ? "with-details" : ""}`}>
       <div class="content">
@@ -80,7 +93,9 @@ function Loaded({ api, view, all, problems, store, dark }: LoadedProps): JSX.Ele
             {...shared}
             view={view}
             shown={shown}
-            program={all.value?.program ?? null}
+            program={program}
+            spans={all.value?.spans ?? null}
+            axis={axis}
             problems={problems}
           >
             {timeline}
@@ -95,6 +110,7 @@ function Loaded({ api, view, all, problems, store, dark }: LoadedProps): JSX.Ele
           row={row}
           rows={shown.rows}
           length={view.length}
+          times={program?.time_ns ?? null}
         />
       )}
     </main>
@@ -104,20 +120,39 @@ function Loaded({ api, view, all, problems, store, dark }: LoadedProps): JSX.Ele
 interface TimelineProps {
   view: FirstView;
   all: Fetched<Everything>;
+  axis: Axis;
   store: Store<ViewState>;
   full: boolean;
 }
 
 /** The timeline once every buffer has come; until then its place. */
-function TimelinePart({ view, all, store, full }: TimelineProps): JSX.Element {
+function TimelinePart({ view, all, axis, store, full }: TimelineProps): JSX.Element {
+  const words = useWords();
+  const layout = useStore(store, (state) => state.layout);
+  const allocator = view.recording.kind === "allocator";
+  const placed = useMemo(() => {
+    if (all.value === null || !allocator) return all.value;
+    const { rows, regions } = all.value;
+    return { ...all.value, ...(layout === "stacked" ? stacked(rows) : byAddress(rows, regions)) };
+  }, [all.value, allocator, layout]);
   if (all.error !== null) return <ErrorMessage error={all.error} />;
-  if (all.value === null)
+  if (placed === null)
     return (
       <div class="timeline-placeholder muted" style={{ height: full ? "100%" : `${PLACE_HEIGHT}px` }}>
-        Reading every buffer…
+        Reading every {words.item}…
       </div>
     );
   return (
-    <Timeline {...all.value} length={view.length} peak={view.peak} store={store} height={TIMELINE_HEIGHT} />
+    <Timeline
+      rows={placed.rows}
+      regions={placed.regions}
+      program={placed.program}
+      axis={axis}
+      length={view.length}
+      peak={view.peak}
+      placing={allocator ? "layout" : "regions"}
+      store={store}
+      height={TIMELINE_HEIGHT}
+    />
   );
 }

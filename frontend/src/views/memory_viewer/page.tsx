@@ -1,13 +1,17 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import type { Api, Problem } from "../../payload/api";
-import type { FirstView, Program } from "../../payload/recording";
+import type { FirstView, Program, Spans } from "../../payload/recording";
+import type { Axis } from "../../layout/axis";
 import type { ViewState } from "../state";
+import { useWords } from "../words";
 import { Breakdown } from "./breakdown";
 import { Caveats, Figures } from "./figures";
 import { Inspected } from "./inspected";
 import type { Shown } from "./shown";
 import { usePosition } from "./use_position";
+import { AxisChoices } from "./axis_choices";
+import { SpanLanes } from "./span_lanes";
 import { UsageChart } from "./usage_chart";
 
 interface Props {
@@ -15,6 +19,8 @@ interface Props {
   view: FirstView;
   shown: Shown;
   program: Program | null;
+  spans: Spans | null;
+  axis: Axis;
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
@@ -24,7 +30,8 @@ interface Props {
 
 /** The answer in words, then the pictures that prove it. */
 export function Page(props: Props): JSX.Element {
-  const { api, view, shown, program, problems, store, dark, children } = props;
+  const { api, view, shown, program, spans, axis, problems, store, dark, children } = props;
+  const words = useWords();
   return (
     <>
       <p class="headline" data-testid="headline">
@@ -32,9 +39,12 @@ export function Page(props: Props): JSX.Element {
       </p>
       <Figures view={view} shown={shown} dark={dark} />
       <Caveats caveats={view.caveats} problems={problems} />
-      <section aria-label="Usage over the program">
+      <section aria-label={`Usage over the ${words.whole}`}>
         <UsageHeading view={view} program={program} store={store} />
-        <UsageChart api={api} view={view} program={program} shown={shown} store={store} dark={dark} />
+        {spans !== null && program?.time_ns != null && (
+          <SpanLanes spans={spans} times={program.time_ns} axis={axis} store={store} />
+        )}
+        <UsageChart {...{ api, view, program, axis, shown, store, dark }} />
         {children}
       </section>
       <Breakdown view={view} shown={shown} program={program} store={store} dark={dark} />
@@ -43,15 +53,20 @@ export function Page(props: Props): JSX.Element {
 }
 
 function UsageHeading({ view, program, store }: Pick<Props, "view" | "program" | "store">): JSX.Element {
+  const words = useWords();
   const position = usePosition(store, view);
+  const allocator = view.recording.kind === "allocator";
   return (
     <header class="section-head">
-      <h2>Memory over the program</h2>
+      <h2>Memory over the {words.whole}</h2>
       <ul class="lines" aria-label="Lines of the chart">
-        <li class="live">live</li>
-        <li class="unpadded">live, unpadded</li>
-        <li class="reserved">reserved</li>
+        <li class="live">{words.live}</li>
+        <li class="unpadded">
+          {words.live}, {words.requested}
+        </li>
+        <li class="reserved">{allocator ? "capacity" : "reserved"}</li>
       </ul>
+      {allocator && <AxisChoices store={store} />}
       <Inspected position={position} peak={view.peak} length={view.length} program={program} store={store} />
     </header>
   );

@@ -10,15 +10,24 @@ import type { Shown } from "./shown";
 /** The live peak by category, in what is reserved, in what the device has: the whole story as one bar. */
 export function PeakBar(props: { view: FirstView; shown: Shown; dark: boolean }): JSX.Element {
   const { view, shown, dark } = props;
+  const allocator = view.recording.kind === "allocator";
   const { capacity_bytes: capacity, peak_bytes: peak, reserved_bytes } = view.recording;
   const reserved = reserved_bytes ?? peak;
   const whole = Math.max(capacity ?? 0, reserved, peak, 1);
-  const parts = useMemo(() => [...bytesByRole(shown.rows, liveAt(shown.rows, view.peak))], [shown, view]);
+  const parts = useMemo(() => {
+    const live = liveAt(shown.rows, view.peak);
+    const byRole = bytesByRole(shown.rows, live);
+    return allocator && byRole.size < 2 ? [] : [...byRole];
+  }, [shown, view]);
   const colours = roleColors(dark);
   const width = (bytes: number): string => `${(100 * bytes) / whole}%`;
-  const words =
-    `Live peak ${formatBytes(peak)}, ${formatShare(peak, reserved)} of ${formatBytes(reserved)} reserved` +
-    (capacity === null ? "" : `, of ${formatBytes(capacity)} the device has`);
+  const words = allocator
+    ? `Peak ${formatBytes(peak)}` +
+      (capacity === null
+        ? ""
+        : `, ${formatShare(peak, capacity)} of the capacity of ${formatBytes(capacity)}`)
+    : `Live peak ${formatBytes(peak)}, ${formatShare(peak, reserved)} of ${formatBytes(reserved)} reserved` +
+      (capacity === null ? "" : `, of ${formatBytes(capacity)} the device has`);
   return (
     <div class="peak-bar">
       <div class="peak-bar-track" role="img" aria-label={words}>

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { useWords } from "../words";
 import type { Frame } from "../../payload/api";
 
 /** Frames before the rest is folded away. */
@@ -7,6 +8,7 @@ const FIRST = 12;
 
 /** Where the buffer's instruction was written, innermost frame first. */
 export function Stack({ frames }: { frames: Frame[] }): JSX.Element {
+  const words = useWords();
   const [all, setAll] = useState(false);
   const shown = all ? frames : frames.slice(0, FIRST);
   return (
@@ -14,7 +16,8 @@ export function Stack({ frames }: { frames: Frame[] }): JSX.Element {
       <h3>Stack</h3>
       {frames.length === 0 && (
         <p class="muted">
-          The profile has no stack for this buffer. Parameters and compiler-made buffers have none.
+          The profile has no stack for this {words.item}.
+          {words.item === "buffer" && " Parameters and compiler-made buffers have none."}
         </p>
       )}
       <ol class="stack">

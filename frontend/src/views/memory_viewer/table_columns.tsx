@@ -3,6 +3,8 @@ import { formatBytes, formatExact } from "../../base/units";
 import type { SortKey } from "../../layout/table_order";
 import { expansion } from "../../layout/table_order";
 import type { Rows } from "../../payload/recording";
+import { formatTime } from "../../layout/ticks";
+import { lifetime } from "../lifetime";
 import { Role } from "./role";
 
 export interface ColumnView {
@@ -21,7 +23,13 @@ export function placeText(position: number, length: number): string {
   return position >= length ? "after" : String(position);
 }
 
-function text(key: "name" | "shape" | "op"): ColumnView["cell"] {
+/** Allocations are named by the path of an op, whose end tells them apart. */
+function name(rows: Rows, row: number): JSX.Element | string {
+  const value = rows.name.at(row);
+  return value === "" ? <span class="muted">unnamed</span> : fromEnd(value);
+}
+
+function text(key: "name" | "shape" | "op" | "dtype"): ColumnView["cell"] {
   return (rows, row) => {
     const value = rows[key].at(row);
     return <span title={value}>{value}</span>;
@@ -36,7 +44,10 @@ function source(rows: Rows, row: number): JSX.Element {
 
 /** Paths in a model begin alike: where there is no room, their beginning gives way. */
 function path(rows: Rows, row: number): JSX.Element {
-  const value = rows.op_name.at(row);
+  return fromEnd(rows.op_name.at(row));
+}
+
+function fromEnd(value: string): JSX.Element {
   return (
     <span class="from-end" title={value}>
       <bdi>{value}</bdi>
@@ -48,7 +59,7 @@ function bytes(key: "size" | "unpadded"): ColumnView["cell"] {
   return (rows, row) => <span title={formatExact(rows[key][row])}>{formatBytes(rows[key][row])}</span>;
 }
 
-/** The columns of the table of buffers, for a schedule of `length` positions. */
+/** The columns of the table of buffers of a program, for a schedule of `length` positions. */
 export function bufferColumns(length: number): ColumnView[] {
   const place = (key: "defined" | "last_used"): ColumnView["cell"] => {
     return (rows, row) => placeText(rows[key][row], length);
@@ -77,6 +88,36 @@ export function bufferColumns(length: number): ColumnView[] {
     column("source", "Source", "Where it was written", "minmax(130px, 1fr)", source),
     column("defined", "Defined", "Position that writes it", "68px", place("defined"), true),
     column("last_used", "Last used", "Last position that reads it", "74px", place("last_used"), true),
+  ];
+}
+
+/** The columns of the table of an allocator's allocations. `times` are those of its events. */
+export function allocationColumns(times: Float64Array | null): ColumnView[] {
+  const length = times?.length ?? Infinity;
+  const place = (key: "defined" | "last_used"): ColumnView["cell"] => {
+    return (rows, row) => placeText(rows[key][row], length);
+  };
+  const when = (rows: Rows, row: number): string =>
+    times === null || rows.start[row] < 0 ? "before" : formatTime(times[rows.start[row]]);
+  return [
+    column("name", "Name", "The op that asked for it, where the profile says so", "minmax(180px, 2fr)", name),
+    column("size", "Size", "Bytes as placed, rounding included", "76px", bytes("size"), true),
+    column("unpadded", "Requested", "Bytes asked for", "82px", bytes("unpadded"), true),
+    column("shape", "Shape", "Shape with layout", "minmax(110px, 1fr)", text("shape")),
+    column("dtype", "Type", "Type of the elements", "60px", text("dtype")),
+    column("op", "Region", "What the allocator was told it is for", "88px", text("op")),
+    column("source", "Source", "Where it was written", "minmax(110px, 1fr)", source),
+    column("start", "At", "When it was allocated, since the profile began", "84px", when, true),
+    column("defined", "Event", "Event that allocates it", "68px", place("defined"), true),
+    column("last_used", "Last event", "Last event at which it is held", "80px", place("last_used"), true),
+    column(
+      "duration",
+      "Held for",
+      "From its allocation to its free, or as far as the recording goes",
+      "124px",
+      (rows, row) => (times === null ? "" : lifetime(rows, row, times)),
+      true,
+    ),
   ];
 }
 

@@ -6,10 +6,8 @@ interface Props {
   onSearch: (text: string) => void;
   size: string;
   onSize: (text: string) => void;
-  grouped: boolean;
-  onGrouped: (on: boolean) => void;
-  sharers: boolean;
-  onSharers: (on: boolean) => void;
+  /** Controls of what is listed. */
+  options: JSX.Element;
   errors: string[];
   summary: string;
   csv: () => string;
@@ -48,13 +46,7 @@ export function TableToolbar(props: Props): JSX.Element {
         value={props.size}
         onInput={(event) => props.onSize(event.currentTarget.value)}
       />
-      <Toggle label="By category" on={props.grouped} onChange={props.onGrouped} />
-      <Toggle
-        label="Sharers"
-        title="Also buffers inside memory that another one is charged for"
-        on={props.sharers}
-        onChange={props.onSharers}
-      />
+      {props.options}
       <span class="muted toolbar-summary" role="status">
         {props.summary}
       </span>
@@ -70,7 +62,7 @@ export function TableToolbar(props: Props): JSX.Element {
   );
 }
 
-function Toggle(props: {
+export function Toggle(props: {
   label: string;
   title?: string;
   on: boolean;

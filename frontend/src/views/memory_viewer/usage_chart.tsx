@@ -4,11 +4,15 @@ import uPlot from "uplot";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes } from "../../base/units";
-import { LEAST_POSITIONS, recalled, remembered } from "../../layout/timeline_view";
-import { stepAt, usageSeries } from "../../layout/usage_series";
+import { type Axis, stepAt } from "../../layout/axis";
+import { formatTime } from "../../layout/ticks";
+import { LEAST_POSITIONS } from "../../layout/timeline_view";
+import { rangeOf, usageSeries } from "../../layout/usage_series";
+import type { Span } from "../../layout/timeline_blocks";
 import type { Api } from "../../payload/api";
 import type { FirstView, Program } from "../../payload/recording";
 import type { ViewState } from "../state";
+import { useWords } from "../words";
 import { useWidth } from "../use_width";
 import type { Shown } from "./shown";
 import { Tooltip } from "./tooltip";
@@ -24,13 +28,14 @@ interface Props {
   api: Api;
   view: FirstView;
   program: Program | null;
+  axis: Axis;
   shown: Shown;
   store: Store<ViewState>;
   dark: boolean;
 }
 
 /** Live bytes along the schedule: where the memory goes over the program, and where the peak is. */
-export function UsageChart({ api, view, program, shown, store, dark }: Props): JSX.Element {
+export function UsageChart({ api, view, program, axis, shown, store, dark }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const width = useWidth(host);
@@ -38,19 +43,26 @@ export function UsageChart({ api, view, program, shown, store, dark }: Props): J
   const position = usePosition(store, view);
   const selected = shown.indexOf(useStore(store, (state) => state.selected));
   const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
+  const words = useWords();
+  const range = useStore(store, (state) => state.range);
   const [cursor, setCursor] = useState<{ x: number; position: number } | null>(null);
 
-  const extent = useMemo(() => [0, view.length] as const, [view]);
-  const window = recalled(zoom, extent);
-  const { usage, end } = useUsage(api, view, window);
-  const series = useMemo(() => usageSeries(usage, end), [usage, end]);
-  const reserved = view.recording.reserved_bytes;
+  const window = axis.recalled(zoom);
+  const positions: Span = [axis.positionAt(window[0]), axis.positionAt(window[1])];
+  const { usage, end } = useUsage(api, view, positions);
+  const series = useMemo(() => usageSeries(usage, end, axis), [usage, end, axis]);
+  // What there is at most: an allocator has all the memory, a program what was reserved for it.
+  const { kind, capacity_bytes, reserved_bytes, peak_bytes } = view.recording;
+  const allocator = kind === "allocator";
+  const reserved = allocator ? capacity_bytes : reserved_bytes;
+  const bytes = rangeOf(allocator ? range : "capacity", series, window, peak_bytes, reserved);
   const marks = {
     peak: view.peak,
     peakBytes: view.recording.peak_bytes,
     position,
     reserved,
     rows: shown.rows,
+    axis,
     selected,
     hovered,
     dark,
@@ -68,20 +80,25 @@ export function UsageChart({ api, view, program, shown, store, dark }: Props): J
         {
           width,
           height: HEIGHT,
+          axis,
           window,
-          // A little air, so that the line of what is reserved does not lie on the edge.
-          top: Math.max(reserved ?? 0, view.recording.peak_bytes, 1) * 1.06,
+          bytes,
           stepped: uPlot.paths.stepped?.({ align: 1 }) ?? (() => null),
           draw: (drawn) => drawMarks(drawn, current.current.marks, colours),
           onCursor: (drawn) => {
             const { left = -1 } = drawn.cursor;
-            setCursor(left < 0 ? null : { x: left, position: Math.floor(drawn.posToVal(left, "x")) });
+            setCursor(
+              left < 0 ? null : { x: left, position: Math.floor(axis.positionAt(drawn.posToVal(left, "x"))) },
+            );
           },
           brushes: (event) => brushes(event, store),
           onBrush: (from, to) => {
             const middle = (from + to) / 2;
             const half = Math.max(to - from, LEAST_POSITIONS) / 2;
-            store.set({ zoom: remembered(recalled([middle - half, middle + half], extent), extent) });
+            const [least, most] = axis.extent;
+            store.set({
+              zoom: axis.remembered([Math.max(middle - half, least), Math.min(middle + half, most)]),
+            });
           },
         },
         colours,
@@ -90,13 +107,13 @@ export function UsageChart({ api, view, program, shown, store, dark }: Props): J
       node,
     );
     chart.current = plot;
-    const unbind = bindPointer(plot, store, extent, view.peak);
+    const unbind = bindPointer(plot, store, axis, view.length, view.peak);
     return () => {
       unbind();
       plot.destroy();
       chart.current = null;
     };
-  }, [width > 0, view, dark]);
+  }, [width > 0, view, axis, dark]);
 
   useLayoutEffect(() => {
     if (width > 0) chart.current?.setSize({ width, height: HEIGHT });
@@ -109,6 +126,9 @@ export function UsageChart({ api, view, program, shown, store, dark }: Props): J
     chart.current?.setScale("x", { min: window[0], max: window[1] });
   }, [window[0], window[1]]);
   useLayoutEffect(() => {
+    chart.current?.setScale("y", { min: bytes[0], max: bytes[1] });
+  }, [bytes[0], bytes[1]]);
+  useLayoutEffect(() => {
     chart.current?.redraw(false);
   }, [position, selected, hovered, shown]);
 
@@ -118,14 +138,14 @@ export function UsageChart({ api, view, program, shown, store, dark }: Props): J
       data-testid="usage-chart"
       tabindex={0}
       role="application"
-      aria-label={`Live bytes over ${view.length} positions of the schedule, at most ${formatBytes(view.recording.peak_bytes)} at position ${view.peak}. Arrow keys move the inspected position.`}
+      aria-label={`Bytes ${words.live} over ${view.length} ${words.positions} of the ${words.whole}, at most ${formatBytes(peak_bytes)} at ${words.position} ${view.peak}. Arrow keys move the inspected ${words.position}.`}
       style={{ height: `${HEIGHT}px` }}
-      onKeyDown={(event) => onKey(event, store, extent, view.peak)}
+      onKeyDown={(event) => onKey(event, store, axis, view.length, view.peak)}
     >
       <div ref={host} class="fill" />
       {cursor !== null && cursor.position >= 0 && cursor.position < view.length && (
         <Tooltip x={cursor.x + GUTTER_LEFT} y={92} width={width}>
-          <UsageHover series={series} position={cursor.position} program={program} />
+          <UsageHover series={series} position={cursor.position} axis={axis} program={program} />
         </Tooltip>
       )}
     </div>
@@ -135,24 +155,27 @@ export function UsageChart({ api, view, program, shown, store, dark }: Props): J
 function UsageHover(props: {
   series: ReturnType<typeof usageSeries>;
   position: number;
+  axis: Axis;
   program: Program | null;
 }): JSX.Element {
   const [x, live, least, unpadded] = props.series;
-  const { position, program } = props;
-  const step = stepAt(x, position);
+  const { position, axis, program } = props;
+  const words = useWords();
+  const step = stepAt(x, axis.at(position));
   const known = program !== null && position < program.length;
   return (
     <>
-      <b>{known ? program.name.at(position) : `position ${position}`}</b>
+      <b>{known ? program.name.at(position) : `${words.position} ${position}`}</b>
       {known && program.op_name.at(position) !== "" && <span>{program.op_name.at(position)}</span>}
       <span class="muted">
-        position {position}
-        {known && ` in ${program.computation.at(position)}`}
+        {words.position} {position}
+        {known && program.computation.at(position) !== "" && ` in ${program.computation.at(position)}`}
+        {known && program.time_ns !== null && `, ${formatTime(program.time_ns[position])}`}
       </span>
       <span>
-        live {formatBytes(live[step])}
+        {words.live} {formatBytes(live[step])}
         {least[step] < live[step] && `, at least ${formatBytes(least[step])} nearby`}
-        {unpadded[step] < live[step] && `, unpadded ${formatBytes(unpadded[step])}`}
+        {unpadded[step] < live[step] && `, ${words.requested} ${formatBytes(unpadded[step])}`}
       </span>
     </>
   );

@@ -2,7 +2,8 @@ import type uPlot from "uplot";
 import type { Store } from "../../base/store";
 import { onWheel } from "../../base/wheel";
 import type { Span } from "../../layout/timeline_blocks";
-import { LEAST_POSITIONS, pan, recalled, remembered, zoom } from "../../layout/timeline_view";
+import type { Axis } from "../../layout/axis";
+import { LEAST_POSITIONS, pan, zoom } from "../../layout/timeline_view";
 import type { ViewState } from "../state";
 
 /** A click this near to the peak, in pixels, means the peak: one pixel can stand for thousands of positions. */
@@ -18,10 +19,17 @@ export function brushes(event: MouseEvent, store: Store<ViewState>): boolean {
 }
 
 /** Wheel, drag, click and double click over the plot. Returns the function that stops listening. */
-export function bindPointer(chart: uPlot, store: Store<ViewState>, extent: Span, peak: number): () => void {
+export function bindPointer(
+  chart: uPlot,
+  store: Store<ViewState>,
+  axis: Axis,
+  length: number,
+  peak: number,
+): () => void {
+  const { extent } = axis;
   const area = chart.over;
-  const window = (): Span => recalled(store.get().zoom, extent);
-  const show = (span: Span): void => store.set({ zoom: remembered(span, extent) });
+  const window = (): Span => axis.recalled(store.get().zoom);
+  const show = (span: Span): void => store.set({ zoom: axis.remembered(span) });
   let pressed: { x: number; window: Span; pans: boolean } | null = null;
   let inspectedBefore = store.get().position;
 
@@ -39,8 +47,8 @@ export function bindPointer(chart: uPlot, store: Store<ViewState>, extent: Span,
     pressed = null;
     if (!clicked || event.target !== area) return;
     const x = event.clientX - area.getBoundingClientRect().left;
-    const nearPeak = Math.abs(chart.valToPos(peak + 0.5, "x") - x) <= PEAK_SNAP;
-    const position = Math.min(Math.max(Math.floor(chart.posToVal(x, "x")), 0), extent[1] - 1);
+    const nearPeak = Math.abs(chart.valToPos(axis.at(peak + 0.5), "x") - x) <= PEAK_SNAP;
+    const position = Math.min(Math.max(Math.floor(axis.positionAt(chart.posToVal(x, "x"))), 0), length - 1);
     store.set({ position: nearPeak || position === peak ? null : position });
   };
   // The clicks that a double click is made of were not meant to inspect.
@@ -70,24 +78,36 @@ export function bindPointer(chart: uPlot, store: Store<ViewState>, extent: Span,
 }
 
 /** Keys of the chart that has the focus. */
-export function onKey(event: KeyboardEvent, store: Store<ViewState>, extent: Span, peak: number): void {
+export function onKey(
+  event: KeyboardEvent,
+  store: Store<ViewState>,
+  axis: Axis,
+  length: number,
+  peak: number,
+): void {
+  const { extent } = axis;
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const window = recalled(store.get().zoom, extent);
+  const window = axis.recalled(store.get().zoom);
   const position = store.get().position ?? peak;
-  const show = (span: Span): void => store.set({ zoom: remembered(span, extent) });
+  const show = (span: Span): void => store.set({ zoom: axis.remembered(span) });
   const inspect = (to: number): void => {
-    const next = Math.min(Math.max(to, 0), extent[1] - 1);
+    const next = Math.min(Math.max(to, 0), length - 1);
     store.set({ position: next === peak ? null : next });
     // The mark stays in sight.
-    if (next < window[0] || next >= window[1]) show(pan(window, extent, next - (window[0] + window[1]) / 2));
+    const value = axis.at(next);
+    if (value < window[0] || value >= window[1])
+      show(pan(window, extent, value - (window[0] + window[1]) / 2));
   };
-  const scale = (factor: number): void => show(zoom(window, extent, position + 0.5, factor, LEAST_POSITIONS));
-  const stride = event.shiftKey ? Math.max(Math.round((window[1] - window[0]) / 20), 1) : 1;
+  const scale = (factor: number): void =>
+    show(zoom(window, extent, axis.at(position + 0.5), factor, LEAST_POSITIONS));
+  const stride = event.shiftKey
+    ? Math.max(Math.round((axis.positionAt(window[1]) - axis.positionAt(window[0])) / 20), 1)
+    : 1;
   const actions: Partial<Record<string, () => void>> = {
     ArrowLeft: () => inspect(position - stride),
     ArrowRight: () => inspect(position + stride),
     Home: () => inspect(0),
-    End: () => inspect(extent[1] - 1),
+    End: () => inspect(length - 1),
     "+": () => scale(0.5),
     "=": () => scale(0.5),
     "-": () => scale(2),

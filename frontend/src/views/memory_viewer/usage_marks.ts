@@ -1,5 +1,6 @@
 import type uPlot from "uplot";
 import { cssColor, roleColors } from "../../base/colors";
+import type { Axis } from "../../layout/axis";
 import type { Rows } from "../../payload/recording";
 import type { Colours } from "./usage_options";
 
@@ -10,6 +11,7 @@ export interface Marks {
   position: number;
   reserved: number | null;
   rows: Rows;
+  axis: Axis;
   selected: number;
   hovered: number;
   dark: boolean;
@@ -26,23 +28,23 @@ export function drawMarks(chart: uPlot, marks: Marks, colours: Colours): void {
   if (marks.hovered >= 0 && marks.hovered !== marks.selected) drawLife(chart, marks, marks.hovered, 0.25);
   if (marks.selected >= 0) drawLife(chart, marks, marks.selected, 0.55);
   if (marks.reserved !== null) drawReserved(chart, marks.reserved, colours);
-  drawPosition(chart, marks.position, colours);
+  drawPosition(chart, marks, colours);
   if (marks.position !== marks.peak) drawPeak(chart, marks, colours);
   ctx.restore();
 }
 
 /** A buffer as a block: its life along x, its size from zero along y. */
-function drawLife(chart: uPlot, { rows, dark }: Marks, row: number, alpha: number): void {
+function drawLife(chart: uPlot, { rows, dark, axis }: Marks, row: number, alpha: number): void {
   const { ctx } = chart;
   const pxRatio = devicePixelRatio;
-  const x0 = chart.valToPos(rows.start[row], "x", true);
-  const x1 = chart.valToPos(rows.end[row], "x", true);
+  const x0 = chart.valToPos(axis.at(rows.start[row]), "x", true);
+  const x1 = chart.valToPos(axis.at(rows.end[row]), "x", true);
   const y0 = chart.valToPos(0, "y", true);
   const y1 = chart.valToPos(rows.size[row], "y", true);
   // A short life or a small buffer stays visible.
   const width = Math.max(x1 - x0, 2 * pxRatio);
   const height = Math.max(y0 - y1, 3 * pxRatio);
-  const colour = cssColor(roleColors(dark)[rows.role[row]]);
+  const colour = cssColor(roleColors(dark)[rows.colour[row]]);
   ctx.globalAlpha = alpha;
   ctx.fillStyle = colour;
   ctx.fillRect(x0, y0 - height, width, height);
@@ -65,11 +67,11 @@ function drawReserved(chart: uPlot, reserved: number, colours: Colours): void {
   ctx.setLineDash([]);
 }
 
-function drawPosition(chart: uPlot, position: number, colours: Colours): void {
+function drawPosition(chart: uPlot, { position, axis }: Marks, colours: Colours): void {
   const { ctx, bbox } = chart;
   const pxRatio = devicePixelRatio;
-  const x0 = chart.valToPos(position, "x", true);
-  const x1 = chart.valToPos(position + 1, "x", true);
+  const x0 = chart.valToPos(axis.at(position), "x", true);
+  const x1 = chart.valToPos(axis.at(position + 1), "x", true);
   const x = Math.round((x0 + x1) / 2) + 0.5;
   if (x1 - x0 > 3) {
     ctx.fillStyle = `${colours.ink}1a`;
@@ -81,10 +83,10 @@ function drawPosition(chart: uPlot, position: number, colours: Colours): void {
 }
 
 /** A small triangle over the curve, where the peak is. */
-function drawPeak(chart: uPlot, { peak, peakBytes }: Marks, colours: Colours): void {
+function drawPeak(chart: uPlot, { peak, peakBytes, axis }: Marks, colours: Colours): void {
   const { ctx } = chart;
   const pxRatio = devicePixelRatio;
-  const x = chart.valToPos(peak + 0.5, "x", true);
+  const x = chart.valToPos(axis.at(peak + 0.5), "x", true);
   const y = chart.valToPos(peakBytes, "y", true) - 2 * pxRatio;
   const size = 5 * pxRatio;
   ctx.fillStyle = colours.ink;

@@ -1,5 +1,6 @@
 import type uPlot from "uplot";
-import { byteTicks, positionTicks } from "../../layout/ticks";
+import type { Axis } from "../../layout/axis";
+import { byteTicks } from "../../layout/ticks";
 import type { Span } from "../../layout/timeline_blocks";
 
 /** The same gutters as the timeline below, so that one position lies at one x in both. */
@@ -31,9 +32,10 @@ export function pageColours(): Colours {
 interface Parts {
   width: number;
   height: number;
+  axis: Axis;
+  /** Windows in sight: values of the axis, and bytes. */
   window: Span;
-  /** Top of the y axis in bytes. */
-  top: number;
+  bytes: Span;
   stepped: uPlot.Series.PathBuilder;
   draw: (chart: uPlot) => void;
   onCursor: (chart: uPlot) => void;
@@ -70,7 +72,7 @@ export function usageOptions(parts: Parts, colours: Colours): uPlot.Options {
     },
     scales: {
       x: { time: false, auto: false, min: parts.window[0], max: parts.window[1] },
-      y: { auto: false, min: 0, max: parts.top },
+      y: { auto: false, min: parts.bytes[0], max: parts.bytes[1] },
     },
     axes: [
       {
@@ -78,8 +80,8 @@ export function usageOptions(parts: Parts, colours: Colours): uPlot.Options {
         size: X_AXIS_HEIGHT,
         gap: 2,
         splits: (chart, _axis, min, max) =>
-          positionTicks([min, max], chart.width / 110).map((tick) => tick.value),
-        values: (chart, splits) => labelsOf(positionTicks, chart.scales["x"], splits, chart.width / 110),
+          parts.axis.ticks([min, max], chart.width / 110).map((tick) => tick.value),
+        values: (chart, splits) => labelsOf(parts.axis.ticks, chart.scales["x"], splits, chart.width / 110),
       },
       {
         ...axis,

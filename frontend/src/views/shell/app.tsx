@@ -2,17 +2,18 @@ import type { JSX } from "preact";
 import { useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Api, Listing } from "../../payload/api";
+import type { Api } from "../../payload/api";
 import type { Options } from "../../payload/choose";
-import { choose } from "../../payload/choose";
+import { choose, chooseAllocator } from "../../payload/choose";
 import { useFetched } from "../fetched";
-import type { Axis, PageState } from "../memory_viewer/memory_viewer";
+import type { PageState, Steps } from "../memory_viewer/memory_viewer";
 import { MemoryViewer } from "../memory_viewer/memory_viewer";
 import { ErrorMessage, Message } from "../message";
-import type { ViewState } from "../state";
+import type { Tab, ViewState } from "../state";
 import { useDark } from "../theme";
 import { Header } from "./header";
 import { Help } from "./help";
+import { NoEvents } from "./no_events";
 import { bindKeys } from "./keys";
 
 interface Props {
@@ -22,15 +23,15 @@ interface Props {
   store: Store<ViewState>;
 }
 
-const programs = (listing: Listing): Listing["recordings"] =>
-  listing.recordings.filter(({ kind }) => kind === "program");
+const CHOOSERS = { memory_viewer: choose, memory_profile: chooseAllocator };
 
 export function App({ api, pageUrl, store }: Props): JSX.Element {
   const dark = useDark(store);
   const boundary = useErrorBoundary();
   const broken = boundary[0] as Error | undefined;
   const [help, setHelp] = useState(false);
-  const axis = useRef<Axis | null>(null);
+  const steps = useRef<Steps | null>(null);
+  const tab = useStore(store, (state) => state.tab);
   const wantedRun = useStore(store, (state) => state.run);
   const host = useStore(store, (state) => state.host);
   const module = useStore(store, (state) => state.module);
@@ -41,8 +42,8 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
   const listing = useFetched(run === "" ? null : run, (name, signal) => api.recordings(name, signal));
   const options = useMemo(
-    () => (listing.value === null ? null : choose(programs(listing.value), { host, module, space })),
-    [listing.value, host, module, space],
+    () => (listing.value === null ? null : CHOOSERS[tab](listing.value.recordings, { host, module, space })),
+    [listing.value, tab, host, module, space],
   );
 
   const error = broken ?? runs.error ?? listing.error;
@@ -51,22 +52,23 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   useEffect(() => {
     // What was chosen for lack of a choice is named in the URL: shared, it means the same when a newer run has come.
     if (chosen === null) return;
-    store.set({ run, host: chosen.host, module: chosen.title, space: chosen.memory });
-    document.title = `${chosen.title} ${chosen.memory} · Memory`;
+    const named = chosen.kind === "program" ? chosen.title : "";
+    store.set({ run, host: chosen.host, module: named, space: chosen.memory });
+    document.title = `${`${named} ${chosen.memory}`.trim()} · Memory`;
   }, [chosen]);
   // What could not be drawn of one recording says nothing about the next.
-  useEffect(boundary[1], [wantedRun, host, module, space]);
+  useEffect(boundary[1], [wantedRun, tab, host, module, space]);
   useLayoutEffect(() => {
     document.documentElement.dataset["theme"] = dark ? "dark" : "light";
   }, [dark]);
-  useEffect(() => bindKeys({ store, axis: () => axis.current, onHelp: () => setHelp(true) }), [store]);
-  const setPageState = (state: PageState, shown: Axis | null = null): void => {
+  useEffect(() => bindKeys({ store, steps: () => steps.current, onHelp: () => setHelp(true) }), [store]);
+  const setPageState = (state: PageState, shown: Steps | null = null): void => {
     document.documentElement.dataset["state"] = state;
-    axis.current = shown;
+    steps.current = shown;
   };
 
   const problems = listing.value?.problems ?? [];
-  const empty = error === null ? <Nothing {...{ runs: runs.value, options, problems }} /> : null;
+  const empty = error === null ? <Nothing {...{ runs: runs.value, options, problems, tab, store }} /> : null;
   const settled = error !== null || runs.value?.runs.length === 0 || options !== null;
   useEffect(() => {
     if (chosen === null) setPageState(!settled ? "loading" : error === null ? "ready" : "error");
@@ -89,6 +91,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         <MemoryViewer
           key={chosen.id}
           api={api}
+          tab={tab}
           id={chosen.id}
           problems={problems}
           store={store}
@@ -102,13 +105,15 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
 }
 
 interface NothingProps {
+  tab: Tab;
+  store: Store<ViewState>;
   runs: { runs: unknown[]; message: string | null; logdir: string } | null;
   options: Options | null;
   problems: { file: string; text: string }[];
 }
 
 /** Why there is no recording to show, and what to do. */
-function Nothing({ runs, options, problems }: NothingProps): JSX.Element {
+function Nothing({ runs, options, problems, tab, store }: NothingProps): JSX.Element {
   if (runs !== null && runs.runs.length === 0)
     return (
       <Message title="No profile to show">
@@ -117,11 +122,13 @@ function Nothing({ runs, options, problems }: NothingProps): JSX.Element {
       </Message>
     );
   if (options === null) return <div class="placeholder" aria-busy="true" />;
+  if (tab === "memory_profile" && options.missing === null && problems.length === 0)
+    return <NoEvents store={store} />;
   const [title, advice] =
     options.missing !== null
       ? [options.missing, "Choose one of those listed above."]
       : problems.length > 0
-        ? ["No program could be read from this run", "This is what is wrong with its files."]
+        ? ["Nothing could be read from this run", "This is what is wrong with its files."]
         : [
             "This run holds no compiled program",
             "A profile carries the programs that ran while it was captured: capture at least one step with jax.profiler.trace.",

@@ -7,6 +7,7 @@ import type { ViewState } from "../state";
 import { fragmentOf } from "../url";
 import { nextTheme } from "./keys";
 import { Pickers } from "./pickers";
+import { Tabs } from "./tabs";
 
 interface Props {
   runs: Runs | null;
@@ -26,6 +27,7 @@ export function Header({ runs, run, options, pageUrl, store, onHelp }: Props): J
   return (
     <header class="top">
       <h1>Memory</h1>
+      <Tabs store={store} />
       <Pickers runs={runs} run={run} options={options} store={store} />
       <nav>
         {!state.full && options?.chosen != null && (

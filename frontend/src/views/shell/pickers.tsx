@@ -1,21 +1,13 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
-import { formatBytes } from "../../base/units";
+import { formatBytes, formatShare } from "../../base/units";
 import type { Runs } from "../../payload/api";
 import type { Options } from "../../payload/choose";
+import type { Summary } from "../../payload/recording";
 import type { ViewState } from "../state";
+import { FRESH } from "../state";
 import type { Option } from "./combobox";
 import { Combobox } from "./combobox";
-
-/** What belongs to one recording and means nothing in another. */
-const FRESH = {
-  position: null,
-  selected: null,
-  hovered: null,
-  match: null,
-  zoom: null,
-  yzoom: null,
-} as const;
 
 interface Props {
   runs: Runs | null;
@@ -26,7 +18,7 @@ interface Props {
 
 export function Pickers({ runs, run, options, store }: Props): JSX.Element {
   const chosen = options?.chosen ?? null;
-  const { host, module, space } = store.get();
+  const { tab, host, module, space } = store.get();
   const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, ...FRESH });
   const runOptions = (runs?.runs ?? []).map(({ name, hosts }) => ({
     value: name,
@@ -43,7 +35,7 @@ export function Pickers({ runs, run, options, store }: Props): JSX.Element {
   const spaces = (options?.spaces ?? []).map((recording) => ({
     value: recording.memory,
     label: recording.memory,
-    detail: formatBytes(recording.peak_bytes),
+    detail: detailOf(recording),
   }));
   return (
     <div class="pickers">
@@ -61,15 +53,17 @@ export function Pickers({ runs, run, options, store }: Props): JSX.Element {
         value={chosen?.host ?? host}
         onPick={(name) => pick({ host: name, module: "", space: "" })}
       />
-      <Combobox
-        label="HLO module"
-        testid="module-picker"
-        options={moduleOptions}
-        value={chosen?.title ?? module}
-        onPick={(title) => pick({ module: title, space: "" })}
-      />
+      {tab === "memory_viewer" && (
+        <Combobox
+          label="HLO module"
+          testid="module-picker"
+          options={moduleOptions}
+          value={chosen?.title ?? module}
+          onPick={(title) => pick({ module: title, space: "" })}
+        />
+      )}
       <Select
-        label="Memory space"
+        label={tab === "memory_viewer" ? "Memory space" : "Memory"}
         testid="space-picker"
         options={spaces}
         value={chosen?.memory ?? space}
@@ -77,6 +71,14 @@ export function Pickers({ runs, run, options, store }: Props): JSX.Element {
       />
     </div>
   );
+}
+
+/** What people compare memories by: the peak, and of an allocator how full that is. */
+function detailOf({ kind, peak_bytes, capacity_bytes }: Summary): string {
+  const peak = formatBytes(peak_bytes);
+  return kind === "allocator" && capacity_bytes !== null
+    ? `${peak}, ${formatShare(peak_bytes, capacity_bytes)} full`
+    : peak;
 }
 
 interface SelectProps {

@@ -24,10 +24,10 @@ export function pixelRatio(): number {
   return Math.min(window.devicePixelRatio || 1, 2);
 }
 
-/** Position and byte under a pixel of the picture. */
-export function valueAt(view: View, picture: Size, x: number, y: number): { position: number; byte: number } {
+/** Value of the axis and byte under a pixel of the picture. */
+export function valueAt(view: View, picture: Size, x: number, y: number): { along: number; byte: number } {
   return {
-    position: view.x[0] + (x / picture.width) * (view.x[1] - view.x[0]),
+    along: view.x[0] + (x / picture.width) * (view.x[1] - view.x[0]),
     byte: view.y[1] - (y / picture.height) * (view.y[1] - view.y[0]),
   };
 }

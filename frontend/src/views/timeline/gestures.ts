@@ -126,7 +126,7 @@ function bandView(host: GestureHost, press: Press, x: number, y: number): View {
   const from = valueAt(view, picture, Math.min(press.x, x), Math.max(press.y, y));
   const to = valueAt(view, picture, Math.max(press.x, x), Math.min(press.y, y));
   return {
-    x: zoom([from.position, to.position], extent.x, (from.position + to.position) / 2, 1, LEAST_POSITIONS),
+    x: zoom([from.along, to.along], extent.x, (from.along + to.along) / 2, 1, LEAST_POSITIONS),
     y: zoom([from.byte, to.byte], extent.y, (from.byte + to.byte) / 2, 1, LEAST_BYTES),
   };
 }
@@ -143,7 +143,7 @@ function wheeled(host: GestureHost, event: WheelEvent, x: number, y: number): Vi
   const factor = Math.exp(event.deltaY * WHEEL_ZOOM * pinch);
   const at = valueAt(view, pictureSize(size), x, y);
   return {
-    x: event.altKey ? view.x : zoom(view.x, extent.x, at.position, factor, LEAST_POSITIONS),
+    x: event.altKey ? view.x : zoom(view.x, extent.x, at.along, factor, LEAST_POSITIONS),
     y: event.altKey || both ? zoom(view.y, extent.y, at.byte, factor, LEAST_BYTES) : view.y,
   };
 }

@@ -1,34 +1,41 @@
 import type { JSX } from "preact";
 import { formatBytes, formatCount } from "../../base/units";
 import { ROLES } from "../../payload/recording";
+import { formatTime } from "../../layout/ticks";
+import { lifetime } from "../lifetime";
+import { useWords, type Words } from "../words";
 import type { Scene } from "./scene";
 
 /** What a block is, in the tooltip. */
 export function BlockFacts({ scene, row }: { scene: Scene; row: number }): JSX.Element {
   const { rows } = scene;
+  const words = useWords();
   const padding = rows.size[row] - rows.unpadded[row];
   return (
     <>
-      <b>{rows.name.at(row)}</b>
+      <b>{rows.name.at(row) || `unnamed ${words.item}`}</b>
       <span>
         {formatBytes(rows.size[row])}
-        {padding > 0 && ` (${formatBytes(padding)} padding)`}
-        <span class="muted"> · {ROLES[rows.role[row]]}</span>
+        {padding > 0 && ` (${formatBytes(padding)} ${words.excess})`}
+        {rows.role[row] !== 0 && <span class="muted"> · {ROLES[rows.role[row]]}</span>}
       </span>
       <span>{rows.shape.at(row)}</span>
-      <span class="muted">{lifeOf(scene, row)}</span>
-      {rows.op_name.at(row) !== "" && <span>{rows.op_name.at(row)}</span>}
+      <span class="muted">{lifeOf(scene, row, words)}</span>
+      {rows.op_name.at(row) !== "" && rows.op_name.at(row) !== rows.name.at(row) && (
+        <span>{rows.op_name.at(row)}</span>
+      )}
       {rows.source.at(row) !== "" && <span class="muted">{rows.source.at(row)}</span>}
     </>
   );
 }
 
-function lifeOf({ rows, length }: Scene, row: number): string {
+function lifeOf({ rows, program, length }: Scene, row: number, words: Words): string {
   const [defined, lastUsed] = [rows.defined[row], rows.last_used[row]];
-  const from = defined < 0 ? "before the program" : formatCount(defined);
+  const from = defined < 0 ? `before the ${words.whole}` : formatCount(defined);
   const to = lastUsed >= length ? "after its end" : formatCount(lastUsed);
   const positions = Math.min(lastUsed, length - 1) - Math.max(defined, 0) + 1;
-  return `lives ${from} to ${to}, ${formatCount(positions)} position${positions === 1 ? "" : "s"}`;
+  const time = program.time_ns === null ? "" : `, ${lifetime(rows, row, program.time_ns)}`;
+  return `lives ${from} to ${to}, ${formatCount(positions)} ${positions === 1 ? words.position : words.positions}${time}`;
 }
 
 /** What is under the pointer in words, below the plot: instruction and byte. */
@@ -43,10 +50,12 @@ export function Under(props: { scene: Scene; at: { position: number; byte: numbe
   const position = Math.min(Math.max(Math.floor(at.position), 0), scene.length - 1);
   const { program } = scene;
   const known = position < program.length;
+  const times = program.time_ns;
   return (
     <span>
       <span class="muted">at </span>
       {formatCount(position)}
+      {times !== null && known && `, ${formatTime(times[position])}`}
       {known && <code> {program.name.at(position)}</code>}
       {known && program.op_name.at(position) !== "" && (
         <span class="muted"> {program.op_name.at(position)}</span>

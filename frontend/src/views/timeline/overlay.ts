@@ -1,5 +1,5 @@
 import { inkOn } from "../../base/colors";
-import { byteTicks, positionTicks } from "../../layout/ticks";
+import { byteTicks } from "../../layout/ticks";
 import { rectOf, xOf, yOf } from "../../layout/timeline";
 import type { View } from "../../layout/timeline_blocks";
 import type { Labels } from "../../render/painter";
@@ -59,13 +59,17 @@ function labelOf(
   { scene, lit, colours }: Overlay,
   row: number,
 ): { name: string; bytes: number; ink: string } {
-  const { name, role, size } = scene.rows;
+  const { name, colour, size } = scene.rows;
   const dim = lit !== null && lit[row] === 0;
-  const fill = rgbOf(colours.palette.fill[colourIndex(role[row], row % SHADES, dim)]);
+  const fill = rgbOf(colours.palette.fill[colourIndex(colour[row], row % SHADES, dim)]);
   return { name: name.at(row), bytes: size[row], ink: dim ? colours.muted : inkOn(fill) };
 }
 
-function drawAxes(ctx: CanvasRenderingContext2D, { view, size, colours }: Overlay, picture: Size): void {
+function drawAxes(
+  ctx: CanvasRenderingContext2D,
+  { scene, view, size, colours }: Overlay,
+  picture: Size,
+): void {
   ctx.fillStyle = colours.muted;
   ctx.strokeStyle = colours.muted;
   ctx.lineWidth = 1;
@@ -80,7 +84,7 @@ function drawAxes(ctx: CanvasRenderingContext2D, { view, size, colours }: Overla
   }
   ctx.textAlign = "center";
   ctx.textBaseline = "top";
-  for (const { value, label } of positionTicks(view.x, picture.width / 110)) {
+  for (const { value, label } of scene.axis.ticks(view.x, picture.width / 110)) {
     const x = GUTTER_LEFT + Math.round(xOf(value, view.x, picture.width)) + 0.5;
     ctx.moveTo(x, picture.height);
     ctx.lineTo(x, picture.height + 4);
@@ -107,7 +111,7 @@ function drawRegionNames(
     if (scene.show === "temp" && temporary[region] === 0) continue;
     const top = Math.max(yOf(base[region] + size[region], view.y, picture.height), 0);
     const bottom = Math.min(yOf(base[region], view.y, picture.height), picture.height);
-    if (bottom - top < LEAST_NAMED) continue;
+    if (bottom - top < LEAST_NAMED || kind.at(region) === "") continue;
     const text = `${kind.at(region)} #${region}`;
     const width = ctx.measureText(text).width;
     ctx.globalAlpha = 0.82;
@@ -121,7 +125,8 @@ function drawRegionNames(
 
 function drawLines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Size): void {
   const { scene, view, marks, colours } = overlay;
-  const at = (position: number): number => Math.round(xOf(position + 0.5, view.x, picture.width)) + 0.5;
+  const at = (position: number): number =>
+    Math.round(xOf(scene.axis.at(position + 0.5), view.x, picture.width)) + 0.5;
   ctx.strokeStyle = colours.ink;
   ctx.textBaseline = "top";
   ctx.textAlign = "left";

@@ -8,6 +8,7 @@ import { rowAt } from "../../render/pick";
 import type { Drawn, TimelineRenderer } from "../../render/renderer";
 import { Tooltip } from "../memory_viewer/tooltip";
 import type { ViewState } from "../state";
+import { useWords } from "../words";
 import type { TimelineColours } from "./colours";
 import { AXIS_HEIGHT, GUTTER_LEFT, pictureSize, pixelRatio, valueAt } from "./geometry";
 import { bindGestures, type GestureHost } from "./gestures";
@@ -43,6 +44,7 @@ interface Props {
 /** The blocks, with axes, labels, lines and outlines over them. */
 export function Plot(props: Props): JSX.Element {
   const { scene, view, onView, renderer, lit, colours, store } = props;
+  const words = useWords();
   const host = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
   const overlay = useRef<HTMLCanvasElement>(null);
@@ -104,6 +106,11 @@ export function Plot(props: Props): JSX.Element {
     });
   }, [renderer]);
 
+  const pointAt = ({ along, byte }: { along: number; byte: number }): { position: number; byte: number } => ({
+    position: scene.axis.positionAt(along),
+    byte,
+  });
+
   // Listeners live as long as the element: what they need is found here.
   const gestures: GestureHost = {
     current: () => ({ view, extent: scene.extent, size }),
@@ -113,7 +120,7 @@ export function Plot(props: Props): JSX.Element {
       const { width, height } = pictureSize(size);
       const inside = x >= 0 && x < width && y >= 0 && y < height;
       setPointer(inside ? { x, y } : null);
-      props.onPointer(x >= 0 && x < width ? valueAt(view, { width, height }, x, y) : null);
+      props.onPointer(x >= 0 && x < width ? pointAt(valueAt(view, { width, height }, x, y)) : null);
       store.set({ hovered: inside ? rowUnder(x, y) : null });
     },
     leave: () => {
@@ -133,10 +140,11 @@ export function Plot(props: Props): JSX.Element {
     },
     inspect: (x) => {
       const { width, height } = pictureSize(size);
-      const clicked = Math.floor(valueAt(view, { width, height }, x, 0).position);
+      const { along } = valueAt(view, { width, height }, x, 0);
       const reach = (PEAK_SNAP / width) * (view.x[1] - view.x[0]);
-      const at = Math.min(Math.max(clicked, 0), scene.length - 1);
-      store.set({ position: Math.abs(at - scene.peak) <= reach ? null : at });
+      const at = Math.min(Math.max(Math.floor(scene.axis.positionAt(along)), 0), scene.length - 1);
+      const nearPeak = Math.abs(scene.axis.at(at) - scene.axis.at(scene.peak)) <= reach;
+      store.set({ position: nearPeak ? null : at });
     },
     band: setBand,
   };
@@ -174,7 +182,7 @@ export function Plot(props: Props): JSX.Element {
       data-testid="timeline-plot"
       tabindex={0}
       role="application"
-      aria-label={`Allocation timeline: ${scene.rows.length} buffers over ${scene.length} positions. Arrow keys move, plus and minus zoom, n goes through the matches or the buffers at the inspected position, Enter selects.`}
+      aria-label={`Allocation timeline: ${scene.rows.length} ${words.items} over ${scene.length} ${words.positions}. Arrow keys move, plus and minus zoom, n goes through the matches or what is at the inspected ${words.position}, Enter selects.`}
       style={{ height: props.height }}
       onKeyDown={onKeyDown}
     >

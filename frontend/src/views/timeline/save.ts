@@ -1,4 +1,4 @@
-import { byteTicks, positionTicks } from "../../layout/ticks";
+import { byteTicks } from "../../layout/ticks";
 import { xOf, yOf } from "../../layout/timeline";
 import { formatBytes } from "../../base/units";
 import type { Order, Parts } from "../../render/painter";
@@ -89,17 +89,19 @@ function svgText(
     ...textureShapes(parts.texture, parts.ground),
     ...blockShapes(parts.shapes, palette, lit, titleOf),
     `</g><g transform="translate(${GUTTER_LEFT} 0)" fill="${colours.ink}">`,
-    ...peakLine(xOf(scene.peak + 0.5, view.x, width), width, height, colours.ink),
+    ...peakLine(xOf(scene.axis.at(scene.peak + 0.5), view.x, width), width, height, colours.ink),
     ...nameTexts(parts, (row) => rows.name.at(row)),
     `</g><g fill="${colours.muted}">`,
     ...byteTicks(view.y, height / 36).map(
       ({ value, label }) =>
         `<text x="${GUTTER_LEFT - 7}" y="${yOf(value, view.y, height) + 4}" text-anchor="end">${label}</text>`,
     ),
-    ...positionTicks(view.x, width / 110).map(
-      ({ value, label }) =>
-        `<text x="${GUTTER_LEFT + xOf(value, view.x, width)}" y="${height + 16}" text-anchor="middle">${label}</text>`,
-    ),
+    ...scene.axis
+      .ticks(view.x, width / 110)
+      .map(
+        ({ value, label }) =>
+          `<text x="${GUTTER_LEFT + xOf(value, view.x, width)}" y="${height + 16}" text-anchor="middle">${label}</text>`,
+      ),
     `</g></svg>`,
   ].join("\n");
 }

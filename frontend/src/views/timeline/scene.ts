@@ -1,5 +1,14 @@
 import { useMemo } from "preact/hooks";
-import { type Box, boxOf, extentOf, hasBlock, type Show, type View } from "../../layout/timeline_blocks";
+import type { Axis } from "../../layout/axis";
+import {
+  type Box,
+  boxOf,
+  boxOn,
+  extentOf,
+  hasBlock,
+  type Show,
+  type View,
+} from "../../layout/timeline_blocks";
 import type { Program, Regions, Rows } from "../../payload/recording";
 
 /** What the timeline is of: the tables, the part of them that is shown, and all there is to see of it. */
@@ -7,6 +16,7 @@ export interface Scene {
   rows: Rows;
   regions: Regions;
   program: Program;
+  axis: Axis;
   length: number;
   peak: number;
   show: Show;
@@ -14,18 +24,18 @@ export interface Scene {
 }
 
 export function useScene(parts: Omit<Scene, "extent">): Scene {
-  const { rows, regions, program, length, peak, show } = parts;
+  const { rows, regions, program, axis, length, peak, show } = parts;
   return useMemo(
-    () => ({ ...parts, extent: extentOf(regions, length, show) }),
-    [rows, regions, program, length, peak, show],
+    () => ({ ...parts, extent: extentOf(regions, axis, show) }),
+    [rows, regions, program, axis, length, peak, show],
   );
 }
 
-/** Where a row's block is, or null where it has none. */
+/** Where a row's block is, in values of the axis and bytes, or null where it has none. */
 export function blockOf(scene: Scene, row: number | null): Box | null {
-  const { rows, regions, length, show } = scene;
+  const { rows, regions, axis, length, show } = scene;
   if (row === null || row < 0 || row >= rows.length || !hasBlock(rows, regions, row, show)) return null;
-  return boxOf(rows, regions, row, length);
+  return boxOn(axis, boxOf(rows, regions, row, length));
 }
 
 /** The other rows in the same memory as this one. */
@@ -39,10 +49,12 @@ export function sharersOf({ rows }: Scene, row: number): number[] {
 
 /** Number of rows whose block covers the position, lowest bytes first. */
 export function rowsAcross(scene: Scene, position: number): number[] {
+  const { rows, regions, length, show } = scene;
   const found: { row: number; bottom: number }[] = [];
-  for (let row = 0; row < scene.rows.length; row++) {
-    const box = blockOf(scene, row);
-    if (box !== null && box.start <= position && position < box.end) found.push({ row, bottom: box.bottom });
+  for (let row = 0; row < rows.length; row++) {
+    if (!hasBlock(rows, regions, row, show)) continue;
+    const box = boxOf(rows, regions, row, length);
+    if (box.start <= position && position < box.end) found.push({ row, bottom: box.bottom });
   }
   return found.sort((a, b) => a.bottom - b.bottom).map(({ row }) => row);
 }

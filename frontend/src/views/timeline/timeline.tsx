@@ -5,9 +5,11 @@ import { useStore } from "../../base/store";
 import type { View } from "../../layout/timeline_blocks";
 import { findMatches, nextMatch } from "../../layout/timeline_search";
 import { frameBox, LEAST_POSITIONS, recalled, remembered, zoom } from "../../layout/timeline_view";
+import type { Axis } from "../../layout/axis";
 import type { Program, Regions, Rows } from "../../payload/recording";
 import type { ViewState } from "../state";
 import { useDark } from "../theme";
+import { useWords } from "../words";
 import { readColours, type TimelineColours } from "./colours";
 import { Under } from "./hover";
 import { Legend } from "./legend";
@@ -23,18 +25,22 @@ interface Props {
   rows: Rows;
   regions: Regions;
   program: Program;
+  axis: Axis;
   length: number;
   peak: number;
   store: Store<ViewState>;
+  /** Who chooses what is drawn: the region filter of a program, or how an allocator's rows were placed. */
+  placing: "regions" | "layout";
   /** Of the plot, in CSS pixels; over the whole window it takes what there is. */
   height: number;
 }
 
 /** Every buffer a block: along x its life in program order, along y its place in memory. */
-export function Timeline({ rows, regions, program, length, peak, store, height }: Props): JSX.Element {
-  const show = useStore(store, (state) => state.show);
+export function Timeline({ store, height, ...of }: Props): JSX.Element {
+  const { rows, regions } = of;
+  const show = useShow(store, of.placing);
   const full = useStore(store, (state) => state.full);
-  const scene = useScene({ rows, regions, program, length, peak, show });
+  const scene = useScene({ ...of, show });
   const { view, onView } = useView(scene, store);
   // Searching takes longer than typing a letter where there are many buffers.
   const search = useLater(useStore(store, (state) => state.search));
@@ -51,6 +57,7 @@ export function Timeline({ rows, regions, program, length, peak, store, height }
     <div ref={root} class={full ? "timeline timeline-full" : "timeline"} data-testid="timeline">
       <Toolbar
         store={store}
+        placing={of.placing}
         matches={matches}
         onMatch={onMatch}
         onAll={() => onView(scene.extent)}
@@ -75,12 +82,18 @@ export function Timeline({ rows, regions, program, length, peak, store, height }
   );
 }
 
+/** Which regions are drawn: all of an allocator's, since its rows are placed in one. */
+function useShow(store: Store<ViewState>, placing: Props["placing"]): ViewState["show"] {
+  const show = useStore(store, (state) => state.show);
+  return placing === "layout" ? "all" : show;
+}
+
 /** The view of the page's state, and a way to change it that waits for the next frame. */
 function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (view: View) => void } {
   const x = useStore(store, (state) => state.zoom);
   const y = useStore(store, (state) => state.yzoom);
-  const { extent } = scene;
-  const view = useMemo(() => ({ x: recalled(x, extent.x), y: recalled(y, extent.y) }), [x, y, extent]);
+  const { axis, extent } = scene;
+  const view = useMemo(() => ({ x: axis.recalled(x), y: recalled(y, extent.y) }), [x, y, axis, extent]);
   const next = useRef<View | null>(null);
   const onView = (wanted: View): void => {
     // Pointers report more often than screens show: the last word in a frame counts.
@@ -88,7 +101,7 @@ function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (
       requestAnimationFrame(() => {
         const { x: along, y: up } = next.current ?? view;
         next.current = null;
-        store.set({ zoom: remembered(along, extent.x), yzoom: remembered(up, extent.y) });
+        store.set({ zoom: axis.remembered(along), yzoom: remembered(up, extent.y) });
       });
     next.current = wanted;
   };
@@ -115,7 +128,13 @@ function goToMatch(
   const { search, match, position } = store.get();
   const rows = search === "" ? Uint32Array.from(rowsAcross(scene, position ?? scene.peak)) : found;
   const definedOf = (row: number): number => scene.rows.defined[row];
-  const next = nextMatch(rows, match, step, definedOf, search === "" ? -Infinity : view.x[0]);
+  const next = nextMatch(
+    rows,
+    match,
+    step,
+    definedOf,
+    search === "" ? -Infinity : scene.axis.positionAt(view.x[0]),
+  );
   store.set({ match: next });
   const box = blockOf(scene, next);
   if (box !== null && search !== "") onView(frameBox(box, scene.extent));
@@ -139,9 +158,14 @@ function useMatchKeys(onMatch: (step: 1 | -1) => void): void {
 
 /** Why there is no picture, and what to do. */
 function Nothing({ scene, failure }: { scene: Scene; failure: string | null }): JSX.Element | null {
+  const words = useWords();
   if (failure !== null) return <p class="timeline-nothing">The timeline cannot be drawn: {failure}.</p>;
   if (scene.rows.length === 0)
-    return <p class="timeline-nothing">This program has no buffers in this memory.</p>;
+    return (
+      <p class="timeline-nothing">
+        This {words.whole} has no {words.items} in this memory.
+      </p>
+    );
   for (let region = 0; region < scene.regions.length; region++)
     if (scene.show === "all" || scene.regions.temporary[region] !== 0) return null;
   return (

@@ -3,9 +3,11 @@ import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import type { Matches } from "../../layout/timeline_search";
+import { Choice } from "../choice";
 import type { ViewState } from "../state";
 
 interface Props {
+  placing: "regions" | "layout";
   store: Store<ViewState>;
   matches: Matches;
   onMatch: (step: 1 | -1) => void;
@@ -14,23 +16,14 @@ interface Props {
   onSave: (format: "png" | "svg") => void;
 }
 
-export function Toolbar({ store, matches, onMatch, onZoom, onAll, onSave }: Props): JSX.Element {
-  const show = useStore(store, (state) => state.show);
+export function Toolbar({ placing, store, matches, onMatch, onZoom, onAll, onSave }: Props): JSX.Element {
   const full = useStore(store, (state) => state.full);
   return (
     <div class="toolbar timeline-toolbar">
       <h3>Allocation timeline</h3>
       <Search store={store} matches={matches} onMatch={onMatch} />
       <span class="spacer" />
-      <label class="toggle" title="Memory that the program holds from beginning to end">
-        <input
-          type="checkbox"
-          data-testid="timeline-show-all"
-          checked={show === "all"}
-          onChange={(event) => store.set({ show: event.currentTarget.checked ? "all" : "temp", yzoom: null })}
-        />
-        Parameters, outputs, constants
-      </label>
+      {placing === "regions" ? <ShowAll store={store} /> : <Layouts store={store} />}
       <span class="buttons">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
           −
@@ -59,6 +52,48 @@ export function Toolbar({ store, matches, onMatch, onZoom, onAll, onSave }: Prop
         {full ? "Back to the page" : "Full window"}
       </button>
     </div>
+  );
+}
+
+function ShowAll({ store }: Pick<Props, "store">): JSX.Element {
+  const show = useStore(store, (state) => state.show);
+  return (
+    <label class="toggle" title="Memory that the program holds from beginning to end">
+      <input
+        type="checkbox"
+        data-testid="timeline-show-all"
+        checked={show === "all"}
+        onChange={(event) => store.set({ show: event.currentTarget.checked ? "all" : "temp", yzoom: null })}
+      />
+      Parameters, outputs, constants
+    </label>
+  );
+}
+
+const LAYOUTS = [
+  {
+    value: "stacked",
+    label: "Stacked",
+    about:
+      "Oldest at the bottom, each in the lowest gap that holds it for its whole life; not where its bytes are",
+  },
+  {
+    value: "address",
+    label: "By address",
+    about: "Where the bytes are, without the stretches that no allocation of the profile uses",
+  },
+] as const;
+
+function Layouts({ store }: Pick<Props, "store">): JSX.Element {
+  const layout = useStore(store, (state) => state.layout);
+  return (
+    <Choice
+      label="Blocks"
+      testid="timeline-layout"
+      options={LAYOUTS}
+      value={layout}
+      onPick={(picked) => store.set({ layout: picked, yzoom: null })}
+    />
   );
 }
 

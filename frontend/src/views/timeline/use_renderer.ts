@@ -20,8 +20,8 @@ export function useRenderer(scene: Scene, lit: Uint8Array | null): Rendering {
   }, []);
   // While rendering, not in effects: those of the charts, which order pictures of the blocks, would come first.
   useMemo(() => {
-    const { rows, regions, length, show } = scene;
-    renderer?.setBlocks(blocksOf(rows, regions, length, show), regionBands(regions, show));
+    const { rows, regions, length, show, axis } = scene;
+    renderer?.setBlocks(blocksOf(rows, regions, length, show), regionBands(regions, show), axis.clock);
   }, [renderer, scene]);
   useMemo(() => renderer?.setLit(lit), [renderer, lit]);
   return { renderer, failure };

@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest";
+import { positionOfTime, spanLanes } from "./span_lanes";
+import { textColumn } from "./timeline_fixture";
+
+describe("spanLanes", () => {
+  const spansOf = (spans: [number, number][]): Parameters<typeof spanLanes>[0] => ({
+    length: spans.length,
+    name: textColumn(spans.map(() => "")),
+    kind: new Uint8Array(spans.length),
+    start_ns: Float64Array.from(spans, ([start]) => start),
+    end_ns: Float64Array.from(spans, ([, end]) => end),
+  });
+
+  it("puts what follows in one lane and what is inside below", () => {
+    const { lane, count } = spanLanes(
+      spansOf([
+        [0, 4],
+        [0, 10],
+        [4, 9],
+        [10, 12],
+      ]),
+    );
+    expect([...lane]).toEqual([1, 0, 1, 0]);
+    expect(count).toBe(2);
+  });
+
+  it("leaves out what has no room", () => {
+    const { lane, count } = spanLanes(spansOf(Array.from({ length: 9 }, (_, i) => [i, 100])));
+    expect(count).toBe(6);
+    expect([...lane].slice(6)).toEqual([-1, -1, -1]);
+  });
+});
+
+describe("positionOfTime", () => {
+  it("finds the event that has been, and the share of the pause after it", () => {
+    const times = Float64Array.of(10, 20, 20, 40);
+    expect([0, 10, 15, 30, 99].map((ns) => positionOfTime(times, ns))).toEqual([0, 0, 0.5, 2.5, 4]);
+  });
+});

@@ -1,0 +1,32 @@
+import type { JSX } from "preact";
+import type { GroupKey } from "../../layout/grouping";
+
+const GROUPS: readonly (readonly [GroupKey, string])[] = [
+  ["op_name", "op"],
+  ["op", "region"],
+  ["source", "source line"],
+  ["shape", "shape"],
+  ["dtype", "type"],
+  ["role", "category"],
+  ["none", "nothing"],
+];
+
+/** What an allocator's allocations are gathered by. */
+export function GroupChoice(props: { group: GroupKey; onPick: (group: GroupKey) => void }): JSX.Element {
+  return (
+    <label class="toggle">
+      Grouped by
+      <select
+        data-testid="table-group"
+        value={props.group}
+        onChange={(event) => props.onPick(event.currentTarget.value as GroupKey)}
+      >
+        {GROUPS.map(([key, label]) => (
+          <option key={key} value={key}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,73 @@
+import type { JSX } from "preact";
+import { useMemo, useRef } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import type { Axis } from "../../layout/axis";
+import { positionOfTime, spanLanes } from "../../layout/span_lanes";
+import { formatTime } from "../../layout/ticks";
+import { xOf } from "../../layout/timeline";
+import type { Spans } from "../../payload/recording";
+import type { ViewState } from "../state";
+import { useWidth } from "../use_width";
+import { GUTTER_LEFT, GUTTER_RIGHT } from "./usage_options";
+
+const LANE = 16;
+/** Narrower ones could not be seen; of these only as many are drawn as there is room for. */
+const LEAST_WIDTH = 1;
+const MOST_DRAWN = 2000;
+
+interface Props {
+  spans: Spans;
+  times: Float64Array;
+  axis: Axis;
+  store: Store<ViewState>;
+}
+
+/** Steps and executions over the curve, on its x axis. A click zooms to one. */
+export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
+  const host = useRef<HTMLDivElement>(null);
+  const width = useWidth(host) - GUTTER_LEFT - GUTTER_RIGHT;
+  const zoom = useStore(store, (state) => state.zoom);
+  const { lane, count } = useMemo(() => spanLanes(spans), [spans]);
+  const window = axis.recalled(zoom);
+  const drawn = useMemo(() => {
+    const found: JSX.Element[] = [];
+    const edge = (ns: number): number =>
+      Math.min(Math.max(xOf(axis.at(positionOfTime(times, ns)), window, width), 0), width);
+    for (let span = 0; span < spans.length && found.length < MOST_DRAWN; span++) {
+      const [from, to] = [edge(spans.start_ns[span]), edge(spans.end_ns[span])];
+      if (lane[span] < 0 || to - from < LEAST_WIDTH) continue;
+      const name = spans.name.at(span);
+      const length = formatTime(spans.end_ns[span] - spans.start_ns[span]);
+      found.push(
+        <button
+          key={span}
+          class={`span span-${spans.kind[span]}`}
+          tabindex={-1}
+          title={`${name}, ${length}, from ${formatTime(spans.start_ns[span])}`}
+          style={{
+            left: `${GUTTER_LEFT + from}px`,
+            width: `${to - from}px`,
+            top: `${lane[span] * LANE}px`,
+          }}
+          onClick={() =>
+            store.set({
+              zoom: axis.remembered([
+                axis.at(positionOfTime(times, spans.start_ns[span])),
+                axis.at(positionOfTime(times, spans.end_ns[span])),
+              ]),
+            })
+          }
+        >
+          {to - from > 30 && name}
+        </button>,
+      );
+    }
+    return found;
+  }, [spans, times, lane, axis, window[0], window[1], width]);
+  return (
+    <div ref={host} class="spans" data-testid="spans" style={{ height: `${count * LANE}px` }}>
+      {drawn}
+    </div>
+  );
+}

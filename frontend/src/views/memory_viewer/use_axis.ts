@@ -1,0 +1,14 @@
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import type { Axis } from "../../layout/axis";
+import { positionAxis, timeAxis } from "../../layout/axis";
+import type { FirstView, Program } from "../../payload/recording";
+import type { ViewState } from "../state";
+
+/** The x axis of all charts. Time takes the clock of every event, which comes with the rows. */
+export function useAxis(store: Store<ViewState>, view: FirstView, program: Program | null): Axis {
+  const wanted = useStore(store, (state) => state.axis);
+  const times = wanted === "time" ? (program?.time_ns ?? null) : null;
+  return useMemo(() => (times === null ? positionAxis(view.length) : timeAxis(times)), [times, view.length]);
+}
