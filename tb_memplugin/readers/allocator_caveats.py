@@ -8,7 +8,7 @@ from tb_memplugin.recording import Caveat
 
 COUNTED = {
     "unnamed": "name no allocator and no device; they are taken as one memory's.",
-    "no_address": "have no address: which free ends which allocation is not known.",
+    "no_address": "have no address that can be: which free ends which allocation is not known.",
     "address_taken": "allocate at an address that is still taken; the allocation there is taken as ended.",
     "in_use_untold": "do not say how much is in use; it is added up.",
     "in_use_differs": "change what is in use by other than their own bytes: some events are missing.",

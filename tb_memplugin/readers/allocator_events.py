@@ -30,6 +30,7 @@ COLUMNS = {name: number for number, name in enumerate((*NUMBERS, *TEXTS, FRACTIO
 UNUSED = {"id"}  # a running number; names that begin with _ are the tracer's own
 MISSING = -(2**63)  # of a number that an event does not tell
 MOST = 2**50  # bytes: no memory is larger
+BEYOND = 2**62  # no address is; below, the end of an allocation is a number too
 
 Mask = npt.NDArray[np.bool_]
 
@@ -97,7 +98,9 @@ def _columns(plane: Plane) -> dict[int, int]:
 
 
 def _without_impossible(numbers: dict[str, I64]) -> Mask:
-    """Makes what cannot be MISSING; the events that had such a figure."""
+    """Makes what cannot be MISSING; the events that had such a figure in bytes."""
+    address = numbers["addr"]
+    address[(address < 0) | (address >= BEYOND)] = MISSING
     impossible = np.zeros(len(numbers["addr"]), dtype=bool)
     for name in BYTES:
         wrong = (numbers[name] != MISSING) & ((numbers[name] < 0) | (numbers[name] > MOST))

@@ -1,0 +1,394 @@
+"""Allocators' recordings: recomputed in the plainest way from raw events, and from bad ones that must all be told."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from allocator_planes import REAL, Event, Log, events_of, recordings_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_memplugin.analysis.usage import explained, usage
+from tb_memplugin.readers.allocator import BEFORE, UNNAMED
+from tb_memplugin.readers.allocator_events import MOST
+from tb_memplugin.readers.pairing import pair
+from tb_memplugin.recording import Recording
+
+each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
+same_each_time = settings(derandomize=True, deadline=None)
+
+
+def unexplained(recording: Recording) -> list[int]:
+    """Bytes of heap at each event that no row stands for."""
+    assert recording.reported is not None
+    left: list[int] = (recording.reported.in_use - explained(recording)).tolist()
+    return left
+
+
+def counts(recording: Recording) -> dict[str, int]:
+    """Of each caveat with a count, the count."""
+    told = {caveat.code: caveat.text.partition(" of ")[0].replace(",", "") for caveat in recording.caveats}
+    return {code: int(number) for code, number in told.items() if number.isdigit()}
+
+
+Life = tuple[int, int, int, int, int]  # start, end, size, requested, address
+
+
+def lifetimes(events: list[Event]) -> list[Life]:
+    """What a replay finds; frees of what was live before are from before."""
+    held: dict[int, int] = {}
+    found: list[Life] = []
+    for position, event in enumerate(events):
+        stats, address = event.stats, event.stats["addr"]
+        if not event.free:
+            assert address not in held
+            held[address] = position
+        elif address in held:
+            start = held.pop(address)
+            born = events[start].stats
+            found.append((start, position, born["allocation_bytes"], born["requested_bytes"], address))
+        else:
+            found.append((-1, position, stats["allocation_bytes"], stats["requested_bytes"], address))
+    for address, start in held.items():
+        born = events[start].stats
+        found.append((start, len(events), born["allocation_bytes"], born["requested_bytes"], address))
+    return sorted(found)
+
+
+@each_profile
+def test_lifetimes_are_those_of_a_replay(path: Path) -> None:
+    raw, recordings = events_of(path), recordings_of(path)
+    assert set(raw) == set(recordings)
+    for memory, recording in recordings.items():
+        rows, events = recording.allocations, raw[memory]
+        assert recording.length == len(events)
+        assert recording.clock is not None
+        assert recording.clock.tolist() == [event.time_ps // 1000 for event in events]
+        kept = [row for row in range(len(rows)) if rows.name[row] != BEFORE]
+        base = int(recording.regions.index[0])
+        columns = (rows.start, rows.end, rows.size, rows.requested, rows.offset + base)
+        assert sorted(zip(*(column[kept].tolist() for column in columns), strict=True)) == lifetimes(events)
+
+
+@each_profile
+def test_rows_add_up_to_what_the_allocator_says_at_every_event(path: Path) -> None:
+    raw = events_of(path)
+    for memory, recording in recordings_of(path).items():
+        events, rows = raw[memory], recording.allocations
+        live = [0] * recording.length
+        for start, end, size in zip(rows.start.tolist(), rows.end.tolist(), rows.charge.tolist(), strict=True):
+            for position in range(max(start, 0), end):
+                live[position] += size
+        said = [event.stats["bytes_allocated"] for event in events]
+        reserved = [event.stats["bytes_reserved"] for event in events]
+        assert [a + b for a, b in zip(live, unexplained(recording), strict=True)] == said
+        assert live == said, "the heap is explained to the byte, on GPU and on TPU"
+        assert usage(recording).live.tolist() == [a + b for a, b in zip(said, reserved, strict=True)]
+
+
+@each_profile
+def test_each_step_of_in_use_is_one_event_s_bytes(path: Path) -> None:
+    """Which shows that the log is complete, and that its order is the right one. On TPU, frees tell no bytes."""
+    for memory, events in events_of(path).items():
+        assert len({event.time_ps for event in events}) == len(events)
+        for before, event in pairwise(events):
+            step = event.stats["bytes_allocated"] - before.stats["bytes_allocated"]
+            if memory.startswith("TPU"):
+                assert (step < 0) == event.free
+            if "allocation_bytes" in event.stats:
+                assert step == event.step
+
+
+@each_profile
+def test_what_was_live_before_is_one_figure(path: Path) -> None:
+    """In use at first, less the first allocation: what the rows from before add up to, and the caveat tells."""
+    raw = events_of(path)
+    for memory, recording in recordings_of(path).items():
+        first, rows = raw[memory][0], recording.allocations
+        before = first.stats["bytes_allocated"] - first.step
+        assert int(rows.charge[rows.start < 0].sum()) == before
+        assert [rows.name[row] for row in range(len(rows))].count(BEFORE) <= 1
+        assert {c.code: c.bytes for c in recording.caveats} == ({"live_before": before} if before else {})
+
+
+@each_profile
+def test_figures_of_the_whole(path: Path) -> None:
+    raw = events_of(path)
+    for memory, recording in recordings_of(path).items():
+        stats = [event.stats for event in raw[memory]]
+        assert recording.reported_peak == max(s["peak_bytes_in_use"] for s in stats)
+        whole = {s["bytes_allocated"] + s["bytes_reserved"] + s["bytes_available"] for s in stats}
+        assert recording.capacity == max(whole)
+        assert recording.regions.size.tolist() == [
+            max(s["addr"] + s.get("allocation_bytes", 0) for s in stats) - min(s["addr"] for s in stats)
+        ]
+
+
+def test_the_lifetime_peak_is_the_largest_that_was_told() -> None:
+    path = next((path for path in REAL if path.parents[3].name == "xprof_demo_gpu_multi_worker"), None)
+    if path is None:
+        pytest.skip("the profiles beside the repository are not there")
+    recordings = recordings_of(path)
+    assert list(recordings) == ["GPU_1_bfc", "GPU_4_bfc", "GPU_6_bfc", "gpu_host_bfc"]
+    assert recordings["GPU_4_bfc"].reported_peak == 6_208_853_760
+    assert recordings["gpu_host_bfc"].reported_peak == 134_217_728
+
+
+def plain_pairs(address: list[int], frees: list[bool], known: list[bool]) -> tuple[list[int], int]:
+    held: dict[int, int] = {}
+    partner, taken = [-1] * len(address), 0
+    for now, (place, free, told) in enumerate(zip(address, frees, known, strict=True)):
+        if told:
+            before = held.pop(place, -1)
+            if before >= 0:
+                partner[before] = now
+                taken += not free
+            if free:
+                partner[now] = before
+            else:
+                held[place] = now
+    return partner, taken
+
+
+@same_each_time
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.sampled_from([True, True, True, False]))))
+def test_pairs_are_those_of_a_replay(events: list[tuple[int, bool, bool]]) -> None:
+    address, frees, known = ([event[i] for event in events] for i in range(3))
+    found = pair(np.array(address, np.int64), np.array(frees, bool), np.array(known, bool))
+    assert (found.partner.tolist(), found.taken) == plain_pairs(
+        [int(a) for a in address], [bool(f) for f in frees], [bool(k) for k in known]
+    )
+
+
+@st.composite
+def sound_logs(draw: st.DrawFn) -> tuple[Log, list[int]]:
+    """Allocations and frees that a correct allocator makes, some of memory from before, over several threads."""
+    held: dict[int, int] = dict(enumerate(draw(st.lists(st.integers(1, 99), max_size=3))))
+    in_use, fresh = sum(held.values()) + draw(st.sampled_from([0, 1000])), len(held)
+    lines: list[list[tuple[bool, int, dict[str, Any]]]] = [[], [], []]
+    said: list[int] = []
+    for time in range(draw(st.integers(1, 25))):
+        if held and draw(st.sampled_from([True, False])):
+            address = draw(st.sampled_from(sorted(held)))
+            size, free = held.pop(address), True
+        else:
+            size, free, address = draw(st.integers(1, 99)), False, fresh
+            held[address], fresh = size, fresh + 1
+        in_use += -size if free else size
+        said.append(in_use)
+        stats = {"addr": 1000 + address, "allocation_bytes": size, "bytes_allocated": in_use, "bytes_available": 1}
+        lines[draw(st.integers(0, 2))].append((free, time * 1000, stats))
+    log = Log()
+    for number, events in enumerate(lines):
+        log.line(timestamp_ns=50 + number)
+        for free, time, stats in events:
+            log.add(free, time + (2 - number) * 1000, allocator_name="a", fragmentation=0, **stats)
+    return log, said
+
+
+@same_each_time
+@given(sound_logs())
+def test_sound_logs_are_explained_without_a_caveat(case: tuple[Log, list[int]]) -> None:
+    log, said = case
+    recording = log.only()
+    assert recording.reported is not None
+    assert recording.reported.in_use.tolist() == said
+    assert unexplained(recording) == [0] * len(said)
+    assert {caveat.code for caveat in recording.caveats} <= {"live_before"}
+
+
+odd = st.one_of(
+    st.sampled_from([0, 1, -1, 2**63 - 1, -(2**63), MOST, MOST + 1, 0.5, float("nan"), float("inf"), "", "x", "@x"]),
+    st.integers(-50, 50),
+)
+names = st.sampled_from(
+    ["addr", "allocation_bytes", "requested_bytes", "bytes_allocated", "bytes_reserved", "bytes_available",
+     "peak_bytes_in_use", "fragmentation", "allocator_name", "index_on_host", "data_type", "tf_op", "shape", "new"]
+)  # fmt: skip
+odd_event = st.tuples(st.booleans(), st.integers(-(10**6), 10**6), st.dictionaries(names, odd, max_size=9))
+
+
+@same_each_time
+@given(st.lists(odd_event, min_size=1, max_size=12))
+def test_whatever_the_events_say_each_is_kept(events: list[tuple[bool, int, dict[str, Any]]]) -> None:
+    """Every event begins or ends a row, an allocation begins one; nothing fails, and rows are where they can be."""
+    log = Log()
+    for free, time, stats in events:
+        log.add(free, time, **stats)
+    recordings = log.read()
+    assert sum(recording.length for recording in recordings) == len(events)
+    assert len({recording.id for recording in recordings}) == len(recordings)
+    allocations = 0
+    for recording in recordings:
+        rows, n = recording.allocations, recording.length
+        begun = sorted(rows.start[rows.start >= 0].tolist())
+        ended = rows.end[rows.end < n].tolist()
+        assert len(set(begun)) == len(begun)
+        assert set(begun) | set(ended) == set(range(n))
+        assert (rows.start < rows.end).all() and (rows.size >= 0).all() and (rows.requested <= rows.size).all()
+        assert (rows.requested >= 0).all() and (rows.offset >= -1).all()
+        allocations += len(begun)
+        assert {len(column) for column in (rows.name, rows.shape, rows.dtype, rows.op, rows.scope)} == {len(rows)}
+        assert recording.complete.length == n
+    assert allocations == sum(not free for free, _, _ in events)
+
+
+GOOD = {"allocator_name": "a", "fragmentation": 0.0, "bytes_available": 10, "bytes_reserved": 0}
+
+
+def made(*events: tuple[bool, dict[str, Any]]) -> Recording:
+    """Of a second each; what GOOD says unless said otherwise, and nothing where None."""
+    log = Log()
+    for second, (free, stats) in enumerate(events):
+        said = {name: value for name, value in {**GOOD, **stats}.items() if value is not None}
+        log.add(free, second * 10**12, **said)
+    return log.only()
+
+
+ALLOCATION = {"addr": 16, "allocation_bytes": 8, "bytes_allocated": 8}
+FREE = {"addr": 16, "allocation_bytes": 8, "bytes_allocated": 0}
+
+
+def test_a_pair_of_good_events_has_no_caveat() -> None:
+    recording = made((False, ALLOCATION), (True, FREE))
+    assert recording.caveats == ()
+    assert (recording.allocations.start.tolist(), recording.allocations.end.tolist()) == ([0], [1])
+
+
+@pytest.mark.parametrize(
+    ("change", "caveat"),
+    [
+        ({"addr": None}, "no_address"),
+        ({"addr": -5}, "no_address"),
+        ({"allocator_name": None}, "unnamed"),
+        ({"allocator_name": ""}, "unnamed"),
+        ({"allocator_name": None, "index_on_host": -4}, "unnamed"),
+        ({"allocation_bytes": -8}, "impossible_bytes"),
+        ({"bytes_reserved": -1}, "impossible_bytes"),
+        ({"bytes_allocated": None}, "in_use_untold"),
+        ({"bytes_allocated": 2**61}, "in_use_untold"),
+        ({"fragmentation": float("nan")}, "fragmentation_untold"),
+        ({"fragmentation": "NaN"}, "fragmentation_untold"),
+        ({"fragmentation": None}, "fragmentation_untold"),
+        ({"what_is_this": 1}, "unknown_stats"),
+        ({"data_type": 999}, "unknown_dtype"),
+    ],
+)
+def test_an_odd_figure_is_a_caveat_with_a_count(change: dict[str, Any], caveat: str) -> None:
+    recording = made((False, {**ALLOCATION, **change}), (True, {**FREE, **change}))
+    assert counts(recording)[caveat] == 2
+    assert "2 of 2 events" in next(c.text for c in recording.caveats if c.code == caveat)
+
+
+def test_an_address_of_zero_and_a_core_of_zero_are_good() -> None:
+    recording = made(
+        (False, {**ALLOCATION, "addr": 0, "allocator_name": None, "index_on_host": 0}),
+        (True, {**FREE, "addr": 0, "allocator_name": None, "index_on_host": 0}),
+    )
+    assert recording.memory == "TPU core 0"
+    assert recording.caveats == ()
+    assert recording.allocations.offset.tolist() == [0]
+
+
+def test_without_addresses_nothing_is_paired_and_the_sums_hold() -> None:
+    recording = made((False, {**ALLOCATION, "addr": None}), (True, {**FREE, "addr": None}))
+    assert recording.allocations.end.tolist() == [2, 1]
+    assert recording.allocations.offset.tolist() == [-1, -1]
+    assert set(unexplained(recording)) == {-8}
+    assert {c.code: c.bytes for c in recording.caveats}["freed_more"] == 8
+
+
+def test_a_free_before_its_allocation_is_of_something_else() -> None:
+    recording = made((True, {**FREE, "bytes_allocated": 100}), (False, {**ALLOCATION, "bytes_allocated": 108}))
+    rows = recording.allocations
+    assert sorted(zip(rows.start.tolist(), rows.end.tolist(), rows.size.tolist(), strict=True)) == [
+        (-1, 0, 8), (-1, 2, 100), (1, 2, 8),
+    ]  # fmt: skip
+    assert unexplained(recording) == [0, 0]
+    assert {c.code: c.bytes for c in recording.caveats} == {"live_before": 108}
+
+
+def test_two_allocations_at_one_address() -> None:
+    """The first can be there no more, though the allocator counts it: that stays unexplained."""
+    recording = made(
+        (False, ALLOCATION), (False, {**ALLOCATION, "bytes_allocated": 16}), (True, {**FREE, "bytes_allocated": 8})
+    )
+    assert recording.allocations.end.tolist() == [1, 2]
+    assert counts(recording) == {"address_taken": 1}
+    assert unexplained(recording) == [0, 8, 8]
+
+
+def test_a_gap_in_the_log_is_told() -> None:
+    recording = made((False, ALLOCATION), (False, {**ALLOCATION, "addr": 32, "bytes_allocated": 99}))
+    assert counts(recording) == {"in_use_differs": 1}
+    assert unexplained(recording) == [0, 83]
+
+
+def test_in_use_is_added_up_where_it_is_not_told() -> None:
+    def events(*told: int | None) -> Recording:
+        return made(*((False, {**ALLOCATION, "addr": number, "bytes_allocated": n}) for number, n in enumerate(told)))
+
+    for told, expected in (
+        ((None, None, None), [8, 16, 24]),
+        ((None, 100, None), [92, 100, 108]),
+        ((50, None, None), [50, 58, 66]),
+    ):
+        recording = events(*told)
+        assert recording.reported is not None
+        assert recording.reported.in_use.tolist() == expected
+        assert counts(recording) == {"in_use_untold": told.count(None)}
+        assert unexplained(recording) == [0, 0, 0]
+
+
+def test_sizes_that_are_not_told() -> None:
+    """A free's is its allocation's, else what in-use changed by; of what nothing tells, a caveat does."""
+    recording = made(
+        (False, {"addr": 1, "allocation_bytes": 8, "bytes_allocated": 8}),
+        (False, {"addr": 2, "bytes_allocated": 13}),
+        (True, {"addr": 1, "bytes_allocated": 5}),
+        (True, {"addr": 2, "bytes_allocated": 0}),
+    )
+    assert recording.allocations.size.tolist() == [8, 5]
+    assert recording.caveats == ()
+    silent = made((False, {"addr": 1}), (True, {"addr": 1}))
+    assert silent.allocations.size.tolist() == [0]
+    assert counts(silent) == {"in_use_untold": 2, "size_untold": 2}
+
+
+def test_what_is_asked_for_is_at_most_what_is_given() -> None:
+    rows = made(
+        (False, {**ALLOCATION, "requested_bytes": 5}), (False, {"addr": 2, "requested_bytes": 6, "bytes_allocated": 14})
+    )
+    assert (rows.allocations.requested.tolist(), rows.allocations.size.tolist()) == ([5, 6], [8, 6])
+    assert made((False, {**ALLOCATION, "requested_bytes": 50})).allocations.requested.tolist() == [8]
+
+
+def test_a_capacity_needs_to_know_what_is_free() -> None:
+    assert made((False, ALLOCATION)).capacity == 18
+    assert made((False, {**ALLOCATION, "bytes_available": None})).capacity is None
+
+
+def test_names_of_memories() -> None:
+    log = Log()
+    for name in ("GPU_10_bfc", "GPU_2_bfc", "@GPU_2_bfc", "gpu_host_bfc"):
+        log.add(False, 0, allocator_name=name, index_on_host=7)
+    for core in (10, 2, 0):
+        log.add(False, 0, index_on_host=core)
+    log.add(False, 0)
+    recordings = log.read()
+    assert [(recording.memory, recording.length) for recording in recordings] == [
+        ("GPU_2_bfc", 2), ("GPU_10_bfc", 1), ("TPU core 0", 1), ("TPU core 2", 1), ("TPU core 10", 1),
+        ("gpu_host_bfc", 1), (UNNAMED, 1),
+    ]  # fmt: skip
+    assert len({recording.id for recording in recordings}) == len(recordings)
+
+
+def test_a_name_that_is_not_utf_8() -> None:
+    log = Log().add(False, 0, allocator_name="a", tf_op="b", **{"addr": 1, "bytes_allocated": 1})
+    for stat in log.plane.lines[0].events[0].stats[:2]:
+        stat.str_value = b"\xff"
+    assert (log.only().memory, log.only().allocations.name[0]) == ("\ufffd", "\ufffd")
