@@ -57,6 +57,9 @@ build/protoc/bin/protoc-gen-mypy:
 	$(PYTHON) -m venv build/protoc
 	build/protoc/bin/python -m pip install --quiet 'grpcio-tools==1.71.2' 'mypy-protobuf==3.7.0' setuptools
 
+pictures: .venv/tested tb_memplugin/static/index.html chromium ## take the README's pictures again
+	$(BIN)/python frontend/pictures/take.py
+
 clean: ## remove what was built and installed
 	rm -rf .venv build dist *.egg-info frontend/node_modules tb_memplugin/static tb_memplugin/native/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -92,4 +95,4 @@ tb_memplugin/static/index.html: frontend/node_modules/.package-lock.json $(SOURC
 	cd frontend && npm run build
 	touch $@
 
-.PHONY: help setup demo test lint types bench protos clean chromium
+.PHONY: help setup demo test lint types bench protos pictures clean chromium
