@@ -30,9 +30,12 @@ export class TimelineRenderer {
     this.worker.onerror = (event) => onFailed(event.message || "its worker could not be started");
   }
 
-  /** Calls back with each picture of a place from now on, in place of who was called before. */
+  /** Calls back with the last picture of a place and each one from now on, in place of who was called before. */
   listen(place: Place, listener: (drawn: Drawn) => void): void {
     this.listeners[place] = listener;
+    // The worker can be sooner than the page, whose effects wait for the screen.
+    const drawn = this.drawn[place];
+    if (drawn !== null) listener(drawn);
   }
 
   /** Takes over the memory of `blocks` and `bands`; `clock` as in layoutTimeline. */
