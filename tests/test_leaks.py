@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from allocators import Block, allocator
 from hypothesis import given
@@ -12,9 +14,11 @@ from hypothesis import strategies as st
 from recordings import recording
 
 from tb_memplugin.analysis import leaks as leaks_module
-from tb_memplugin.analysis.leaks import Verdict, leaks
+from tb_memplugin.analysis.leaks import leaks
 from tb_memplugin.analysis.steps import MIN_STEPS, steps
-from tb_memplugin.recording import Recording, SpanKind
+from tb_memplugin.analysis.verdicts import Verdict
+from tb_memplugin.recording import NamedSpans, Recording, SpanKind
+from tb_memplugin.views.leaks import findings
 
 Program = list[Block]
 
@@ -29,11 +33,12 @@ class Found(NamedTuple):
 
 
 def found(of: Recording) -> dict[str, Found]:
-    """By site, in the order of the findings."""
+    """The first finding of each site's name."""
     sites = leaks(of).sites
     assert sites is not None
-    return {
-        of.allocations.name[int(sites.row[i])]: Found(
+    first: dict[str, Found] = {}
+    for i in range(len(sites.row)):
+        each = Found(
             Verdict(int(sites.verdict[i])),
             float(sites.bytes_per_step[i]),
             int(sites.evidence[i]),
@@ -41,8 +46,8 @@ def found(of: Recording) -> dict[str, Found]:
             float(sites.survived[i]),
             sites.live[i].tolist(),
         )
-        for i in range(len(sites.row))
-    }
+        first.setdefault(of.allocations.name[int(sites.row[i])], each)
+    return first
 
 
 def verdicts(program: Program, count: int) -> dict[str, Verdict]:
@@ -137,17 +142,54 @@ def test_a_leak_within_a_sawtooth() -> None:
 
 
 def test_what_is_replaced_by_a_larger_one_each_step_leaks() -> None:
-    """A history that is concatenated: nothing old stays, so only its one stack makes it one site."""
-    program = [Block("history", 100 * (step + 1), step, step + 1 if step < 9 else None, stack=1) for step in range(10)]
+    """A history that is concatenated: nothing old stays, and no two are of one size."""
+    program = [Block("history", 100 * (step + 1), step, step + 1 if step < 9 else None) for step in range(10)]
     one = found(allocator(program, 10))["history"]
     assert (one.verdict, one.bytes_per_step, one.survived) == (Verdict.LEAK, 100, 1)
 
 
-def test_a_stack_is_a_site_whatever_the_size() -> None:
-    program = [Block("a", 8 * (1 + step % 3), step, None, stack=step % 2) for step in range(12)]
+def test_each_stack_is_a_site() -> None:
+    program = [Block("a", 8, step, None, stack=step % 2) for step in range(12)]
     answer = leaks(allocator(program, 12)).sites
     assert answer is not None
-    assert answer.allocations.tolist() == [6, 6]
+    assert (answer.allocations.tolist(), answer.sized.tolist()) == ([6, 6], [True, True])
+
+
+def test_what_leaks_in_ever_new_sizes_is_one_finding() -> None:
+    program = [Block("outputs", 100 + 4 * (step * 7 % 12), step, None, stack=1) for step in range(12)]
+    answer = leaks(allocator(program, 12)).sites
+    assert answer is not None
+    assert answer.verdict.tolist().count(Verdict.LEAK) == 1
+    assert (answer.verdict[0], answer.sized[0], answer.allocations[0]) == (Verdict.LEAK, False, 12)
+    assert answer.bytes_per_step[0] == pytest.approx(122, rel=0.1)
+
+
+def test_what_is_freed_after_the_last_step_is_less_sure() -> None:
+    """Work that lags behind the loop frees its results once the loop is over."""
+    lagging = allocator([block._replace(until=12) for block in leak("lagging", 100, 12)], 13)
+    assert lagging.spans is not None
+    spans = lagging.spans
+    cut = NamedSpans(spans.name.take(np.arange(12)), spans.kind[:12], spans.start_ns[:12], spans.end_ns[:12])
+    lagging = dataclasses.replace(lagging, spans=cut)
+    assert "100% of that was freed after the last step" in findings(lagging)["findings"][0]["sentence"]
+    after = leaks(lagging).sites
+    never = leaks(allocator(leak("leak", 100, 12), 12)).sites
+    assert after is not None
+    assert never is not None
+    assert (after.freed_later.tolist(), never.freed_later.tolist()) == ([1], [0])
+    assert after.verdict.tolist() == never.verdict.tolist() == [Verdict.LEAK]
+    assert after.confidence[0] == never.confidence[0] / 2
+
+
+def test_a_small_leak_beside_large_noise_at_the_same_place() -> None:
+    """One runtime function allocates everything that an executable needs."""
+    rng = random.Random(1)
+    program = [Block("execute", 2**20, step, min(step + rng.randrange(3), 29), stack=0) for step in range(30)]
+    program += [Block("execute", 8, step, None, stack=0) for step in range(30)]
+    answer = leaks(allocator(program, 30)).sites
+    assert answer is not None
+    assert answer.verdict.tolist().count(Verdict.LEAK) == 1
+    assert (answer.verdict[0], answer.sized[0], answer.bytes_per_step[0]) == (Verdict.LEAK, True, 8)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -1,4 +1,4 @@
-"""What the bytes at one position are: by site and shape, what was there before, and what nothing explains."""
+"""What the bytes at one position are: by site, what was there before, and what nothing explains."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def breakdown(recording: Recording, position: int) -> Breakdown:
     live = live_rows(recording, position)
     early = live[rows.start[live] < 0] if recording.clock is not None else live[:0]
     own = live[rows.start[live] >= 0] if recording.clock is not None else live
-    group, groups = sites_of(rows, own, by_shape=True)
+    group, groups = sites_of(rows, own)
     count = np.bincount(group, minlength=groups)
     size = np.bincount(group, rows.charge[own], groups).astype(np.int64)
     _, first = np.unique(group, return_index=True)  # live rows come largest first

@@ -1,4 +1,4 @@
-"""Which allocations are one site's: the same place of the program, or where that is not known, the same thing."""
+"""Which allocations are one site's: the same thing, allocated at the same place of the program."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ import numpy as np
 from tb_memplugin.recording import I64, Allocations
 
 
-def sites_of(rows: Allocations, which: I64, *, by_shape: bool = False) -> tuple[I64, int]:
-    """The site of each of the rows, 0..k-1, and k: its stack where that is known, else what was allocated.
+def sites_of(rows: Allocations, which: I64, *, sized: bool = True) -> tuple[I64, int]:
+    """The site of each of the rows, 0..k-1, and k. A place is a stack, where it is known, and an op or name.
 
-    `by_shape` tells the shapes of one stack apart.
+    `sized`: what is of different shape, type or size there is different sites.
     """
-    stack = rows.stack[which].astype(np.int64)
-    known = stack >= 0
-    shape = rows.shape.codes[which].astype(np.int64)
-    texts = [text.codes[which].astype(np.int64) for text in (rows.op, rows.name, rows.dtype)]
-    hidden = [np.where(known, 0, column) for column in (*texts, rows.requested[which])]
-    key, kinds = stack + 1, int(stack.max(initial=-1)) + 2
-    for column in (*hidden, shape if by_shape else np.where(known, 0, shape)):
-        column = column - column.min(initial=0)
-        width = int(column.max(initial=0)) + 1
+    place = (rows.stack, rows.op.codes, rows.name.codes)
+    thing = (rows.shape.codes, rows.dtype.codes, rows.requested) if sized else ()
+    key, kinds = np.zeros(len(which), dtype=np.int64), 1
+    for column in (*place, *thing):
+        part = column[which].astype(np.int64)
+        part -= part.min(initial=0)
+        width = int(part.max(initial=0)) + 1
         if width > 2**20:  # sizes: few different ones, wide apart
-            column, width = numbered(column)
+            part, width = _numbered(part)
         if kinds > 2**62 // width:
-            key, kinds = numbered(key)
-        key, kinds = key * width + column, kinds * width
-    return numbered(key)
+            key, kinds = _numbered(key)
+        key, kinds = key * width + part, kinds * width
+    return _numbered(key)
 
 
-def numbered(values: I64) -> tuple[I64, int]:
+def _numbered(values: I64) -> tuple[I64, int]:
     """Equal values get the same number, 0..k-1 in their order, and k (1 of nothing)."""
     different, number = np.unique(values, return_inverse=True)
     return number.astype(np.int64), max(len(different), 1)

@@ -23,6 +23,7 @@ from tb_memplugin.views.units import bytes_text
 
 BUFFERS_LISTED = 20  # of a program
 LINES_LISTED = 20  # of groups and of findings in the terminal; JSON has all groups
+KEPT_SHARE = 100  # what is kept is told from a hundredth of the peak on
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ns": 1}  # micro sign, or mu
 MOMENT = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,18}})?)\s*({'|'.join(NANOSECONDS)})")
 IDS_LISTED = 5
@@ -152,7 +153,7 @@ def _frame(row: dict[str, Any]) -> str:
 
 def _groups(answer: dict[str, Any]) -> Iterator[str]:
     groups, before, rest = answer["groups"], answer["before"], answer["unexplained"]
-    rows = [(g["bytes"], g["share"], f"{g['allocations']:,}", g["shape"] or "-", g["site"]) for g in groups]
+    rows = [(g["bytes"], g["share"], f"{g['allocations']:,}", _each(g), g["site"]) for g in groups]
     shown = rows[:LINES_LISTED]
     if before["bytes"]:
         shown.append((before["bytes"], before["share"], "-", "-", BEFORE))
@@ -162,12 +163,20 @@ def _groups(answer: dict[str, Any]) -> Iterator[str]:
     yield from aligned([["bytes", "share", "count", "shape", "site"], *cells], 3)
     yield from _more(len(rows) - LINES_LISTED, "sites")
     yield ""
-    yield from _findings(answer["leaks"])
+    yield from _findings(answer["leaks"], answer["recording"]["peak_bytes"])
 
 
-def _findings(found: dict[str, Any]) -> Iterator[str]:
+def _each(group: dict[str, Any]) -> str:
+    return group["shape"] or (f"{bytes_text(group['size'])} each" if group["allocations"] > 1 else "-")
+
+
+def _findings(found: dict[str, Any], peak_bytes: int) -> Iterator[str]:
     leaking = [finding for finding in found["findings"] if finding["verdict"] == "leak"]
-    kept = [finding for finding in found["findings"] if finding["verdict"] == "kept one step"]
+    kept = [
+        finding
+        for finding in found["findings"]
+        if finding["verdict"] == "kept one step" and max(finding["curve"]) * KEPT_SHARE >= peak_bytes
+    ]
     if found["steps"]:
         yield f"Leaks, over {found['steps']} {several(found['unit'])}: {len(leaking) or 'none found'}"
         if found["message"]:

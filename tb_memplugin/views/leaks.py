@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.leaks import Leaks, Sites, Verdict, leaks
+from tb_memplugin.analysis.leaks import Leaks, Sites, leaks
+from tb_memplugin.analysis.verdicts import Verdict
 from tb_memplugin.recording import Recording
 from tb_memplugin.views.sites import site
 from tb_memplugin.views.units import bytes_text
@@ -48,10 +49,12 @@ def findings(recording: Recording) -> dict[str, Any]:
                 "confidence": round(float(sites.confidence[i]), 4),
                 "evidence_steps": int(sites.evidence[i]),
                 "survived_steps": float(sites.survived[i]),
+                "freed_later_share": round(float(sites.freed_later[i]), 4),
                 "allocations": int(sites.allocations[i]),
                 "live_bytes": int(sites.live[i, -1]),
                 "curve": sites.live[i, points].tolist(),
                 **site(recording, int(sites.row[i])),
+                **({} if sites.sized[i] else {"shape": "various", "dtype": "", "size": None}),
             }
             for i in shown
             if sites is not None
@@ -70,7 +73,7 @@ def sentence(found: Leaks, sites: Sites, i: int) -> str:
             measured = len(found.steps.position) - found.warm_up
             return (
                 f"Grows by {rate} per {unit}: it did so in {evidence} of the {measured} {units} after the warm-up, "
-                f"holds {held} at the end, and nothing says that it stops."
+                f"holds {held} at the end, and nothing says that it stops.{_later(found, sites, i)}"
             )
         case Verdict.CACHE:
             return f"Grew to {held} after the warm-up, and has not grown in the last {evidence} {units}."
@@ -85,6 +88,13 @@ def sentence(found: Leaks, sites: Sites, i: int) -> str:
             return f"Holds {held} from the warm-up, and has not changed in the {evidence} {units} since."
         case Verdict.STEADY:
             return f"Does not grow: holds {held} at the end, {most} at most between {units}."
+
+
+def _later(found: Leaks, sites: Sites, i: int) -> str:
+    part = float(sites.freed_later[i])
+    if part < 0.005:
+        return ""
+    return f" {part:.0%} of that was freed after the last {found.steps.unit}: the loop may just have lagged behind."
 
 
 def several(unit: str) -> str:

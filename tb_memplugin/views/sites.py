@@ -16,10 +16,10 @@ def source_text(recording: Recording, row: int) -> str:
 
 
 def site_text(recording: Recording, row: int) -> str:
-    """`dot in layer (model.py:20)`, as much of it as is known."""
+    """`dot in layer (model.py:20)`, or in the jitted function where no line is known."""
     rows = recording.allocations
     what = rows.name[row] or rows.op[row] or rows.scope[row]
-    source = source_text(recording, row)
+    source = source_text(recording, row) or (rows.scope[row] if rows.scope[row] != what else "")
     return " in ".join(part for part in (what, source) if part) or "unnamed"
 
 
