@@ -208,7 +208,7 @@ def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Reco
         spans=log.calls.spans,
         reported=reported,
         clock=log.events.time_ps[log.rows] // 1000,
-        reported_peak=int(reported.lifetime_peak.max()),
+        reported_peak=int(reported.lifetime_peak.max()) or None,
         capacity=int((in_use + reported.reserved + reported.free)[free_told].max(initial=0)) or None,
         caveats=caveats(before, int(size[orphans].sum()), n, {code: int(count) for code, count in counts.items()}),
     )

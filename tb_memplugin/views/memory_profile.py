@@ -83,7 +83,7 @@ def figures(recording: Recording) -> list[Figure]:
                "The most in use since the allocator began, as it says itself; it may lie before the profile."),
         Figure("heap", "Heap at the peak", said["in_use"], "Allocated memory at the peak."),
         Figure("stack", "Stack at the peak", said["reserved"], "Reserved for running programs at the peak."),
-        Figure("free", "Free at the peak", said["free"], "What was left at the peak."),
+        Figure("free", "Free at the peak", said["free"] if recording.capacity else None, "What was left at the peak."),
         Figure("fragmented", "Fragmented at the peak", said["fragmented"],
                "Free memory outside the largest free block: a larger request would fail though the bytes are there."),
         Figure("allocated", f"Allocated in {moved.allocations:,}", moved.allocated_bytes,
