@@ -148,6 +148,11 @@ def test_what_is_replaced_by_a_larger_one_each_step_leaks() -> None:
     assert (one.verdict, one.bytes_per_step, one.survived) == (Verdict.LEAK, 100, 1)
 
 
+def test_what_rises_in_a_few_steps_may_do_so_by_chance() -> None:
+    program = [Block("noise", 100 * (step + 1), step, step + 1 if step < 5 else None) for step in range(6)]
+    assert Verdict.LEAK not in verdicts(program, 6).values()
+
+
 def test_each_stack_is_a_site() -> None:
     program = [Block("a", 8, step, None, stack=step % 2) for step in range(12)]
     answer = leaks(allocator(program, 12)).sites
