@@ -5,15 +5,18 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shutil
 from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from allocator_planes import REAL, Log, events_of, recordings_of
 from recordings import recording
 from servers import DATA, DEMO
+from test_xprof import PREFIX, serving
 from test_xprof_schema import kinds
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
@@ -354,6 +357,21 @@ def test_xprof_answers_where_we_cannot(logs: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(xprof_memory_profile, "memory_profile", fail)
     assert ask(logs, {"run": "two"}).text == "stock data"
+
+
+@pytest.mark.skipif(not REAL, reason="the profiles beside the repository are not there")
+def test_xprof_s_own_server_answers_with_our_numbers(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(DATA / "xplane" / GPU_DEMO, logs)
+    with serving(logs, tmp_path) as server:
+        asked = {"tag": "memory_profile", "run": "GPU-multi-worker", "host": "34.83.195.179_6003"}
+        answer = server.get(f"{PREFIX}data?{urlencode(asked)}")
+    assert answer.status == 200
+    content = json.loads(answer.body)
+    assert content["memoryProfilePerAllocator"]["GPU_4_bfc"]["profileSummary"]["peakBytesUsageLifetime"] == "6208853760"
+    assert content == next(answered(path) for path in REAL if path.parents[3].name == GPU_DEMO) | {
+        "memoryIds": ["GPU_6_bfc", "GPU_4_bfc", "GPU_1_bfc", "gpu_host_bfc"]  # the fullest first
+    }
 
 
 @pytest.mark.parametrize("wrong", [{"run": "no such run"}, {"run": "two", "host": "no such host"}])
