@@ -15,6 +15,8 @@ export interface Axis {
   at: (position: number) => number;
   /** The position, with its fraction, whose stretch holds a value. */
   positionAt: (value: number) => number;
+  /** Where a position is pointed at: its middle, or the moment of its event. */
+  mark: (position: number) => number;
   ticks: (span: Span, most: number) => Tick[];
   /** Values to show for a remembered window of positions, and back. */
   recalled: (zoom: Span | null) => Span;
@@ -28,6 +30,7 @@ export function positionAxis(length: number): Axis {
     extent,
     at: (position) => position,
     positionAt: (value) => value,
+    mark: (position) => position + 0.5,
     ticks: positionTicks,
     recalled: (zoom) => recalled(zoom, extent),
     remembered: (span) => remembered(span, extent),
@@ -60,6 +63,7 @@ export function timeAxis(times: Float64Array): Axis {
     extent,
     at,
     positionAt,
+    mark: at,
     ticks: timeTicks,
     recalled: (zoom) => {
       const span: Span = zoom === null ? extent : [at(zoom[0]), at(zoom[1])];

@@ -2,7 +2,7 @@ import type { Rows } from "../payload/recording";
 import { ROLES } from "../payload/recording";
 
 /** What rows can be gathered by. */
-export const GROUP_KEYS = ["none", "op_name", "op", "source", "shape", "dtype", "role"] as const;
+export const GROUP_KEYS = ["none", "name", "op_name", "op", "source", "shape", "dtype", "role"] as const;
 export type GroupKey = (typeof GROUP_KEYS)[number];
 
 export interface Group {

@@ -1,4 +1,4 @@
-import { siteColours } from "./site_colours";
+import { sizeColours } from "./size_colours";
 import type { Table, Tables, TextColumn } from "./tables";
 
 /** What a role number of `Rows.role` means, in the order of the backend's Role. */
@@ -70,7 +70,7 @@ export interface Rows {
   shape: TextColumn;
   dtype: TextColumn;
   role: Uint8Array;
-  /** Number of a colour in base/colors.ts: that of the role, or where roles are not known, of what allocated it. */
+  /** Number of a colour in base/colors.ts: that of the role, or where no role is known, of the size. */
   colour: Uint8Array;
   size: Float64Array;
   unpadded: Float64Array;
@@ -154,9 +154,9 @@ export function readRows(table: Table): Rows {
   return { ...columns, colour: colourOf(columns) };
 }
 
-/** Roles where the profile has any; else rows are told apart by what allocated them. */
+/** Roles where the profile has any; else rows are told apart by their sizes. */
 function colourOf(rows: Omit<Rows, "colour">): Uint8Array {
-  return rows.role.some((role) => role !== 0) ? rows.role : siteColours(rows);
+  return rows.role.some((role) => role !== 0) ? rows.role : sizeColours(rows);
 }
 
 function readColumns(table: Table): Omit<Rows, "colour"> {

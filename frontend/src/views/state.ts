@@ -67,5 +67,5 @@ export const initialState: ViewState = {
   axis: "events",
   range: "peak",
   layout: "stacked",
-  group: "op_name",
+  group: "name",
 };

@@ -13,6 +13,8 @@ export interface Words {
   requested: string;
   /** What a size holds beside what was asked for. */
   excess: string;
+  /** What the rows are in order of. */
+  order: string;
 }
 
 export const PROGRAM_WORDS: Words = {
@@ -24,6 +26,7 @@ export const PROGRAM_WORDS: Words = {
   live: "live",
   requested: "unpadded",
   excess: "padding",
+  order: "program order",
 };
 
 export const ALLOCATOR_WORDS: Words = {
@@ -34,7 +37,8 @@ export const ALLOCATOR_WORDS: Words = {
   whole: "recording",
   live: "in use",
   requested: "requested",
-  excess: "rounded up",
+  excess: "rounding",
+  order: "order of events",
 };
 
 export const WordsContext = createContext(PROGRAM_WORDS);

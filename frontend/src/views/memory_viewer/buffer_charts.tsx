@@ -7,7 +7,7 @@ import type { BarOrder } from "../../layout/buffer_bars";
 import { bufferAt, bufferBar } from "../../layout/buffer_bars";
 import { ROLES } from "../../payload/recording";
 import type { ViewState } from "../state";
-import { useWords } from "../words";
+import { useWords, type Words } from "../words";
 import { useWidth } from "../use_width";
 import { drawBar } from "./bar_canvas";
 import type { Shown } from "./shown";
@@ -16,12 +16,12 @@ import { pageColours } from "./usage_options";
 
 const HEIGHT = 34;
 
-const BARS: readonly { order: BarOrder; label: string; about: string }[] = [
-  { order: "program", label: "By program order", about: "oldest at the left" },
-  { order: "size", label: "By size", about: "largest at the left" },
+const BARS: readonly { order: BarOrder; label: (words: Words) => string; about: string }[] = [
+  { order: "program", label: (words: Words) => `By ${words.order}`, about: "oldest at the left" },
+  { order: "size", label: () => "By size", about: "largest at the left" },
   {
     order: "padding",
-    label: "By padding",
+    label: (words: Words) => `By ${words.excess}`,
     about: "what each one holds beyond what was asked for, most at the left",
   },
 ];
@@ -45,9 +45,10 @@ export function BufferCharts(props: Props): JSX.Element {
 }
 
 function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
-  const { shown, live, store, dark, order, label, about } = props;
+  const { shown, live, store, dark, order, about } = props;
   const { rows } = shown;
   const words = useWords();
+  const label = props.label(words);
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(host);
@@ -84,7 +85,7 @@ function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
     <div class="buffer-bar">
       <header>
         <h3>{label}</h3>
-        <span class="muted">{total > 0 ? `${about}; ${formatBytes(total)}` : "nothing is padded here"}</span>
+        <span class="muted">{total > 0 ? `${about}; ${formatBytes(total)}` : `no ${words.excess} here`}</span>
       </header>
       <div
         ref={host}

@@ -50,9 +50,11 @@ export function Details({ api, id, number, row, rows, length, times, store, dark
         </button>
       </header>
       <dl class="facts">
-        <Fact name="Category">
-          <Role role={rows.role[row]} dark={dark} />
-        </Fact>
+        {(times === null || rows.role[row] !== 0) && (
+          <Fact name="Category">
+            <Role role={rows.role[row]} dark={dark} />
+          </Fact>
+        )}
         <Fact name="Size">
           <b>{formatBytes(rows.size[row])}</b> <span class="muted">{formatExact(rows.size[row])}</span>
           {rows.charge[row] === 0 && (
@@ -80,7 +82,9 @@ export function Details({ api, id, number, row, rows, length, times, store, dark
         <Fact name={times === null ? "Op" : "Region"}>
           {rows.op.at(row) !== "" && <code>{rows.op.at(row)}</code>}
         </Fact>
-        <Fact name="Op name">{rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}</Fact>
+        <Fact name={times === null ? "Op name" : "Function"}>
+          {rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}
+        </Fact>
         <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
         <Life rows={rows} row={row} length={length} times={times} details={value} onInspect={inspect} />
         {value?.region != null && value.offset >= 0 && (

@@ -16,7 +16,7 @@ export function Figures(props: { view: FirstView; shown: Shown; dark: boolean })
   return (
     <section class="figures" aria-label="Figures">
       <PeakBar view={view} shown={shown} dark={dark} />
-      <dl>
+      <dl class={view.figures.length > ONE_LINE ? "two-lines" : ""}>
         {view.figures.map((figure) => (
           <FigureCell key={figure.key} figure={figure} whole={whole} />
         ))}
@@ -24,6 +24,9 @@ export function Figures(props: { view: FirstView; shown: Shown; dark: boolean })
     </section>
   );
 }
+
+/** As many figures as stand beside one another with their labels whole. */
+const ONE_LINE = 9;
 
 interface Whole {
   bytes: number | null;

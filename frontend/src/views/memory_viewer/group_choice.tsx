@@ -2,7 +2,8 @@ import type { JSX } from "preact";
 import type { GroupKey } from "../../layout/grouping";
 
 const GROUPS: readonly (readonly [GroupKey, string])[] = [
-  ["op_name", "op"],
+  ["name", "name"],
+  ["op_name", "function"],
   ["op", "region"],
   ["source", "source line"],
   ["shape", "shape"],

@@ -12,9 +12,8 @@ import { useWidth } from "../use_width";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "./usage_options";
 
 const LANE = 16;
-/** Narrower ones could not be seen; of these only as many are drawn as there is room for. */
+/** Narrower ones could not be seen. */
 const LEAST_WIDTH = 1;
-const MOST_DRAWN = 2000;
 
 interface Props {
   spans: Spans;
@@ -32,11 +31,15 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
   const window = axis.recalled(zoom);
   const drawn = useMemo(() => {
     const found: JSX.Element[] = [];
-    const edge = (ns: number): number =>
-      Math.min(Math.max(xOf(axis.at(positionOfTime(times, ns)), window, width), 0), width);
-    for (let span = 0; span < spans.length && found.length < MOST_DRAWN; span++) {
-      const [from, to] = [edge(spans.start_ns[span]), edge(spans.end_ns[span])];
-      if (lane[span] < 0 || to - from < LEAST_WIDTH) continue;
+    const pixelOf = (ns: number): number => xOf(axis.at(positionOfTime(times, ns)), window, width);
+    // Of many in one pixel of a lane the first is drawn: a screen has room for some thousands at most.
+    const drawnTo = new Float64Array(count).fill(-1);
+    for (let span = 0; span < spans.length; span++) {
+      const start = pixelOf(spans.start_ns[span]);
+      const end = Math.max(pixelOf(spans.end_ns[span]), start + LEAST_WIDTH);
+      if (lane[span] < 0 || end <= Math.max(drawnTo[lane[span]], 0) || start >= width) continue;
+      const [from, to] = [Math.max(start, 0), Math.min(end, width)];
+      drawnTo[lane[span]] = Math.floor(from) + LEAST_WIDTH;
       const name = spans.name.at(span);
       const length = formatTime(spans.end_ns[span] - spans.start_ns[span]);
       found.push(

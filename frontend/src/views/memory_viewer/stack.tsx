@@ -24,9 +24,11 @@ export function Stack({ frames }: { frames: Frame[] }): JSX.Element {
         {shown.map((frame, i) => (
           <li key={i}>
             <b>{frame.function === "" ? "(unnamed)" : frame.function}</b>
-            <code title={`${frame.file}:${frame.line}`}>
-              {shortPath(frame.file)}:{frame.line}
-            </code>
+            {frame.file !== "" && (
+              <code title={`${frame.file}:${frame.line}`}>
+                {shortPath(frame.file)}:{frame.line}
+              </code>
+            )}
           </li>
         ))}
       </ol>

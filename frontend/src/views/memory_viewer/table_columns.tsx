@@ -94,9 +94,7 @@ export function bufferColumns(length: number): ColumnView[] {
 /** The columns of the table of an allocator's allocations. `times` are those of its events. */
 export function allocationColumns(times: Float64Array | null): ColumnView[] {
   const length = times?.length ?? Infinity;
-  const place = (key: "defined" | "last_used"): ColumnView["cell"] => {
-    return (rows, row) => placeText(rows[key][row], length);
-  };
+  const event = (rows: Rows, row: number): string => placeText(rows.defined[row], length);
   const when = (rows: Rows, row: number): string =>
     times === null || rows.start[row] < 0 ? "before" : formatTime(times[rows.start[row]]);
   return [
@@ -106,10 +104,10 @@ export function allocationColumns(times: Float64Array | null): ColumnView[] {
     column("shape", "Shape", "Shape with layout", "minmax(110px, 1fr)", text("shape")),
     column("dtype", "Type", "Type of the elements", "60px", text("dtype")),
     column("op", "Region", "What the allocator was told it is for", "88px", text("op")),
+    column("op_name", "Function", "The function or path in the model that ran", "minmax(100px, 1fr)", path),
     column("source", "Source", "Where it was written", "minmax(110px, 1fr)", source),
     column("start", "At", "When it was allocated, since the profile began", "84px", when, true),
-    column("defined", "Event", "Event that allocates it", "68px", place("defined"), true),
-    column("last_used", "Last event", "Last event at which it is held", "80px", place("last_used"), true),
+    column("defined", "Event", "Event that allocates it", "68px", event, true),
     column(
       "duration",
       "Held for",

@@ -47,7 +47,7 @@ export function bindPointer(
     pressed = null;
     if (!clicked || event.target !== area) return;
     const x = event.clientX - area.getBoundingClientRect().left;
-    const nearPeak = Math.abs(chart.valToPos(axis.at(peak + 0.5), "x") - x) <= PEAK_SNAP;
+    const nearPeak = Math.abs(chart.valToPos(axis.mark(peak), "x") - x) <= PEAK_SNAP;
     const position = Math.min(Math.max(Math.floor(axis.positionAt(chart.posToVal(x, "x"))), 0), length - 1);
     store.set({ position: nearPeak || position === peak ? null : position });
   };
@@ -99,7 +99,7 @@ export function onKey(
       show(pan(window, extent, value - (window[0] + window[1]) / 2));
   };
   const scale = (factor: number): void =>
-    show(zoom(window, extent, axis.at(position + 0.5), factor, LEAST_POSITIONS));
+    show(zoom(window, extent, axis.mark(position), factor, LEAST_POSITIONS));
   const stride = event.shiftKey
     ? Math.max(Math.round((axis.positionAt(window[1]) - axis.positionAt(window[0])) / 20), 1)
     : 1;

@@ -72,7 +72,7 @@ function drawPosition(chart: uPlot, { position, axis }: Marks, colours: Colours)
   const pxRatio = devicePixelRatio;
   const x0 = chart.valToPos(axis.at(position), "x", true);
   const x1 = chart.valToPos(axis.at(position + 1), "x", true);
-  const x = Math.round((x0 + x1) / 2) + 0.5;
+  const x = Math.round(chart.valToPos(axis.mark(position), "x", true)) + 0.5;
   if (x1 - x0 > 3) {
     ctx.fillStyle = `${colours.ink}1a`;
     ctx.fillRect(x0, bbox.top, x1 - x0, bbox.height);
@@ -86,7 +86,7 @@ function drawPosition(chart: uPlot, { position, axis }: Marks, colours: Colours)
 function drawPeak(chart: uPlot, { peak, peakBytes, axis }: Marks, colours: Colours): void {
   const { ctx } = chart;
   const pxRatio = devicePixelRatio;
-  const x = chart.valToPos(axis.at(peak + 0.5), "x", true);
+  const x = chart.valToPos(axis.mark(peak), "x", true);
   const y = chart.valToPos(peakBytes, "y", true) - 2 * pxRatio;
   const size = 5 * pxRatio;
   ctx.fillStyle = colours.ink;

@@ -12,8 +12,7 @@ import type { Scene } from "./scene";
 export function Legend({ scene, store }: { scene: Scene; store: Store<ViewState> }): JSX.Element {
   const dark = useDark(store);
   const roles = useMemo(() => rolesOf(scene), [scene]);
-  if (roles.every((role) => role === 0))
-    return <span class="timeline-legend muted">one colour per op, grey: live before</span>;
+  if (roles.every((role) => role === 0)) return <span class="timeline-legend muted">{legendOf(scene)}</span>;
   return (
     <span class="timeline-legend">
       {roles.map((role) => (
@@ -21,6 +20,12 @@ export function Legend({ scene, store }: { scene: Scene; store: Store<ViewState>
       ))}
     </span>
   );
+}
+
+/** Where no role is known, in words: colours are those of sizes. */
+function legendOf({ program }: Scene): string {
+  const stack = program.unexplained?.some((bytes) => bytes > 0) ?? false;
+  return `one colour per size, grey: live before${stack ? "; the stack has no blocks" : ""}`;
 }
 
 function rolesOf({ rows, regions, show }: Scene): number[] {

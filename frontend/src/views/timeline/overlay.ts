@@ -126,7 +126,7 @@ function drawRegionNames(
 function drawLines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Size): void {
   const { scene, view, marks, colours } = overlay;
   const at = (position: number): number =>
-    Math.round(xOf(scene.axis.at(position + 0.5), view.x, picture.width)) + 0.5;
+    Math.round(xOf(scene.axis.mark(position), view.x, picture.width)) + 0.5;
   ctx.strokeStyle = colours.ink;
   ctx.textBaseline = "top";
   ctx.textAlign = "left";
@@ -144,9 +144,12 @@ function drawLines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Siz
   const text = "peak";
   const x = at(scene.peak);
   ctx.fillStyle = colours.ink;
-  ctx.fillRect(x, 0, ctx.measureText(text).width + 8, 15);
+  const width = ctx.measureText(text).width + 8;
+  // At the right edge the flag flies to the left.
+  const left = x + width > picture.width ? x - width : x;
+  ctx.fillRect(left, 0, width, 15);
   ctx.fillStyle = colours.surface;
-  ctx.fillText(text, x + 4, 2);
+  ctx.fillText(text, left + 4, 2);
 }
 
 /** Outlines of what shares the selected memory, the hovered block, the match, and on top the selected one. */

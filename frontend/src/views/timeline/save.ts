@@ -89,7 +89,7 @@ function svgText(
     ...textureShapes(parts.texture, parts.ground),
     ...blockShapes(parts.shapes, palette, lit, titleOf),
     `</g><g transform="translate(${GUTTER_LEFT} 0)" fill="${colours.ink}">`,
-    ...peakLine(xOf(scene.axis.at(scene.peak + 0.5), view.x, width), width, height, colours.ink),
+    ...peakLine(xOf(scene.axis.mark(scene.peak), view.x, width), width, height, colours.ink),
     ...nameTexts(parts, (row) => rows.name.at(row)),
     `</g><g fill="${colours.muted}">`,
     ...byteTicks(view.y, height / 36).map(
