@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_memplugin.analysis.usage import explained, usage
-from tb_memplugin.readers.allocator import BEFORE, UNNAMED
+from tb_memplugin.errors import InputError
+from tb_memplugin.readers.allocator import BEFORE, UNNAMED, read_allocators
 from tb_memplugin.readers.allocator_events import MOST
 from tb_memplugin.readers.pairing import pair
+from tb_memplugin.readers.plane import Plane
 from tb_memplugin.recording import Recording
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
@@ -370,6 +372,26 @@ def test_what_is_asked_for_is_at_most_what_is_given() -> None:
 def test_a_capacity_needs_to_know_what_is_free() -> None:
     assert made((False, ALLOCATION)).capacity == 18
     assert made((False, {**ALLOCATION, "bytes_available": None})).capacity is None
+
+
+def test_the_lifetime_peak_need_not_be_told_last() -> None:
+    later = {"addr": 32, "allocation_bytes": 8, "bytes_allocated": 16}
+    recording = made((False, {**ALLOCATION, "peak_bytes_in_use": 90}), (False, {**later, "peak_bytes_in_use": 20}))
+    assert recording.reported_peak == 90
+
+
+def test_a_plane_cut_short_is_one_clear_error() -> None:
+    log = Log()
+    for number in range(3):
+        log.add(False, number, allocator_name="a", addr=number, bytes_allocated=1)
+    whole = log.plane.SerializeToString()
+    for length in range(len(whole)):
+        try:
+            recordings = read_allocators(Plane(memoryview(whole[:length])), run="", host="", source="/x.xplane.pb")
+        except InputError as error:
+            assert error.where == "/x.xplane.pb"
+        else:  # cut between two parts of the plane
+            assert sum(recording.complete.length for recording in recordings) in (0, 3)
 
 
 def test_names_of_memories() -> None:
