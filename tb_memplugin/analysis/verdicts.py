@@ -52,7 +52,7 @@ def judge(table: Table, since: int, survived: F64) -> tuple[U8, I64, F64]:
 
     grew, gap, idle = _occasions(table.staying[:, since + 1 :] > 0)
     # No third of the steps without bytes that stay, and none for twice as long as ever before at the end.
-    stays = (grew >= 3) & (3 * gap <= span) & (3 * idle <= span) & (idle < 2 * gap)
+    stays = (3 * gap <= span) & (3 * idle <= span) & (idle < 2 * gap)
     # By a larger one each step, so that nothing old stays. Nine numbers rise by chance once in 360,000 times.
     replaced = (change > 0).all(axis=1) & (span >= 8)
     leak = (stays & (growth > fell) & goes_on) | replaced
