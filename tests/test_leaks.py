@@ -22,6 +22,8 @@ from tb_memplugin.views.leaks import findings
 
 Program = list[Block]
 
+same_each_time = settings(derandomize=True, deadline=None)
+
 
 class Found(NamedTuple):
     verdict: Verdict
@@ -264,7 +266,7 @@ def steady_programs(draw: st.DrawFn) -> tuple[Program, int]:
     return [*temporaries(count), *program, *draw(st.lists(early, max_size=5))], count
 
 
-@settings(deadline=None)
+@same_each_time
 @given(steady_programs())
 def test_no_steady_program_leaks(program: tuple[Program, int]) -> None:
     blocks, count = program
@@ -273,7 +275,7 @@ def test_no_steady_program_leaks(program: tuple[Program, int]) -> None:
     assert Verdict.LEAK not in verdicts(one_site, count).values()
 
 
-@settings(deadline=None)
+@same_each_time
 @given(st.integers(MIN_STEPS, 50), st.integers(1, 2**40))
 def test_every_step_that_leaks_is_seen(count: int, size: int) -> None:
     one = found(allocator([*leak("leak", size, count), *parameters(count)], count))["leak"]
@@ -333,7 +335,7 @@ def test_steps_without_events_hold_what_the_last_one_left() -> None:
     assert (one.verdict, one.live) == (Verdict.WARM_UP, [500, *[1000] * 8])
 
 
-@settings(deadline=None)
+@same_each_time
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 7), st.none() | st.integers(0, 7)), min_size=1))
 def test_bytes_at_the_end_of_each_step_counted_plainly(lives: list[tuple[str, int, int | None]]) -> None:
     count = 8
