@@ -48,8 +48,9 @@ def track(*, interval: float | None = 0.1) -> Iterator[Tracker]:
 
     Without a profile running nothing is looked at; when one starts, all that lives then is told first.
 
-    Costs 25 us for each new array, 6 us for each that goes, and 0.6 us a look for each that stays; a step has two looks.
-    (python -m benchmarks.capture_cost, 2 cores. Tracing Python makes it several times as much: python_tracer_level = 0.)
+    Costs 25 us for each new array, 6 us for each that goes, and 0.6 us a look for each that stays; a step takes two
+    looks. Measured by python -m benchmarks.capture_cost on 2 cores; tracing Python too makes it several times as much
+    (jax.profiler.ProfileOptions: python_tracer_level = 0).
     """
     tracker, stop = Tracker(), threading.Event()
 
