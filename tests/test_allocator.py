@@ -380,6 +380,20 @@ def test_the_lifetime_peak_need_not_be_told_last() -> None:
     assert recording.reported_peak == 90
 
 
+@pytest.mark.parametrize("began", [0, 1_760_000_000 * 10**9, 2**63 // 1000 - 150])
+def test_a_clock_that_counts_from_1970(began: int) -> None:
+    """In picoseconds it is beyond 64 bits, and passes the end of them within some profiles."""
+    log = Log().line(timestamp_ns=began).line(timestamp_ns=began + 100)
+    log.add(False, 60_000, allocator_name="a", addr=1, allocation_bytes=8, bytes_allocated=8)
+    log.plane.event_metadata[2].name = b"PjitFunction(f)"
+    log.plane.lines[1].events.add(metadata_id=2, offset_ps=40_000, duration_ps=30_000)
+    recording = log.only().complete
+    assert recording.clock is not None and recording.spans is not None
+    assert recording.clock.tolist() == [160]
+    assert (recording.spans.start_ns.tolist(), recording.spans.end_ns.tolist()) == ([140], [170])
+    assert recording.allocations.name[0] == "PjitFunction(f)"
+
+
 def test_a_plane_cut_short_is_one_clear_error() -> None:
     log = Log()
     for number in range(3):

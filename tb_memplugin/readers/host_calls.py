@@ -47,7 +47,8 @@ def host_calls(plane: Plane, wanted: frozenset[int]) -> HostCalls:
     """
     kinds = {key: key for key in plane.event_names}
     found = collect(plane.data, kinds, {k: COLUMNS[n] for k, n in plane.stat_names.items() if n in COLUMNS})
-    begin = found["line_timestamp_ns"]
+    # Since the first line began: a clock that counts from 1970 is beyond 64 bits in picoseconds.
+    begin = found["line_timestamp_ns"] - found["line_timestamp_ns"].min(initial=2**63 - 1)
     start = begin[found["line"]] * 1000 + found["offset_ps"]
     stop = start + np.maximum(found["duration_ps"], 0)
     parent = enclosing(found["line"], start, stop)
@@ -62,8 +63,7 @@ def host_calls(plane: Plane, wanted: frozenset[int]) -> HostCalls:
         file=Text.of([m[1] if m else "" for m in frames]),
         line=np.array([int(m[2]) if m else 0 for m in frames], dtype=np.int32),
     )
-    zero = int(begin.min()) * 1000 if len(begin) else 0
-    spans = _spans(plane, found, start - zero, stop - zero)
+    spans = _spans(plane, found, start, stop)
     return HostCalls(leaf, stacks, _jitted(labels, node_parent), spans)
 
 
