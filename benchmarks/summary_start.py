@@ -3,7 +3,7 @@
     python -m benchmarks.summary_start [--rounds 10]
 
 XProf's nearest command, `xprof get_peak_allocations`, answers for one run at a time: here for the largest of
-the three. Commands work on copies, because XProf writes into the logdir.
+the three that are compiled programs. Commands work on copies, because XProf writes into the logdir.
 """
 
 import argparse
@@ -26,7 +26,8 @@ def main() -> None:
     arguments = parser.parse_args()
     scripts = Path(sysconfig.get_path("scripts"))
     with tempfile.TemporaryDirectory() as folder:
-        ours, theirs = (shutil.copytree(LOGDIR, Path(folder) / name) for name in ("ours", "theirs"))
+        programs = shutil.ignore_patterns("leak*")
+        ours, theirs = (shutil.copytree(LOGDIR, Path(folder) / name, ignore=programs) for name in ("ours", "theirs"))
         xprof = (str(scripts / "xprof"), "get_peak_allocations", "cpu", f"--logdir={theirs / 'train_step'}")
         commands = {
             EMPTY: python("-c", "pass"),

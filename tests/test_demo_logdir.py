@@ -1,4 +1,4 @@
-"""The runs kept in demo_logdir: small, readable, and made by the script that lies beside them."""
+"""The runs kept in demo_logdir: small, readable, and made by the scripts that lie beside them."""
 
 import ast
 import importlib.util
@@ -6,13 +6,20 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
+from tb_memplugin.readers import open_file
+from tb_memplugin.recording import SpanKind
 
 LOGDIR = Path(__file__).parent.parent / "demo_logdir"
-SCRIPT = LOGDIR / "make_demo.py"
-RUNS = {"train_step", "scan_remat", "oom"}
+SCRIPTS = {
+    LOGDIR / "make_demo.py": {"train_step", "scan_remat", "oom"},
+    LOGDIR / "make_leak_demo.py": {"leak", "leak_mended"},
+}
+SCRIPT = {run: script for script, runs in SCRIPTS.items() for run in runs}
+RUNS = set(SCRIPT)
 
 
 def profile(run: str) -> Path:
@@ -39,19 +46,21 @@ def instructions(proto: hlo_pb2.HloProto) -> Iterator[hlo_pb2.HloInstructionProt
     return (i for computation in proto.hlo_module.computations for i in computation.instructions)
 
 
-def test_a_logdir_holds_the_script_and_profiles_and_nothing_derived() -> None:
+def test_a_logdir_holds_the_scripts_and_profiles_and_nothing_derived() -> None:
     files = {path for path in LOGDIR.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
-    assert files == {SCRIPT, *map(profile, RUNS)}
+    assert files == {*SCRIPTS, *map(profile, RUNS)}
 
 
-def test_the_script_knows_how_to_make_each_run() -> None:
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_knows_how_to_make_its_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("jax")
-    spec = importlib.util.spec_from_file_location("make_demo", SCRIPT)
+    monkeypatch.syspath_prepend(LOGDIR)  # as when it is run
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec and spec.loader
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    assert set(script.RUNS) == RUNS
-    assert all(f"    {run} " in str(script.__doc__) for run in RUNS)
+    assert set(script.RUNS) == SCRIPTS[path]
+    assert all(f"    {run} " in str(script.__doc__) for run in SCRIPTS[path])
 
 
 @pytest.mark.parametrize("run", sorted(RUNS))
@@ -65,7 +74,7 @@ def test_a_run_is_small_because_python_was_not_traced(run: str) -> None:
 def test_the_recorded_source_lines_are_those_of_the_script_as_it_is_now(run: str) -> None:
     lines = {
         node.name.encode(): range(node.lineno, (node.end_lineno or 0) + 1)
-        for node in ast.walk(ast.parse(SCRIPT.read_text()))
+        for node in ast.walk(ast.parse(SCRIPT[run].read_text()))
         if isinstance(node, ast.FunctionDef)
     }
     checked = 0
@@ -74,7 +83,7 @@ def test_the_recorded_source_lines_are_those_of_the_script_as_it_is_now(run: str
         for location in index.file_locations:
             function = index.function_names[location.function_name_id - 1].split(b".")[-1]
             if function in lines:
-                assert index.file_names[location.file_name_id - 1] == b"demo_logdir/make_demo.py"
+                assert index.file_names[location.file_name_id - 1] == f"demo_logdir/{SCRIPT[run].name}".encode()
                 assert location.line in lines[function]
                 checked += 1
     assert checked
@@ -105,3 +114,33 @@ def test_the_step_that_failed_says_what_it_would_have_needed() -> None:
     array = 2 * 327680**2
     assert module.hlo_module.name == b"jit_oom"
     assert sum(allocation.size for allocation in module.buffer_assignment.buffer_allocations) >= 2 * array
+
+
+def in_use_at_step_ends(run: str) -> list[int]:
+    (part,) = (p for p in open_file(profile(run).read_bytes(), str(profile(run))) if p.kind == "allocator")
+    (recording,) = (found.complete for found in part.read())
+    assert recording.reported is not None and recording.clock is not None and recording.spans is not None
+    assert not recording.caveats
+    ends = np.sort(recording.spans.end_ns[recording.spans.kind == int(SpanKind.STEP)])
+    in_use: list[int] = recording.reported.in_use[np.searchsorted(recording.clock, ends) - 1].tolist()
+    return in_use
+
+
+def test_the_leak_keeps_the_activations_of_every_step_and_the_mended_loop_nothing() -> None:
+    leaking, mended = in_use_at_step_ends("leak"), in_use_at_step_ends("leak_mended")
+    activations = 256 * 2048 * 4
+    assert len(leaking) == len(mended) == 24
+    assert set(np.diff(leaking)) == {activations}
+    assert set(np.diff(mended)) == {0}
+    assert leaking[0] == mended[0]
+
+
+def test_the_line_that_leaks_is_the_call_of_the_training_step() -> None:
+    (part,) = (p for p in open_file(profile("leak").read_bytes(), "leak.xplane.pb") if p.kind == "allocator")
+    (recording,) = part.read()
+    rows = recording.allocations
+    held = np.flatnonzero((rows.end == recording.length) & (rows.size == 256 * 2048 * 4))
+    (name,) = {rows.name[i] for i in held.tolist()}
+    script = SCRIPT["leak"].read_text().splitlines()
+    assert len(held) == 24
+    assert name.startswith("make_leak_demo.py:") and "= train_step(" in script[int(name.split(":")[1]) - 1]
