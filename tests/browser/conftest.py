@@ -115,7 +115,7 @@ def open_at(host: Host, context: BrowserContext) -> Open:
     return lambda expected="ready", **state: _open(host, context, expected, state)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def lasting(host: Host, session_context: tuple[BrowserContext, Watch]) -> Iterator[Viewer]:
     viewer = _open(host, session_context[0], "ready", START)
     yield viewer
@@ -128,6 +128,17 @@ def viewer(lasting: Viewer, host: Host, context: BrowserContext) -> Viewer:
     lasting.go(host.address(START))
     lasting.picture()
     return lasting
+
+
+@pytest.fixture
+def go_to(viewer: Viewer, host: Host) -> Open:
+    """Brings that page to another state."""
+
+    def go(expected: str = "ready", **state: str) -> Viewer:
+        viewer.go(host.address(state), expected)
+        return viewer
+
+    return go
 
 
 START = {"run": TRAIN, "module": LARGEST}

@@ -17,8 +17,8 @@ from playwright.sync_api import Browser
 from viewer import Viewer, until
 
 
-def test_a_damaged_host_is_named_and_the_other_one_works(open_at: Open, host: Host) -> None:
-    viewer = open_at(run=DAMAGED)
+def test_a_damaged_host_is_named_and_the_other_one_works(go_to: Open, host: Host) -> None:
+    viewer = go_to(run=DAMAGED)
     problem = viewer.text("problem")
     assert f"{BAD_HOST}.xplane.pb" in problem
     assert len(problem) > len(f"{BAD_HOST}.xplane.pb") + 10, "a file without a reason"
@@ -35,8 +35,8 @@ def test_a_damaged_host_is_named_and_the_other_one_works(open_at: Open, host: Ho
         ({"run": TRAIN, "module": LARGEST, "space": "VMEM"}, "VMEM"),
     ],
 )
-def test_what_a_link_names_and_is_not_there_is_said(open_at: Open, wrong: dict[str, str], said: str) -> None:
-    viewer = open_at(**wrong)
+def test_what_a_link_names_and_is_not_there_is_said(go_to: Open, wrong: dict[str, str], said: str) -> None:
+    viewer = go_to(**wrong)
     assert said in viewer.frame.get_by_role("status").first.inner_text()
     # A way out: the run's modules are still offered.
     if "host" not in wrong:
@@ -44,14 +44,15 @@ def test_what_a_link_names_and_is_not_there_is_said(open_at: Open, wrong: dict[s
         until(viewer.get("headline").count, bool, "no headline")
 
 
-def test_an_unknown_run_is_an_error_in_words(open_at: Open) -> None:
-    viewer = open_at("error", run="gone/run")
+def test_an_unknown_run_is_an_error_in_words(go_to: Open) -> None:
+    """On a page that stands: XProf itself, when it loads, goes to a run that it knows."""
+    viewer = go_to("error", run="gone/run")
     assert "gone/run" in viewer.frame.get_by_role("alert").inner_text()
 
 
-def test_a_link_with_senseless_state_shows_the_page(open_at: Open) -> None:
+def test_a_link_with_senseless_state_shows_the_page(go_to: Open) -> None:
     senseless = {"position": "99999999", "selected": "1e9", "zoom": "9,a", "yzoom": "NaN,Infinity", "search": "(["}
-    viewer = open_at(run=TRAIN, module=LARGEST, theme="no", show="no", **senseless)
+    viewer = go_to(run=TRAIN, module=LARGEST, theme="no", show="no", **senseless)
     viewer.picture()
     assert viewer.get("details").count() == 0
     assert 0 <= int(viewer.text("inspected-position")) < 99999999
@@ -74,12 +75,10 @@ def test_markup_in_names_stays_text(open_at: Open, host: Host, tmp_path: Path) -
     assert name in tooltip.inner_text()
     assert SCRIPT in tooltip.inner_text()
     viewer.page.mouse.click(*expected.point(row, viewer.plot()))
-    details = viewer.get("details")
-    until(details.count, bool, "no details")
-    until(details.inner_text, lambda text: "Reading stack" not in text, "no stack")
-    assert details.get_by_role("heading").first.inner_text() == name
-    assert SCRIPT in details.inner_text()
-    assert f"make_demo.py{MARKUP}" in details.inner_text()
+    details = viewer.details()
+    assert details.startswith(name)
+    assert SCRIPT in details
+    assert f"make_demo.py{MARKUP}" in details
     assert any(MARKUP in line["Name"] and SCRIPT in line["Op name"] for line in viewer.table())
     viewer.page.mouse.move(*viewer.curve().at(0.5, 0.5))
     until(lambda: viewer.get("usage-chart").inner_text(), lambda text: MARKUP in text, "no instruction at the curve")

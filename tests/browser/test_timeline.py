@@ -23,12 +23,6 @@ def expected(host: Host) -> Recording:
     return recording(host)
 
 
-def detail(viewer: Viewer) -> str:
-    """The text of the details, once the part that is fetched has come."""
-    until(lambda: viewer.get("details").count(), bool, "no details")
-    return until(lambda: viewer.text("details"), lambda text: "Reading stack" not in text, "details are still read")
-
-
 def test_the_link_leads_to_a_timeline_that_can_be_shared(viewer: Viewer, expected: Recording, browser: Browser) -> None:
     with viewer.page.expect_popup() as popup:
         viewer.get("timeline-link").click()
@@ -37,7 +31,7 @@ def test_the_link_leads_to_a_timeline_that_can_be_shared(viewer: Viewer, expecte
     alone.picture()
     row = expected.alone()[3]
     alone.page.mouse.click(*expected.point(row, alone.plot()))
-    said = detail(alone)
+    said = alone.details()
     assert alone.get("details").get_by_role("heading").first.inner_text() == expected.rows["name"][row]
     alone.picture()
     # A window of bytes and positions around the block, and a position on the axis below.
@@ -55,7 +49,7 @@ def test_the_link_leads_to_a_timeline_that_can_be_shared(viewer: Viewer, expecte
     state, picture = alone.state(), alone.picture()
     alone.page.reload()
     alone.wait_until_ready()
-    assert detail(alone) == said
+    assert alone.details() == said
     alone.assert_picture(picture)
     assert alone.state() == state
     other = new_context(browser)
@@ -63,7 +57,7 @@ def test_the_link_leads_to_a_timeline_that_can_be_shared(viewer: Viewer, expecte
         page = other.new_page()
         page.goto(alone.address())
         shared = Viewer(page).wait_until_ready()
-        assert detail(shared) == said
+        assert shared.details() == said
         shared.assert_picture(picture)
     finally:
         other.close()
@@ -73,7 +67,7 @@ def test_reload_in_the_host_gives_the_same_picture(viewer: Viewer, expected: Rec
     """The address that a person copies in TensorBoard and XProf is the host's."""
     row = expected.alone()[2]
     viewer.page.mouse.click(*expected.point(row, viewer.plot()))
-    said = detail(viewer)
+    said = viewer.details()
     viewer.picture()
     viewer.get("timeline-plot").press("+")
     viewer.page.mouse.move(1, 1)
@@ -81,7 +75,7 @@ def test_reload_in_the_host_gives_the_same_picture(viewer: Viewer, expected: Rec
     picture = viewer.picture()
     viewer.page.reload()
     viewer.wait_until_ready()
-    assert detail(viewer) == said
+    assert viewer.details() == said
     viewer.box("timeline-plot")
     viewer.assert_picture(picture)
 

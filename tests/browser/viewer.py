@@ -70,7 +70,7 @@ class Viewer:
         until(read, lambda found: found == state, f"{self.page.url} did not become {state}")
         return self
 
-    def go(self, address: str) -> None:
+    def go(self, address: str, expected: str = "ready") -> None:
         """To another state of the page as it is, as pasting an address does of which only the fragment is new."""
         self.page.mouse.move(1, 1)
         read = """fragment => new Promise(resolve => {
@@ -79,7 +79,10 @@ class Viewer:
           location.hash = fragment;
         })"""
         self.page.evaluate(read, urlsplit(address).fragment)
-        self.wait_until_ready()
+        # What is drawn, and said of its state, follows in the next frames.
+        frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
+        self.frame.evaluate(frames)
+        self.wait_until_ready(expected)
 
     def get(self, testid: str) -> Locator:
         return self.frame.get_by_test_id(testid)
@@ -101,6 +104,12 @@ class Viewer:
         self.options().first.click()
         until(picker.input_value, lambda value: value == expected, testid)
         self.wait_until_ready()
+
+    def details(self) -> str:
+        """The text of the selected buffer's details, once the part that is fetched has come."""
+        details = self.get("details")
+        until(details.get_by_role("heading", name="Stack").count, bool, "no details, or no stack in them")
+        return details.inner_text()
 
     def options(self) -> Locator:
         """Of the picker that is open; those of closed ones are in the document too."""
