@@ -13,6 +13,7 @@ from servers import DATA
 from test_payload import decode
 from werkzeug.test import Client
 
+from tb_memplugin.analysis.traffic import traffic
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.readers.allocator import BEFORE
@@ -173,6 +174,16 @@ def test_a_small_log() -> None:
     assert meta["axis"] == {"kind": "TIME", "length": 4}
     assert summary(small())["peak_position"] == 2
     assert fullness(small()) == 0.163
+
+
+def test_only_frees_count_as_frees() -> None:
+    """An allocation that ends another, at whose address it is, is none."""
+    log = Log()
+    for free, time in ((False, 0), (False, 1), (True, 2)):
+        log.add(free, time, allocator_name="a", addr=1, allocation_bytes=8)
+    counted = traffic(log.only())
+    assert (counted.allocations, counted.frees, counted.never_freed) == (2, 1, 0)
+    assert (counted.allocated_bytes, counted.freed_bytes) == (16, 8)
 
 
 def test_what_the_allocator_does_not_tell_is_not_a_zero() -> None:

@@ -24,9 +24,11 @@ class Traffic(NamedTuple):
 
 def traffic(recording: Recording) -> Traffic:
     rows = recording.allocations
-    born, freed = rows.start >= 0, rows.end < recording.length
+    born, ended = rows.start >= 0, rows.end < recording.length
+    # An allocation at an address that is still taken ends the one before it, and is no free.
+    freed = ended & ~np.isin(rows.end, rows.start[born])
 
     def both(which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[int, int]:
         return int(which.sum()), int(rows.size[which].sum())
 
-    return Traffic(*both(born), *both(freed), *both(~born), *both(born & ~freed))
+    return Traffic(*both(born), *both(freed), *both(~born), *both(born & ~ended))
