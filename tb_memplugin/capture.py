@@ -38,7 +38,8 @@ def track(*, interval: float | None = 0.1) -> Iterator[Tracker]:
 
     What a look finds new is an allocation and what it misses a free, both at the time of the look: an array that
     comes and goes between two looks is not seen, nor is what a program needs only while it runs. Deleted and donated
-    arrays are free. Arrays that share a buffer count once, sharded ones on each device of this process.
+    arrays are free; but where the next look finds another of the same line, shape and address, nothing is written:
+    that memory was written over. Arrays that share a buffer count once, sharded ones on each device of this process.
 
     An allocation is named after its creating line: the innermost frame outside JAX of the traceback that JAX keeps
     with each array. For what a jitted function returns, that is the line that called it.
@@ -227,10 +228,13 @@ class _Memory:
         In an order in which no two buffers overlap. Frees do not all go first, as if memory had been empty in between,
         and what is in use never rises above both looks: such a peak would be made up.
         """
+        # Donated state is written over in place: its memory was never free, and an allocator would not say so either.
+        kept = set(self.lost) & set(self.found)
+        self.lost = sorted(set(self.lost) - kept, key=lambda stats: -stats.addr)
+        self.found = sorted(set(self.found) - kept, key=lambda stats: stats.addr)
         growth = sum(new.allocation_bytes for new in self.found) - sum(old.allocation_bytes for old in self.lost)
         level = self.in_use + max(0, growth)
-        self.lost.sort(key=lambda stats: stats.addr, reverse=True)
-        for new in sorted(self.found, key=lambda stats: stats.addr):
+        for new in self.found:
             end, room = new.addr + new.allocation_bytes, level - new.allocation_bytes
             while self.lost and (self.lost[-1].addr < end or self.in_use > room):
                 self.change(DEALLOCATION, self.lost.pop())

@@ -110,6 +110,23 @@ def test_what_lived_before_is_told_first_and_a_donated_array_is_a_free(tmp_path:
     assert not recording.caveats
 
 
+def test_state_that_is_donated_in_a_loop_is_one_allocation(tmp_path: Path) -> None:
+    step = jax.jit(lambda x: x * 2, donate_argnums=0)
+    x = jnp.zeros(SHAPE)
+    addresses = set()
+    with profiled(tmp_path), track(interval=None) as tracker:
+        for number in range(STEPS):
+            with tracker.step(number):
+                x = step(x)
+            addresses.add(x.unsafe_buffer_pointer())
+    recording = live_arrays(tmp_path)
+    rows = recording.allocations
+    (first, rest) = [i for i in range(len(rows.size)) if rows.shape[i] == str(SHAPE)]
+    assert len(addresses) == 1
+    assert rows.name[first] != rows.name[rest]
+    assert (rows.end[first], rows.end[rest]) == (rows.start[rest] - 1, recording.length)
+
+
 def test_arrays_that_share_a_buffer_count_once(tmp_path: Path) -> None:
     x = jnp.zeros(SHAPE)
     with profiled(tmp_path), track(interval=None) as tracker:
