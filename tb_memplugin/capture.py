@@ -34,7 +34,7 @@ DATA_TYPES = {
 
 @contextmanager
 def track(*, interval: float | None = 0.1) -> Iterator[Tracker]:
-    """Looks at the live arrays at every step mark and every `interval` seconds (None: at marks only).
+    """Looks at the default backend's live arrays at every step mark and every `interval` seconds (None: at marks only).
 
     What a look finds new is an allocation and what it misses a free, both at the time of the look: an array that
     comes and goes between two looks is not seen, nor is what a program needs only while it runs. Deleted and donated
@@ -93,22 +93,26 @@ class Tracker:
     def mark(self) -> None:
         """Looks now, and writes what has changed since the last look."""
         with self._lock:
-            if not jax.profiler.TraceAnnotation.is_enabled():
+            if jax.profiler.TraceAnnotation.is_enabled():
+                self._look()
+            else:
                 self._forget()
-                return
-            arrays: list[jax.Array] = jax.live_arrays()  # type: ignore[no-untyped-call]
-            live = {id(array): array for array in arrays}
-            # An id is used again: whether it is the same array, the reference tells.
-            for key in [k for k, seen in self._seen.items() if k not in live or seen.array() is not live[k]]:
-                self._lose(self._seen.pop(key))
-            new = [array for key, array in live.items() if key not in self._seen]
-            # Sharded ones first: their shards are live arrays too, which know neither sharding nor whole.
-            for array in sorted(new, key=lambda array: len(array.sharding.device_set) == 1):
-                self._find(array)
-            for memory in self._memories.values():
-                memory.write()
-            for device in jax.local_devices():
-                self._count(device)
+
+    def _look(self) -> None:
+        """A function of its own, so that no array is held any more when the lock is given back."""
+        arrays: list[jax.Array] = jax.live_arrays()  # type: ignore[no-untyped-call]
+        live = {id(array): array for array in arrays}
+        # An id is used again: whether it is the same array, the reference tells.
+        for key in [k for k, seen in self._seen.items() if k not in live or seen.array() is not live[k]]:
+            self._lose(self._seen.pop(key))
+        new = [array for key, array in live.items() if key not in self._seen]
+        # Sharded ones first: their shards are live arrays too, which know neither sharding nor whole.
+        for array in sorted(new, key=lambda array: len(array.sharding.device_set) == 1):
+            self._find(array)
+        for memory in self._memories.values():
+            memory.write()
+        for device in jax.local_devices():
+            self._count(device)
 
     def _forget(self) -> None:
         for known in (self._seen, self._buffers, self._memories, self._counters):
