@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fixtureRows } from "../payload/fixture";
-import { bytesByRole, liveAt, liveBytes, sharersAt } from "./live_set";
+import { bytesByRole, explainedBytes, liveAt, liveBytes, sharersAt } from "./live_set";
 
 const rows = fixtureRows([
   { size: 100, role: 1, start: -1, end: 10 },
@@ -31,5 +31,10 @@ describe("the live set", () => {
       [1, 100],
       [6, 7],
     ]);
+  });
+
+  it("adds up to the same at every position at once", () => {
+    const at = Array.from({ length: 10 }, (_, position) => liveBytes(rows, liveAt(rows, position)));
+    expect([...explainedBytes(rows, 10)]).toEqual(at);
   });
 });

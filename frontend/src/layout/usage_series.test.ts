@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { positionAxis } from "./axis";
-import { finerWindow, rangeOf, type UsageSeries, usageSeries } from "./usage_series";
+import { finerWindow, mostPerStep, rangeOf, type UsageSeries, usageSeries } from "./usage_series";
 
 describe("usageSeries", () => {
   it("gives the last value twice, so that its step has a width", () => {
@@ -62,5 +62,20 @@ describe("rangeOf", () => {
     expect(low).toBeCloseTo(200 - 6);
     expect(high).toBeCloseTo(300 + 6);
     expect(rangeOf("fit", series, [0, 1], 300, 1000)[0]).toBeLessThan(100);
+  });
+});
+
+describe("mostPerStep", () => {
+  it("loses no peak of the positions in a step", () => {
+    const none = new Float64Array(2);
+    const usage = {
+      length: 2,
+      position: Int32Array.of(0, 3),
+      live_max: none,
+      live_min: none,
+      unpadded_max: none,
+      unpadded_min: none,
+    };
+    expect([...mostPerStep(Float64Array.of(1, 9, 2, 4, 3), usage, 5)]).toEqual([9, 4, 4]);
   });
 });

@@ -25,6 +25,17 @@ export function usageSeries(usage: Usage, end: number, axis: Axis): UsageSeries 
   ];
 }
 
+/** The most of a column of positions in each step of the usage, the last one given twice, as in usageSeries. */
+export function mostPerStep(values: Float64Array, { position, length }: Usage, end: number): Float64Array {
+  const most = new Float64Array(length + 1);
+  for (let step = 0; step < length; step++) {
+    const to = step + 1 < length ? position[step + 1] : end;
+    for (let at = position[step]; at < to; at++) most[step] = Math.max(most[step], values[at]);
+  }
+  most[length] = most[length - 1] ?? 0;
+  return most;
+}
+
 /** A little air, so that no line lies on the edge. */
 const AIR = 0.06;
 

@@ -6,14 +6,15 @@ import type { Api } from "../../payload/api";
 import type { Options } from "../../payload/choose";
 import { choose, chooseAllocator } from "../../payload/choose";
 import { useFetched } from "../fetched";
-import type { PageState, Steps } from "../memory_viewer/memory_viewer";
-import { MemoryViewer } from "../memory_viewer/memory_viewer";
+import type { PageState, Steps } from "../recording/recording_page";
+import { RecordingPage } from "../recording/recording_page";
 import { ErrorMessage, Message } from "../message";
 import type { Tab, ViewState } from "../state";
 import { useDark } from "../theme";
 import { Header } from "./header";
 import { Help } from "./help";
 import { NoEvents } from "./no_events";
+import { openTab } from "./tabs";
 import { bindKeys } from "./keys";
 
 interface Props {
@@ -68,7 +69,10 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   };
 
   const problems = listing.value?.problems ?? [];
-  const empty = error === null ? <Nothing {...{ runs: runs.value, options, problems, tab, store }} /> : null;
+  const allocators =
+    tab === "memory_viewer" && (listing.value?.recordings.some(({ kind }) => kind === "allocator") ?? false);
+  const empty =
+    error === null ? <Nothing {...{ runs: runs.value, options, problems, allocators, tab, store }} /> : null;
   const settled = error !== null || runs.value?.runs.length === 0 || options !== null;
   useEffect(() => {
     if (chosen === null) setPageState(!settled ? "loading" : error === null ? "ready" : "error");
@@ -88,7 +92,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
       {chosen === null ? (
         empty
       ) : (
-        <MemoryViewer
+        <RecordingPage
           key={chosen.id}
           api={api}
           tab={tab}
@@ -105,6 +109,8 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
 }
 
 interface NothingProps {
+  /** Whether the other tab has something to show. */
+  allocators: boolean;
   tab: Tab;
   store: Store<ViewState>;
   runs: { runs: unknown[]; message: string | null; logdir: string } | null;
@@ -113,7 +119,7 @@ interface NothingProps {
 }
 
 /** Why there is no recording to show, and what to do. */
-function Nothing({ runs, options, problems, tab, store }: NothingProps): JSX.Element {
+function Nothing({ runs, options, problems, allocators, tab, store }: NothingProps): JSX.Element {
   if (runs !== null && runs.runs.length === 0)
     return (
       <Message title="No profile to show">
@@ -133,9 +139,19 @@ function Nothing({ runs, options, problems, tab, store }: NothingProps): JSX.Ele
             "This run holds no compiled program",
             "A profile carries the programs that ran while it was captured: capture at least one step with jax.profiler.trace.",
           ];
+  const advised = allocators ? (
+    <>
+      {advice} Its allocators did write events:{" "}
+      <button class="link" data-testid="to-memory-profile" onClick={() => openTab(store, "memory_profile")}>
+        Memory Profile
+      </button>
+    </>
+  ) : (
+    advice
+  );
   return (
     <>
-      <Message title={title}>{advice}</Message>
+      <Message title={title}>{advised}</Message>
       {problems.map(({ file, text }) => (
         <Message key={file} error title={file}>
           {text}

@@ -1,5 +1,5 @@
 import type { Store } from "../../base/store";
-import type { Steps } from "../memory_viewer/memory_viewer";
+import type { Steps } from "../recording/recording_page";
 import type { ViewState } from "../state";
 
 interface Keys {

@@ -12,7 +12,8 @@ export function NoEvents({ store }: { store: Store<ViewState> }): JSX.Element {
       <dl class="reasons">
         <dt>CPU backend</dt>
         <dd>
-          The allocators of GPUs and TPUs write such events; on a CPU none does. Capture on an accelerator.
+          The allocators of GPUs and TPUs write such events; that of a CPU does not. Run the script within
+          <code> with tb_memplugin.capture.track():</code>, which writes them on any backend.
         </dd>
         <dt>Tracer level</dt>
         <dd>

@@ -2,8 +2,9 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { hasBlock } from "../../layout/timeline_blocks";
+import { hasStack } from "../../layout/live_set";
 import { ROLES } from "../../payload/recording";
-import { Role } from "../memory_viewer/role";
+import { Role } from "../recording/role";
 import type { ViewState } from "../state";
 import { useDark } from "../theme";
 import type { Scene } from "./scene";
@@ -24,8 +25,7 @@ export function Legend({ scene, store }: { scene: Scene; store: Store<ViewState>
 
 /** Where no role is known, in words: colours are those of sizes. */
 function legendOf({ program }: Scene): string {
-  const stack = program.unexplained?.some((bytes) => bytes > 0) ?? false;
-  return `one colour per size, grey: live before${stack ? "; the stack has no blocks" : ""}`;
+  return `one colour per size, grey: live before${hasStack(program) ? "; the stack has no blocks" : ""}`;
 }
 
 function rolesOf({ rows, regions, show }: Scene): number[] {

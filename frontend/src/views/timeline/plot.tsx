@@ -6,7 +6,7 @@ import type { View } from "../../layout/timeline_blocks";
 import { frameBox } from "../../layout/timeline_view";
 import { rowAt } from "../../render/pick";
 import type { Drawn, TimelineRenderer } from "../../render/renderer";
-import { Tooltip } from "../memory_viewer/tooltip";
+import { Tooltip } from "../recording/tooltip";
 import type { ViewState } from "../state";
 import { useWords } from "../words";
 import type { TimelineColours } from "./colours";

@@ -7,7 +7,8 @@ import { formatBytes } from "../../base/units";
 import { type Axis, stepAt } from "../../layout/axis";
 import { formatTime } from "../../layout/ticks";
 import { LEAST_POSITIONS } from "../../layout/timeline_view";
-import { rangeOf, usageSeries } from "../../layout/usage_series";
+import { explainedBytes, hasStack } from "../../layout/live_set";
+import { mostPerStep, rangeOf, type UsageSeries, usageSeries } from "../../layout/usage_series";
 import type { Span } from "../../layout/timeline_blocks";
 import type { Api } from "../../payload/api";
 import type { FirstView, Program } from "../../payload/recording";
@@ -50,7 +51,15 @@ export function UsageChart({ api, view, program, axis, shown, store, dark }: Pro
   const window = axis.recalled(zoom);
   const positions: Span = [axis.positionAt(window[0]), axis.positionAt(window[1])];
   const { usage, end } = useUsage(api, view, positions);
-  const series = useMemo(() => usageSeries(usage, end, axis), [usage, end, axis]);
+  // Where there is a stack, the heap alone says more than what was asked for.
+  const heap = useMemo(
+    () => (hasStack(program) && shown.complete ? explainedBytes(shown.rows, view.length) : null),
+    [program, shown, view],
+  );
+  const series = useMemo((): UsageSeries => {
+    const [x, live, least, requested] = usageSeries(usage, end, axis);
+    return [x, live, least, heap === null ? requested : mostPerStep(heap, usage, end)];
+  }, [usage, end, axis, heap]);
   // What there is at most: an allocator has all the memory, a program what was reserved for it.
   const { kind, capacity_bytes, reserved_bytes, peak_bytes } = view.recording;
   const allocator = kind === "allocator";
@@ -145,7 +154,13 @@ export function UsageChart({ api, view, program, axis, shown, store, dark }: Pro
       <div ref={host} class="fill" />
       {cursor !== null && cursor.position >= 0 && cursor.position < view.length && (
         <Tooltip x={cursor.x + GUTTER_LEFT} y={92} width={width}>
-          <UsageHover series={series} position={cursor.position} axis={axis} program={program} />
+          <UsageHover
+            series={series}
+            third={heap === null ? words.requested : "heap"}
+            position={cursor.position}
+            axis={axis}
+            program={program}
+          />
         </Tooltip>
       )}
     </div>
@@ -153,13 +168,15 @@ export function UsageChart({ api, view, program, axis, shown, store, dark }: Pro
 }
 
 function UsageHover(props: {
-  series: ReturnType<typeof usageSeries>;
+  series: UsageSeries;
+  /** What the third curve is. */
+  third: string;
   position: number;
   axis: Axis;
   program: Program | null;
 }): JSX.Element {
   const [x, live, least, unpadded] = props.series;
-  const { position, axis, program } = props;
+  const { position, axis, program, third } = props;
   const words = useWords();
   const step = stepAt(x, axis.at(position));
   const known = program !== null && position < program.length;
@@ -175,7 +192,7 @@ function UsageHover(props: {
       <span>
         {words.live} {formatBytes(live[step])}
         {least[step] < live[step] && `, at least ${formatBytes(least[step])} nearby`}
-        {unpadded[step] < live[step] && `, ${words.requested} ${formatBytes(unpadded[step])}`}
+        {unpadded[step] < live[step] && `, ${third} ${formatBytes(unpadded[step])}`}
       </span>
     </>
   );

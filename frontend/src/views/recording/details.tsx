@@ -88,15 +88,17 @@ export function Details({ api, id, number, row, rows, length, times, store, dark
         <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
         <Life rows={rows} row={row} length={length} times={times} details={value} onInspect={inspect} />
         {value?.region != null && value.offset >= 0 && (
-          <Fact name="Allocation">
+          <Fact name={times === null ? "Allocation" : "Address"}>
             {times === null &&
-              `${value.region.kind} #${value.region.index}, ${formatBytes(value.region.size)}; `}
-            at offset <code title={formatExact(value.offset)}>0x{value.offset.toString(16)}</code>
+              `${value.region.kind} #${value.region.index}, ${formatBytes(value.region.size)}; at offset `}
+            <code title={formatExact(value.offset)}>0x{value.offset.toString(16)}</code>
           </Fact>
         )}
       </dl>
       {error !== null && <ErrorMessage error={error} />}
-      {value === null && error === null && <p class="muted">Reading the stack…</p>}
+      {value === null && error === null && (
+        <p class="muted">Reading {times === null ? "stack and sharers" : "the stack"}…</p>
+      )}
       {value !== null && (
         <>
           <Stack frames={value.stack} />

@@ -41,7 +41,7 @@ interface Props {
 }
 
 /** One recording: a program's memory as compiled, or an allocator's as it ran. */
-export function MemoryViewer({ tab, id, onState, ...shared }: Props): JSX.Element {
+export function RecordingPage({ tab, id, onState, ...shared }: Props): JSX.Element {
   const { api } = shared;
   const first = useFetched(id, (key, signal) =>
     tab === "memory_profile" ? api.memoryProfile(key, signal) : api.memoryViewer(key, signal),

@@ -23,8 +23,14 @@ const RANGES = [
   },
 ] as const;
 
+interface Props {
+  /** Whether the capacity is known. */
+  capacity: boolean;
+  store: Store<ViewState>;
+}
+
 /** What the axes of an allocator's curve run over. */
-export function AxisChoices({ store }: { store: Store<ViewState> }): JSX.Element {
+export function AxisChoices({ capacity, store }: Props): JSX.Element {
   const axis = useStore(store, (state) => state.axis);
   const range = useStore(store, (state) => state.range);
   return (
@@ -39,7 +45,7 @@ export function AxisChoices({ store }: { store: Store<ViewState> }): JSX.Element
       <Choice
         label="Y axis"
         testid="range-choice"
-        options={RANGES}
+        options={RANGES.filter(({ value }) => capacity || value !== "capacity")}
         value={range}
         onPick={(picked) => store.set({ range: picked })}
       />

@@ -1,7 +1,9 @@
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Api, Problem } from "../../payload/api";
 import type { FirstView, Program, Spans } from "../../payload/recording";
+import { hasStack } from "../../layout/live_set";
 import type { Axis } from "../../layout/axis";
 import type { ViewState } from "../state";
 import { useWords } from "../words";
@@ -56,17 +58,17 @@ function UsageHeading({ view, program, store }: Pick<Props, "view" | "program" |
   const words = useWords();
   const position = usePosition(store, view);
   const allocator = view.recording.kind === "allocator";
+  const ceiling = !allocator ? "reserved" : view.recording.capacity_bytes === null ? null : "capacity";
+  const stack = useMemo(() => hasStack(program), [program]);
   return (
     <header class="section-head">
       <h2>Memory over the {words.whole}</h2>
       <ul class="lines" aria-label="Lines of the chart">
         <li class="live">{words.live}</li>
-        <li class="unpadded">
-          {words.live}, {words.requested}
-        </li>
-        <li class="reserved">{allocator ? "capacity" : "reserved"}</li>
+        <li class="unpadded">{stack ? "heap alone" : `${words.live}, ${words.requested}`}</li>
+        {ceiling !== null && <li class="reserved">{ceiling}</li>}
       </ul>
-      {allocator && <AxisChoices store={store} />}
+      {allocator && <AxisChoices capacity={ceiling !== null} store={store} />}
       <Inspected position={position} peak={view.peak} length={view.length} program={program} store={store} />
     </header>
   );
