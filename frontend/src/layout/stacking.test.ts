@@ -14,7 +14,7 @@ describe("stacked", () => {
   ]);
   const { rows: placed, regions } = stacked(rows);
 
-  it("puts the oldest at the bottom and reuses what is freed, lowest first", () => {
+  it("puts the oldest at the bottom and reuses what is freed", () => {
     expect([...placed.offset]).toEqual([0, 100, 110, 110, 100, -1]);
   });
 

@@ -47,8 +47,8 @@ export function byAddress(rows: Rows, regions: Regions): Placed {
 }
 
 /**
- * The rows stacked in order of their start, each in the lowest gap that holds it for its whole life: the height of
- * the stack follows what is in use, whatever the addresses are. What was there before lies at the bottom.
+ * The rows stacked in order of their start, each in the smallest gap that holds it, else on top: the height of the
+ * stack follows what is in use, whatever the addresses are. What was there before lies at the bottom.
  */
 export function stacked(rows: Rows): Placed {
   const byStart = order(rows, (row) => rows.start[row]);
@@ -76,50 +76,68 @@ function order(rows: Rows, valueOf: (row: number) => number): number[] {
   return charged.sort((a, b) => valueOf(a) - valueOf(b) || a - b);
 }
 
-/** Free stretches below the top of a stack, lowest first and never touching one another. */
+interface Gap {
+  from: number;
+  size: number;
+}
+
+/** Free stretches below the top of a stack, which never touch one another. */
 class Gaps {
-  private readonly from: number[] = [];
-  private readonly to: number[] = [];
+  /** By size, equal ones by place. */
+  private readonly sorted: Gap[] = [];
+  private readonly startingAt = new Map<number, Gap>();
+  private readonly endingAt = new Map<number, Gap>();
   private top = 0;
   /** The highest that the stack ever was. */
   height = 0;
 
-  /** Takes the lowest stretch that is long enough, or the top. */
+  /** Takes the smallest stretch that is long enough, or the top. */
   take(bytes: number): number {
-    const at = this.from.findIndex((from, i) => this.to[i] - from >= bytes);
-    if (at < 0) {
+    const at = this.place({ from: -1, size: bytes });
+    if (at === this.sorted.length) {
       this.top += bytes;
       this.height = Math.max(this.height, this.top);
       return this.top - bytes;
     }
-    const offset = this.from[at];
-    if (this.to[at] - offset === bytes) this.remove(at);
-    else this.from[at] += bytes;
-    return offset;
+    const { from, size } = this.sorted[at];
+    this.remove(this.sorted[at]);
+    if (size > bytes) this.add({ from: from + bytes, size: size - bytes });
+    return from;
   }
 
   give(offset: number, bytes: number): void {
-    let at = this.from.findIndex((from) => from > offset);
-    if (at < 0) at = this.from.length;
-    this.from.splice(at, 0, offset);
-    this.to.splice(at, 0, offset + bytes);
-    if (at + 1 < this.from.length && this.to[at] === this.from[at + 1]) {
-      this.to[at] = this.to[at + 1];
-      this.remove(at + 1);
-    }
-    if (at > 0 && this.to[at - 1] === this.from[at]) {
-      this.to[at - 1] = this.to[at];
-      this.remove(at);
-    }
-    const last = this.to.length - 1;
-    if (last >= 0 && this.to[last] === this.top) {
-      this.top = this.from[last];
-      this.remove(last);
-    }
+    const before = this.endingAt.get(offset);
+    const after = this.startingAt.get(offset + bytes);
+    if (before !== undefined) this.remove(before);
+    if (after !== undefined) this.remove(after);
+    const from = before?.from ?? offset;
+    const size = (before?.size ?? 0) + bytes + (after?.size ?? 0);
+    if (from + size === this.top) this.top = from;
+    else this.add({ from, size });
   }
 
-  private remove(at: number): void {
-    this.from.splice(at, 1);
-    this.to.splice(at, 1);
+  private add(gap: Gap): void {
+    this.sorted.splice(this.place(gap), 0, gap);
+    this.startingAt.set(gap.from, gap);
+    this.endingAt.set(gap.from + gap.size, gap);
+  }
+
+  private remove(gap: Gap): void {
+    this.sorted.splice(this.place(gap), 1);
+    this.startingAt.delete(gap.from);
+    this.endingAt.delete(gap.from + gap.size);
+  }
+
+  /** Where a gap is in their order, or would be. */
+  private place({ from, size }: Gap): number {
+    let low = 0;
+    let high = this.sorted.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const other = this.sorted[middle];
+      if (other.size < size || (other.size === size && other.from < from)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 }

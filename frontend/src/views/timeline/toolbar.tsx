@@ -75,7 +75,7 @@ const LAYOUTS = [
     value: "stacked",
     label: "Stacked",
     about:
-      "Oldest at the bottom, each in the lowest gap that holds it for its whole life; not where its bytes are",
+      "Oldest at the bottom, newer ones in the smallest gap that holds them, else on top; not where their bytes are",
   },
   {
     value: "address",
