@@ -1,9 +1,9 @@
 /**
- * Runs in XProf's own page, before XProf's code. While Memory Viewer is the chosen tool, our page stands in its place;
- * the Tools list stays, and a button leads to the stock page and back.
+ * Runs in XProf's own page, before XProf's code. While Memory Viewer or Memory Profile is the chosen tool, our page
+ * stands in its place; the Tools list stays, and a button leads to the stock page and back.
  */
 import { standInForCharts } from "./no_charts";
-import { amended, pageOf, placeOf, stays, type Place } from "./xprof_place";
+import { amended, isOurs, pageOf, placeOf, stays, type Place } from "./xprof_place";
 
 /** Where XProf shows the chosen tool, to the right of the Tools list. */
 const MAIN_AREA = "mat-sidenav-content";
@@ -25,7 +25,7 @@ let held: (() => void)[] = [];
 let asked = new URLSearchParams();
 
 const frame = document.createElement("iframe");
-frame.title = "Memory Viewer";
+frame.title = "Memory";
 const button = document.createElement("button");
 button.className = "tb-memplugin-button";
 button.dataset["testid"] = "xprof-stock-toggle";
@@ -106,7 +106,7 @@ function holdRequests(): void {
   };
   XMLHttpRequest.prototype.send = function (this: XMLHttpRequest, body) {
     const url = new URL(addresses.get(this) ?? "", document.baseURI);
-    const isAboutMemory = url.pathname.endsWith("/data") && url.searchParams.get("tag") === "memory_viewer";
+    const isAboutMemory = url.pathname.endsWith("/data") && isOurs(url.searchParams.get("tag"));
     if (isAboutMemory) asked = url.searchParams;
     if (isAboutMemory && shown !== null && !isStock)
       held.push(() => {

@@ -7,28 +7,39 @@ const url = (text: string) => new URL(text, BASE);
 describe("placeOf", () => {
   it("reads the tool from the query, and else from the path", () => {
     expect(placeOf(url("/?run=a/b&tag=memory_viewer&host=h&moduleName=m(1)"))).toEqual({
+      tool: "memory_viewer",
       run: "a/b",
       host: "h",
       module: "m(1)",
     });
-    expect(placeOf(url("memory_viewer?run=r"))).toEqual({ run: "r", host: "", module: "" });
+    expect(placeOf(url("memory_viewer?run=r"))).toEqual({
+      tool: "memory_viewer",
+      run: "r",
+      host: "",
+      module: "",
+    });
+  });
+
+  it("knows Memory Profile too", () => {
+    expect(placeOf(url("memory_profile?run=r&tag=memory_profile"))?.tool).toBe("memory_profile");
   });
 
   it("is null for another tool", () => {
-    expect(placeOf(url("memory_profile?run=r&tag=memory_profile"))).toBeNull();
+    expect(placeOf(url("trace_viewer?run=r&tag=trace_viewer"))).toBeNull();
     expect(placeOf(url("/"))).toBeNull();
   });
 });
 
 describe("stays", () => {
-  const place = { run: "r", host: "h", module: "" };
+  const place = { tool: "memory_viewer", run: "r", host: "h", module: "" };
   it("takes what XProf fills in for the same place", () => {
-    expect(stays({ run: "", host: "", module: "" }, place)).toBe(true);
+    expect(stays({ ...place, run: "", host: "" }, place)).toBe(true);
   });
   it("takes another host, run, module or tool for another place", () => {
     expect(stays(place, { ...place, host: "other" })).toBe(false);
     expect(stays(place, { ...place, run: "other" })).toBe(false);
     expect(stays(place, { ...place, module: "m" })).toBe(false);
+    expect(stays(place, { ...place, tool: "memory_profile" })).toBe(false);
     expect(stays(place, null)).toBe(false);
   });
 });
@@ -73,8 +84,8 @@ describe("amended", () => {
 
 describe("pageOf", () => {
   it("escapes names", () => {
-    expect(pageOf({ run: "a&b", host: "", module: "m(1)" })).toBe(
-      "memory/index.html?run=a%26b&module_name=m%281%29",
+    expect(pageOf({ tool: "memory_profile", run: "a&b", host: "", module: "m(1)" })).toBe(
+      "memory/index.html?tab=memory_profile&run=a%26b&module_name=m%281%29",
     );
   });
 });

@@ -1,16 +1,23 @@
-/** What XProf's URL says about its Memory Viewer. Empty: not said. */
+/** XProf's tools that our page stands in for; it has a tab of the same name for each. */
+const TOOLS = ["memory_viewer", "memory_profile"];
+
+/** What XProf's URL says about one of these tools. Empty: not said. */
 export interface Place {
+  tool: string;
   run: string;
   host: string;
   module: string;
 }
 
+export const isOurs = (tool: string | null): boolean => tool !== null && TOOLS.includes(tool);
+
 /** Null while another tool is chosen. XProf names the tool in the query, and on some links in the path alone. */
 export function placeOf(url: URL): Place | null {
   const query = url.searchParams;
   const tool = query.get("tag") ?? query.get("tool") ?? url.pathname.replace(/.*\//, "");
-  if (tool !== "memory_viewer") return null;
+  if (!isOurs(tool)) return null;
   return {
+    tool,
     run: query.get("run") ?? "",
     host: query.get("host") ?? "",
     module: query.get("moduleName") ?? query.get("module_name") ?? "",
@@ -21,7 +28,9 @@ export function placeOf(url: URL): Place | null {
 export function stays(from: Place | null, to: Place | null): boolean {
   if (from === null || to === null) return from === to;
   const same = (before: string, after: string) => before === after || before === "";
-  return same(from.run, to.run) && same(from.host, to.host) && from.module === to.module;
+  return (
+    from.tool === to.tool && same(from.run, to.run) && same(from.host, to.host) && from.module === to.module
+  );
 }
 
 /**
@@ -45,7 +54,7 @@ export function amended(current: URL, text: string, isNewEntry: boolean): URL {
 
 /** Our page for a place, relative to XProf's own base. */
 export function pageOf(place: Place): string {
-  const query = new URLSearchParams();
+  const query = new URLSearchParams({ tab: place.tool });
   if (place.run) query.set("run", place.run);
   if (place.host) query.set("host", place.host);
   if (place.module) query.set("module_name", place.module);
