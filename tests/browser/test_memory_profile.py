@@ -1,0 +1,93 @@
+"""The other tab: an allocator's events, from a recorded loop that leaks."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from conftest import new_context
+from hosts import Host, open_standalone
+from logs import TRAIN
+from playwright.sync_api import Browser
+from servers import DEMO
+from viewer import Viewer, until
+
+LEAK = "leak/cpu"
+PROFILE = {"tab": "memory_profile", "run": LEAK}
+
+
+@pytest.fixture(scope="module")
+def leaking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("leak")
+    for run in ("leak", "train_step"):
+        shutil.copytree(DEMO / run, folder / "logs" / run)
+    with open_standalone(folder / "logs", folder) as host:
+        yield host
+
+
+@pytest.fixture
+def profile(leaking: Host, browser: Browser) -> Iterator[Viewer]:
+    context = new_context(browser)
+    page = context.new_page()
+    page.goto(leaking.address(PROFILE))
+    yield Viewer(page).wait_until_ready()
+    context.close()
+
+
+def live_bytes(viewer: Viewer) -> str:
+    return viewer.frame.get_by_text(" in use in ").inner_text().partition(" in use")[0]
+
+
+def test_groups_add_up_to_what_is_in_use_at_every_moment(profile: Viewer) -> None:
+    seen = set()
+    for key in ("End", "Home", "ArrowRight", "ArrowRight", "ArrowRight"):
+        before = profile.text("inspected-position")
+        profile.get("usage-chart").press(key)
+        until(lambda: profile.text("inspected-position"), before.__ne__, "it does not move")
+        total = live_bytes(profile)
+        assert profile.get("buffer-table").get_by_role("status").inner_text().endswith(f", {total}")
+        seen.add(total)
+    assert len(seen) > 2
+
+
+def test_a_window_is_the_same_on_either_axis(profile: Viewer) -> None:
+    profile.picture()
+    curve = profile.curve()
+    profile.page.mouse.move(*curve.at(0.5, 0.5))
+    profile.page.mouse.wheel(0, -600)
+    until(profile.state, lambda state: "zoom" in state, "no zoom in the address")
+    zoom = profile.state()["zoom"]
+    blocks = profile.picture()
+    profile.get("axis-choice").get_by_role("button", name="Time").click()
+    profile.wait_for_state(axis="time", zoom=zoom)
+    assert profile.picture() != blocks
+    profile.page.reload()
+    profile.wait_until_ready()
+    assert profile.state()["zoom"] == zoom
+    profile.get("axis-choice").get_by_role("button", name="Events").click()
+    profile.wait_for_state(axis=None, zoom=zoom)
+    profile.page.mouse.move(1, 1)
+    assert profile.picture()[0] == blocks[0]
+
+
+def test_a_leak_is_one_group_and_a_row_of_it_opens_with_its_times(profile: Viewer) -> None:
+    profile.get("group-line").first.click()
+    profile.get("buffer-row").first.click()
+    details = profile.details()
+    assert "Allocated" in details
+    assert "Held for" in details
+    assert " ms" in details
+
+
+def test_without_events_the_page_says_why_and_leads_to_the_other_tab(leaking: Host, browser: Browser) -> None:
+    context = new_context(browser)
+    viewer = Viewer(context.new_page())
+    viewer.page.goto(leaking.address({"tab": "memory_profile", "run": TRAIN}))
+    viewer.wait_until_ready()
+    assert "CPU backend" in viewer.text("no-events")
+    viewer.get("to-memory-viewer").click()
+    viewer.wait_until_ready()
+    viewer.wait_for_state(tab=None, run=TRAIN)
+    assert viewer.text("headline").startswith("Peak ")
+    context.close()
