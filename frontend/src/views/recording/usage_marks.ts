@@ -25,6 +25,8 @@ export function drawMarks(chart: uPlot, marks: Marks, colours: Colours): void {
   ctx.beginPath();
   ctx.rect(left, top, width, height);
   ctx.clip();
+  // The chart leaves the dashes of its last curve behind.
+  ctx.setLineDash([]);
   if (marks.hovered >= 0 && marks.hovered !== marks.selected) drawLife(chart, marks, marks.hovered, 0.25);
   if (marks.selected >= 0) drawLife(chart, marks, marks.selected, 0.55);
   if (marks.reserved !== null) drawReserved(chart, marks.reserved, colours);
@@ -51,8 +53,6 @@ function drawLife(chart: uPlot, { rows, dark, axis }: Marks, row: number, alpha:
   ctx.globalAlpha = 1;
   ctx.strokeStyle = colour;
   ctx.lineWidth = 1.5 * pxRatio;
-  // The chart leaves the dashes of its last curve behind.
-  ctx.setLineDash([]);
   ctx.strokeRect(x0, y0 - height, width, height);
 }
 
