@@ -84,7 +84,7 @@ def figures(recording: Recording) -> list[Figure]:
         Figure("heap", "Heap at the peak", said["in_use"], "Allocated memory at the peak."),
         Figure("stack", "Stack at the peak", said["reserved"], "Reserved for running programs at the peak."),
         Figure("free", "Free at the peak", said["free"] if recording.capacity else None, "What was left at the peak."),
-        Figure("fragmented", "Fragmented at the peak", said["fragmented"],
+        Figure("fragmented", "Fragmented at the peak", said["fragmented"] if recording.capacity else None,
                "Free memory outside the largest free block: a larger request would fail though the bytes are there."),
         Figure("allocated", f"Allocated in {moved.allocations:,}", moved.allocated_bytes,
                "All allocations of the profile together, counted over every event."),

@@ -159,7 +159,8 @@ def _source(recording: Recording) -> Text:
     """Where each row's innermost frame is, `train.py:12`: one text per frame that is some row's innermost."""
     stacks = recording.stacks
     leaves, code = np.unique(recording.allocations.stack, return_inverse=True)
-    texts = [f"{stacks.file[leaf]}:{stacks.line[leaf]}" if leaf >= 0 else "" for leaf in leaves.tolist()]
+    # A frame of the runtime has no file, and so is no source.
+    texts = [f"{stacks.file[leaf]}:{stacks.line[leaf]}" if leaf >= 0 and stacks.file[leaf] else "" for leaf in leaves]
     return Text(code.astype(np.int32), Strings.of(texts))
 
 

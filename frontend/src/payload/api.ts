@@ -51,6 +51,37 @@ export interface Details {
   stack: Frame[];
   shares: Sharer[];
   shares_total: number;
+  /** Of a runtime allocation that a program's execution made; null where none is known. */
+  planned?: Planned | null;
+}
+
+/** What a program planned in an allocation that it made. */
+export interface Planned {
+  title: string;
+  memory: string;
+  kind: string;
+  size: number;
+  buffers: { row: number; name: string; op_name: string; size: number }[];
+  buffers_total: number;
+}
+
+/** How one place's memory went from step to step. */
+export interface Finding {
+  verdict: string;
+  sentence: string;
+  row: number;
+  site: string;
+  shape: string;
+  live_bytes: number;
+}
+
+export interface Leaks {
+  /** Why nothing can be said; null where something can. */
+  message: string | null;
+  unit: string;
+  steps: number;
+  verdicts: Record<string, number>;
+  findings: Finding[];
 }
 
 /** What went wrong, where, and what to do about it, as the backend words it. */
@@ -72,6 +103,7 @@ export interface Api {
   rows(id: string, signal: AbortSignal): Promise<Everything>;
   usage(id: string, from: number, to: number, buckets: number, signal: AbortSignal): Promise<Usage>;
   details(id: string, row: number, signal: AbortSignal): Promise<Details>;
+  leaks(id: string, signal: AbortSignal): Promise<Leaks>;
 }
 
 /** The backend's routes below `base`, the URL of the folder the page was loaded from. */
@@ -99,6 +131,7 @@ export function createApi(base: string): Api {
     usage: async (id, from, to, buckets, signal) =>
       readUsage((await tables("usage", { id, from, to, buckets }, signal)).table("usage")),
     details: async (id, row, signal) => (await json("details", { id, row }, signal)) as Details,
+    leaks: async (id, signal) => (await json("leaks", { id }, signal)) as Leaks,
   };
 }
 

@@ -10,6 +10,7 @@ import { formatTime } from "../../layout/ticks";
 import { lifetime } from "../lifetime";
 import type { ViewState } from "../state";
 import { capital, useWords } from "../words";
+import { PlannedBuffers } from "./planned";
 import { Role } from "./role";
 import { Sharers } from "./sharers";
 import { Stack } from "./stack";
@@ -102,6 +103,7 @@ export function Details({ api, id, number, row, rows, length, times, store, dark
       {value !== null && (
         <>
           <Stack frames={value.stack} />
+          {value.planned != null && <PlannedBuffers planned={value.planned} />}
           {times === null && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
         </>
       )}

@@ -9,6 +9,7 @@ import type { ViewState } from "../state";
 import { useWords } from "../words";
 import { Breakdown } from "./breakdown";
 import { Caveats, Figures } from "./figures";
+import { Growth } from "./growth";
 import { Inspected } from "./inspected";
 import type { Shown } from "./shown";
 import { usePosition } from "./use_position";
@@ -49,6 +50,7 @@ export function Page(props: Props): JSX.Element {
         <UsageChart {...{ api, view, program, axis, shown, store, dark }} />
         {children}
       </section>
+      {view.recording.kind === "allocator" && <Growth api={api} id={view.recording.id} store={store} />}
       <Breakdown view={view} shown={shown} program={program} store={store} dark={dark} />
     </>
   );

@@ -1,0 +1,58 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { formatBytes, formatCount } from "../../base/units";
+import type { Api, Finding } from "../../payload/api";
+import { useFetched } from "../fetched";
+import { ErrorMessage } from "../message";
+import type { ViewState } from "../state";
+
+/** What is always there and goes nowhere is not worth a line; the counts say that it was looked at. */
+const QUIET = new Set(["steady", "warm-up"]);
+const LISTED = 6;
+
+/** Growth from step to step, by the place that allocates: leaks first, each in a sentence with its numbers. */
+export function Growth({ api, id, store }: { api: Api; id: string; store: Store<ViewState> }): JSX.Element {
+  const { value, error } = useFetched(id, (key, signal) => api.leaks(key, signal));
+  const notable = value?.findings.filter(({ verdict }) => !QUIET.has(verdict)).slice(0, LISTED) ?? [];
+  const counts = Object.entries(value?.verdicts ?? {}).filter(([, count]) => count > 0);
+  return (
+    <section aria-label="Growth from step to step" data-testid="growth">
+      <header class="section-head">
+        <h2>Growth from step to step</h2>
+        {value !== null && value.steps > 0 && (
+          <span class="muted">
+            {formatCount(value.steps)} {plural(value.unit)}
+            {counts.map(([verdict, count]) => ` · ${formatCount(count)} ${verdict}`)}
+          </span>
+        )}
+      </header>
+      {error !== null && <ErrorMessage error={error} />}
+      {value?.message != null && <p class="muted">{value.message}</p>}
+      {value !== null && value.steps > 0 && notable.length === 0 && <p>Nothing grows.</p>}
+      <ul class="findings">
+        {notable.map((finding) => (
+          <Found key={`${finding.verdict} ${finding.row}`} finding={finding} store={store} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** "step", or "run of train_step" where the profile marks no steps. */
+const plural = (unit: string): string => unit.replace(/^\w+/, "$&s");
+
+function Found({ finding, store }: { finding: Finding; store: Store<ViewState> }): JSX.Element {
+  return (
+    <li>
+      <b class={finding.verdict === "leak" ? "verdict leak" : "verdict"}>{finding.verdict}</b>
+      <div>
+        <button class="link" onClick={() => store.set({ selected: finding.row })}>
+          {finding.site}
+        </button>{" "}
+        {finding.shape !== "" && <code>{finding.shape}</code>}
+        <p>{finding.sentence}</p>
+      </div>
+      <span>{formatBytes(finding.live_bytes)}</span>
+    </li>
+  );
+}
