@@ -18,7 +18,7 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.readers.allocator import BEFORE
 from tb_memplugin.recording import Recording
-from tb_memplugin.views.memory_profile import first_view, fullness, usage_table
+from tb_memplugin.views.memory_profile import first_view, usage_table
 from tb_memplugin.views.memory_viewer import rows
 from tb_memplugin.views.summary import summary
 
@@ -173,7 +173,6 @@ def test_a_small_log() -> None:
     assert [(c["code"], c["bytes"]) for c in meta["caveats"]] == [("live_before", 70)]
     assert meta["axis"] == {"kind": "TIME", "length": 4}
     assert summary(small())["peak_position"] == 2
-    assert fullness(small()) == 0.163
 
 
 def test_only_frees_count_as_frees() -> None:
@@ -191,4 +190,3 @@ def test_what_the_allocator_does_not_tell_is_not_a_zero() -> None:
     told = figures(log.only())
     assert [told[name] for name in ("capacity", "free", "reported_peak", "fragmented")] == [None] * 4
     assert (told["live_peak"], told["heap"]) == (8, 8)
-    assert fullness(log.only()) == 0

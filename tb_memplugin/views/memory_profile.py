@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.figures import Figure, share
+from tb_memplugin.analysis.figures import Figure
 from tb_memplugin.analysis.joins import join_programs
-from tb_memplugin.analysis.liveset import live_rows
 from tb_memplugin.analysis.traffic import traffic
 from tb_memplugin.analysis.usage import buckets, peak, usage
-from tb_memplugin.recording import Recording, RegionKind, Reported, Text
-from tb_memplugin.views.memory_viewer import FIRST_BUCKETS, FIRST_ROWS, row_table
-from tb_memplugin.views.payload import Table, compact, encode, narrow
-from tb_memplugin.views.summary import summary
+from tb_memplugin.recording import Recording, RegionKind, Reported
+from tb_memplugin.views.memory_viewer import FIRST_BUCKETS, encode_first_view
+from tb_memplugin.views.payload import Table, narrow
 from tb_memplugin.views.units import bytes_text
 
 PLANNED_LISTED = 20
@@ -23,25 +21,8 @@ PLANNED_LISTED = 20
 
 def first_view(recording: Recording) -> bytes:
     """Figures, the curve and the largest allocations at the peak, as tables."""
-    top = peak(recording)
-    largest = live_rows(recording, top.position)[:FIRST_ROWS]
-    rows = {n: compact(c) if isinstance(c, Text) else c for n, c in row_table(recording, largest).items()}
-    meta = {
-        "recording": summary(recording),
-        "axis": {"kind": recording.axis.value, "length": recording.length},
-        "headline": headline(recording),
-        "figures": [figure._asdict() for figure in figures(recording)],
-        "caveats": summary(recording)["caveats"],
-        "peak": {"position": top.position},
-        "regions": len(recording.regions),
-    }
-    return encode(
-        meta,
-        {
-            "usage": usage_table(recording, 0, recording.length, FIRST_BUCKETS),
-            "rows": {"row": largest.astype(np.uint32), **rows},
-        },
-    )
+    curve = usage_table(recording, 0, recording.length, FIRST_BUCKETS)
+    return encode_first_view(recording, headline(recording), figures(recording), curve)
 
 
 def usage_table(recording: Recording, start: int, end: int, count: int) -> Table:
@@ -130,8 +111,3 @@ def _at(reported: Reported | None, position: int) -> dict[str, Any]:
         "free": free,
         "fragmented": round(free * fraction) if 0 <= fraction <= 1 else None,
     }
-
-
-def fullness(recording: Recording) -> float:
-    """The share of the capacity that the peak takes; 0 where the capacity is not known."""
-    return share(peak(recording).bytes, recording.capacity or 0)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.figures import figures, share
+from tb_memplugin.analysis.figures import Figure, figures, share
 from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
 from tb_memplugin.analysis.once import once
 from tb_memplugin.analysis.sharing import sharing
@@ -26,14 +27,21 @@ SHARES_LISTED = 200
 
 def first_view(recording: Recording) -> bytes:
     """Figures, the curve and the largest buffers at the peak, as tables."""
+    curve = _usage_table(recording, 0, recording.length, FIRST_BUCKETS)
+    return encode_first_view(recording, headline(recording), figures(recording), curve)
+
+
+def encode_first_view(recording: Recording, headline: str, figures: Sequence[Figure], curve: Table) -> bytes:
+    """What every tab's first view has: its words, figures and curve, and the largest rows live at the peak."""
     top = peak(recording)
     largest = live_rows(recording, top.position)[:FIRST_ROWS]
+    summed = summary(recording)
     meta = {
-        "recording": summary(recording),
+        "recording": summed,
         "axis": {"kind": recording.axis.value, "length": recording.length},
-        "headline": headline(recording),
-        "figures": [figure._asdict() for figure in figures(recording)],
-        "caveats": summary(recording)["caveats"],
+        "headline": headline,
+        "figures": [figure._asdict() for figure in figures],
+        "caveats": summed["caveats"],
         "peak": {"position": top.position},
         "regions": len(recording.regions),
     }
@@ -41,13 +49,7 @@ def first_view(recording: Recording) -> bytes:
         name: compact(column) if isinstance(column, Text) else column
         for name, column in row_table(recording, largest).items()
     }
-    return encode(
-        meta,
-        {
-            "usage": _usage_table(recording, 0, recording.length, FIRST_BUCKETS),
-            "rows": {"row": largest.astype(np.uint32), **rows},
-        },
-    )
+    return encode(meta, {"usage": curve, "rows": {"row": largest.astype(np.uint32), **rows}})
 
 
 def rows(recording: Recording) -> bytes:
