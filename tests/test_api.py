@@ -15,7 +15,7 @@ from servers import DEMO
 from werkzeug.test import Client, TestResponse
 
 from tb_memplugin.catalog import Catalog
-from tb_memplugin.hosts import api, static
+from tb_memplugin.hosts import responses, static
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.views import memory_viewer
 
@@ -241,4 +241,4 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 
 def test_json_has_no_nan() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
-        api.json_response({"figure": float("nan")})
+        responses.json_response({"figure": float("nan")})

@@ -20,7 +20,8 @@ from werkzeug.wrappers import Request, Response
 from tb_memplugin import logdir
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
-from tb_memplugin.hosts.api import MemoryApp, finished
+from tb_memplugin.hosts.api import MemoryApp
+from tb_memplugin.hosts.responses import finished
 from tb_memplugin.hosts.xprof_answers import Answers, Elsewhere
 
 if TYPE_CHECKING:

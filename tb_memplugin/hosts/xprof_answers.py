@@ -16,7 +16,7 @@ from werkzeug.wrappers import Response
 from tb_memplugin import logdir
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
-from tb_memplugin.hosts.api import json_response
+from tb_memplugin.hosts.responses import json_response
 from tb_memplugin.logdir import Run
 from tb_memplugin.recording import Recording
 from tb_memplugin.views import xprof_memory_profile, xprof_schema

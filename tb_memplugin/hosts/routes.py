@@ -1,0 +1,85 @@
+"""What each route answers: a method per route, by its name, from one logdir's catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from werkzeug.wrappers import Request, Response
+
+from tb_memplugin.catalog import Catalog
+from tb_memplugin.errors import InputError
+from tb_memplugin.hosts.parameters import integer, required
+from tb_memplugin.hosts.responses import json_response, tables_response
+from tb_memplugin.views import leaks, memory_profile, memory_viewer
+from tb_memplugin.views.summary import summary
+
+Route = Callable[[Request], Response]
+
+MAX_BUCKETS = 8192  # twice the pixels of a wide screen; the page asks for one bucket per pixel
+
+
+class Routes:
+    """InputError where what is asked for is not there, BadParameter where it makes no sense."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def all(self) -> dict[str, Route]:
+        """By path below the mount."""
+        named: tuple[Route, ...] = (
+            self.runs,
+            self.recordings,
+            self.memory_viewer,
+            self.memory_profile,
+            self.rows,
+            self.usage,
+            self.details,
+            self.leaks,
+        )
+        return {f"api/{route.__name__}": route for route in named}
+
+    def runs(self, request: Request) -> Response:
+        message = None
+        try:
+            runs = self._catalog.runs()
+        except InputError as error:  # an empty logdir is a state of the page, not a failure of it
+            runs, message = [], str(error)
+        listed = [{"name": run.name, "hosts": [file.host for file in run.files]} for run in runs]
+        return json_response({"logdir": self._catalog.logdir, "runs": listed, "message": message})
+
+    def recordings(self, request: Request) -> Response:
+        listing = self._catalog.listing(required(request, "run"), request.args.get("host") or None)
+        problems = [{"file": problem.file, "text": problem.text} for problem in listing.problems]
+        return json_response({"recordings": [*map(summary, listing.recordings)], "problems": problems})
+
+    def memory_viewer(self, request: Request) -> Response:
+        recording = self._catalog.recording(required(request, "id"))
+        return tables_response(memory_viewer.first_view(recording))
+
+    def memory_profile(self, request: Request) -> Response:
+        recording = self._catalog.recording(required(request, "id"))
+        return tables_response(memory_profile.first_view(recording))
+
+    def rows(self, request: Request) -> Response:
+        recording = self._catalog.recording(required(request, "id"))
+        return tables_response(memory_viewer.rows(recording.complete))
+
+    def usage(self, request: Request) -> Response:
+        recording = self._catalog.recording(required(request, "id"))
+        start = integer(request, "from", -1, recording.length, default=0)
+        end = integer(request, "to", start, recording.length, default=recording.length)
+        buckets = integer(request, "buckets", 1, MAX_BUCKETS, default=1024)
+        return tables_response(memory_viewer.usage(recording, start, end, buckets))
+
+    def details(self, request: Request) -> Response:
+        recording_id = required(request, "id")
+        recording = self._catalog.recording(recording_id).complete
+        row = integer(request, "row", 0, len(recording.allocations) - 1)
+        details = memory_viewer.details(recording, row)
+        if recording.kind == "allocator":
+            programs = [beside for beside in self._catalog.beside(recording_id) if beside.kind == "program"]
+            details["planned"] = memory_profile.planned(recording, row, programs)
+        return json_response(details)
+
+    def leaks(self, request: Request) -> Response:
+        return json_response(leaks.findings(self._catalog.recording(required(request, "id")).complete))
