@@ -14,7 +14,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from tb_memplugin.capture import Tracker
+from tb_memplugin.capture.live_arrays import Tracker
 
 ARRAYS = 1000
 

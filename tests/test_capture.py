@@ -24,8 +24,8 @@ from tb_memplugin.recording import Recording, SpanKind
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
-from tb_memplugin import capture  # noqa: E402  # it imports jax
-from tb_memplugin.capture import Tracker, creating_line, track  # noqa: E402
+from tb_memplugin.capture import live_arrays as capture  # noqa: E402  # it imports jax
+from tb_memplugin.capture.live_arrays import Tracker, creating_line, track  # noqa: E402
 
 STEPS = 5
 SHAPE, BYTES = (96, 128), 96 * 128 * 4
@@ -157,7 +157,9 @@ with jax.profiler.trace(sys.argv[1]), track(interval=None) as tracker:
     del shard
 """
 
-NO_POINTERS = "import tb_memplugin.capture\ntb_memplugin.capture._pointer = lambda array: None\n"
+NO_POINTERS = "from tb_memplugin.capture import live_arrays\nlive_arrays._pointer = lambda array: None\n"
+    "import tb_memplugin.capture.live_arrays\ntb_memplugin.capture.live_arrays._pointer = lambda array: None\n"
+)
 
 
 @pytest.mark.parametrize("pointers", [True, False])
