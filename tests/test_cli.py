@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from servers import BIN, DATA, DEMO
 
-from tb_memplugin import cli
+from tb_memplugin.commands import terminal
 
 PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
 CONTRACT = {
@@ -185,7 +185,7 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
     ],
 )
 def test_size(count: int | None, text: str) -> None:
-    assert cli.size(count) == text
+    assert terminal.size(count) == text
 
 
 def test_summary_imports_no_host_and_no_framework() -> None:

@@ -1,0 +1,44 @@
+"""What commands share: how a path is read, and how text and sizes are printed."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tb_memplugin.catalog import Listing
+
+PATH = "a logdir, a run's folder, an .xplane.pb or an .hlo_proto.pb"
+
+
+def listing_of(path: str) -> Listing:
+    """Everything in there; what cannot be read is told on standard error."""
+    from tb_memplugin.catalog import listing_of_path
+
+    # The log is for servers; here every problem is printed as a line of its own.
+    logging.getLogger("tb_memplugin").setLevel(logging.ERROR)
+    listing = listing_of_path(path)
+    for problem in listing.problems:
+        print(f"tb-memplugin: {printable(problem.file)}: {printable(problem.text)}", file=sys.stderr)
+    return listing
+
+
+def size(count: int | None) -> str:
+    """Bytes as people read them: `71.2 GiB`, `512 B`, `-` where unknown."""
+    if count is None:
+        return "-"
+    if abs(count) < 1024:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB"):
+        value /= 1024
+        # 1023.95 and more would show as 1024.0 of this unit.
+        if abs(value) < 1023.95 or unit == "PiB":
+            break
+    return f"{value:,.1f} {unit}"
+
+
+def printable(text: str) -> str:
+    """Names come from files: a control character in one must not reach the terminal."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
