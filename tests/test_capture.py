@@ -158,8 +158,6 @@ with jax.profiler.trace(sys.argv[1]), track(interval=None) as tracker:
 """
 
 NO_POINTERS = "from tb_memplugin.capture import live_arrays\nlive_arrays._pointer = lambda array: None\n"
-    "import tb_memplugin.capture.live_arrays\ntb_memplugin.capture.live_arrays._pointer = lambda array: None\n"
-)
 
 
 @pytest.mark.parametrize("pointers", [True, False])
