@@ -1,14 +1,15 @@
 """What a logdir holds: runs, hosts, files. Reads names and sizes, and never writes.
 
 A run is a folder `<logdir>/<any>/plugins/profile/<session>/` with `<host>.xplane.pb` files in it, as
-jax.profiler writes them. A local logdir is walked with os.scandir, a remote one (any URL that fsspec knows)
-with its `ls`.
+jax.profiler writes them, or any other folder that holds files of one moment or process, such as `memory1.prof`.
+A local logdir is walked with os.scandir, a remote one (any URL that fsspec knows) with its `ls`.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -20,6 +21,13 @@ from tb_memplugin.errors import InputError
 XPLANE = ".xplane.pb"
 # A bare program. XProf leaves `<module>.hlo_proto.pb` beside the profile it is from; alone it is all we have.
 HLO_PROTO = (".hlo_proto.pb", ".hlo.pb")
+# Files that scripts write themselves, wherever they like: JAX device profiles, PyTorch snapshots, traces and timelines
+# of its profiler, errors. Each stands for itself, by its own name; plain .json is too common to be looked into.
+OWN = (
+    ".prof", ".pprof", ".pickle", ".pkl", ".snapshot.json", ".pt.trace.json", ".pt.trace.json.gz",
+    ".memory.json", ".memory.json.gz", ".raw.json.gz", ".oom.txt",
+)  # fmt: skip
+READ = (".pb", *OWN)
 NO_MODULE = "NO_MODULE.hlo_proto.pb"  # XProf's empty marker for "looked, found no program"
 
 # A logdir kept beside checkpoints or a data set can have millions of folders, and TensorBoard asks on every
@@ -29,7 +37,7 @@ MAX_FOLDERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class HostFile:
-    """A profile of one host. `stamp` changes when the file does."""
+    """A profile of one host, or a file that stands for itself. `stamp` changes when the file does."""
 
     path: str
     host: str
@@ -70,7 +78,8 @@ def find_runs(root: str) -> list[Run]:
         raise InputError(
             "No profile found",
             root,
-            "looked for plugins/profile/<session>/<host>.xplane.pb; jax.profiler.trace(logdir) writes one",
+            "looked for plugins/profile/<session>/<host>.xplane.pb, which jax.profiler.trace(logdir) writes, and for "
+            "device profiles (*.prof) and PyTorch snapshots (*.pickle)",
         )
     return sorted(runs, key=lambda run: run.name, reverse=True)
 
@@ -126,8 +135,10 @@ def _runs(root: str) -> Iterator[Run]:
         entries = list_folder(folder)
         parent, name = os.path.split(folder)
         in_profile = name == "profile" and os.path.basename(parent) == "plugins"
-        if folder == top and not in_profile and (files := _profiles(entries)):
-            yield Run(name, files, folder, root)  # the user named a session itself
+        # The user named a session itself, or scripts wrote their files here.
+        if not in_profile and (files := _profiles(entries) if folder == top else _own(_by_name(entries))):
+            within = os.path.relpath(folder, top).replace(os.sep, "/")
+            yield Run(name if within == os.curdir else within, files, folder, root)
         for entry in entries:
             if not entry.is_folder:
                 continue
@@ -141,16 +152,34 @@ def _runs(root: str) -> Iterator[Run]:
 
 
 def _profiles(entries: list[_Entry]) -> tuple[HostFile, ...]:
-    """The profiles in a folder; where there is none, the bare programs: beside a profile they are copies."""
-    files = sorted((entry for entry in entries if not entry.is_folder), key=lambda entry: entry.name)
-    chosen = [file for file in files if file.name.endswith(XPLANE)] or [
+    """The files we read in a session. Bare programs only where there is no profile: beside one they are copies."""
+    files = _by_name(entries)
+    profiles = [file for file in files if file.name.endswith(XPLANE)] or [
         file for file in files if file.name.endswith(HLO_PROTO) and file.name != NO_MODULE
     ]
-    return tuple(HostFile(file.path, _host(file.name), file.size, file.stamp) for file in chosen)
+    return (*map(_host_file, profiles), *_own(files))
+
+
+def _own(files: list[_Entry]) -> tuple[HostFile, ...]:
+    return tuple(_host_file(file) for file in files if file.name.endswith(OWN))
+
+
+def _by_name(entries: list[_Entry]) -> list[_Entry]:
+    """The files among them, sorted as people count: memory2 before memory10."""
+    return sorted((entry for entry in entries if not entry.is_folder), key=lambda entry: _by_number(entry.name))
+
+
+def _host_file(entry: _Entry) -> HostFile:
+    return HostFile(entry.path, _host(entry.name), entry.size, entry.stamp)
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", name)]
 
 
 def _host(name: str) -> str:
-    return name.removesuffix(XPLANE) if name.endswith(XPLANE) else ""
+    """A bare program tells no host; a file that stands for itself goes by its name."""
+    return next((name.removesuffix(suffix) for suffix in (XPLANE, *OWN) if name.endswith(suffix)), "")
 
 
 def _open(root: str) -> tuple[str, _Lister]:
@@ -181,7 +210,7 @@ def _scan(top: str, folder: str) -> list[_Entry]:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 if entry.is_dir(follow_symlinks=False):
                     found.append(_Entry(entry.name, entry.path, True))
-                elif entry.name.endswith(".pb") and entry.is_file():
+                elif entry.name.endswith(READ) and entry.is_file():
                     if entry.is_symlink() and not is_inside(top, entry.path):
                         continue
                     status = entry.stat()
@@ -229,7 +258,7 @@ def _list_remote(system: Any, folder: str) -> list[_Entry]:
         name = path.rpartition("/")[2]
         if info["type"] == "directory":
             entries.append(_Entry(name, path, True))
-        elif name.endswith(".pb"):
+        elif name.endswith(READ):
             # What changes with the content has another name in each store.
             keys = ("etag", "ETag", "mtime", "updated")
             changed = next((str(info[key]) for key in keys if info.get(key)), "")

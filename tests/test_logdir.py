@@ -138,3 +138,19 @@ def test_remote() -> None:
     for wrong in ("memory://bucket/none", "nosuchprotocol://x"):
         with pytest.raises(InputError, match=wrong):
             logdir.find_runs(wrong)
+
+
+def test_files_that_scripts_write_are_runs_of_their_folders_in_number_order(tmp_path: Path) -> None:
+    for name in ("memory10.prof", "memory2.prof", "memory1.prof", "notes.txt", "module.hlo.pb"):
+        (tmp_path / "leak" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "leak" / name).write_bytes(b"x")
+    session = tmp_path / "plugins" / "profile" / "today"
+    session.mkdir(parents=True)
+    for name in ("host.xplane.pb", "module.hlo_proto.pb", "step3.prof"):
+        (session / name).write_bytes(b"x")
+    runs = {run.name: [file.host for file in run.files] for run in logdir.find_runs(str(tmp_path))}
+    assert runs == {"leak": ["memory1", "memory2", "memory10"], "today": ["host", "step3"]}
+    [own] = logdir.find_runs(str(tmp_path / "leak"))
+    assert own.name == "leak"
+    # A program that the user did not name may be one of the thousands of a dump, but one in a folder named is meant.
+    assert [file.host for file in own.files] == ["", "memory1", "memory2", "memory10"]

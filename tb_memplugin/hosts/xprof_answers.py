@@ -57,7 +57,7 @@ class Answers:
         if route == "/run_tools":
             return json_response(TOOLS)
         if route == "/hosts":
-            return json_response([{"hostname": file.host} for file in run.files])
+            return json_response([{"hostname": file.host} for file in run.files if file.path.endswith(".pb")])
         programs = self._programs(run)
         return Response(",".join(sorted({program.title for program in programs})), content_type="text/plain")
 
