@@ -1,4 +1,5 @@
 import type { GroupKey } from "../layout/grouping";
+import type { By } from "../payload/forest";
 
 export type Tab = "memory_viewer" | "memory_profile";
 
@@ -36,6 +37,20 @@ export interface ViewState {
   layout: "stacked" | "address";
   /** What an allocator's table gathers its rows by. */
   group: GroupKey;
+  /** How what is live at the inspected position is drawn. */
+  chart: "bars" | "flame" | "treemap" | "tree";
+  /** What trees classify rows by; "auto" is what says most of this kind of recording. */
+  by: By | "auto";
+  /** What a row weighs in a tree: its bytes, or these times how long it is held. */
+  weight: "bytes" | "time";
+  /** Layers that repeat as one node. */
+  merge: boolean;
+  /** Trees bottom-up: from the innermost frame to its callers. */
+  invert: boolean;
+  /** Path of the node that a tree is zoomed to; empty is all of it. */
+  node: string;
+  /** Rows that all charts are confined to, as layout/row_filter.ts writes them; empty is all of them. */
+  only: string;
 }
 
 /** What belongs to one recording and means nothing in another. */
@@ -46,6 +61,8 @@ export const FRESH = {
   match: null,
   zoom: null,
   yzoom: null,
+  node: "",
+  only: "",
 } as const;
 
 export const initialState: ViewState = {
@@ -68,4 +85,11 @@ export const initialState: ViewState = {
   range: "peak",
   layout: "stacked",
   group: "name",
+  chart: "bars",
+  by: "auto",
+  weight: "bytes",
+  merge: false,
+  invert: false,
+  node: "",
+  only: "",
 };

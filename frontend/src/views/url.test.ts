@@ -23,6 +23,13 @@ describe("the state in the URL", () => {
       range: "fit" as const,
       layout: "address" as const,
       group: "shape" as const,
+      chart: "treemap" as const,
+      by: "model" as const,
+      weight: "time" as const,
+      merge: true,
+      invert: true,
+      node: "params/layer_3",
+      only: "source:train.py:12 step",
     };
     expect({ ...initialState, ...fromValues(toValues(state)) }).toEqual(state);
   });
@@ -41,6 +48,8 @@ describe("the state in the URL", () => {
       ["tab", "overview"],
       ["axis", ""],
       ["group", "__proto__"],
+      ["by", "name"],
+      ["merge", "false"],
     ]);
     expect(fromValues(values)).toEqual({});
   });

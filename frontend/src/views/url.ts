@@ -1,6 +1,7 @@
 import { readParts, writeParts } from "../base/url_state";
 import type { Store } from "../base/store";
 import { GROUP_KEYS } from "../layout/grouping";
+import { BYS } from "../payload/forest";
 import { hostWindow } from "./host_window";
 import type { ViewState } from "./state";
 import { initialState } from "./state";
@@ -23,6 +24,13 @@ const KEYS = [
   "range",
   "layout",
   "group",
+  "chart",
+  "by",
+  "weight",
+  "merge",
+  "invert",
+  "node",
+  "only",
 ] as const;
 type Key = (typeof KEYS)[number];
 
@@ -34,6 +42,9 @@ const CHOICES: readonly (readonly [Key, readonly string[]])[] = [
   ["range", ["peak", "capacity", "fit"]],
   ["layout", ["stacked", "address"]],
   ["group", GROUP_KEYS],
+  ["chart", ["bars", "flame", "treemap", "tree"]],
+  ["by", BYS],
+  ["weight", ["bytes", "time"]],
 ];
 
 const KNOWN: ReadonlySet<string> = new Set(KEYS);
@@ -60,7 +71,7 @@ export function toValues(state: ViewState): Map<string, string> {
 /** A state from fragment values; what does not read as it should is as at the start. */
 export function fromValues(values: ReadonlyMap<string, string>): Partial<ViewState> {
   const patch: Partial<ViewState> = {};
-  for (const key of ["run", "host", "module", "space", "search"] as const) {
+  for (const key of ["run", "host", "module", "space", "search", "node", "only"] as const) {
     const value = values.get(key);
     if (value !== undefined) patch[key] = value;
   }
@@ -76,8 +87,10 @@ export function fromValues(values: ReadonlyMap<string, string>): Partial<ViewSta
     const value = values.get(key) ?? "";
     if (known.includes(value)) Object.assign(patch, { [key]: value });
   }
-  const full = values.get("full") ?? "";
-  if (full !== "" && full !== "false") patch.full = true;
+  for (const key of ["full", "merge", "invert"] as const) {
+    const value = values.get(key) ?? "";
+    if (value !== "" && value !== "false") patch[key] = true;
+  }
   return patch;
 }
 
