@@ -243,6 +243,7 @@ class Recording:
     reported: Reported | None = None
     clock: I64 | None = None  # nanoseconds of each position since the profile began; axis TIME only
     spans: NamedSpans | None = None  # steps, executions, annotations; axis TIME only
+    free_stack: I32 | None = None  # per row: the leaf that it was freed in, -1 unknown; None where no source tells
     reported_peak: int | None = None
     capacity: int | None = None
     caveats: tuple[Caveat, ...] = ()

@@ -149,6 +149,9 @@ def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Reco
     offset = np.full(count, -1, dtype=np.int64)
     offset[: len(born)] = np.where(address[born] != MISSING, address[born] - base, -1)
     frame = np.r_[log.frame[allocated], np.full(len(orphans) + len(rest), -1)].astype(np.int32)
+    # An allocation at an address that is still taken ends a row too, and frees nothing.
+    freed = np.where((partner >= 0) & frees[partner], log.frame[partner], -1)[allocated]
+    free_frame = np.r_[freed, log.frame[orphans], [-1] * len(rest)].astype(np.int32)
     rows = Allocations(
         id=np.r_[log.rows[born], [-1] * len(rest)].astype(np.int64),
         size=sizes,
@@ -206,6 +209,7 @@ def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Reco
         regions=Regions(np.array([base]), np.array([extent]), np.array([int(RegionKind.TEMPORARY)], np.uint8)),
         stacks=log.calls.stacks,
         spans=log.calls.spans,
+        free_stack=free_frame,
         reported=reported,
         clock=log.events.time_ps[log.rows] // 1000,
         reported_peak=int(reported.lifetime_peak.max()) or None,

@@ -11,6 +11,7 @@ from tb_memplugin.analysis.figures import Figure, figures, share
 from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
 from tb_memplugin.analysis.once import once
 from tb_memplugin.analysis.sharing import sharing
+from tb_memplugin.analysis.traffic import stacked
 from tb_memplugin.analysis.usage import buckets, explained, peak, reserved
 from tb_memplugin.analysis.usage import usage as usage_of
 from tb_memplugin.recording import I64, NamedSpans, Recording, RegionKind, Regions, Role, Strings, Text
@@ -55,8 +56,9 @@ def encode_first_view(recording: Recording, headline: str, figures: Sequence[Fig
 def rows(recording: Recording) -> bytes:
     """Every allocation, its regions, and the program's instructions, as tables."""
     everything = np.arange(len(recording.allocations))
+    told = {"stacks": stacked(recording)._asdict()} if recording.free_stack is not None else {}
     return encode(
-        {},
+        told,
         {
             "rows": row_table(recording, everything),
             "regions": _region_table(recording.regions),
@@ -123,10 +125,8 @@ def details(recording: Recording, row: int) -> dict[str, Any]:
         "end": int(table.end[row]),
         "defined": _position(recording, int(table.defined[row])),
         "last_used": _position(recording, int(table.last_used[row])),
-        "stack": [
-            {"function": function, "file": file, "line": line}
-            for function, file, line in recording.stacks.frames(int(table.stack[row]))
-        ],
+        "stack": _stack(recording, int(table.stack[row])),
+        "freed_stack": _stack(recording, int(recording.free_stack[row]) if recording.free_stack is not None else -1),
         "shares": [
             {
                 "row": other,
@@ -142,6 +142,12 @@ def details(recording: Recording, row: int) -> dict[str, Any]:
         ],
         "shares_total": len(shares.row),
     }
+
+
+def _stack(recording: Recording, leaf: int) -> list[dict[str, Any]]:
+    """Innermost first."""
+    frames = recording.stacks.frames(leaf)
+    return [{"function": function, "file": file, "line": line} for function, file, line in frames]
 
 
 def _position(recording: Recording, position: int) -> dict[str, Any]:
