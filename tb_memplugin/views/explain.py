@@ -11,6 +11,7 @@ import numpy as np
 from tb_memplugin.analysis.breakdown import breakdown
 from tb_memplugin.analysis.figures import share
 from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
+from tb_memplugin.analysis.traffic import stacked
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.recording import Recording
@@ -114,6 +115,7 @@ def _allocator(recording: Recording, position: int) -> dict[str, Any]:
         "groups": found,
         "before": {"bytes": live.before, "share": share(live.before, live.total)},
         "unexplained": {"bytes": live.unexplained, "share": share(live.unexplained, live.total)},
+        "stacks": stacked(recording)._asdict(),
         "leaks": leaks.findings(recording),
     }
 
@@ -163,6 +165,11 @@ def _groups(answer: dict[str, Any]) -> Iterator[str]:
     yield from aligned([["bytes", "share", "count", "shape", "site"], *cells], 3)
     yield from _more(len(rows) - LINES_LISTED, "sites")
     yield ""
+    yield (
+        "With a stack: {with_stack:,} of {allocations:,} allocations, {frees_with_stack:,} of {frees:,} frees".format(
+            **answer["stacks"]
+        )
+    )
     yield from _findings(answer["leaks"], answer["recording"]["peak_bytes"])
 
 
