@@ -14,7 +14,7 @@ from tb_memplugin.readers.hlo.nodes import Nodes, Range, at, spread, within
 from tb_memplugin.recording import I32
 
 # The whole result shows operand 0.
-PASS_ON = {"bitcast", "optimization-barrier", "add-dependency", "domain", "all-reduce-done", "async-update"}
+PASS_ON = {"bitcast", "opt-barrier", "add-dependency", "domain", "all-reduce-done", "async-update"}
 # Asynchronous halves: the start's tuple shows its operand at one element, the done shows one element of the start.
 # copy-start's {0} is the copy and {1} its source; a collective's {0} is its operand and {1} its result.
 START_SHOWS_OPERAND = {"copy-start": 1, "send": 0, "all-gather-start": 0, "collective-permute-start": 0}
