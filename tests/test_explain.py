@@ -99,7 +99,7 @@ def test_lines_for_people() -> None:
     assert "1.17 KiB  32.4%     12  f32[25]   leak in layer (model.py:20)" in text
     assert "  500 B  13.5%      -  -         live before the recording" in text
     assert "explained by no allocation" not in text
-    assert "With a stack: 0 of 24 allocations, 0 of 12 frees" in text
+    assert "With a stack: 12 of 24 allocations, 0 of 12 frees" in text
     assert "Leaks, over 12 steps: 1\n" in text
     assert (
         "leak (100%): leak in layer (model.py:20) f32[25]\n    Grows by 100 B per step: it did so in 9 of the 9" in text
