@@ -37,8 +37,8 @@ class Host:
         return re.compile(re.escape(self.server.url) if self.name == "standalone" else IN_A_HOST)
 
     def address(self, state: Mapping[str, str]) -> str:
-        """A URL that a person might have been sent."""
-        fragment = urlencode(state, quote_via=quote)
+        """A URL that a person might have been sent; of the Memory Viewer, unless it names another tab."""
+        fragment = urlencode({"tab": "memory_viewer", **state}, quote_via=quote)
         if self.name == "standalone":
             return f"{self.server.url}#{fragment}"
         if self.name == "tensorboard":

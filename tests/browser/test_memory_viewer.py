@@ -32,6 +32,10 @@ def test_by_hand_from_the_hosts_front_page(host: Host, context: BrowserContext) 
         page.get_by_role("combobox").filter(has_text="Overview Page").click()
         page.get_by_role("option", name="Memory Viewer").click()
     viewer = Viewer(page).wait_until_ready()
+    if host.name != "xprof":  # whose own list has our tabs
+        viewer.get("tab-memory_viewer").click()
+        viewer.wait_for_state(tab="memory_viewer", module=LARGEST)
+        viewer.wait_until_ready()
     expected = recording(host)
     assert viewer.text("headline") == expected.meta["headline"]
     assert viewer.figures() == figures_of(expected)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { choose, chooseAllocator, spaceName } from "./choose";
+import { choose, chooseMemory, spaceName } from "./choose";
 import type { Summary } from "./recording";
 
 function recording(host: string, title: string, memory: string, peak_bytes: number): Summary {
@@ -63,10 +63,13 @@ describe("choose", () => {
   });
 });
 
-describe("chooseAllocator", () => {
+describe("chooseMemory", () => {
+  const chooseAllocator = chooseMemory("TIME");
+
   const allocator = (host: string, memory: string, peak: number, capacity: number | null): Summary => ({
     ...recording(host, "allocator", memory, peak),
     kind: "allocator",
+    axis: "TIME",
     capacity_bytes: capacity,
   });
   const run = [
@@ -87,10 +90,10 @@ describe("chooseAllocator", () => {
 
   it("says what is missing", () => {
     expect(chooseAllocator(run, { ...ANY, host: "a", space: "GPU_3_bfc" }).missing).toBe(
-      "This host has no allocator GPU_3_bfc.",
+      "a has no memory GPU_3_bfc.",
     );
     expect(chooseAllocator(run, { ...ANY, host: "z" }).missing).toBe(
-      "This run has no allocator events of host z.",
+      "This run has nothing of z to show here.",
     );
     expect(chooseAllocator([run[0]], ANY)).toMatchObject({ chosen: null, missing: null });
   });

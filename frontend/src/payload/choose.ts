@@ -50,23 +50,28 @@ export function choose(recordings: Summary[], { host, module, space }: Choice): 
   }
 }
 
-/** Narrows the allocators of a run to one: there is no module to choose, and the fullest one comes first. */
-export function chooseAllocator(recordings: Summary[], { host, space }: Choice): Options {
-  const fullest = recordings
-    .filter((recording) => recording.kind === "allocator")
-    .sort((a, b) => fullness(b) - fullness(a));
-  const hosts = distinct(fullest.map((recording) => recording.host)).sort(byNumber);
-  const chosenHost = host === "" ? fullest[0]?.host : host;
-  const onHost = fullest.filter((recording) => recording.host === chosenHost);
-  const spaces = onHost.slice().sort((a, b) => byNumber(a.memory, b.memory));
-  const chosen = space === "" ? onHost[0] : onHost.find((recording) => recording.memory === space);
-  return { hosts, modules: [], spaces, chosen: chosen ?? null, missing: missing() };
+/**
+ * Narrows the recordings along an axis to one memory: there is no module to choose, and the fullest comes first. A file
+ * that stands for itself, such as a snapshot, is a host here.
+ */
+export function chooseMemory(axis: "TIME" | "INSTANT") {
+  return (recordings: Summary[], { host, space }: Choice): Options => {
+    const fullest = recordings
+      .filter((recording) => recording.axis === axis)
+      .sort((a, b) => fullness(b) - fullness(a));
+    const hosts = distinct(fullest.map((recording) => recording.host)).sort(byNumber);
+    const chosenHost = host === "" ? fullest[0]?.host : host;
+    const onHost = fullest.filter((recording) => recording.host === chosenHost);
+    const spaces = onHost.slice().sort((a, b) => byNumber(a.memory, b.memory));
+    const chosen = space === "" ? onHost[0] : onHost.find((recording) => recording.memory === space);
+    return { hosts, modules: [], spaces, chosen: chosen ?? null, missing: missing() };
 
-  function missing(): string | null {
-    if (fullest.length === 0 || chosen !== undefined) return null;
-    if (onHost.length === 0) return `This run has no allocator events of host ${host}.`;
-    return `This host has no allocator ${space}.`;
-  }
+    function missing(): string | null {
+      if (fullest.length === 0 || chosen !== undefined) return null;
+      if (onHost.length === 0) return `This run has nothing of ${host} to show here.`;
+      return `${chosenHost} has no memory ${space}.`;
+    }
+  };
 }
 
 /** Share of the capacity that was in use at the peak; unknown capacities come last. */

@@ -1,11 +1,12 @@
 import type { GroupKey } from "../layout/grouping";
 import type { By } from "../payload/forest";
 
-export type Tab = "memory_viewer" | "memory_profile";
+export const TABS = ["overview", "memory_viewer", "memory_profile", "snapshots", "compare"] as const;
+export type Tab = (typeof TABS)[number];
 
 /** What the page looks at: the one place that every chart reads and writes. */
 export interface ViewState {
-  /** Programs as compiled, or allocators as they ran. */
+  /** Everything of a run, programs as compiled, memory over time, memory at one moment, or two of any of them. */
   tab: Tab;
   /** Empty: the newest run, every host, the largest module, its largest memory space. */
   run: string;
@@ -66,7 +67,7 @@ export const FRESH = {
 } as const;
 
 export const initialState: ViewState = {
-  tab: "memory_viewer",
+  tab: "overview",
   run: "",
   host: "",
   module: "",

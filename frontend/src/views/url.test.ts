@@ -45,12 +45,20 @@ describe("the state in the URL", () => {
       ["zoom", "9,3"],
       ["yzoom", "1,2,3"],
       ["show", "x"],
-      ["tab", "overview"],
+      ["tab", "trees"],
       ["axis", ""],
       ["group", "__proto__"],
       ["by", "name"],
       ["merge", "false"],
     ]);
     expect(fromValues(values)).toEqual({});
+  });
+
+  it("takes a link that knows of no tabs for one to a program", () => {
+    expect(fromValues(new Map([["module", "jit_step(7)"]]))).toEqual({
+      module: "jit_step(7)",
+      tab: "memory_viewer",
+    });
+    expect(fromValues(new Map([["run", "train/1"]]))).toEqual({ run: "train/1" });
   });
 });

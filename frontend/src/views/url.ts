@@ -4,7 +4,7 @@ import { GROUP_KEYS } from "../layout/grouping";
 import { BYS } from "../payload/forest";
 import { hostWindow } from "./host_window";
 import type { ViewState } from "./state";
-import { initialState } from "./state";
+import { initialState, TABS } from "./state";
 
 /** Keys of the state that a URL carries. What is under the pointer or merely the current match is not a place. */
 const KEYS = [
@@ -36,7 +36,7 @@ type Key = (typeof KEYS)[number];
 
 /** Keys that hold one of a few words. */
 const CHOICES: readonly (readonly [Key, readonly string[]])[] = [
-  ["tab", ["memory_viewer", "memory_profile"]],
+  ["tab", TABS],
   ["show", ["temp", "all"]],
   ["axis", ["events", "time"]],
   ["range", ["peak", "capacity", "fit"]],
@@ -91,6 +91,9 @@ export function fromValues(values: ReadonlyMap<string, string>): Partial<ViewSta
     const value = values.get(key) ?? "";
     if (value !== "" && value !== "false") patch[key] = true;
   }
+  // Links that know of no tabs, XProf's among them, mean a program.
+  const ofProgram = ["module", "space", "position", "selected", "full"].some((key) => key in patch);
+  if (patch.tab === undefined && ofProgram) patch.tab = "memory_viewer";
   return patch;
 }
 

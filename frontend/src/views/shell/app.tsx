@@ -3,19 +3,22 @@ import { useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Api } from "../../payload/api";
-import type { Options } from "../../payload/choose";
-import { choose, chooseAllocator } from "../../payload/choose";
+import type { Choice, Options } from "../../payload/choose";
+import { choose, chooseMemory } from "../../payload/choose";
+import type { Summary } from "../../payload/recording";
+import { ComparePage } from "../compare/page";
 import { useFetched } from "../fetched";
 import type { PageState, Steps } from "../recording/recording_page";
 import { RecordingPage } from "../recording/recording_page";
-import { ErrorMessage, Message } from "../message";
+import { ErrorMessage } from "../message";
+import { OverviewPage } from "../overview/page";
+import { SnapshotPage } from "../snapshots/page";
 import type { Tab, ViewState } from "../state";
 import { useDark } from "../theme";
 import { Header } from "./header";
 import { Help } from "./help";
-import { NoEvents } from "./no_events";
-import { openTab } from "./tabs";
 import { bindKeys } from "./keys";
+import { Nothing } from "./nothing";
 
 interface Props {
   api: Api;
@@ -24,7 +27,14 @@ interface Props {
   store: Store<ViewState>;
 }
 
-const CHOOSERS = { memory_viewer: choose, memory_profile: chooseAllocator };
+/** A tab that shows one recording narrows the run's recordings to it; the others look at all of them. */
+const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: Choice) => Options) | null> = {
+  overview: null,
+  memory_viewer: choose,
+  memory_profile: chooseMemory("TIME"),
+  snapshots: chooseMemory("INSTANT"),
+  compare: null,
+};
 
 export function App({ api, pageUrl, store }: Props): JSX.Element {
   const dark = useDark(store);
@@ -43,7 +53,10 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
   const listing = useFetched(run === "" ? null : run, (name, signal) => api.recordings(name, signal));
   const options = useMemo(
-    () => (listing.value === null ? null : CHOOSERS[tab](listing.value.recordings, { host, module, space })),
+    () =>
+      listing.value === null
+        ? null
+        : (CHOOSERS[tab]?.(listing.value.recordings, { host, module, space }) ?? null),
     [listing.value, tab, host, module, space],
   );
 
@@ -52,11 +65,15 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
 
   useEffect(() => {
     // What was chosen for lack of a choice is named in the URL: shared, it means the same when a newer run has come.
-    if (chosen === null) return;
+    if (chosen === null) {
+      if (listing.value !== null && CHOOSERS[tab] === null) store.set({ run });
+      document.title = "Memory";
+      return;
+    }
     const named = chosen.kind === "program" ? chosen.title : "";
     store.set({ run, host: chosen.host, module: named, space: chosen.memory });
     document.title = `${`${named} ${chosen.memory}`.trim()} · Memory`;
-  }, [chosen]);
+  }, [chosen, listing.value, tab]);
   // What could not be drawn of one recording says nothing about the next.
   useEffect(boundary[1], [wantedRun, tab, host, module, space]);
   useLayoutEffect(() => {
@@ -69,15 +86,31 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   };
 
   const problems = listing.value?.problems ?? [];
-  const allocators =
-    tab === "memory_viewer" && (listing.value?.recordings.some(({ kind }) => kind === "allocator") ?? false);
-  const empty =
-    error === null ? <Nothing {...{ runs: runs.value, options, problems, allocators, tab, store }} /> : null;
-  const settled = error !== null || runs.value?.runs.length === 0 || options !== null;
+  const whole = CHOOSERS[tab] === null && error === null ? listing.value : null;
+  const settled = error !== null || runs.value?.runs.length === 0 || options !== null || whole !== null;
   useEffect(() => {
-    if (chosen === null) setPageState(!settled ? "loading" : error === null ? "ready" : "error");
-  }, [chosen, settled, error]);
+    if (chosen === null && whole === null)
+      setPageState(!settled ? "loading" : error === null ? "ready" : "error");
+  }, [chosen, whole, settled, error]);
 
+  const shared = { api, store, dark, onState: setPageState };
+  const one = { ...shared, problems, key: chosen?.id };
+  const page = (): JSX.Element | null => {
+    if (whole !== null && runs.value !== null)
+      return tab === "compare" ? (
+        <ComparePage {...shared} key={run} runs={runs.value} run={run} listing={whole} />
+      ) : (
+        <OverviewPage {...shared} key={run} run={run} listing={whole} />
+      );
+    if (error !== null) return null;
+    if (chosen === null)
+      return <Nothing {...{ runs: runs.value, listing: listing.value, options, tab, store }} />;
+    return tab === "snapshots" ? (
+      <SnapshotPage {...one} summary={chosen} />
+    ) : (
+      <RecordingPage {...one} tab={tab} id={chosen.id} />
+    );
+  };
   return (
     <div class={full ? "app app-full" : "app"}>
       <Header
@@ -89,74 +122,8 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         onHelp={() => setHelp(true)}
       />
       {error !== null && <ErrorMessage error={error} />}
-      {chosen === null ? (
-        empty
-      ) : (
-        <RecordingPage
-          key={chosen.id}
-          api={api}
-          tab={tab}
-          id={chosen.id}
-          problems={problems}
-          store={store}
-          dark={dark}
-          onState={setPageState}
-        />
-      )}
+      {page()}
       {help && <Help onClose={() => setHelp(false)} />}
     </div>
-  );
-}
-
-interface NothingProps {
-  /** Whether the other tab has something to show. */
-  allocators: boolean;
-  tab: Tab;
-  store: Store<ViewState>;
-  runs: { runs: unknown[]; message: string | null; logdir: string } | null;
-  options: Options | null;
-  problems: { file: string; text: string }[];
-}
-
-/** Why there is no recording to show, and what to do. */
-function Nothing({ runs, options, problems, allocators, tab, store }: NothingProps): JSX.Element {
-  if (runs !== null && runs.runs.length === 0)
-    return (
-      <Message title="No profile to show">
-        {runs.message ??
-          `Nothing was captured below ${runs.logdir}. Write a profile there with jax.profiler.trace, then reload.`}
-      </Message>
-    );
-  if (options === null) return <div class="placeholder" aria-busy="true" />;
-  if (tab === "memory_profile" && options.missing === null && problems.length === 0)
-    return <NoEvents store={store} />;
-  const [title, advice] =
-    options.missing !== null
-      ? [options.missing, "Choose one of those listed above."]
-      : problems.length > 0
-        ? ["Nothing could be read from this run", "This is what is wrong with its files."]
-        : [
-            "This run holds no compiled program",
-            "A profile carries the programs that ran while it was captured: capture at least one step with jax.profiler.trace.",
-          ];
-  const advised = allocators ? (
-    <>
-      {advice} Its allocators did write events:{" "}
-      <button class="link" data-testid="to-memory-profile" onClick={() => openTab(store, "memory_profile")}>
-        Memory Profile
-      </button>
-    </>
-  ) : (
-    advice
-  );
-  return (
-    <>
-      <Message title={title}>{advised}</Message>
-      {problems.map(({ file, text }) => (
-        <Message key={file} error title={file}>
-          {text}
-        </Message>
-      ))}
-    </>
   );
 }

@@ -46,13 +46,15 @@ export function Pickers({ runs, run, options, store }: Props): JSX.Element {
         value={run}
         onPick={(name) => pick({ run: name, host: "", module: "", space: "" })}
       />
-      <Select
-        label="Host"
-        testid="host-picker"
-        options={hostOptions}
-        value={chosen?.host ?? host}
-        onPick={(name) => pick({ host: name, module: "", space: "" })}
-      />
+      {options !== null && (
+        <Select
+          label={tab === "snapshots" ? "File" : "Host"}
+          testid="host-picker"
+          options={hostOptions}
+          value={chosen?.host ?? host}
+          onPick={(name) => pick({ host: name, module: "", space: "" })}
+        />
+      )}
       {tab === "memory_viewer" && (
         <Combobox
           label="HLO module"
@@ -62,13 +64,15 @@ export function Pickers({ runs, run, options, store }: Props): JSX.Element {
           onPick={(title) => pick({ module: title, space: "" })}
         />
       )}
-      <Select
-        label={tab === "memory_viewer" ? "Memory space" : "Memory"}
-        testid="space-picker"
-        options={spaces}
-        value={chosen?.memory ?? space}
-        onPick={(name) => pick({ space: name })}
-      />
+      {options !== null && (
+        <Select
+          label={tab === "memory_viewer" ? "Memory space" : "Memory"}
+          testid="space-picker"
+          options={spaces}
+          value={chosen?.memory ?? space}
+          onPick={(name) => pick({ space: name })}
+        />
+      )}
     </div>
   );
 }

@@ -6,6 +6,11 @@ import { FRESH } from "../state";
 
 const TABS: readonly { tab: Tab; label: string; about: string }[] = [
   {
+    tab: "overview",
+    label: "Overview",
+    about: "Every program and memory of the run, worst first",
+  },
+  {
     tab: "memory_viewer",
     label: "Memory Viewer",
     about: "What each program holds, by its compiled schedule",
@@ -15,9 +20,19 @@ const TABS: readonly { tab: Tab; label: string; about: string }[] = [
     label: "Memory Profile",
     about: "What the allocators did while the profile was taken",
   },
+  {
+    tab: "snapshots",
+    label: "Snapshots",
+    about: "What was there at one moment: device memory profiles, and errors that ran out of memory",
+  },
+  {
+    tab: "compare",
+    label: "Compare",
+    about: "What changed from one recording, or moment, to another",
+  },
 ];
 
-/** Goes to the other tab, on the same run and host: what was looked at in one means nothing in the other. */
+/** Goes to another tab, on the same run and host: what was looked at in one means nothing in the other. */
 export function openTab(store: Store<ViewState>, tab: Tab): void {
   if (store.get().tab !== tab) store.set({ tab, module: "", space: "", search: "", full: false, ...FRESH });
 }

@@ -1,0 +1,21 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import type { Api, Problem } from "../../payload/api";
+import type { Summary } from "../../payload/recording";
+import type { PageState, Steps } from "../recording/recording_page";
+import { RecordingPage } from "../recording/recording_page";
+import type { ViewState } from "../state";
+
+interface Props {
+  api: Api;
+  summary: Summary;
+  problems: Problem[];
+  store: Store<ViewState>;
+  dark: boolean;
+  onState: (state: PageState, steps: Steps | null) => void;
+}
+
+/** What was there at one moment, by where it is known from. */
+export function SnapshotPage({ summary, ...shared }: Props): JSX.Element {
+  return <RecordingPage {...shared} tab="snapshots" id={summary.id} />;
+}
