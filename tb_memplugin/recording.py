@@ -224,6 +224,33 @@ class Caveat:
     bytes: int | None = None
 
 
+class Phase(StrEnum):
+    """When a memory refused."""
+
+    COMPILE = "compile"  # the compiler adds up what the program will need; nothing was allocated
+    LOAD = "load"  # the program is put on the device
+    RUN = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What was asked of a memory and not given, in bytes; None where the source does not say.
+
+    `asked` is one allocation, or when compiling all that the program needs. `free` is what was left in all,
+    `largest_free` its largest piece. `rank` orders the refusals of one source: 0 says most.
+    """
+
+    asked: int | None = None
+    free: int | None = None
+    largest_free: int | None = None
+    capacity: int | None = None
+    in_use: int | None = None
+    phase: Phase = Phase.RUN
+    host: bool = False  # the memory of the machine, not of an accelerator
+    wanted_by: str = ""  # the operation, program or array it was for
+    rank: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Recording:
     """One memory of one thing along one axis. `kind` is program, allocator, device_profile, torch_snapshot, ..."""
@@ -246,6 +273,7 @@ class Recording:
     free_stack: I32 | None = None  # per row: the leaf that it was freed in, -1 unknown; None where no source tells
     reported_peak: int | None = None
     capacity: int | None = None
+    refusal: Refusal | None = None  # kind oom only
     caveats: tuple[Caveat, ...] = ()
     later: Callable[[], Recording] | None = None  # the same with what took too long for a first look
 

@@ -15,16 +15,17 @@ PACKAGE = Path(__file__).parent.parent / "tb_memplugin"
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "recording": set(),
+    "sizes": {"errors"},
     "native": set(),
     "protos": set(),
-    "readers": {"errors", "native", "protos", "recording"},
+    "readers": {"errors", "native", "protos", "recording", "sizes"},
     "analysis": {"errors", "recording"},
     "views": {"analysis", "errors", "recording"},
     "logdir": {"errors"},
     "catalog": {"analysis", "errors", "logdir", "readers", "recording"},
     "hosts": {"analysis", "catalog", "errors", "logdir", "recording", "views"},
     "capture": set(),  # runs in a training script, and knows jax
-    "commands": {"catalog", "errors", "hosts", "views"},
+    "commands": {"catalog", "errors", "hosts", "sizes", "views"},
     "cli": {"commands", "errors"},
 }
 HEAVY = {"jax", "jaxlib", "tensorboard", "xprof", "tensorflow", "torch"}
