@@ -251,6 +251,14 @@ class Refusal:
     rank: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """When a recording of one moment was made, as far as its file says."""
+
+    time_ns: int | None = None  # since 1970
+    step: int | None = None  # of the training loop
+
+
 @dataclass(frozen=True, eq=False)
 class Recording:
     """One memory of one thing along one axis. `kind` is program, allocator, device_profile, torch_snapshot, ..."""
@@ -271,6 +279,8 @@ class Recording:
     clock: I64 | None = None  # nanoseconds of each position since the profile began; axis TIME only
     spans: NamedSpans | None = None  # steps, executions, annotations; axis TIME only
     free_stack: I32 | None = None  # per row: the leaf that it was freed in, -1 unknown; None where no source tells
+    counts: I64 | None = None  # per row: how many allocations of one size it stands for; None: each for itself
+    taken: Taken | None = None  # axis INSTANT only
     reported_peak: int | None = None
     capacity: int | None = None
     refusal: Refusal | None = None  # kind oom only
