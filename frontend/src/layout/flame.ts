@@ -1,0 +1,71 @@
+import { childrenOf, type Tree } from "./forest";
+
+/**
+ * A rectangle of a tree in pixels, x to the right and y down. What is too small to be drawn is gathered, so that
+ * nothing is left out: `node` is then that of their parent and `gathered` how many they are, else 0.
+ */
+export interface Box {
+  node: number;
+  gathered: number;
+  /** The top of a chain of nodes drawn as one, of which `node` is the bottom; else the node itself. */
+  from: number;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+export const FLAME_LINE = 20;
+/** A narrower one could be neither seen nor hit. */
+const LEAST = 2;
+/** Deeper ones are seen by zooming: canvases end somewhere, and nobody reads on that far. */
+export const MOST_LEVELS = 100;
+
+/** The nodes below `top` and itself as lines of boxes, one line per level, as wide as they weigh, largest first. */
+export function flame(tree: Tree, total: Float64Array, top: number, width: number): Box[] {
+  const boxes: Box[] = [];
+  const perWeight = total[top] > 0 ? width / total[top] : 0;
+  const put = (node: number, x: number, level: number): void => {
+    boxes.push(box(node, 0, x, level, total[node] * perWeight));
+    if (level + 1 === MOST_LEVELS) return;
+    const children = childrenOf(tree, node).filter((child) => total[child] > 0);
+    children.sort((a, b) => total[b] - total[a] || a - b);
+    let at = x;
+    children.forEach((child, i) => {
+      const wide = total[child] * perWeight;
+      if (wide >= LEAST) put(child, at, level + 1);
+      // Those after it are not larger.
+      else if (i === 0 || total[children[i - 1]] * perWeight >= LEAST)
+        boxes.push(box(node, children.length - i, at, level + 1, sum(total, children, i) * perWeight));
+      at += wide;
+    });
+  };
+  if (perWeight > 0) put(top, 0, 0);
+  return boxes;
+}
+
+function box(node: number, gathered: number, x: number, level: number, width: number): Box {
+  return { node, gathered, from: node, x, y: level * FLAME_LINE, width, height: FLAME_LINE };
+}
+
+function sum(total: Float64Array, nodes: number[], from: number): number {
+  let weight = 0;
+  for (let i = from; i < nodes.length; i++) weight += total[nodes[i]];
+  return weight;
+}
+
+/** Levels that a flame graph of these nodes can have whatever they weigh, so that its height stays. */
+export function levelsBelow(tree: Tree, top: number): number {
+  let deepest = tree.depth[top];
+  for (let node = top; node < tree.end[top]; node++) deepest = Math.max(deepest, tree.depth[node]);
+  return Math.min(deepest - tree.depth[top] + 1, MOST_LEVELS);
+}
+
+/** The box at a point, the innermost where they lie in each other, or null. */
+export function boxAt(boxes: readonly Box[], x: number, y: number): Box | null {
+  for (let i = boxes.length - 1; i >= 0; i--) {
+    const { x: left, y: top, width, height } = boxes[i];
+    if (left <= x && x < left + width && top <= y && y < top + height) return boxes[i];
+  }
+  return null;
+}
