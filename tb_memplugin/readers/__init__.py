@@ -25,4 +25,8 @@ def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str =
         title = name if re.search(r"\(\d+\)$", name) else ""
         read = partial(read_hlo, data, title=title, run=run, host=host, source=path)
         return [Part(name, "program", path, len(data), read)]
+    if path.endswith((".prof", ".pprof", ".pb.gz")):
+        from tb_memplugin.readers.pprof import open_pprof
+
+        return open_pprof(data, path, run=run, host=host)
     raise InputError("not a file we read", path, "give a logdir, a run, an .xplane.pb or a *.hlo_proto.pb")

@@ -19,7 +19,7 @@ def summary(recording: Recording) -> dict[str, Any]:
         "host": recording.host,
         "memory": recording.memory,
         "axis": recording.axis.value,
-        "allocations": len(recording.allocations),
+        "allocations": len(recording.allocations) if recording.counts is None else int(recording.counts.sum()),
         "peak_bytes": top.bytes,
         "peak_position": top.position,
         "reserved_bytes": reserved(recording),

@@ -1,0 +1,106 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# distutils: language = c++
+"""Call stacks into one tree: stacks that share their outer frames share those nodes."""
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libcpp.vector cimport vector
+
+import numpy as np
+
+cdef uint64_t MIXER = 0x9E3779B97F4A7C15
+
+
+cdef class Chains:
+    """A tree that grows by stacks. A place in a stack stands for one frame, or for several where calls were inlined.
+
+    Place p stands for `frame[first[p]:first[p + 1]]`, innermost first.
+    """
+    cdef const int64_t[::1] first
+    cdef const int32_t[::1] frame
+    cdef vector[int32_t] parent, label   # per node
+    cdef vector[uint64_t] key            # hash table of children, 0 where free: (parent + 1, frame + 1)
+    cdef vector[int32_t] child
+    cdef vector[int32_t] last_frame, last_node   # of the stack added last, outermost first
+
+    def __init__(self, const int64_t[::1] first, const int32_t[::1] frame):
+        self.first = first
+        self.frame = frame
+        self.key.resize(1 << 12)
+        self.child.resize(1 << 12)
+
+    cdef int32_t below(self, int32_t node, int32_t frame) except -2 nogil:
+        """The child of `node` (-1: the root) that is `frame`, made where there is none."""
+        cdef uint64_t wanted = (<uint64_t>(node + 2) << 32) | <uint64_t>(frame + 1)
+        cdef uint64_t mask = self.key.size() - 1
+        cdef uint64_t at = ((wanted * MIXER) >> 20) & mask
+        while self.key[at] != 0:
+            if self.key[at] == wanted:
+                return self.child[at]
+            at = (at + 1) & mask
+        self.key[at] = wanted
+        self.child[at] = <int32_t>self.parent.size()
+        self.parent.push_back(node)
+        self.label.push_back(frame)
+        if self.parent.size() * 2 > self.key.size():
+            self.grow()
+        return <int32_t>self.parent.size() - 1
+
+    cdef int grow(self) except -1 nogil:
+        cdef vector[uint64_t] keys
+        cdef vector[int32_t] children
+        cdef uint64_t mask = self.key.size() * 2 - 1, at
+        cdef size_t i
+        keys.resize(mask + 1)
+        children.resize(mask + 1)
+        for i in range(self.key.size()):
+            if self.key[i]:
+                at = ((self.key[i] * MIXER) >> 20) & mask
+                while keys[at]:
+                    at = (at + 1) & mask
+                keys[at] = self.key[i]
+                children[at] = self.child[i]
+        self.key.swap(keys)
+        self.child.swap(children)
+        return 0
+
+    def add(self, const int64_t[::1] length, const int32_t[::1] place):
+        """Stacks end to end in `place`, innermost place first, each of so many. Their innermost nodes, -1 of none."""
+        cdef Py_ssize_t n = length.shape[0], i
+        leaf_array = np.full(n, -1, dtype=np.int32)
+        cdef int32_t[::1] leaf = leaf_array
+        cdef int64_t begin = 0, p, f
+        cdef size_t depth
+        cdef int32_t node
+        cdef bint same
+        with nogil:
+            for i in range(n):
+                node = -1
+                depth = 0
+                same = True  # so far: stacks that follow one another often differ in their innermost frames only
+                for p in range(begin + length[i] - 1, begin - 1, -1):
+                    for f in range(self.first[place[p] + 1] - 1, self.first[place[p]] - 1, -1):
+                        if same and depth < self.last_frame.size() and self.last_frame[depth] == self.frame[f]:
+                            node = self.last_node[depth]
+                        else:
+                            if same:
+                                self.last_frame.resize(depth)
+                                self.last_node.resize(depth)
+                                same = False
+                            node = self.below(node, self.frame[f])
+                            self.last_frame.push_back(self.frame[f])
+                            self.last_node.push_back(node)
+                        depth += 1
+                begin += length[i]
+                leaf[i] = node
+        return leaf_array
+
+    def tree(self):
+        """(parent, frame) of each node; parents come before their children, -1 is none."""
+        parents = np.empty(self.parent.size(), dtype=np.int32)
+        labels = np.empty(self.parent.size(), dtype=np.int32)
+        cdef int32_t[::1] parents_view = parents
+        cdef int32_t[::1] labels_view = labels
+        cdef Py_ssize_t i
+        for i in range(<Py_ssize_t>self.parent.size()):
+            parents_view[i] = self.parent[i]
+            labels_view[i] = self.label[i]
+        return parents, labels

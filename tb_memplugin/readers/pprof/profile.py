@@ -1,0 +1,171 @@
+"""The columns of a pprof profile, as they are in the file: one row per sample."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from gzip import BadGzipFile, GzipFile
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.native.spans import Spans
+from tb_memplugin.native.text import gather, intern
+from tb_memplugin.native.wire import Plan, scan
+from tb_memplugin.protos.pprof_pb2 import Profile as ProfileProto
+from tb_memplugin.protos.pprof_pb2 import Sample
+from tb_memplugin.readers.pprof.stacks import Locations
+from tb_memplugin.recording import I32, I64, Stacks, Strings, Text
+
+GZIP = b"\x1f\x8b"
+MAX_BYTES = 1 << 31  # unpacked: forty million samples. A few KiB of zeros must not fill the memory
+BATCH = 1 << 16  # samples opened at once: a stack is 16 bytes a frame while it is open
+
+OUTLINE = Plan(
+    ProfileProto.DESCRIPTOR, skip=("sample.location_id", "sample.value", "sample.label"), located=("sample",)
+)
+SAMPLE = Plan(Sample.DESCRIPTOR, skip=("label.num",))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Samples that have no value of the type wanted are left out and counted in `broken`."""
+
+    count: I64  # allocations that the sample stands for
+    bytes: I64  # of them all, as the file says: below 0 where that is not known
+    leaf: I32  # innermost frame, -1 none
+    kind: Text
+    device: Text
+    stacks: Stacks
+    time_ns: int | None
+    comments: tuple[str, ...]
+    broken: int
+    unknown_frames: int  # places in stacks that name no location or function of the file
+
+
+def read_profile(data: bytes | memoryview, path: str) -> Profile:
+    """InputError where it is no profile, a damaged one, or one of something other than memory."""
+    raw = unpacked(data, path)
+    try:
+        tables = scan(raw, OUTLINE)
+        strings = _strings(raw, tables["string_table"]["value"])
+        types = _Types.of(tables, strings, path)
+        locations = Locations.of(tables, strings)
+        parts = [*_batches(raw, tables["sample"]["span"], types, locations)]
+    except ValueError as error:
+        raise _damaged(path, str(error)) from error
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    count, size, leaf, kind, device = columns or [np.empty(0, np.int64)] * 5
+    samples = len(tables["sample"]["span"].start)
+    return Profile(
+        count=count,
+        bytes=size,
+        leaf=leaf.astype(np.int32),
+        kind=strings.take(kind),
+        device=strings.take(device),
+        stacks=locations.stacks(),
+        time_ns=int(tables[""]["time_nanos"][0]) or None,
+        comments=tuple(strings.take(tables["comment"]["value"])[i] for i in range(len(tables["comment"]["value"]))),
+        broken=samples - len(count),
+        unknown_frames=locations.unknown,
+    )
+
+
+def unpacked(data: bytes | memoryview, path: str) -> bytes | memoryview:
+    """The profile itself, which is packed by gzip or not at all. InputError where it is too large or damaged."""
+    if bytes(data[:2]) != GZIP:
+        return data
+    try:
+        raw = GzipFile(fileobj=io.BytesIO(data)).read(MAX_BYTES + 1)
+    except (BadGzipFile, EOFError, zlib.error) as error:
+        raise _damaged(path, str(error)) from error
+    if len(raw) > MAX_BYTES:
+        raise InputError("the profile is too large", path, f"it unpacks to more than {MAX_BYTES >> 30} GiB")
+    return raw
+
+
+def _damaged(path: str, why: str) -> InputError:
+    return InputError(f"not a pprof profile, or a damaged one ({why})", path, "copy the file again, or save it again")
+
+
+def _strings(raw: bytes | memoryview, spans: Spans) -> _Strings:
+    codes, first = intern(raw, spans.start, spans.length)
+    return _Strings(codes, Strings(*gather(raw, spans.start[first], spans.length[first])))
+
+
+@dataclass(frozen=True)
+class _Strings:
+    """The string table: entries that read the same are one."""
+
+    codes: I32  # of each entry
+    strings: Strings
+
+    def take(self, entries: I64) -> Text:
+        """The texts of these entries; what is past the table is empty."""
+        inside = (entries >= 0) & (entries < len(self.codes))
+        codes = self.codes[np.where(inside, entries, 0)] if len(self.codes) else np.full(len(entries), -1, np.int32)
+        return Text(np.where(inside, codes, -1).astype(np.int32), self.strings)
+
+
+@dataclass(frozen=True)
+class _Types:
+    """Which of a sample's values are looked at, and which labels."""
+
+    number: int  # of values that a sample has
+    count: int  # which of them counts allocations, -1 none
+    bytes: int
+    kind_key: I64  # entries of the string table that read so
+    device_key: I64
+
+    @staticmethod
+    def of(tables: dict[str, dict[str, Any]], strings: _Strings, path: str) -> _Types:
+        """The default type, or the last one, as pprof has it, if it is bytes; else the last that is bytes."""
+        kinds, units = (strings.take(tables["sample_type"][name]) for name in ("type", "unit"))
+        number = len(kinds)
+        sizes = [i for i in range(number) if units[i] == "bytes"]
+        if not sizes:
+            found = ", ".join(f"{kinds[i]} in {units[i]}" for i in range(number)) or "nothing"
+            raise InputError(f"a profile of {found}, not of memory", path, "give one that counts bytes")
+        default = strings.take(tables[""]["default_sample_type"])[0]
+        chosen = next((i for i in sizes if default and kinds[i] == default), sizes[-1])
+        counts = [i for i in range(chosen) if units[i] == "count"]
+
+        def entries(text: str) -> I64:
+            return np.flatnonzero(strings.codes == next((i for i, s in _all(strings.strings) if s == text), -2))
+
+        return _Types(number, counts[-1] if counts else -1, chosen, entries("kind"), entries("device"))
+
+
+def _all(strings: Strings) -> Iterator[tuple[int, str]]:
+    return ((i, strings[i]) for i in range(len(strings)))
+
+
+def _batches(
+    raw: bytes | memoryview, spans: Spans, types: _Types, locations: Locations
+) -> Iterator[tuple[I64, I64, I32, I64, I64]]:
+    """Count, bytes, leaf, and the entries of kind and device (0 where there is none) of each sample."""
+    for begin in range(0, len(spans.start), BATCH):
+        batch = slice(begin, begin + BATCH)
+        tables = scan(raw, SAMPLE, Spans(spans.start[batch], spans.length[batch]))
+        samples = len(tables[""]["parent"])
+        parent, value = tables["value"]["parent"], tables["value"]["value"]
+        of_each = np.bincount(parent, minlength=samples)
+        told = of_each == types.number
+        first = (np.cumsum(of_each) - of_each)[told]
+        count = value[first + types.count] if types.count >= 0 else np.ones(len(first), np.int64)
+        stack = tables["location_id"]
+        leaf = locations.leaves(np.bincount(stack["parent"], minlength=samples), stack["value"])
+        label = tables["label"]
+        kind, device = (_labelled(label, key, samples)[told] for key in (types.kind_key, types.device_key))
+        yield count, value[first + types.bytes], leaf[told], kind, device
+
+
+def _labelled(label: dict[str, Any], key: I64, samples: int) -> I64:
+    """The text (its entry) of each sample's label of that key; 0, the empty text, without one."""
+    found = np.zeros(samples, dtype=np.int64)
+    which = np.isin(label["key"], key)
+    found[label["parent"][which]] = label["str"][which]
+    return found
