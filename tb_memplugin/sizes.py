@@ -1,4 +1,4 @@
-"""Sizes as people and tools write them, in bytes. Units are never guessed."""
+"""Sizes as people and tools write them, in bytes, and as we write them. Units are never guessed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ IEC = {f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGTPE", 1)}
 SI = {f"{prefix}B": 1000**power for power, prefix in enumerate("kMGTPE", 1)}
 UNITS = {"": 1, "B": 1, "KB": 1000, **SI, **IEC}
 LARGEST = 2**63 - 1
+BINARY = ("B", *IEC)
 
 # Two digits of exponent: a number of a billion digits is no size, and working it out would take all there is.
 WRITTEN = re.compile(r"(\d{1,20}(?:\.\d{1,20})?(?:[eE]\+?\d{1,2})?) ?([A-Za-z]{0,3})", re.ASCII)
@@ -51,3 +52,18 @@ def printed_size(text: str, *, decimal: bool = False) -> int | None:
     power = "KMGTPE".index(prefix) + 1 if prefix else 0
     size = Decimal(number) * (1000 if decimal and not binary else 1024) ** power
     return int(size.to_integral_value()) if abs(size) <= LARGEST else None
+
+
+def bytes_text(count: int | None) -> str:
+    """Three significant digits: `1.50 GiB`, `71.2 GiB`, `512 B`; a dash where the count is unknown."""
+    if count is None:
+        return "-"
+    value, unit = float(count), 0
+    # 999.5 is where three digits round up to four; 1000 KiB reads worse than 0.98 MiB.
+    while abs(value) >= 999.5 and unit < len(BINARY) - 1:
+        value /= 1024
+        unit += 1
+    if unit == 0:
+        return f"{count} B"
+    digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
+    return f"{value:.{digits}f} {BINARY[unit]}"

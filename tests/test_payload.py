@@ -12,9 +12,9 @@ from recordings import Row, recording
 
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.recording import RegionKind, Role, Text
+from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views import memory_viewer
 from tb_memplugin.views.payload import Table, compact, encode
-from tb_memplugin.views.units import bytes_text
 
 TYPES = {"u8": "u1", "i32": "<i4", "u32": "<u4", "f64": "<f8"}
 

@@ -15,12 +15,12 @@ from tb_memplugin.analysis.traffic import stacked
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.recording import Recording
+from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views import leaks, memory_profile, memory_viewer
 from tb_memplugin.views.columns import aligned
 from tb_memplugin.views.leaks import several
 from tb_memplugin.views.sites import site
 from tb_memplugin.views.summary import summary
-from tb_memplugin.views.units import bytes_text
 
 BUFFERS_LISTED = 20  # of a program
 LINES_LISTED = 20  # of groups and of findings in the terminal; JSON has all groups

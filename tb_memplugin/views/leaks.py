@@ -9,8 +9,8 @@ import numpy as np
 from tb_memplugin.analysis.leaks import Leaks, Sites, leaks
 from tb_memplugin.analysis.verdicts import Verdict
 from tb_memplugin.recording import Recording
+from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.sites import site
-from tb_memplugin.views.units import bytes_text
 
 LISTED = 200
 CURVE_POINTS = 64  # of a finding's bytes over the steps: for a small chart

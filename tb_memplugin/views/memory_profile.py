@@ -12,9 +12,9 @@ from tb_memplugin.analysis.joins import join_programs
 from tb_memplugin.analysis.traffic import traffic
 from tb_memplugin.analysis.usage import buckets, peak, usage
 from tb_memplugin.recording import Recording, RegionKind, Reported
+from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.memory_viewer import FIRST_BUCKETS, encode_first_view
 from tb_memplugin.views.payload import Table, narrow
-from tb_memplugin.views.units import bytes_text
 
 PLANNED_LISTED = 20
 

@@ -15,9 +15,9 @@ from tb_memplugin.analysis.traffic import stacked
 from tb_memplugin.analysis.usage import buckets, explained, peak, reserved
 from tb_memplugin.analysis.usage import usage as usage_of
 from tb_memplugin.recording import I64, NamedSpans, Recording, RegionKind, Regions, Role, Strings, Text
+from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.payload import Table, compact, encode, narrow
 from tb_memplugin.views.summary import summary
-from tb_memplugin.views.units import bytes_text
 
 # The first view is for the eye: as many buckets as a wide screen has pixels, and more rows than a screen shows. The
 # rest comes with the second request, so that the first stays small whatever the program's size.
