@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import TypeVar
+
 from werkzeug.wrappers import Request
 
 from tb_memplugin.errors import InputError
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class BadParameter(InputError):
@@ -29,3 +34,11 @@ def integer(request: Request, name: str, low: int, high: int, default: int | Non
     if not low <= value <= high:
         raise BadParameter("Out of range", f"{name}={value}", f"give one from {low} to {high}")
     return value
+
+
+def choice(request: Request, name: str, choices: type[Choice]) -> Choice:
+    text = required(request, name)
+    try:
+        return choices(text)
+    except ValueError:
+        raise BadParameter("No such choice", f"{name}={text}", f"one of {', '.join(choices)}") from None

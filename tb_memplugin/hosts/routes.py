@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from werkzeug.wrappers import Request, Response
 
+from tb_memplugin.analysis.attribution import By
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
-from tb_memplugin.hosts.parameters import integer, required
+from tb_memplugin.hosts.parameters import choice, integer, required
 from tb_memplugin.hosts.responses import json_response, tables_response
-from tb_memplugin.views import leaks, memory_profile, memory_viewer
+from tb_memplugin.views import leaks, memory_profile, memory_viewer, tree
 from tb_memplugin.views.summary import summary
 
 Route = Callable[[Request], Response]
@@ -35,6 +36,7 @@ class Routes:
             self.usage,
             self.details,
             self.leaks,
+            self.tree,
         )
         return {f"api/{route.__name__}": route for route in named}
 
@@ -83,3 +85,8 @@ class Routes:
 
     def leaks(self, request: Request) -> Response:
         return json_response(leaks.findings(self._catalog.recording(required(request, "id")).complete))
+
+    def tree(self, request: Request) -> Response:
+        recording = self._catalog.recording(required(request, "id"))
+        merge = integer(request, "merge", 0, 1, default=0)
+        return tables_response(tree.tree(recording.complete, choice(request, "by", By), bool(merge)))

@@ -1,0 +1,72 @@
+"""Rows by the source that asked for them: Python lines, whole stacks, jitted functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_memplugin.analysis.by_model import aside
+from tb_memplugin.analysis.frames import Frame, callers_first, frame_text
+from tb_memplugin.analysis.paths import jitted_function
+from tb_memplugin.analysis.trees import Grower
+from tb_memplugin.recording import I32, Axis, Recording
+
+NO_LINE, NO_STACK, NO_FUNCTION = "no Python line", "no stack", "no jitted function"
+
+
+def by_stack(recording: Recording, grower: Grower) -> I32:
+    """The node of each row: every frame, outermost first."""
+    node: dict[int, int] = {-1: -1}
+    for at in _frames(recording):
+        label = frame_text(recording.stacks, at.frame)
+        node[at.frame] = grower.child(node[at.caller], label, framework=at.framework)
+    return _with_rest(recording, grower, _per_row(recording, node), NO_STACK)
+
+
+def by_source(recording: Recording, grower: Grower) -> I32:
+    """The node of each row: the user's frames, outermost first."""
+    node: dict[int, int] = {-1: -1}
+    for at in _frames(recording):
+        above = node[at.caller]
+        node[at.frame] = above if at.framework else grower.child(above, frame_text(recording.stacks, at.frame))
+    return _with_rest(recording, grower, _per_row(recording, node), NO_LINE)
+
+
+def by_function(recording: Recording, grower: Grower) -> I32:
+    """The node of each row: the jitted function that it is made in, and the user's innermost frame."""
+    rows = recording.allocations
+    innermost: dict[int, int] = {-1: -1}
+    for at in _frames(recording):
+        innermost[at.frame] = innermost[at.caller] if at.framework else at.frame
+    line = _per_row(recording, innermost)
+    # A runtime's row is told its function; a program's knows it from the name of its operation.
+    function = str if recording.axis is Axis.TIME else jitted_function
+
+    def path(row: int) -> tuple[str, ...]:
+        if what := aside(recording, row):
+            return (what,)
+        place = frame_text(recording.stacks, int(line[row])) if line[row] >= 0 else NO_LINE
+        return (function(rows.scope[row]) or NO_FUNCTION, place)
+
+    return grower.rows([rows.start < 0, rows.scope.codes, rows.op.codes, rows.role, line], path)
+
+
+def _frames(recording: Recording) -> Iterator[Frame]:
+    return callers_first(recording.stacks, np.unique(recording.allocations.stack).tolist())
+
+
+def _per_row(recording: Recording, of_frame: dict[int, int]) -> I32:
+    """What is known of each row's innermost frame; -1 where it has none."""
+    table = np.full(len(recording.stacks.parent) + 1, -1, dtype=np.int32)
+    table[list(of_frame)] = list(of_frame.values())
+    stack = recording.allocations.stack
+    return table[np.where((stack >= 0) & (stack < len(table) - 1), stack, -1)]
+
+
+def _with_rest(recording: Recording, grower: Grower, leaf: I32, otherwise: str) -> I32:
+    """Rows without a frame under what they are, or `otherwise`."""
+    rows, rest = recording.allocations, np.flatnonzero(leaf < 0)
+    columns = [rows.start[rest] < 0, rows.op.codes[rest], rows.role[rest]]
+    leaf[rest] = grower.rows(columns, lambda i: (aside(recording, int(rest[i])) or otherwise,))
+    return leaf

@@ -1,0 +1,81 @@
+"""Rows by model path. What has none is a node of its own, so that the roots always sum up to all rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+from tb_memplugin.analysis.paths import OpPath, Pass, argument_path, op_path
+from tb_memplugin.analysis.trees import Grower
+from tb_memplugin.recording import I32, Axis, Recording, Role, Text
+
+ARGUMENTS, COPIES, CONSTANTS = "arguments", "copies of arguments", "constants"
+FORWARD_AND_UPDATE = "forward and update"  # TensorFlow marks what belongs to a gradient, and nothing else
+BEFORE, NO_PATH, UNNAMED = "live before the recording", "no model path", "unnamed"
+PARAMETER = "parameter"  # HLO's word for an argument
+PYTREE = re.compile(r"\[['\"]")  # a key in an op_name: what a compiler makes of an argument keeps the argument's path
+TENSORFLOW_TYPE = re.compile(r":\w+$")  # `layer/MatMul:MatMul`
+
+
+def by_model(recording: Recording, grower: Grower) -> I32:
+    """The node of each row."""
+    return (_of_runtime if recording.axis is Axis.TIME else _of_program)(recording, grower)
+
+
+def aside(recording: Recording, row: int) -> str:
+    """What the row is where it is not the result of an operation: no frame and no scope asked for it."""
+    rows = recording.allocations
+    if recording.axis is Axis.TIME:
+        return BEFORE if rows.start[row] < 0 else ""
+    if rows.op[row] == PARAMETER:
+        return ARGUMENTS
+    return CONSTANTS if rows.role[row] == Role.CONSTANT else ""
+
+
+def _of_program(recording: Recording, grower: Grower) -> I32:
+    rows = recording.allocations
+    parameters = [code for code in range(len(rows.op.strings)) if rows.op.strings[code] == PARAMETER]
+    arguments = set(_distinct(rows.scope.take(np.flatnonzero(np.isin(rows.op.codes, parameters)))))
+    ops = {text: op_path(text) for text in _distinct(rows.scope) if text not in arguments and not PYTREE.search(text)}
+    trained = any(op.within is Pass.BACKWARD for op in ops.values())
+
+    def path(row: int) -> Iterable[str]:
+        text, what = rows.scope[row], aside(recording, row)
+        if what == ARGUMENTS:
+            return (ARGUMENTS, *(argument_path(text) or (NO_PATH,)))
+        if what:
+            return (what, *op_path(text).parts)
+        if not text:
+            return (NO_PATH, rows.op[row] or UNNAMED)
+        return _in_pass(ops[text], trained) if text in ops else (COPIES, *argument_path(text))
+
+    return grower.rows([rows.scope.codes, rows.op.codes, rows.role], path)
+
+
+def _of_runtime(recording: Recording, grower: Grower) -> I32:
+    """TensorFlow names the operation; JAX's runtime knows the jitted function, and its own calls in it."""
+    rows = recording.allocations
+    ops = {text: op_path(TENSORFLOW_TYPE.sub("", text)) for text in _distinct(rows.name) if "/" in text}
+
+    def path(row: int) -> Iterable[str]:
+        name = rows.name[row]
+        if what := aside(recording, row):
+            return (what,)
+        if name not in ops:
+            return (rows.scope[row] or NO_PATH, name or UNNAMED)
+        within, parts = ops[name]
+        return (within.value if within is Pass.BACKWARD else FORWARD_AND_UPDATE, *parts)
+
+    return grower.rows([rows.start < 0, rows.name.codes, rows.scope.codes], path)
+
+
+def _distinct(column: Text) -> list[str]:
+    return [column.strings[code] for code in np.unique(column.codes).tolist() if code >= 0 and column.strings[code]]
+
+
+def _in_pass(op: OpPath, trained: bool) -> tuple[str, ...]:
+    """Where nothing is trained, all is one pass; where something is, what no pass names is the update."""
+    within = op.within if trained or op.within is not Pass.OTHER else Pass.FORWARD
+    return (within.value, *op.parts)

@@ -1,0 +1,129 @@
+"""What a model path says: the keys of an argument's pytree, or the pass, the scopes and the operation of an op_name.
+
+`params['layer_3']['mlp']['up']` and `jit(step)/transpose(jvp(layer_3))/mlp/dot_general` then name the layer alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+# More scopes, or transformations of one, are not written by people: in what lies deeper nothing is told apart.
+MAX_PARTS = 64
+MAX_WRAPPERS = 16
+
+
+class Pass(StrEnum):
+    """Of a training step."""
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    REMATERIALIZED = "rematerialized"
+    OTHER = "update and other"
+
+
+class OpPath(NamedTuple):
+    within: Pass  # OTHER where the name does not say
+    parts: tuple[str, ...]  # scopes, outermost first, and the operation
+
+
+# JAX writes what it did to a function around the scope's name, `transpose(jvp(layer))`, also around no name.
+WRAPPED = re.compile(r"(jit|pjit|pmap|xmap|jvp|transpose|vmap|remat|checkpoint|shard_map)\((.*)\)", re.DOTALL)
+COMPILED = {"jit", "pjit", "pmap", "xmap"}
+# Scopes that JAX and TensorFlow open for calls, which say nothing of the model. Haiku's ~ is a module's own method.
+CALLS = {
+    "ConstantFolding", "checkpoint", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call",
+    "custom_vjp_call_jaxpr", "main", "pjit", "remat", "remat2", "rematted_computation", "shard_map", "xla_call",
+    "xla_pmap", "~",
+}  # fmt: skip
+RECOMPUTED = "rematted_computation"
+TENSORFLOW_GRADIENT = {"gradient_tape", "gradients"}
+BRANCH = re.compile(r"branch_\d+_fun")
+
+KEY = re.compile(
+    r"""
+    \[ ' ((?:[^'\\]|\\.)*) ' \]     # ['up']
+    | \[ " ((?:[^"\\]|\\.)*) " \]   # ["up"]
+    | \[ ([^\[\]]*) \]              # [3]
+    | \.? ([^.\[\]]+)               # params, .up
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def op_path(op_name: str) -> OpPath:
+    """Of an instruction's op_name, or of what TensorFlow calls an operation."""
+    pieces = [_unwrapped(piece) for piece in _pieces(op_name)]
+    names = [name for _, name in pieces]
+    within, parts = Pass.OTHER, list[str]()
+    for i, (wrappers, name) in enumerate(pieces):
+        within = _within(within, wrappers, name)
+        # The program's own name, and JAX's for the function in it, are on every instruction.
+        outermost = not parts and not COMPILED.isdisjoint(wrappers) and (i == 0 or name == "main")
+        last = i == len(names) - 1  # the operation
+        if name and not outermost and (last or not _is_call(names[i - 1] if i else "", name, names[i + 1])):
+            parts.append(name)
+    return OpPath(within, _capped(parts))
+
+
+def jitted_function(op_name: str) -> str:
+    """The innermost jitted function around the instruction; empty where the name does not say."""
+    pieces = map(_unwrapped, _pieces(op_name))
+    inner = [name for wrappers, name in pieces if name != "main" and not COMPILED.isdisjoint(wrappers)]
+    return inner[-1] if inner else ""
+
+
+def argument_path(path: str) -> tuple[str, ...]:
+    """The keys of a pytree path, outermost first; an index is a part, `[3]`. A module's name is split at its /."""
+    parts: list[str] = []
+    for quoted, double, index, name in KEY.findall(path):
+        keys = [f"[{index}]"] if index else (quoted or double or name).split("/")
+        parts += [key for key in keys if key not in ("", "~")]
+    return _capped(parts)
+
+
+def _pieces(op_name: str) -> Iterator[str]:
+    """Split at each / that is not inside of parentheses; what opens and never closes is split at each one."""
+    depth, held = 0, list[str]()
+    for piece in op_name.split("/"):
+        depth += piece.count("(") - piece.count(")")
+        held.append(piece)
+        if depth <= 0:
+            yield from filter(None, ["/".join(held)])
+            depth, held = 0, []
+    yield from filter(None, held)
+
+
+def _unwrapped(piece: str) -> tuple[list[str], str]:
+    """`transpose(jvp(layer))` as its wrappers, outermost first, and what is in them."""
+    wrappers: list[str] = []
+    while len(wrappers) < MAX_WRAPPERS and (match := WRAPPED.fullmatch(piece)):
+        wrappers.append(match[1])
+        piece = match[2]
+    return wrappers, piece
+
+
+def _within(so_far: Pass, wrappers: list[str], name: str) -> Pass:
+    if name == RECOMPUTED or so_far is Pass.REMATERIALIZED:
+        return Pass.REMATERIALIZED
+    if "transpose" in wrappers or name in TENSORFLOW_GRADIENT or so_far is Pass.BACKWARD:
+        return Pass.BACKWARD
+    return Pass.FORWARD if "jvp" in wrappers else so_far
+
+
+def _is_call(before: str, name: str, after: str) -> bool:
+    """Whether the scope is a call's or a loop's; `body` and `cond` may be a user's own names elsewhere."""
+    return (
+        name in CALLS
+        or name in TENSORFLOW_GRADIENT
+        or (name == "while" and after in ("body", "cond"))
+        or (name in ("body", "cond") and before == "while")
+        or (name == "cond" and BRANCH.fullmatch(after) is not None)
+        or BRANCH.fullmatch(name) is not None
+    )
+
+
+def _capped(parts: list[str]) -> tuple[str, ...]:
+    return (*parts[:MAX_PARTS], "...") if len(parts) > MAX_PARTS else tuple(parts)
