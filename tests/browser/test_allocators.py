@@ -88,6 +88,6 @@ def test_without_events_the_page_says_why_and_leads_to_the_other_tab(leaking: Ho
     assert "CPU backend" in viewer.text("no-events")
     viewer.get("to-memory-viewer").click()
     viewer.wait_until_ready()
-    viewer.wait_for_state(tab=None, run=TRAIN)
+    viewer.wait_for_state(tab="memory_viewer", run=TRAIN)
     assert viewer.text("headline").startswith("Peak ")
     context.close()
