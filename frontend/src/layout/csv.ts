@@ -16,28 +16,28 @@ const HEADINGS = [
   "last_used_at",
 ];
 
-/** The rows as CSV (RFC 4180: lines end in CRLF, quotes are doubled), sizes in bytes. */
+/** The rows as CSV, sizes in bytes. */
 export function toCsv(rows: Rows, selected: Iterable<number>): string {
-  const lines = [HEADINGS.join(",")];
-  for (const row of selected)
-    lines.push(
-      [
-        rows.name.at(row),
-        ROLES[rows.role[row]],
-        rows.size[row],
-        rows.unpadded[row],
-        expansion(rows, row).toFixed(3),
-        rows.shape.at(row),
-        rows.op.at(row),
-        rows.op_name.at(row),
-        rows.source.at(row),
-        rows.defined[row],
-        rows.last_used[row],
-      ]
-        .map(field)
-        .join(","),
-    );
-  return lines.join("\r\n") + "\r\n";
+  const lines = Array.from(selected, (row) => [
+    rows.name.at(row),
+    ROLES[rows.role[row]],
+    rows.size[row],
+    rows.unpadded[row],
+    expansion(rows, row).toFixed(3),
+    rows.shape.at(row),
+    rows.op.at(row),
+    rows.op_name.at(row),
+    rows.source.at(row),
+    rows.defined[row],
+    rows.last_used[row],
+  ]);
+  return csvOf(HEADINGS, lines);
+}
+
+/** Lines of text as RFC 4180 has them: they end in CRLF, quotes are doubled. */
+export function csvOf(headings: readonly string[], lines: readonly (readonly (string | number)[])[]): string {
+  const text = [headings, ...lines].map((line) => line.map(field).join(","));
+  return text.join("\r\n") + "\r\n";
 }
 
 function field(value: string | number): string {

@@ -45,7 +45,7 @@ export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colours:
 }
 
 /** The text, or as much of it as fits with an ellipsis, or nothing where that would say nothing. */
-function fit(context: CanvasRenderingContext2D, text: string, width: number): string {
+export function fit(context: CanvasRenderingContext2D, text: string, width: number): string {
   if (context.measureText(text).width <= width) return text;
   // Digits and letters of the system fonts are about 6 px wide at 11 px.
   let kept = Math.floor(width / 6);

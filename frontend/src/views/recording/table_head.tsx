@@ -1,16 +1,15 @@
 import type { JSX } from "preact";
-import type { Sort } from "../../layout/table_order";
-import type { ColumnView } from "./table_columns";
 
-interface Props {
-  columns: ColumnView[];
+interface Props<Key extends string> {
+  columns: readonly { key: Key; heading: string; about: string; numeric: boolean }[];
   template: string;
-  sort: Sort;
-  onSort: (sort: Sort) => void;
+  sort: { key: Key; descending: boolean };
+  onSort: (sort: { key: Key; descending: boolean }) => void;
 }
 
 /** Headings that sort. Numbers start with the largest, text with the first. */
-export function TableHead({ columns, template, sort, onSort }: Props): JSX.Element {
+export function TableHead<Key extends string>(props: Props<Key>): JSX.Element {
+  const { columns, template, sort, onSort } = props;
   return (
     <div class="table-head" role="row" style={{ gridTemplateColumns: template }}>
       {columns.map(({ key, heading, about, numeric }) => {

@@ -81,7 +81,7 @@ export function Toggle(props: {
 }
 
 /** Copies text; over plain http from another machine the clipboard API is absent, and the old way still works. */
-async function copyText(text: string): Promise<void> {
+export async function copyText(text: string): Promise<void> {
   const clipboard = navigator.clipboard as Clipboard | undefined;
   if (clipboard !== undefined) return clipboard.writeText(text);
   const area = document.createElement("textarea");
@@ -93,7 +93,8 @@ async function copyText(text: string): Promise<void> {
   if (!copied) throw new Error("refused");
 }
 
-function saveText(text: string, name: string): void {
+/** Gives the browser a file to save. */
+export function saveText(text: string, name: string): void {
   const link = document.createElement("a");
   const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
   link.href = url;

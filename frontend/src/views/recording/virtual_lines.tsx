@@ -14,6 +14,8 @@ interface Props {
   reveal: number;
   empty: string;
   label: string;
+  /** A tree in a table, or plain lines. */
+  role?: "grid" | "treegrid";
   head: JSX.Element;
   line: (index: number) => JSX.Element;
   /** Arrow keys and paging, in lines. */
@@ -51,7 +53,7 @@ export function VirtualLines(props: Props): JSX.Element {
     <div
       ref={scroller}
       class="virtual"
-      role="grid"
+      role={props.role ?? "grid"}
       aria-label={label}
       aria-rowcount={count}
       tabindex={0}
