@@ -1,11 +1,11 @@
 """Frames of the allocation timeline while it is dragged, in headless Chromium without a GPU.
 
-    python -m benchmarks.timeline_frames [--buffers 100000 500000] [--seconds 4]
+    python -m benchmarks.timeline_frames [--buffers 100000 500000] [--allocations 1000000] [--seconds 4]
 
-The built page over a generated profile, the timeline over the whole window, zoomed so that most of it is in sight
-and there is room to drag. A frame is a picture put on the screen; its time is the interval to the one before it, and
-the painter's own time is what its worker says it took. The target: 60 frames a second at 100,000 buffers, and no
-more than 100 ms a frame at 500,000. A browser without a GPU shows at most 60 frames a second.
+The built page over a generated profile, of a program or of an allocator's events, the timeline over the whole window,
+zoomed so that most of it is in sight and there is room to drag, across and aslant. A frame is a picture put on the
+screen; its time is the interval to the one before it, and the painter's own time is what its worker says it took. The
+target: 60 frames a second, which is the most that a browser without a GPU shows.
 """
 
 import argparse
@@ -20,8 +20,10 @@ from statistics import median, quantiles
 
 from playwright.sync_api import Page, sync_playwright
 
+from benchmarks import generate_events
 from benchmarks.generate import generate, profile
 from benchmarks.timing import python
+from tb_memplugin.protos.xplane_pb2 import XSpace
 
 WINDOW = {"width": 1280, "height": 800}
 
@@ -46,45 +48,54 @@ window.Worker = class extends Worker {
 
 @dataclass(frozen=True, slots=True)
 class Frames:
+    """Of one way of dragging."""
+
     intervals: list[float]  # milliseconds between pictures
     painting: list[float]  # milliseconds of the painter, per picture
-    blocks: int  # in the last picture
 
 
-def measure(buffers: int, seconds: float, folder: Path) -> Frames:
+@dataclass(frozen=True, slots=True)
+class Measured:
+    first: float  # seconds from the address to the first picture
+    blocks: int  # in sight when it is still
+    across: Frames
+    aslant: Frames
+
+
+def measure(space: XSpace, state: str, seconds: float, folder: Path) -> Measured:
     """Writes a profile into `folder`, serves it and drags its timeline to and fro."""
     session = folder / "plugins" / "profile" / "generated"
     session.mkdir(parents=True)
-    (session / "localhost.xplane.pb").write_bytes(profile(generate(buffers)[0]).SerializeToString())
+    (session / "localhost.xplane.pb").write_bytes(space.SerializeToString())
     command = python("-m", "tb_memplugin.cli", "serve", f"--logdir={folder}", "--port=0")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             address = re.search(r"http://\S+", server.stdout.readline())
             assert address is not None, "the server did not say where it is"
-            return frames_of(address.group(), seconds)
+            return frames_of(f"{address.group()}#full=true{state}", seconds)
         finally:
             server.terminate()
 
 
-def frames_of(address: str, seconds: float) -> Frames:
+def frames_of(address: str, seconds: float) -> Measured:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
         )
         page = browser.new_page(viewport={"width": WINDOW["width"], "height": WINDOW["height"]})
         page.add_init_script(LISTEN)
-        page.goto(f"{address}#full=true")
-        page.wait_for_selector("html[data-state=ready]", timeout=120_000)
+        began = time.monotonic()
+        page.goto(address)
+        while not page.evaluate("shown.length"):
+            page.wait_for_timeout(20)
+        first = time.monotonic() - began
         page.wait_for_timeout(1000)
         zoom_in(page)
-        page.evaluate("shown.length = painted.length = 0")
-        drag(page, seconds)
-        shown: list[float] = page.evaluate("shown")
-        painted: list[tuple[float, int]] = page.evaluate("painted")
+        blocks: int = page.evaluate("painted.at(-1)[1]")
+        measured = Measured(first, blocks, drag(page, seconds, 0), drag(page, seconds, 1))
         browser.close()
-    intervals = [after - before for before, after in pairwise(shown)]
-    return Frames(intervals, [took for took, _ in painted], painted[-1][1])
+    return measured
 
 
 def zoom_in(page: Page) -> None:
@@ -96,31 +107,49 @@ def zoom_in(page: Page) -> None:
     page.wait_for_timeout(1000)
 
 
-def drag(page: Page, seconds: float) -> None:
-    middle = WINDOW["width"] / 2
-    page.mouse.move(middle, WINDOW["height"] / 2)
+def drag(page: Page, seconds: float, down: int) -> Frames:
+    """Across, and as far down as across where `down` is 1."""
+    x, y = WINDOW["width"] / 2, WINDOW["height"] / 2
+    page.evaluate("shown.length = painted.length = 0")
+    page.mouse.move(x, y)
     page.mouse.down()
     end = time.monotonic() + seconds
     step = 0
     while time.monotonic() < end:
         step += 1
         # A triangle wave of 100 pixels: there is always room to go on.
-        page.mouse.move(middle + abs(step % 100 - 50) - 25, WINDOW["height"] / 2)
+        off = abs(step % 100 - 50) - 25
+        page.mouse.move(x + off, y + off * down)
+    shown: list[float] = page.evaluate("shown")
+    painted: list[tuple[float, int]] = page.evaluate("painted")
     page.mouse.up()
+    page.wait_for_timeout(1000)
+    return Frames([after - before for before, after in pairwise(shown)], [took for took, _ in painted])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--buffers", type=int, nargs="+", default=[100_000, 500_000])
+    parser.add_argument("--buffers", type=int, nargs="*", default=[100_000, 500_000])
+    parser.add_argument("--allocations", type=int, nargs="*", default=[1_000_000])
     parser.add_argument("--seconds", type=float, default=4)
     arguments = parser.parse_args()
     for buffers in arguments.buffers:
-        with tempfile.TemporaryDirectory() as folder:
-            frames = measure(buffers, arguments.seconds, Path(folder))
+        report(f"{buffers:>9,} buffers", profile(generate(buffers)[0]), "", arguments.seconds)
+    for allocations in arguments.allocations:
+        # An allocation and its free are two events.
+        space, _ = generate_events.generate(2 * allocations, 2 * allocations)
+        report(f"{allocations:>9,} allocations", space, "&tab=memory_profile", arguments.seconds)
+
+
+def report(what: str, space: XSpace, state: str, seconds: float) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        measured = measure(space, state, seconds, Path(folder))
+    print(f"{what}, {measured.blocks:,} in sight, first picture after {measured.first:.1f} s")
+    for way, frames in (("across", measured.across), ("aslant", measured.aslant)):
         print(
-            f"  {buffers:>9,} buffers, {frames.blocks:,} in sight: {1000 / median(frames.intervals):.0f} frames"
-            f" a second ({median(frames.intervals):.1f} ms, 95% within {p95(frames.intervals):.1f} ms),"
-            f" painting {median(frames.painting):.1f} ms (95% within {p95(frames.painting):.1f} ms)"
+            f"  {way}: {1000 / median(frames.intervals):.0f} frames a second ({median(frames.intervals):.1f} ms, 95%"
+            f" within {p95(frames.intervals):.1f} ms), painting {median(frames.painting):.1f} ms"
+            f" (95% within {p95(frames.painting):.1f} ms)"
         )
 
 

@@ -63,10 +63,10 @@ describe("blocks on a clock", () => {
     { size: 10, defined: 2, last_used: 2, offset: 10 },
     { size: 10, defined: 3, last_used: 3, offset: 20 },
   ]);
-  const index = buildIndex(blocksOf(rows, regionsOf([{ size: 30, temporary: true }]), 4, "all"));
   const clock = Float64Array.of(0, 10, 80, 90, 100);
+  const index = buildIndex(blocksOf(rows, regionsOf([{ size: 30, temporary: true }]), 4, "all", clock));
   const edges = (from: number, to: number): number[][] => {
-    const rects = layoutTimeline(index, { x: [from, to], y: [0, 30] }, 100, 30, emptyRects(3), clock);
+    const rects = layoutTimeline(index, { x: [from, to], y: [0, 30] }, 100, 30, emptyRects(3));
     return Array.from({ length: rects.length }, (_, i) => [rects.row[i], rects.x0[i], rects.x1[i]]).sort(
       (a, b) => a[0] - b[0],
     );

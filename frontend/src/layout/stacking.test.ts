@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { fixtureRows } from "../payload/fixture";
-import { byAddress, stacked } from "./stacking";
+import { byAddress, livesOf, stacked } from "./stacking";
 import { regionsOf, rowsOf } from "./timeline_fixture";
+
+const nowhere = regionsOf([{ size: 0, temporary: true }]);
 
 describe("stacked", () => {
   const rows = fixtureRows([
@@ -12,14 +14,14 @@ describe("stacked", () => {
     { size: 10, start: 4, end: 6 },
     { size: 8, charge: 0, start: 4, end: 6 },
   ]);
-  const { rows: placed, regions } = stacked(rows);
+  const { offset, height } = stacked(livesOf(rows, nowhere));
 
   it("puts the oldest at the bottom and reuses what is freed", () => {
-    expect([...placed.offset]).toEqual([0, 100, 110, 110, 100, -1]);
+    expect([...offset]).toEqual([0, 100, 110, 110, 100, -1]);
   });
 
   it("is as high as it ever had to be", () => {
-    expect([...regions.size]).toEqual([130]);
+    expect(height).toBe(130);
   });
 
   it("never puts two at one place at one time", () => {
@@ -31,7 +33,8 @@ describe("stacked", () => {
         end: i + 1 + ((i * 53) % 40),
       })),
     );
-    const { offset, size } = stacked(many).rows;
+    const { charge: size } = many;
+    const { offset } = stacked(livesOf(many, nowhere));
     for (let a = 0; a < 300; a++)
       for (let b = a + 1; b < 300; b++)
         if (many.start[b] < many.end[a])
@@ -47,8 +50,8 @@ describe("byAddress", () => {
       { size: 30, defined: 0, last_used: 3, offset: 0 },
       { size: 50, defined: -1, last_used: 3, offset: -1 },
     ]);
-    const { rows: placed, regions } = byAddress(rows, regionsOf([{ size: 1_000_015, temporary: true }]));
-    expect([...placed.offset]).toEqual([30, 35, 0, -1]);
-    expect([...regions.size]).toEqual([45]);
+    const { offset, height } = byAddress(livesOf(rows, regionsOf([{ size: 1_000_015, temporary: true }])));
+    expect([...offset]).toEqual([30, 35, 0, -1]);
+    expect(height).toBe(45);
   });
 });

@@ -1,5 +1,4 @@
 import type { Blocks, Box, Span, View } from "./timeline_blocks";
-import { stepAt } from "./axis";
 import { type TimelineIndex, visitRuns } from "./timeline_index";
 
 /**
@@ -29,8 +28,8 @@ export function emptyRects(capacity: number): Rects {
 }
 
 /**
- * The blocks that reach into the view, as rectangles of a picture of width x height pixels, written into `out`. The
- * view is in values of the axis, whose clock has them for each position; null where they are the positions.
+ * The blocks that reach into the view, as rectangles of a picture of width x height pixels, written into `out`; where
+ * `least` is given, of those only that may be as wide as so many pixels.
  */
 export function layoutTimeline(
   index: TimelineIndex,
@@ -38,17 +37,13 @@ export function layoutTimeline(
   width: number,
   height: number,
   out: Rects,
-  clock: Float64Array | null = null,
+  least = 0,
 ): Rects {
   out.length = 0;
-  if (clock === null) {
-    visitRuns(index, view.x, (from, to) => layoutRun(index.blocks, from, to, view, width, height, out));
-    return out;
-  }
-  const positions: Span = [stepAt(clock, view.x[0]), stepAt(clock, view.x[1]) + 1];
-  visitRuns(index, positions, (from, to) =>
-    layoutRunInTime(index.blocks, from, to, view, width, height, out, clock),
-  );
+  const value = (view.x[1] - view.x[0]) / width;
+  const layout = (from: number, to: number): void =>
+    layoutRun(index.blocks, from, to, view, width, height, out);
+  visitRuns(index, view.x, layout, least * value);
   return out;
 }
 
@@ -73,33 +68,6 @@ function layoutRun(
     out.x1[count] = end[i] >= right ? width : (end[i] - left) * perPosition;
     out.y0[count] = top[i] >= high ? 0 : (high - top[i]) * perByte;
     out.y1[count] = bottom[i] <= low ? height : (high - bottom[i]) * perByte;
-    out.role[count] = role[i];
-    out.row[count] = row[i];
-    count += 1;
-  }
-  out.length = count;
-}
-
-/** As layoutRun, with each position where the clock has it. */
-function layoutRunInTime(
-  blocks: Blocks,
-  from: number,
-  to: number,
-  view: View,
-  width: number,
-  height: number,
-  out: Rects,
-  clock: Float64Array,
-): void {
-  const { start, end, bottom, top, role, row } = blocks;
-  let count = out.length;
-  for (let i = from; i < to; i++) {
-    const [born, freed] = [clock[start[i]], clock[end[i]]];
-    if (freed < view.x[0] || born > view.x[1] || top[i] <= view.y[0] || bottom[i] >= view.y[1]) continue;
-    out.x0[count] = Math.max(xOf(born, view.x, width), 0);
-    out.x1[count] = Math.min(xOf(freed, view.x, width), width);
-    out.y0[count] = Math.max(yOf(top[i], view.y, height), 0);
-    out.y1[count] = Math.min(yOf(bottom[i], view.y, height), height);
     out.role[count] = role[i];
     out.row[count] = row[i];
     count += 1;

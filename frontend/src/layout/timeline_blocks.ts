@@ -2,13 +2,13 @@ import type { Regions, Rows } from "../payload/recording";
 import type { Axis } from "./axis";
 
 /**
- * The blocks of a timeline as columns: block i covers positions [start, end) and bytes [bottom, top) of the stacked
- * regions. Row is its row number.
+ * The blocks of a timeline as columns: block i covers values [start, end) of the x axis and bytes [bottom, top) of the
+ * stacked regions. Row is its row number.
  */
 export interface Blocks {
   length: number;
-  start: Int32Array;
-  end: Int32Array;
+  start: Float64Array;
+  end: Float64Array;
   bottom: Float64Array;
   top: Float64Array;
   role: Uint8Array;
@@ -34,8 +34,8 @@ export interface Box {
 export function emptyBlocks(capacity: number): Blocks {
   return {
     length: 0,
-    start: new Int32Array(capacity),
-    end: new Int32Array(capacity),
+    start: new Float64Array(capacity),
+    end: new Float64Array(capacity),
     bottom: new Float64Array(capacity),
     top: new Float64Array(capacity),
     role: new Uint8Array(capacity),
@@ -74,17 +74,24 @@ export function hasBlock(rows: Rows, regions: Regions, row: number, show: Show):
   return rows.size[row] > 0 && rows.offset[row] >= 0 && isShown(regions, rows.region[row], show);
 }
 
-/** One block per row that has bytes in a shown region. */
-export function blocksOf(rows: Rows, regions: Regions, length: number, show: Show): Blocks {
+/** One block per row that has bytes in a shown region; `clock` as in Axis. */
+export function blocksOf(
+  rows: Rows,
+  regions: Regions,
+  length: number,
+  show: Show,
+  clock: Float64Array | null = null,
+): Blocks {
   const blocks = emptyBlocks(rows.length);
   const last = Math.max(length - 1, 0);
   let count = 0;
   for (let row = 0; row < rows.length; row++) {
     if (!hasBlock(rows, regions, row, show)) continue;
     const start = Math.min(Math.max(rows.defined[row], 0), last);
+    const end = Math.max(start + 1, Math.min(rows.last_used[row] + 1, length));
     const bottom = regions.base[rows.region[row]] + rows.offset[row];
-    blocks.start[count] = start;
-    blocks.end[count] = Math.max(start + 1, Math.min(rows.last_used[row] + 1, length));
+    blocks.start[count] = clock === null ? start : clock[start];
+    blocks.end[count] = clock === null ? end : clock[end];
     blocks.bottom[count] = bottom;
     blocks.top[count] = bottom + rows.size[row];
     blocks.role[count] = rows.colour[row];

@@ -1,11 +1,12 @@
 import type { Blocks, Span } from "./timeline_blocks";
+import { indices, sortedBy } from "./radix";
 import { emptyBlocks } from "./timeline_blocks";
 
 /**
  * Blocks ordered so that a window is found without looking at the rest: class k holds the lives whose length has k
- * leading zero bits, that is 2^(31-k) positions or more and fewer than 2^(32-k), sorted by start. What covers a window
- * [a, b) starts in (a - 2^(32-k), b), which is one run of the class. Longest lives first: drawn in this order, no
- * short life is hidden behind a long one.
+ * leading zero bits of 64, that is from 2^(63-k) to just below 2^(64-k), sorted by start. What covers a window [a, b)
+ * starts in (a - 2^(64-k), b), which is one run of the class. Longest lives first: drawn in this order, no short life
+ * is hidden behind a long one.
  */
 export interface TimelineIndex {
   blocks: Blocks;
@@ -13,41 +14,26 @@ export interface TimelineIndex {
   first: Int32Array;
 }
 
-const CLASSES = 32;
+const CLASSES = 65;
 
-const classOf = (life: number): number => Math.clz32(life);
+const classOf = (life: number): number =>
+  life < 2 ** 32 ? 32 + Math.clz32(life) : Math.clz32(Math.floor(life / 2 ** 32));
 
-/** Sorts by class, then start, then row: two stable counting passes, since starts are small whole numbers. */
+/** Sorts by class, then start, then the order given. */
 export function buildIndex(blocks: Blocks): TimelineIndex {
   const { length, start, end } = blocks;
-  let last = 0;
-  for (let i = 0; i < length; i++) last = Math.max(last, start[i]);
-  const byStart = countingSort(length, last + 1, (i) => start[i], null);
-  const order = countingSort(length, CLASSES, (i) => classOf(end[i] - start[i]), byStart);
+  const lives = new Uint8Array(length);
   const first = new Int32Array(CLASSES + 1);
-  for (let i = 0; i < length; i++) first[classOf(end[i] - start[i]) + 1] += 1;
+  for (let i = 0; i < length; i++) {
+    lives[i] = classOf(end[i] - start[i]);
+    first[lives[i] + 1] += 1;
+  }
   for (let k = 0; k < CLASSES; k++) first[k + 1] += first[k];
+  const order = sortedBy(lives, sortedBy(start, indices(length)));
   return { blocks: reorder(blocks, order), first };
 }
 
-function countingSort(
-  length: number,
-  keys: number,
-  keyOf: (item: number) => number,
-  order: Int32Array | null,
-): Int32Array {
-  const next = new Int32Array(keys + 1);
-  for (let i = 0; i < length; i++) next[keyOf(i) + 1] += 1;
-  for (let key = 0; key < keys; key++) next[key + 1] += next[key];
-  const sorted = new Int32Array(length);
-  for (let i = 0; i < length; i++) {
-    const item = order === null ? i : order[i];
-    sorted[next[keyOf(item)]++] = item;
-  }
-  return sorted;
-}
-
-function reorder(blocks: Blocks, order: Int32Array): Blocks {
+function reorder(blocks: Blocks, order: Uint32Array): Blocks {
   const sorted = emptyBlocks(order.length);
   sorted.length = order.length;
   for (let i = 0; i < order.length; i++) {
@@ -62,17 +48,22 @@ function reorder(blocks: Blocks, order: Int32Array): Blocks {
   return sorted;
 }
 
-/** Calls `visit(from, to)` with the run of each class that may reach into the window, longest lives first. */
+/**
+ * Calls `visit(from, to)` with the run of each class that may reach into the window, longest lives first, and of lives
+ * that may be as long as `least` only.
+ */
 export function visitRuns(
   index: TimelineIndex,
   window: Span,
   visit: (from: number, to: number) => void,
+  least = 0,
 ): void {
   const { blocks, first } = index;
   for (let k = 0; k < CLASSES; k++) {
+    // Lives of class k are shorter than this: what starts so long before the window has ended by then.
+    const reach = 2 ** (64 - k);
+    if (reach <= least) return;
     if (first[k] === first[k + 1]) continue;
-    // Lives of class k are shorter than 2^(32 - k), so what starts before this has ended by the window.
-    const reach = 2 ** (32 - k);
     const from = lowerBound(blocks.start, window[0] - reach, first[k], first[k + 1]);
     const to = lowerBound(blocks.start, window[1], from, first[k + 1]);
     if (from < to) visit(from, to);
@@ -80,7 +71,7 @@ export function visitRuns(
 }
 
 /** First place in sorted[from, to) whose value is not below `value`; `to` where all are. */
-export function lowerBound(sorted: Int32Array, value: number, from: number, to: number): number {
+export function lowerBound(sorted: Float64Array, value: number, from: number, to: number): number {
   let low = from;
   let high = to;
   while (low < high) {

@@ -72,10 +72,10 @@ describe("answer", () => {
   it("paints what it was told of, and sends memory along instead of copies", () => {
     const made = new Painter();
     const blocks = blocksOf(rows, regions, 10, "temp");
-    const request = { kind: "blocks", blocks, bands: new Float64Array(0), clock: null } as const;
+    const request = { kind: "blocks", blocks, bands: new Float64Array(0) } as const;
     expect(sentWith(request)).toContain(blocks.row.buffer);
     expect(answer(made, request)).toBeNull();
-    const reply = answer(made, { kind: "paint", place: "map", order, reuse: null });
+    const reply = answer(made, { kind: "paint", place: "map", order, reuse: null, exact: true });
     expect(reply).toMatchObject({ kind: "picture", place: "map", picture: { blocks: 3 } });
   });
 });

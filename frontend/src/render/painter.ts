@@ -3,6 +3,7 @@ import { type Blocks, emptyBlocks, type View } from "../layout/timeline_blocks";
 import { buildIndex } from "../layout/timeline_index";
 import type { Palette } from "./palette";
 import { emptyFrame, type Frame, Raster } from "./raster";
+import { exposed, moveFrame, putStrip, type Shift, shiftTo, viewOf } from "./shift";
 
 /** What to draw a picture of: the view, the picture's size in pixels, and the least room for a label in it. */
 export interface Order {
@@ -23,7 +24,10 @@ export interface Labels {
 export interface Picture {
   frame: Frame;
   labels: Labels;
-  /** Number of blocks in the view. */
+  /** What it shows: the view that was ordered, or where an earlier picture was moved, that to the nearest pixel. */
+  view: View;
+  moved: boolean;
+  /** Number of blocks that were drawn for it. */
   blocks: number;
 }
 
@@ -37,6 +41,9 @@ export interface Parts {
   ground: Frame;
 }
 
+/** Of fewer blocks a whole picture takes no longer than the screen does to show it. */
+const LEAST_MOVED = 30_000;
+
 /** More labels than this are noise, and text is the slowest thing to draw. */
 const MOST_LABELS = 250;
 
@@ -45,39 +52,77 @@ export class Painter {
   private index = buildIndex(emptyBlocks(0));
   private rects = emptyRects(0);
   private bands: Float64Array = new Float64Array(0);
-  private clock: Float64Array | null = null;
   private lit: Uint8Array | null = null;
+  private edition = 0;
   private readonly raster = new Raster();
 
-  /** `bands`: bottom and top bytes of each region, in pairs; `clock` as in layoutTimeline. */
-  setBlocks(blocks: Blocks, bands: Float64Array, clock: Float64Array | null = null): void {
-    this.clock = clock;
+  /** `bands`: bottom and top bytes of each region, in pairs. */
+  setBlocks(blocks: Blocks, bands: Float64Array): void {
     this.index = buildIndex(blocks);
     this.rects = emptyRects(blocks.length);
     this.bands = bands;
+    this.edition += 1;
   }
 
   /** 1 for each row number to show in full colour, the others dimmed; null shows all. */
   setLit(lit: Uint8Array | null): void {
     this.lit = lit;
+    this.edition += 1;
   }
 
-  /** Draws into `reuse` where it has the right size. */
-  paint(order: Order, reuse: Frame | null): Picture {
-    const { view, width, height, palette, labelWidth, labelHeight } = order;
+  /**
+   * Draws into `reuse` where it has the right size. Where it shows what is wanted but moved, and `exact` is not asked
+   * for, only what comes in at the sides is drawn: so the cost of dragging does not grow with the blocks in sight.
+   */
+  paint(order: Order, reuse: Frame | null, exact = true): Picture {
+    const { width, height, palette } = order;
     const fits = reuse !== null && reuse.width === width && reuse.height === height;
     const frame = fits ? reuse : emptyFrame(width, height);
-    const rects = layoutTimeline(this.index, view, width, height, this.rects, this.clock);
+    const shift = exact ? null : this.shiftOf(frame, order);
+    const view = shift?.view ?? order.view;
+    const blocks = shift === null ? this.draw(frame, view, palette) : this.move(frame, shift, palette);
+    frame.shows = { view, edition: this.edition, ground: palette.background };
+    return { frame, labels: this.labels(frame, { ...order, view }), view, moved: shift !== null, blocks };
+  }
+
+  private shiftOf({ shows }: Frame, { view, width, height, palette }: Order): Shift | null {
+    if (this.rects.x0.length < LEAST_MOVED || shows === null) return null;
+    if (shows.edition !== this.edition || shows.ground !== palette.background) return null;
+    return shiftTo(shows.view, view, width, height);
+  }
+
+  /** Number of blocks drawn. */
+  private draw(frame: Frame, view: View, palette: Palette): number {
+    const { width, height } = frame;
+    const rects = layoutTimeline(this.index, view, width, height, this.rects);
     this.raster.draw(frame, rects, this.bandsIn(view, height), palette, this.lit);
-    const chosen = roomForLabels(rects, labelWidth, labelHeight, MOST_LABELS).filter((i) =>
-      isSeen(rects, i, labelWidth, frame),
+    return rects.length;
+  }
+
+  private move(frame: Frame, shift: Shift, palette: Palette): number {
+    const { width, height } = frame;
+    moveFrame(frame, shift);
+    let blocks = 0;
+    for (const strip of exposed(shift, width, height)) {
+      const drawn = emptyFrame(strip.width, strip.height);
+      blocks += this.draw(drawn, viewOf(strip, shift.view, width, height), palette);
+      putStrip(frame, strip, drawn);
+    }
+    return blocks;
+  }
+
+  private labels(frame: Frame, { view, width, height, labelWidth, labelHeight }: Order): Labels {
+    const rects = layoutTimeline(this.index, view, width, height, this.rects, labelWidth);
+    const chosen = roomForLabels(rects, labelWidth, labelHeight, MOST_LABELS);
+    return pickLabels(
+      rects,
+      chosen.filter((i) => isSeen(rects, i, labelWidth, frame)),
     );
-    return { frame, labels: pickLabels(rects, chosen), blocks: rects.length };
   }
 
   /** The same picture in parts. */
   parts({ view, width, height, palette }: Order): Parts {
-    const rects = layoutTimeline(this.index, view, width, height, this.rects, this.clock);
+    const rects = layoutTimeline(this.index, view, width, height, this.rects);
     const isShape = (i: number): boolean => rects.x1[i] - rects.x0[i] >= 1 && rects.y1[i] - rects.y0[i] >= 1;
     const bands = this.bandsIn(view, height);
     const draw = (drawn: Rects): Frame => {

@@ -7,9 +7,9 @@ export type Place = "plot" | "map";
 
 /** What the page asks of the painter. Frames travel to and fro without being copied. */
 export type Request =
-  | { kind: "blocks"; blocks: Blocks; bands: Float64Array; clock: Float64Array | null }
+  | { kind: "blocks"; blocks: Blocks; bands: Float64Array }
   | { kind: "lit"; lit: Uint8Array | null }
-  | { kind: "paint"; place: Place; order: Order; reuse: Frame | null }
+  | { kind: "paint"; place: Place; order: Order; reuse: Frame | null; exact: boolean }
   | { kind: "parts"; order: Order };
 
 export type Reply =
@@ -21,14 +21,14 @@ export type Reply =
 export function answer(painter: Painter, request: Request): Reply | null {
   switch (request.kind) {
     case "blocks":
-      painter.setBlocks(request.blocks, request.bands, request.clock);
+      painter.setBlocks(request.blocks, request.bands);
       return null;
     case "lit":
       painter.setLit(request.lit);
       return null;
     case "paint": {
       const began = performance.now();
-      const picture = painter.paint(request.order, request.reuse);
+      const picture = painter.paint(request.order, request.reuse, request.exact);
       const { place, order } = request;
       return { kind: "picture", place, order, picture, milliseconds: performance.now() - began };
     }
@@ -66,5 +66,5 @@ export function returnedWith(reply: Reply): Transferable[] {
 }
 
 function frameMemory({ pixels, ids }: Frame): Transferable[] {
-  return [pixels.buffer as ArrayBuffer, ids.buffer as ArrayBuffer];
+  return [pixels.buffer, ids.buffer];
 }

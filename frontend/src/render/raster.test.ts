@@ -55,14 +55,20 @@ describe("Raster", () => {
   });
 
   it("draws an edge along the top and the right of a block with room for one", () => {
-    const { pixels } = draw(rectsOf([0, 0, 4, 4, 0, 0]), 4, 4);
+    const { pixels } = draw(rectsOf([0, 1, 4, 5, 0, 0]), 5, 5);
     // prettier-ignore
     expect([...pixels]).toEqual([
-      EDGE, EDGE, EDGE, EDGE,
-      RED,  RED,  RED,  EDGE,
-      RED,  RED,  RED,  EDGE,
-      RED,  RED,  RED,  EDGE,
+      W,    W,    W,    W,    W,
+      EDGE, EDGE, EDGE, EDGE, W,
+      RED,  RED,  RED,  EDGE, W,
+      RED,  RED,  RED,  EDGE, W,
+      RED,  RED,  RED,  EDGE, W,
     ]);
+  });
+
+  it("draws no edge where a block goes on beyond the picture", () => {
+    const { pixels } = draw(rectsOf([0, 0, 4, 4, 0, 0]), 4, 4);
+    expect(new Set(pixels)).toEqual(new Set([RED]));
   });
 
   it("leaves neither gap nor overlap between blocks that touch inside a pixel", () => {

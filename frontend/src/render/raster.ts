@@ -1,4 +1,5 @@
 import type { Rects } from "../layout/timeline";
+import type { View } from "../layout/timeline_blocks";
 import { colourIndex, type Palette, SHADES } from "./palette";
 import { FULL, Texture } from "./texture";
 
@@ -6,16 +7,28 @@ import { FULL, Texture } from "./texture";
 export interface Frame {
   width: number;
   height: number;
-  pixels: Uint32Array;
-  ids: Uint32Array;
+  pixels: Uint32Array<ArrayBuffer>;
+  ids: Uint32Array<ArrayBuffer>;
+  /** What was drawn last; null before anything was. */
+  shows: Shown | null;
+}
+
+/** A view, of what edition of the blocks and their lights, on what ground. */
+export interface Shown {
+  view: View;
+  edition: number;
+  ground: number;
 }
 
 export function emptyFrame(width: number, height: number): Frame {
   const size = width * height;
-  return { width, height, pixels: new Uint32Array(size), ids: new Uint32Array(size) };
+  return { width, height, pixels: new Uint32Array(size), ids: new Uint32Array(size), shows: null };
 }
 
-/** Blocks from this many pixels on, in both directions, have an edge: one that is smaller would be all edge. */
+/**
+ * Blocks from this many pixels on, in both directions, have an edge: one that is smaller would be all edge. At the top
+ * and the right of the picture there is none, where a block goes on: a picture that is moved would take it along.
+ */
 const LEAST_EDGED = 4;
 
 /**
@@ -81,9 +94,9 @@ export class Raster {
     for (let y = top; y < end; y++) {
       const from = y * width + left;
       const to = y * width + right;
-      fillRun(pixels, edged && y === top ? edge : colour, from, to);
+      fillRun(pixels, edged && y === top && y > 0 ? edge : colour, from, to);
       fillRun(ids, id, from, to);
-      if (edged) pixels[to - 1] = edge;
+      if (edged && right < width) pixels[to - 1] = edge;
     }
   }
 

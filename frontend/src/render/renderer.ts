@@ -11,9 +11,15 @@ interface Queue {
   waiting: Order | null;
   /** A frame that the page has done with. */
   spare: Frame | null;
+  /** The order last asked for, and the timer that has it drawn exactly once nothing moves any more. */
+  asked: Order | null;
+  settling: number;
 }
 
-const newQueue = (): Queue => ({ busy: false, waiting: null, spare: null });
+const newQueue = (): Queue => ({ busy: false, waiting: null, spare: null, asked: null, settling: 0 });
+
+/** A pause this long, in milliseconds, ends a movement: a whole picture of a million blocks takes about as long. */
+const SETTLED = 80;
 
 /** The page's side of the painter. Pictures of a place arrive in order; of orders that wait only the last is drawn. */
 export class TimelineRenderer {
@@ -38,9 +44,9 @@ export class TimelineRenderer {
     if (drawn !== null) listener(drawn);
   }
 
-  /** Takes over the memory of `blocks` and `bands`; `clock` as in layoutTimeline. */
-  setBlocks(blocks: Blocks, bands: Float64Array, clock: Float64Array | null): void {
-    this.send({ kind: "blocks", blocks, bands, clock });
+  /** Takes over the memory of `blocks` and `bands`. */
+  setBlocks(blocks: Blocks, bands: Float64Array): void {
+    this.send({ kind: "blocks", blocks, bands });
   }
 
   setLit(lit: Uint8Array | null): void {
@@ -49,14 +55,18 @@ export class TimelineRenderer {
 
   paint(place: Place, order: Order): void {
     const queue = this.queues[place];
-    if (queue.busy) {
-      queue.waiting = order;
-      return;
-    }
+    window.clearTimeout(queue.settling);
+    queue.asked = order;
+    if (queue.busy) queue.waiting = order;
+    else this.order(place, order, false);
+  }
+
+  private order(place: Place, order: Order, exact: boolean): void {
+    const queue = this.queues[place];
     queue.busy = true;
     const reuse = queue.spare;
     queue.spare = null;
-    this.send({ kind: "paint", place, order, reuse });
+    this.send({ kind: "paint", place, order, reuse, exact });
   }
 
   parts(order: Order): Promise<Parts> {
@@ -67,6 +77,7 @@ export class TimelineRenderer {
   }
 
   close(): void {
+    for (const { settling } of Object.values(this.queues)) window.clearTimeout(settling);
     this.worker.terminate();
   }
 
@@ -81,13 +92,20 @@ export class TimelineRenderer {
   }
 
   private receivePicture(reply: Drawn): void {
-    const queue = this.queues[reply.place];
-    queue.spare = this.drawn[reply.place]?.picture.frame ?? null;
-    this.drawn[reply.place] = reply;
+    const { place, picture } = reply;
+    const queue = this.queues[place];
+    queue.spare = this.drawn[place]?.picture.frame ?? null;
+    this.drawn[place] = reply;
     queue.busy = false;
     const next = queue.waiting;
     queue.waiting = null;
-    if (next !== null) this.paint(reply.place, next);
-    this.listeners[reply.place]?.(reply);
+    if (next !== null) this.order(place, next, false);
+    else if (picture.moved) queue.settling = window.setTimeout(() => this.settle(place), SETTLED);
+    this.listeners[place]?.(reply);
+  }
+
+  private settle(place: Place): void {
+    const { asked, busy } = this.queues[place];
+    if (asked !== null && !busy) this.order(place, asked, true);
   }
 }

@@ -3,18 +3,16 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Api, Problem } from "../../payload/api";
-import type { Axis } from "../../layout/axis";
-import { byAddress, stacked } from "../../layout/stacking";
 import type { Everything, FirstView } from "../../payload/recording";
 import type { Fetched } from "../fetched";
 import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
 import type { Tab, ViewState } from "../state";
-import { Timeline } from "../timeline/timeline";
-import { ALLOCATOR_WORDS, PROGRAM_WORDS, useWords, WordsContext } from "../words";
+import { ALLOCATOR_WORDS, PROGRAM_WORDS, WordsContext } from "../words";
 import { Details } from "./details";
 import { Page } from "./page";
 import { shownRows } from "./shown";
+import { TimelinePart } from "./timeline_part";
 import { useAxis } from "./use_axis";
 
 export type PageState = "loading" | "ready" | "error";
@@ -24,10 +22,6 @@ export interface Steps {
   peak: number;
   length: number;
 }
-
-const TIMELINE_HEIGHT = 360;
-/** With its toolbar, minimap and legend. */
-const PLACE_HEIGHT = TIMELINE_HEIGHT + 100;
 
 interface Props {
   api: Api;
@@ -114,45 +108,5 @@ function Loaded({ api, view, all, problems, store, dark }: LoadedProps): JSX.Ele
         />
       )}
     </main>
-  );
-}
-
-interface TimelineProps {
-  view: FirstView;
-  all: Fetched<Everything>;
-  axis: Axis;
-  store: Store<ViewState>;
-  full: boolean;
-}
-
-/** The timeline once every buffer has come; until then its place. */
-function TimelinePart({ view, all, axis, store, full }: TimelineProps): JSX.Element {
-  const words = useWords();
-  const layout = useStore(store, (state) => state.layout);
-  const allocator = view.recording.kind === "allocator";
-  const placed = useMemo(() => {
-    if (all.value === null || !allocator) return all.value;
-    const { rows, regions } = all.value;
-    return { ...all.value, ...(layout === "stacked" ? stacked(rows) : byAddress(rows, regions)) };
-  }, [all.value, allocator, layout]);
-  if (all.error !== null) return <ErrorMessage error={all.error} />;
-  if (placed === null)
-    return (
-      <div class="timeline-placeholder muted" style={{ height: full ? "100%" : `${PLACE_HEIGHT}px` }}>
-        Reading every {words.item}…
-      </div>
-    );
-  return (
-    <Timeline
-      rows={placed.rows}
-      regions={placed.regions}
-      program={placed.program}
-      axis={axis}
-      length={view.length}
-      peak={view.peak}
-      placing={allocator ? "layout" : "regions"}
-      store={store}
-      height={TIMELINE_HEIGHT}
-    />
   );
 }

@@ -13,7 +13,8 @@ import type { Scene } from "./scene";
 export function Legend({ scene, store }: { scene: Scene; store: Store<ViewState> }): JSX.Element {
   const dark = useDark(store);
   const roles = useMemo(() => rolesOf(scene), [scene]);
-  if (roles.every((role) => role === 0)) return <span class="timeline-legend muted">{legendOf(scene)}</span>;
+  const words = useMemo(() => legendOf(scene), [scene]);
+  if (roles.every((role) => role === 0)) return <span class="timeline-legend muted">{words}</span>;
   return (
     <span class="timeline-legend">
       {roles.map((role) => (

@@ -83,7 +83,7 @@ export function Plot(props: Props): JSX.Element {
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const marks = { position, selected, sharers, hovered, match, band };
     const { labels } = drawn.picture;
-    drawOverlay(ctx, { scene, view: drawn.order.view, size, labels, ratio, lit, marks, colours });
+    drawOverlay(ctx, { scene, view: drawn.picture.view, size, labels, ratio, lit, marks, colours });
   };
   useLayoutEffect(drawOver, [scene, size, position, selected, sharers, hovered, match, band, colours]);
   const rowUnder = (x: number, y: number): number | null => {
@@ -217,6 +217,6 @@ export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: numb
 /** Shows a picture. Its memory is the frame's own: nothing is copied before the canvas takes it. */
 export function putFrame(canvas: HTMLCanvasElement, { picture: { frame } }: Drawn): void {
   fitCanvas(canvas, frame.width, frame.height);
-  const bytes = new Uint8ClampedArray(frame.pixels.buffer as ArrayBuffer);
+  const bytes = new Uint8ClampedArray(frame.pixels.buffer);
   canvas.getContext("2d")?.putImageData(new ImageData(bytes, frame.width, frame.height), 0, 0);
 }

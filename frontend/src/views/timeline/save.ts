@@ -49,7 +49,7 @@ async function pngOf({ root, colours }: Saved): Promise<Blob> {
 }
 
 async function svgOf({ scene, renderer, lit, colours }: Saved): Promise<Blob> {
-  // The order that the picture on the screen was drawn to.
+  // The order of the picture on the screen.
   const order = renderer.drawn.plot?.order;
   if (order === undefined) throw new Error("There is no picture to save.");
   const ratio = pixelRatio();

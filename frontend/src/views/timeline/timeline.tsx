@@ -31,6 +31,8 @@ interface Props {
   store: Store<ViewState>;
   /** Who chooses what is drawn: the region filter of a program, or how an allocator's rows were placed. */
   placing: "regions" | "layout";
+  /** Share that is done of another layout, while one is being worked out; else null. */
+  busy: number | null;
   /** Of the plot, in CSS pixels; over the whole window it takes what there is. */
   height: number;
 }
@@ -58,6 +60,7 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
       <Toolbar
         store={store}
         placing={of.placing}
+        busy={of.busy}
         matches={matches}
         onMatch={onMatch}
         onAll={() => onView(scene.extent)}

@@ -1,13 +1,15 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { formatCount } from "../../base/units";
+import { formatCount, formatShare } from "../../base/units";
 import type { Matches } from "../../layout/timeline_search";
 import { Choice } from "../choice";
 import type { ViewState } from "../state";
 
 interface Props {
   placing: "regions" | "layout";
+  /** As in Timeline. */
+  busy: number | null;
   store: Store<ViewState>;
   matches: Matches;
   onMatch: (step: 1 | -1) => void;
@@ -16,13 +18,19 @@ interface Props {
   onSave: (format: "png" | "svg") => void;
 }
 
-export function Toolbar({ placing, store, matches, onMatch, onZoom, onAll, onSave }: Props): JSX.Element {
+export function Toolbar(props: Props): JSX.Element {
+  const { placing, busy, store, matches, onMatch, onZoom, onAll, onSave } = props;
   const full = useStore(store, (state) => state.full);
   return (
     <div class="toolbar timeline-toolbar">
       <h3>Allocation timeline</h3>
       <Search store={store} matches={matches} onMatch={onMatch} />
       <span class="spacer" />
+      {busy !== null && (
+        <span class="muted" role="status">
+          placing {formatShare(busy, 1)}
+        </span>
+      )}
       {placing === "regions" ? <ShowAll store={store} /> : <Layouts store={store} />}
       <span class="buttons">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>

@@ -21,7 +21,7 @@ export function useRenderer(scene: Scene, lit: Uint8Array | null): Rendering {
   // While rendering, not in effects: those of the charts, which order pictures of the blocks, would come first.
   useMemo(() => {
     const { rows, regions, length, show, axis } = scene;
-    renderer?.setBlocks(blocksOf(rows, regions, length, show), regionBands(regions, show), axis.clock);
+    renderer?.setBlocks(blocksOf(rows, regions, length, show, axis.clock), regionBands(regions, show));
   }, [renderer, scene]);
   useMemo(() => renderer?.setLit(lit), [renderer, lit]);
   return { renderer, failure };
