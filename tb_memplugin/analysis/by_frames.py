@@ -10,7 +10,7 @@ from tb_memplugin.analysis.by_model import aside
 from tb_memplugin.analysis.frames import Frame, callers_first, frame_text
 from tb_memplugin.analysis.paths import jitted_function
 from tb_memplugin.analysis.trees import Grower
-from tb_memplugin.recording import I32, Axis, Recording
+from tb_memplugin.recording import I32, Axis, Recording, Text
 
 NO_LINE, NO_STACK, NO_FUNCTION = "no Python line", "no stack", "no jitted function"
 
@@ -40,16 +40,24 @@ def by_function(recording: Recording, grower: Grower) -> I32:
     for at in _frames(recording):
         innermost[at.frame] = innermost[at.caller] if at.framework else at.frame
     line = _per_row(recording, innermost)
-    # A runtime's row is told its function; a program's knows it from the name of its operation.
-    function = str if recording.axis is Axis.TIME else jitted_function
+    function = _functions(recording)
 
     def path(row: int) -> tuple[str, ...]:
         if what := aside(recording, row):
             return (what,)
         place = frame_text(recording.stacks, int(line[row])) if line[row] >= 0 else NO_LINE
-        return (function(rows.scope[row]) or NO_FUNCTION, place)
+        return (function[row] or NO_FUNCTION, place)
 
-    return grower.rows([rows.start < 0, rows.scope.codes, rows.op.codes, rows.role, line], path)
+    return grower.rows([rows.start < 0, function.codes, rows.op.codes, rows.role, line], path)
+
+
+def _functions(recording: Recording) -> Text:
+    """The innermost jitted function of each row."""
+    scope = recording.allocations.scope
+    if recording.axis is Axis.TIME:
+        return scope  # a runtime's row is told its function; a program's has it in the name of its operation
+    names = Text.of([*(jitted_function(scope.strings[code]) for code in range(len(scope.strings))), ""])
+    return names.take(scope.codes)  # a code of -1 finds the last, which is empty
 
 
 def _frames(recording: Recording) -> Iterator[Frame]:

@@ -31,6 +31,7 @@ class OpPath(NamedTuple):
 
 # JAX writes what it did to a function around the scope's name, `transpose(jvp(layer))`, also around no name.
 WRAPPED = re.compile(r"(jit|pjit|pmap|xmap|jvp|transpose|vmap|remat|checkpoint|shard_map)\((.*)\)", re.DOTALL)
+JITTED = re.compile(r"\b(?:jit|pjit|pmap|xmap)\(([^()/]+)\)")
 COMPILED = {"jit", "pjit", "pmap", "xmap"}
 # Scopes that JAX and TensorFlow open for calls, which say nothing of the model. Haiku's ~ is a module's own method.
 CALLS = {
@@ -70,8 +71,7 @@ def op_path(op_name: str) -> OpPath:
 
 def jitted_function(op_name: str) -> str:
     """The innermost jitted function around the instruction; empty where the name does not say."""
-    pieces = map(_unwrapped, _pieces(op_name))
-    inner = [name for wrappers, name in pieces if name != "main" and not COMPILED.isdisjoint(wrappers)]
+    inner = [name for name in JITTED.findall(op_name) if name != "main"]
     return inner[-1] if inner else ""
 
 
@@ -99,7 +99,7 @@ def _pieces(op_name: str) -> Iterator[str]:
 def _unwrapped(piece: str) -> tuple[list[str], str]:
     """`transpose(jvp(layer))` as its wrappers, outermost first, and what is in them."""
     wrappers: list[str] = []
-    while len(wrappers) < MAX_WRAPPERS and (match := WRAPPED.fullmatch(piece)):
+    while piece.endswith(")") and len(wrappers) < MAX_WRAPPERS and (match := WRAPPED.fullmatch(piece)):
         wrappers.append(match[1])
         piece = match[2]
     return wrappers, piece

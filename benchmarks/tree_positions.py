@@ -1,0 +1,59 @@
+"""The tree of a program's memory: made once, then weighed at one position after another.
+
+    python -m benchmarks.tree_positions [--buffers 100000 500000] [--positions 50]
+
+Each position is asked for as a command or a test would: which rows are live there, and what every node of the forest
+holds of them. The sum of the roots is checked against the live bytes. The target: any position of 500,000 buffers in
+under 100 ms, once the forest is there.
+"""
+
+import argparse
+import time
+from statistics import median
+
+import numpy as np
+
+from benchmarks.generate import generate
+from benchmarks.timing import spread
+from tb_memplugin.analysis.attribution import By, forest, weigh
+from tb_memplugin.analysis.liveset import live_rows
+from tb_memplugin.analysis.usage import usage
+from tb_memplugin.readers.hlo import read_hlo
+from tb_memplugin.recording import Recording
+
+SHOWN = ((By.MODEL, False), (By.MODEL, True), (By.SOURCE, False), (By.FUNCTION, False), (By.SHAPE, False))
+
+
+def measure(recording: Recording, by: By, merge: bool, positions: int) -> None:
+    start = time.perf_counter()
+    found = forest(recording, by, merge)
+    made = time.perf_counter() - start
+    seconds = []
+    for position in np.linspace(0, recording.length - 1, positions).astype(int).tolist():
+        start = time.perf_counter()
+        rows = live_rows(recording, position)
+        total = weigh(found, rows, recording.allocations.charge[rows])
+        seconds.append(time.perf_counter() - start)
+        if total[found.parent < 0].sum() != usage(recording).live[position]:
+            raise SystemExit(f"position {position}: the roots do not sum up to what is live")
+    name = f"{by}, layers merged" if merge else by.value
+    print(
+        f"  {name:22}{len(found.parent):8,} nodes   made in {made:.3f} s   a position {spread(seconds)}"
+        f"{'' if median(seconds) < 0.1 else '   MISSED'}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--buffers", type=int, nargs="+", default=[100_000, 500_000])
+    parser.add_argument("--positions", type=int, default=50)
+    arguments = parser.parse_args()
+    for buffers in arguments.buffers:
+        (recording,) = read_hlo(generate(buffers)[0].SerializeToString(), source="generated")
+        print(f"{buffers:,} buffers:")
+        for by, merge in SHOWN:
+            measure(recording, by, merge, arguments.positions)
+
+
+if __name__ == "__main__":
+    main()
