@@ -1,3 +1,6 @@
+import type { AdviceList, Pasted } from "./advice";
+import type { By, Forest } from "./forest";
+import { readForest } from "./forest";
 import type { Everything, FirstView, Summary, Usage } from "./recording";
 import { readEverything, readFirstView, readUsage } from "./recording";
 import type { Tables } from "./tables";
@@ -104,24 +107,32 @@ export interface Api {
   usage(id: string, from: number, to: number, buckets: number, signal: AbortSignal): Promise<Usage>;
   details(id: string, row: number, signal: AbortSignal): Promise<Details>;
   leaks(id: string, signal: AbortSignal): Promise<Leaks>;
+  tree(id: string, by: By, merge: boolean): Promise<Forest>;
+  advice(id: string, signal: AbortSignal): Promise<AdviceList>;
+  paste(text: string, signal: AbortSignal): Promise<Pasted>;
 }
 
 /** The backend's routes below `base`, the URL of the folder the page was loaded from. */
 export function createApi(base: string): Api {
-  const get = async (route: string, query: Record<string, string | number>, signal: AbortSignal) => {
+  const ask = async (
+    route: string,
+    query: Record<string, string | number>,
+    signal: AbortSignal | null,
+    sent: RequestInit = {},
+  ) => {
     const url = new URL(`api/${route}`, base);
     for (const [key, value] of Object.entries(query)) url.searchParams.set(key, String(value));
-    const response = await fetch(url, { signal }).catch((error: unknown) => {
-      if (signal.aborted) throw error;
+    const response = await fetch(url, { ...sent, signal }).catch((error: unknown) => {
+      if (signal?.aborted === true) throw error;
       throw new ApiError("The server does not answer", url.host, "start it again, then reload this page");
     });
     if (!response.ok) throw await errorOf(response, route);
     return response;
   };
   // Shapes are those the backend documents for each route; the tables check theirs column by column.
-  const json = async (...call: Parameters<typeof get>): Promise<unknown> => (await get(...call)).json();
-  const tables = async (...call: Parameters<typeof get>): Promise<Tables> =>
-    decodeTables(await (await get(...call)).arrayBuffer());
+  const json = async (...call: Parameters<typeof ask>): Promise<unknown> => (await ask(...call)).json();
+  const tables = async (...call: Parameters<typeof ask>): Promise<Tables> =>
+    decodeTables(await (await ask(...call)).arrayBuffer());
   return {
     runs: async (signal) => (await json("runs", {}, signal)) as Runs,
     recordings: async (run, signal) => (await json("recordings", { run }, signal)) as Listing,
@@ -132,6 +143,10 @@ export function createApi(base: string): Api {
       readUsage((await tables("usage", { id, from, to, buckets }, signal)).table("usage")),
     details: async (id, row, signal) => (await json("details", { id, row }, signal)) as Details,
     leaks: async (id, signal) => (await json("leaks", { id }, signal)) as Leaks,
+    tree: async (id, by, merge) => readForest(await tables("tree", { id, by, merge: Number(merge) }, null)),
+    advice: async (id, signal) => (await json("advice", { id }, signal)) as AdviceList,
+    paste: async (text, signal) =>
+      (await json("paste", {}, signal, { method: "POST", body: text })) as Pasted,
   };
 }
 
