@@ -68,8 +68,11 @@ class Strings:
 
     @staticmethod
     def of(texts: Sequence[str]) -> Strings:
-        encoded = [text.encode("utf-8", "surrogateescape") for text in texts]
-        return Strings(b"".join(encoded), np.cumsum([0, *map(len, encoded)], dtype=np.int64))
+        return Strings.of_bytes([text.encode("utf-8", "surrogateescape") for text in texts])
+
+    @staticmethod
+    def of_bytes(texts: Sequence[bytes]) -> Strings:
+        return Strings(b"".join(texts), np.cumsum([0, *map(len, texts)], dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -96,7 +96,7 @@ def test_enclosing_beside_plain_python(intervals: list[tuple[int, int, int]]) ->
     line, start, length = (np.array(c, dtype=np.int64) for c in zip(*intervals, strict=True)) if intervals else (
         np.empty(0, np.int64),) * 3  # fmt: skip
     stop = start + length
-    found = enclosing(line, start, stop)
+    found = enclosing(np.bincount(line, minlength=3), start, stop)
     expected = np.full(len(line), -1)
     for number in sorted(set(line.tolist())):
         stack: list[int] = []
@@ -113,7 +113,7 @@ def test_enclosing_beside_plain_python(intervals: list[tuple[int, int, int]]) ->
 @given(st.lists(st.tuples(st.integers(-1, 30), st.integers(0, 3)), max_size=30))
 def test_chains_beside_plain_python(events: list[tuple[int, int]]) -> None:
     parent = np.array([min(p, i - 1) for i, (p, _) in enumerate(events)], dtype=np.int32)
-    name = np.array([n for _, n in events], dtype=np.int64)
+    name = np.array([n for _, n in events], dtype=np.int32)
     leaf, node_parent, node_name = intern_chains(parent, name, np.arange(len(events)))
 
     def names(event: int) -> list[int]:

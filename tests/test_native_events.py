@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import profiles
 
-from tb_memplugin.native.events import ABSENT, DOUBLE, NUMBER, REFERENCE, TEXT, collect
+from tb_memplugin.native.events import ABSENT, DOUBLE, NUMBER, REFERENCE, TEXT, any_event, collect, every
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace, XStat
 
 FORMS = {
@@ -41,12 +41,13 @@ def plainly(plane: XPlane, kinds: dict[int, int], columns: dict[int, int]) -> Co
                 found["cells"].append(cells(event.stats, columns))
     found["line_name"] = [line.name for line in plane.lines]
     found["line_timestamp_ns"] = [line.timestamp_ns for line in plane.lines]
+    found["line_events"] = [len(line.events) for line in plane.lines]
     return found
 
 
 def cells(stats: Any, columns: dict[int, int]) -> list[tuple[int, Any]]:
     """Of several stats in one column the last counts; one without a value says nothing."""
-    row: list[tuple[int, Any]] = [(ABSENT, 0)] * (max(columns.values(), default=-1) + 1)
+    row: list[tuple[int, Any]] = [(ABSENT, 0)] * width(columns)
     for stat in stats:
         form = stat.WhichOneof("value")
         if stat.metadata_id in columns and form is not None:
@@ -63,19 +64,55 @@ def bits(value: Any) -> Any:
     return (value + 2**63) % 2**64 - 2**63
 
 
+def width(columns: dict[int, int]) -> int:
+    return max(columns.values(), default=-1) + 1
+
+
 def compiled(data: bytes, kinds: dict[int, int], columns: dict[int, int]) -> Columns:
-    found = collect(data, kinds, columns)
+    found = collect(data, kinds, columns, width(columns))
 
-    def cell(form: int, value: int, length: int) -> tuple[int, Any]:
-        return (form, data[value : value + length] if form == TEXT else value)
+    def cell(column: int, form: int, value: int) -> tuple[int, Any]:
+        return (form, (found["texts"][column][value] if value >= 0 else b"") if form == TEXT else value)
 
-    rows = zip(found["form"].tolist(), found["value"].tolist(), found["length"].tolist(), strict=True)
+    cells = [
+        [cell(column, form, value) for form, value in zip(forms.tolist(), values.tolist(), strict=True)]
+        for column, (forms, values) in enumerate(zip(found["form"], found["value"], strict=True))
+    ]
+    rows = [[column[event] for column in cells] for event in range(len(found["line"]))]
+    same = ("line", "offset_ps", "duration_ps", "kind", "line_timestamp_ns", "line_events")
+    return {**{name: found[name].tolist() for name in same}, "cells": rows, "line_name": line_names(data, found)}
+
+
+def line_names(data: bytes, found: dict[str, Any]) -> list[bytes]:
     names = found["line_name"]
+    return [data[s : s + n] for s, n in zip(names.start.tolist(), names.length.tolist(), strict=True)]
+
+
+def every_plainly(plane: XPlane, kinds: dict[int, int], columns: dict[int, int]) -> Columns:
+    """What every is to give."""
+    events = [event for line in plane.lines for event in line.events]
+    stats = [
+        (owner, columns[stat.metadata_id], bits(getattr(stat, form)))
+        for owner, event in enumerate(events)
+        for stat in event.stats
+        if (form := stat.WhichOneof("value")) in ("uint64_value", "int64_value") and stat.metadata_id in columns
+    ]
     return {
-        **{name: found[name].tolist() for name in ("line", "offset_ps", "duration_ps", "kind", "line_timestamp_ns")},
-        "cells": [[cell(*columns) for columns in zip(*row, strict=True)] for row in rows],
-        "line_name": [data[s : s + n] for s, n in zip(names.start.tolist(), names.length.tolist(), strict=True)],
+        "offset_ps": [event.offset_ps for event in events],
+        "duration_ps": [event.duration_ps for event in events],
+        "kind": [kinds.get(event.metadata_id, -1) for event in events],
+        "stats": stats,
+        "line_name": [line.name for line in plane.lines],
+        "line_timestamp_ns": [line.timestamp_ns for line in plane.lines],
+        "line_events": [len(line.events) for line in plane.lines],
     }
+
+
+def every_compiled(data: bytes, kinds: dict[int, int], columns: dict[int, int]) -> Columns:
+    found = every(data, kinds, columns)
+    same = ("offset_ps", "duration_ps", "kind", "line_timestamp_ns", "line_events")
+    stats = list(zip(*(found[name].tolist() for name in ("owner", "column", "value")), strict=True))
+    return {**{name: found[name].tolist() for name in same}, "stats": stats, "line_name": line_names(data, found)}
 
 
 @pytest.mark.parametrize("path", profiles(), ids=lambda path: path.parents[3].name)
@@ -88,7 +125,10 @@ def test_every_event_of_every_plane(path: Path) -> None:
                 counts[event.metadata_id] = counts.get(event.metadata_id, 0) + 1
         kinds = {key: number for number, key in enumerate(sorted(counts, key=counts.__getitem__)) if counts[key] < 5000}
         columns = {key: number % 20 for number, key in enumerate(sorted(plane.stat_metadata))}
-        assert compiled(plane.SerializeToString(), kinds, columns) == plainly(plane, kinds, columns)
+        data = plane.SerializeToString()
+        assert compiled(data, kinds, columns) == plainly(plane, kinds, columns)
+        assert every_compiled(data, kinds, columns) == every_plainly(plane, kinds, columns)
+        assert any_event(data) == bool(counts)
 
 
 small = st.integers(0, 3)
@@ -121,13 +161,31 @@ wanted = st.dictionaries(small, small, max_size=3)
 @same_each_time
 @given(planes(), wanted, wanted)
 def test_made_planes(plane: XPlane, kinds: dict[int, int], columns: dict[int, int]) -> None:
-    assert compiled(plane.SerializeToString(), kinds, columns) == plainly(plane, kinds, columns)
+    data = plane.SerializeToString()
+    assert compiled(data, kinds, columns) == plainly(plane, kinds, columns)
+    assert every_compiled(data, kinds, columns) == every_plainly(plane, kinds, columns)
+    assert any_event(data) == any(line.events for line in plane.lines)
 
 
 def test_what_no_event_is_asked_about() -> None:
-    found = collect(b"", {1: 0}, {1: 0, 2: 4})
-    assert found["form"].shape == (0, 5)
+    found = collect(b"", {1: 0}, {1: 0, 2: 4}, 5)
+    assert found["form"].shape == (5, 0)
     assert len(found["line"]) == len(found["line_timestamp_ns"]) == 0
+    assert len(every(b"", {1: 0}, {})["kind"]) == 0
+    assert not any_event(b"")
+
+
+@pytest.mark.parametrize("key", [0, 2**16 - 1, 2**16, 2**62, -1])
+def test_ids_far_from_1(key: int) -> None:
+    """Those of a plain writer are small, but any number will do."""
+    plane = XPlane()
+    for metadata in (key, key + 1):
+        event = plane.lines.add().events.add(metadata_id=metadata)
+        event.stats.add(metadata_id=key, int64_value=5)
+    data = plane.SerializeToString()
+    assert collect(data, {key: 3}, {key: 0}, 1)["kind"].tolist() == [3]
+    assert every(data, {key: 3}, {key: 4})["kind"].tolist() == [3, -1]
+    assert every(data, {key: 3}, {key: 4})["column"].tolist() == [4, 4]
 
 
 def one_event() -> bytes:
@@ -144,10 +202,13 @@ EVENTS = one_event()
 def test_a_plane_cut_short_is_refused(length: int) -> None:
     """Every cut but before and behind the line goes through a field."""
     if length in (0, len(EVENTS)):
-        assert len(collect(EVENTS[:length], {1: 0}, {2: 0, 3: 1})["line"]) == (length > 0)
+        assert len(collect(EVENTS[:length], {1: 0}, {2: 0, 3: 1}, 2)["line"]) == (length > 0)
+        assert len(every(EVENTS[:length], {}, {})["kind"]) == (length > 0)
     else:
         with pytest.raises(ValueError, match="damaged"):
-            collect(EVENTS[:length], {1: 0}, {2: 0, 3: 1})
+            collect(EVENTS[:length], {1: 0}, {2: 0, 3: 1}, 2)
+        with pytest.raises(ValueError, match="damaged"):
+            every(EVENTS[:length], {}, {})
 
 
 @same_each_time
@@ -166,13 +227,17 @@ def test_a_flipped_byte_is_refused_or_read(plane: XPlane, data: st.DataObject) -
 
 def answers_or_refuses(data: bytes) -> None:
     """Whatever is read lies within the bytes, and every column has a row per event."""
+    kinds, columns = {0: 0, 1: 1, 2: 2}, {0: 0, 1: 1, 2: 1}
     try:
-        found = collect(data, {0: 0, 1: 1, 2: 2}, {0: 0, 1: 1, 2: 1})
+        found, all_of_them = collect(data, kinds, columns, 2), every(data, kinds, columns)
     except ValueError:
         return
     events = len(found["line"])
-    assert {len(found[name]) for name in ("offset_ps", "duration_ps", "kind", "form", "value", "length")} == {events}
-    texts = found["form"] == TEXT
-    starts, lengths = found["value"][texts], found["length"][texts]
-    assert ((starts >= 0) & (lengths >= 0) & (starts + lengths <= len(data))).all()
+    assert {len(found[name]) for name in ("offset_ps", "duration_ps", "kind")} == {events}
+    assert found["form"].shape == found["value"].shape == (2, events)
+    for column in range(2):
+        texts = found["value"][column][found["form"][column] == TEXT]
+        assert ((texts >= -1) & (texts < len(found["texts"][column]))).all()
+        assert all(text in data for text in found["texts"][column])
     assert not events or found["line"].max() < len(found["line_timestamp_ns"])
+    assert len(all_of_them["kind"]) == found["line_events"].sum() == all_of_them["line_events"].sum()

@@ -11,6 +11,8 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.fields cimport Item, item, varint
+
 from tb_memplugin.native.spans import Spans
 
 cdef enum Kind:
@@ -120,9 +122,8 @@ cdef class _Scan:
     cdef int parse(self, int message, int table, int64_t row,
                    const unsigned char* p, const unsigned char* end) except -1 nogil:
         """Into the cells from `row` on. Returns 0, or 1 with `broken` set."""
-        cdef uint64_t tag = 0, value = 0
-        cdef uint64_t number
-        cdef int wire
+        cdef uint64_t value = 0
+        cdef Item found
         cdef Field field
         cdef int64_t child
         cdef const unsigned char* start
@@ -130,87 +131,46 @@ cdef class _Scan:
         cdef size_t known = self.plan.messages[message].size()
         cdef const Field* fields = self.plan.messages[message].data()
         while p < end:
-            start = p
-            self.broken = start
-            if not varint(&p, end, &tag):
+            self.broken = p
+            if not item(&p, end, &found):
                 return 1
-            number = tag >> 3
-            wire = tag & 7
             field.kind = SKIP
-            if number < known:
-                field = fields[number]
-            if wire == 0:
-                if not varint(&p, end, &value):
-                    return 1
-            elif wire == 2:
-                if not varint(&p, end, &value) or value > <uint64_t>(end - p):
-                    return 1
-            elif wire == 1:
-                if end - p < 8:
-                    return 1
-                memcpy(&value, p, 8)
-                p += 8
-            elif wire == 5:
-                if end - p < 4:
-                    return 1
-                value = 0
-                memcpy(&value, p, 4)
-                p += 4
-            else:
-                return 1
-            if wire != 2:
+            if found.number < known:
+                field = fields[found.number]
+            start = found.at
+            if start == NULL:
                 if field.kind == NUMBER:
-                    self.cells[table][row + field.column] = <int64_t>value
+                    self.cells[table][row + field.column] = <int64_t>found.value
                 elif field.kind == NUMBERS:
                     child = self.child(field, table, row)
-                    self.cells[field.table][child + 1] = <int64_t>value
+                    self.cells[field.table][child + 1] = <int64_t>found.value
                 continue
-            stop = p + value
+            stop = start + found.value
             if field.kind == SPAN:
-                self.cells[table][row + field.column] = p - self.base
-                self.cells[table][row + field.column + 1] = <int64_t>value
+                self.cells[table][row + field.column] = start - self.base
+                self.cells[table][row + field.column + 1] = <int64_t>found.value
             elif field.kind == SPAN_LIST:
                 child = self.child(field, table, row)
-                self.cells[field.table][child + 1] = p - self.base
-                self.cells[field.table][child + 2] = <int64_t>value
+                self.cells[field.table][child + 1] = start - self.base
+                self.cells[field.table][child + 2] = <int64_t>found.value
             elif field.kind == NESTED:
-                if self.parse(field.message, table, row, p, stop):
+                if self.parse(field.message, table, row, start, stop):
                     return 1
             elif field.kind == TABLE:
                 child = self.child(field, table, row)
                 if field.column:
-                    self.cells[field.table][child + field.column] = p - self.base
-                    self.cells[field.table][child + field.column + 1] = <int64_t>value
-                if self.parse(field.message, field.table, child, p, stop):
+                    self.cells[field.table][child + field.column] = start - self.base
+                    self.cells[field.table][child + field.column + 1] = <int64_t>found.value
+                if self.parse(field.message, field.table, child, start, stop):
                     return 1
             elif field.kind == NUMBERS:
-                while p < stop:
-                    self.broken = p
-                    if not varint(&p, stop, &value):
+                while start < stop:
+                    self.broken = start
+                    if not varint(&start, stop, &value):
                         return 1
                     child = self.child(field, table, row)
                     self.cells[field.table][child + 1] = <int64_t>value
-            p = stop
         return 0
-
-
-cdef inline bint varint(const unsigned char** cursor, const unsigned char* end, uint64_t* value) noexcept nogil:
-    cdef const unsigned char* p = cursor[0]
-    cdef uint64_t result = 0
-    cdef int shift = 0
-    if p < end and p[0] < 0x80:  # most tags and lengths
-        value[0] = p[0]
-        cursor[0] = p + 1
-        return True
-    while p < end and shift < 70:
-        result |= <uint64_t>(p[0] & 0x7F) << shift if shift < 64 else 0
-        if not p[0] & 0x80:
-            value[0] = result
-            cursor[0] = p + 1
-            return True
-        p += 1
-        shift += 7
-    return False
 
 
 def scan(data, Plan plan, spans=None):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.native.events import ABSENT, DOUBLE, NUMBER, REFERENCE, TEXT, collect
-from tb_memplugin.native.spans import Spans
-from tb_memplugin.native.text import gather, intern
 from tb_memplugin.readers.plane import Plane
-from tb_memplugin.recording import F64, I32, I64, Strings, Text
+from tb_memplugin.recording import F64, I64, U8, Strings, Text
 
 PLANE = "/host:CPU"
 ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
@@ -64,7 +61,7 @@ def read(plane: Plane) -> AllocatorEvents | None:
     kinds = {key: int(plane.event_names[key] == DEALLOCATION) for key in ids(plane)}
     if not kinds:
         return None
-    found = collect(plane.data, kinds, _columns(plane))
+    found = collect(plane.data, kinds, _columns(plane), len(COLUMNS))
     line, offset = found["line"], found["offset_ps"]
     if not len(line):
         return None
@@ -72,19 +69,23 @@ def read(plane: Plane) -> AllocatorEvents | None:
     began = found["line_timestamp_ns"] - found["line_timestamp_ns"].min()
     time = began[line] * 1000 + offset
     order = np.argsort(time, kind="stable")
-    value, form, length = (_padded(found[name])[order] for name in ("value", "form", "length"))
-    numbers = {name: _number(value[:, COLUMNS[name]], form[:, COLUMNS[name]]) for name in NUMBERS}
+
+    def cells(name: str) -> tuple[I64, U8]:
+        column = COLUMNS[name]
+        return found["value"][column][order], found["form"][column][order]
+
+    numbers = {name: _number(*cells(name)) for name in NUMBERS}
     return AllocatorEvents(
         place=order,
         line=line[order],
         time_ps=time[order],
         frees=found["kind"][order] == 1,
         numbers=numbers,
-        texts={name: _text(plane, *(c[:, COLUMNS[name]] for c in (value, form, length))) for name in TEXTS},
-        fragmentation=_fraction(value[:, COLUMNS[FRACTION]], form[:, COLUMNS[FRACTION]]),
+        texts={name: _text(plane, found["texts"][COLUMNS[name]], *cells(name)) for name in TEXTS},
+        fragmentation=_fraction(*cells(FRACTION)),
         impossible=_without_impossible(numbers),
         out_of_order=np.r_[False, (line[1:] == line[:-1]) & (offset[1:] < offset[:-1])][order],
-        unknown=form[:, COLUMNS[UNKNOWN]] != ABSENT,
+        unknown=found["form"][COLUMNS[UNKNOWN]][order] != ABSENT,
     )
 
 
@@ -109,38 +110,27 @@ def _without_impossible(numbers: dict[str, I64]) -> Mask:
     return impossible
 
 
-def _padded(cells: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """All columns, also those whose stat no event of this plane knows."""
-    wide = np.zeros((len(cells), len(COLUMNS)), dtype=cells.dtype)
-    wide[:, : cells.shape[1]] = cells
-    return wide
-
-
-def _number(value: I64, form: np.ndarray[Any, Any]) -> I64:
+def _number(value: I64, form: U8) -> I64:
     numbers = np.where(form == NUMBER, value, MISSING)
     doubles = form == DOUBLE
     if doubles.any():
-        real = np.ascontiguousarray(value[doubles]).view(np.float64)
+        real = value[doubles].view(np.float64)
         numbers[doubles] = np.where(np.abs(real) < 2**62, np.nan_to_num(real), MISSING)
     return numbers
 
 
-def _fraction(value: I64, form: np.ndarray[Any, Any]) -> F64:
+def _fraction(value: I64, form: U8) -> F64:
     """A whole number, 0 or 1, is written as an integer; NaN where it is no fraction."""
-    real = np.ascontiguousarray(value).view(np.float64)
-    fraction: F64 = np.where(form == DOUBLE, real, np.where(form == NUMBER, value, np.nan))
+    fraction: F64 = np.where(form == DOUBLE, value.view(np.float64), np.where(form == NUMBER, value, np.nan))
     fraction[~((fraction >= 0) & (fraction <= 1))] = np.nan
     return fraction
 
 
-def _text(plane: Plane, value: I64, form: np.ndarray[Any, Any], length: I32) -> Text:
+def _text(plane: Plane, spelt_out: list[bytes], value: I64, form: U8) -> Text:
     """Spelt out in the event, or the name of a stat that it refers to."""
-    spelt = form == TEXT
-    start, size = np.where(spelt, value, 0), np.where(spelt, length, 0).astype(np.int64)
-    codes, first = intern(plane.data, start, size)
-    spelt_out = Strings(*gather(plane.data, *Spans(start, size).take(first)))
-    names = [spelt_out[i] for i in range(len(spelt_out))]
+    codes = np.where(form == TEXT, value, -1).astype(np.int32)
     referred = form == REFERENCE
     ids, which = np.unique(value[referred], return_inverse=True)
-    codes[referred] = len(names) + which
-    return Text(codes, Strings.of([*names, *(plane.stat_names.get(i, "") for i in ids.tolist())]))
+    codes[referred] = len(spelt_out) + which
+    names = [plane.stat_names.get(i, "").encode() for i in ids.tolist()]
+    return Text(codes, Strings.of_bytes([*spelt_out, *names]))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.native.events import NUMBER, collect
+from tb_memplugin.native.events import every
 from tb_memplugin.native.nesting import enclosing, intern_chains
 from tb_memplugin.readers.plane import Plane
 from tb_memplugin.recording import I32, I64, NamedSpans, SpanKind, Stacks, Strings, Text
@@ -21,6 +22,10 @@ COLUMNS = {name: number for number, name in enumerate((*LINKS, STEP_NUMBER))}
 PYTHON_FRAME = re.compile(r"\$(.+):(\d+) (.+)", re.DOTALL)
 JITTED = re.compile(r"PjitFunction\((.+)\)", re.DOTALL)
 MIXER = np.uint64(0x9E3779B97F4A7C15)
+NUMBERED = 0x7FFFFFFF  # a step's number, 31 bits of it
+
+Mask = npt.NDArray[np.bool_]
+U64 = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -45,17 +50,19 @@ def host_calls(plane: Plane, wanted: frozenset[int]) -> HostCalls:
 
     A thread's own nesting comes first; where it ends at an event that another thread's caused, that thread's goes on.
     """
-    kinds = {key: key for key in plane.event_names}
-    found = collect(plane.data, kinds, {k: COLUMNS[n] for k, n in plane.stat_names.items() if n in COLUMNS})
+    names = list(plane.event_names.values())
+    kinds = {key: kind for kind, key in enumerate(plane.event_names)}
+    found = every(plane.data, kinds, {k: COLUMNS[n] for k, n in plane.stat_names.items() if n in COLUMNS})
     # Since the first line began: a clock that counts from 1970 is beyond 64 bits in picoseconds.
     begin = found["line_timestamp_ns"] - found["line_timestamp_ns"].min(initial=2**63 - 1)
-    start = begin[found["line"]] * 1000 + found["offset_ps"]
-    stop = start + np.maximum(found["duration_ps"], 0)
-    parent = enclosing(found["line"], start, stop)
+    start = np.repeat(begin * 1000, found["line_events"])
+    start += found["offset_ps"]
+    stop = np.maximum(found["duration_ps"], 0) + start
+    parent = enclosing(found["line_events"], start, stop)
     _link(parent, found)
-    events = np.flatnonzero(np.isin(found["kind"], list(wanted)))
-    leaf, node_parent, names = intern_chains(parent, found["kind"], events)
-    labels = [plane.event_names.get(name, "") for name in names.tolist()]
+    events = np.flatnonzero(_of_kinds(found["kind"], len(names), [kinds[key] for key in wanted]))
+    leaf, node_parent, node_name = intern_chains(parent, found["kind"], events)
+    labels = [names[name] if name >= 0 else "" for name in node_name.tolist()]
     frames = [PYTHON_FRAME.fullmatch(label) for label in labels]
     stacks = Stacks(
         parent=node_parent,
@@ -63,32 +70,50 @@ def host_calls(plane: Plane, wanted: frozenset[int]) -> HostCalls:
         file=Text.of([m[1] if m else "" for m in frames]),
         line=np.array([int(m[2]) if m else 0 for m in frames], dtype=np.int32),
     )
-    spans = _spans(plane, found, start, stop)
-    return HostCalls(leaf, stacks, _jitted(labels, node_parent), spans)
+    return HostCalls(leaf, stacks, _jitted(labels, node_parent), _spans(names, found, start, stop))
+
+
+def _of_kinds(kind: I32, kinds: int, chosen: Iterable[int]) -> Mask:
+    """Events of the chosen kinds."""
+    flags = np.zeros(kinds + 1, dtype=bool)  # the last is of those without a name
+    flags[list(chosen)] = True
+    mask: Mask = flags[kind]
+    return mask
+
+
+def _stat(found: dict[str, Any], name: str) -> tuple[I32, I64]:
+    """The events that have the number, and the number."""
+    rows = found["column"] == COLUMNS[name]
+    return found["owner"][rows], found["value"][rows]
+
+
+def _pair(found: dict[str, Any], kind: str, number: str) -> tuple[I32, U64]:
+    """Of the events that have the id, a key of its type (0 where it has none) and itself."""
+    events, ids = _stat(found, number)
+    typed, types = _stat(found, kind)
+    at = np.minimum(np.searchsorted(typed, events), max(len(typed) - 1, 0))
+    kinds = np.where(typed[at] == events, types[at], 0) if len(typed) else np.zeros(len(events), np.int64)
+    return events, ids.view(np.uint64) ^ (kinds.view(np.uint64) * MIXER)
 
 
 def _link(parent: I32, found: dict[str, Any]) -> None:
     """Where a thread's own nesting ends, go on with the event that produced it, or the first thing that is in it."""
-    if found["value"].shape[1] <= COLUMNS["_c"]:
-        return
-    kind_p, id_p, kind_c, id_c = (found["value"][:, COLUMNS[name]].view(np.uint64) for name in LINKS)
-    form, line = found["form"], found["line"]
-    producers = np.flatnonzero(form[:, COLUMNS["_p"]] == NUMBER)
-    consumers = np.flatnonzero(form[:, COLUMNS["_c"]] == NUMBER)
+    producers, made = _pair(found, "_pt", "_p")
+    consumers, asked = _pair(found, "_ct", "_c")
     if not len(producers) or not len(consumers):
         return
-    made = id_p[producers] ^ (kind_p[producers] * MIXER)
     order = np.argsort(made, kind="stable")
-    asked = id_c[consumers] ^ (kind_c[consumers] * MIXER)
     at = np.minimum(np.searchsorted(made[order], asked), len(order) - 1)
     producer = producers[order][at]
-    same = (made[order][at] == asked) & (line[producer] != line[consumers])
+    line = np.cumsum(found["line_events"])
+    elsewhere = np.searchsorted(line, producer, "right") != np.searchsorted(line, consumers, "right")
+    same = (made[order][at] == asked) & elsewhere
     root = _outermost(parent, consumers[same])
     # Of several links out of one root, the one of the outermost consumer counts: events come outermost first.
     parent[root[::-1]] = producer[same][::-1]
 
 
-def _outermost(parent: I32, events: I64) -> I64:
+def _outermost(parent: I32, events: I32) -> I32:
     root = events.copy()
     while True:
         above = parent[root]
@@ -106,30 +131,26 @@ def _jitted(labels: list[str], parent: I32) -> Text:
     return Text.of(inside)
 
 
-def _spans(plane: Plane, found: dict[str, Any], start_ps: I64, stop_ps: I64) -> NamedSpans:
+def _spans(names: list[str], found: dict[str, Any], start_ps: I64, stop_ps: I64) -> NamedSpans:
     """Steps are events that carry a step number; executions are calls of jitted functions."""
-    step = found["form"][:, COLUMNS[STEP_NUMBER]] == NUMBER if found["form"].shape[1] > COLUMNS[STEP_NUMBER] else None
-    is_step = step if step is not None else np.zeros(len(start_ps), dtype=bool)
-    jitted = {key: match[1] for key, name in plane.event_names.items() if (match := JITTED.fullmatch(name))}
-    which = np.flatnonzero((is_step | np.isin(found["kind"], list(jitted))) & (stop_ps > start_ps))
+    kind = found["kind"]
+    jitted = {i: match[1] for i, name in enumerate(names) if (match := JITTED.fullmatch(name))}
+    marked, told = _stat(found, STEP_NUMBER)
+    number = np.full(len(kind), -1, dtype=np.int64)
+    number[marked] = told & NUMBERED
+    which = np.flatnonzero(((number >= 0) | _of_kinds(kind, len(names), jitted)) & (stop_ps > start_ps))
     which = which[np.argsort(start_ps[which], kind="stable")]
-    steps = is_step[which]
-    number = found["value"][which, COLUMNS[STEP_NUMBER]] if step is not None else np.zeros(len(which), np.int64)
     # A step is its event's name and its number; an execution, of which there are many, only its function.
-    pairs = (found["kind"][which] << 32) + np.where(steps, number, -1)
-    distinct, code = np.unique(pairs, return_inverse=True)
-    names = [
-        f"{plane.event_names.get(pair >> 32, '')} {pair & 0xFFFFFFFF}" if stepped else jitted.get((pair + 1) >> 32, "")
-        for pair, stepped in zip(distinct.tolist(), _first(steps, code), strict=True)
+    distinct, code = np.unique((kind[which].astype(np.int64) << 32) + number[which], return_inverse=True)
+    texts = [
+        jitted[(pair + 1) >> 32] if pair & 0xFFFFFFFF > NUMBERED else f"{_named(names, pair >> 32)} {pair & NUMBERED}"
+        for pair in distinct.tolist()
     ]
-    kind = np.where(steps, int(SpanKind.STEP), int(SpanKind.EXECUTION)).astype(np.uint8)
+    kinds = np.where(number[which] >= 0, int(SpanKind.STEP), int(SpanKind.EXECUTION)).astype(np.uint8)
     return NamedSpans(
-        Text(code.ravel().astype(np.int32), Strings.of(names)), kind, start_ps[which] // 1000, stop_ps[which] // 1000
+        Text(code.ravel().astype(np.int32), Strings.of(texts)), kinds, start_ps[which] // 1000, stop_ps[which] // 1000
     )
 
 
-def _first(flags: npt.NDArray[np.bool_], code: I64) -> list[bool]:
-    """The flag of the first row with each code."""
-    _, first = np.unique(code, return_index=True)
-    chosen: list[bool] = flags[first].tolist()
-    return chosen
+def _named(names: list[str], kind: int) -> str:
+    return names[kind] if kind >= 0 else ""
