@@ -14,6 +14,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from tb_memplugin.values import Later, Values
+
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
 U8 = npt.NDArray[np.uint8]
@@ -42,6 +44,7 @@ class Role(IntEnum):
     TEMPORARY = 8
     EXECUTABLE = 9
     THREAD_LOCAL = 10
+    STATE = 11  # handed from one call to the next, and read: a cache of keys and values, a hidden state
 
 
 class RegionKind(IntFlag):
@@ -184,6 +187,8 @@ class Program:
     stack: I32
     scoped_bytes: int = 0  # largest scoped allocation of an instruction (TPU VMEM), and whose
     scoped_instruction: str = ""
+    value: I32 | None = None  # per row of `allocations`: which of `values` it holds, -1 where the file lacks it
+    values: Later[Values] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

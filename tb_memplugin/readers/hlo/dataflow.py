@@ -63,13 +63,21 @@ class Dataflow:
         return np.where(self.buffer_at >= 0, np.maximum(last[self.buffer_at], self.defined), -1)
 
     @cached_property
-    def carries(self) -> tuple[I32, I32]:
-        """Pairs of logical buffers that one memory serves in turn: what goes into a loop, its carry, its result."""
+    def shown(self) -> I32:
+        """Per node: the logical buffer that it shows, -1 where none is known."""
         value = np.full(self.nodes.total, -1, dtype=np.int32)
         known = np.flatnonzero(self.buffer_at >= 0)
         value[self.buffer_at[known]] = known
         flow_values(value, self.flows.target, self.flows.source, self.flows.count)
-        along, against = self.flows.pairs(), back_edges(self.nodes).pairs()
+        return value
+
+    @cached_property
+    def carries(self) -> tuple[I32, I32]:
+        """Pairs of logical buffers that one memory serves in turn: what goes into a loop, its carry, its result.
+
+        The left one takes over what the right one holds.
+        """
+        value, along, against = self.shown, self.flows.pairs(), back_edges(self.nodes).pairs()
         left = value[np.r_[along[0], against[0]]]
         right = value[np.r_[along[1], against[1]]]
         pairs = (left >= 0) & (right >= 0) & (left != right)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tb_memplugin.readers.hlo.module import Module
 from tb_memplugin.readers.hlo.schedule import Schedule
-from tb_memplugin.recording import I32, I64
+from tb_memplugin.recording import I32, I64, Text
 
 Range = tuple[I32, I32, I32]  # columns: first node of the target, first node of the source, how many nodes
 
@@ -37,10 +37,7 @@ class Nodes:
 
     def is_opcode(self, opcodes: set[str]) -> npt.NDArray[np.bool_]:
         """Per position: whether its opcode is one of these."""
-        strings = self.module.opcode.strings
-        wanted = np.array([strings[i] in opcodes for i in range(len(strings))] + [False])  # code -1: no opcode
-        mask: npt.NDArray[np.bool_] = wanted[self.opcode]
-        return mask
+        return is_one_of(Text(self.opcode, self.module.opcode.strings), opcodes)
 
     def where(self, opcodes: set[str]) -> I32:
         """The positions of these opcodes."""
@@ -107,6 +104,14 @@ class Nodes:
         computations, numbers, positions = self._parameter_table
         a, b = np.searchsorted(computations, [computation, computation + 1])
         return list(zip(numbers[a:b].tolist(), positions[a:b].tolist(), strict=True))
+
+
+def is_one_of(column: Text, names: set[str]) -> npt.NDArray[np.bool_]:
+    """Per entry of the column: whether it is one of these."""
+    strings = column.strings
+    wanted = np.array([strings[i] in names for i in range(len(strings))] + [False])  # code -1: none
+    mask: npt.NDArray[np.bool_] = wanted[column.codes]
+    return mask
 
 
 def at(table: npt.NDArray[np.integer], rows: npt.NDArray[np.integer]) -> I32:

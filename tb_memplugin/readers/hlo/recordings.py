@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +15,9 @@ from tb_memplugin.readers.hlo.placement import Placement, place
 from tb_memplugin.readers.hlo.schedule import Schedule, flatten
 from tb_memplugin.readers.hlo.scoped import scoped_memory
 from tb_memplugin.readers.hlo.stacks import stacks_of
+from tb_memplugin.readers.hlo.values import values_of
 from tb_memplugin.recording import I32, Axis, Program, Recording, RegionKind, Regions
+from tb_memplugin.values import Later
 
 MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "Sflag", 3: "CMEM", 4: "SMEM", 5: "Host", 6: "SparseCore"}
 
@@ -41,6 +44,7 @@ def read_hlo(
     peak = reported_peak(module, placement)
     table = columns(module, placement, stack_of)
     program = _program(module, schedule, stack_of)
+    values = Later(partial(values_of, module, dataflow))
     recordings = []
     for space in spaces.tolist():
         regions = np.flatnonzero(module.allocations["color"] == space)
@@ -62,7 +66,13 @@ def read_hlo(
                     placement.region_kind[regions],
                 ),
                 stacks=stacks,
-                program=replace(program, memory_space=space, **scoped_memory(module, space)._asdict()),
+                program=replace(
+                    program,
+                    memory_space=space,
+                    value=placement.buffer[rows].astype(np.int32),
+                    values=values,
+                    **scoped_memory(module, space)._asdict(),
+                ),
                 reported_peak=peak,
                 caveats=caveats(module, schedule, placement, rows),
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -41,6 +42,11 @@ def unpadded_bytes(shape: ShapeProto) -> int:
     for dimension in shape.dimensions:
         elements *= max(dimension, 0)
     return min((elements * bits + 7) // 8, 2**62)  # a hostile shape must not overflow a column
+
+
+def elements_of(shape: ShapeProto) -> int:
+    """How many numbers an array holds; 0 of a tuple."""
+    return 0 if shape.tuple_shapes else min(math.prod(max(d, 0) for d in shape.dimensions), 2**62)
 
 
 def text(shape: ShapeProto) -> str:

@@ -1,0 +1,184 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+# distutils: language = c++
+"""Walks over a program's data flow. A graph is CSR: node n leads to to[begin[n]:begin[n + 1]]."""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libcpp.pair cimport pair
+from libcpp.queue cimport priority_queue
+from libcpp.vector cimport vector
+
+import numpy as np
+
+cdef enum:
+    FAR = 1 << 20      # more steps than any path: kinds come first, then steps
+    VISITS = 1 << 24   # of all starts together: no program needs them, and what a damaged file asks for must end
+
+
+def grouped(const int32_t[::1] key, Py_ssize_t groups):
+    """(begin, order): the items of group g are order[begin[g]:begin[g + 1]], as they came. Keys out of range: none."""
+    cdef Py_ssize_t n = key.shape[0], i
+    begin_a = np.zeros(groups + 1, dtype=np.int64)
+    cdef int64_t[::1] begin = begin_a
+    cdef vector[int64_t] at
+    with nogil:
+        for i in range(n):
+            if 0 <= key[i] < groups:
+                begin[key[i] + 1] += 1
+        for i in range(groups):
+            begin[i + 1] += begin[i]
+            at.push_back(begin[i])
+    order_a = np.empty(begin_a[groups], dtype=np.int32)
+    cdef int32_t[::1] order = order_a
+    with nogil:
+        for i in range(n):
+            if 0 <= key[i] < groups:
+                order[at[key[i]]] = <int32_t>i
+                at[key[i]] += 1
+    return begin_a, order_a
+
+
+def reach(const int64_t[::1] begin, const int32_t[::1] to, const int32_t[::1] seeds):
+    """Per node: 1 where a seed is, or leads."""
+    cdef Py_ssize_t n = begin.shape[0] - 1, i
+    cdef int64_t e
+    cdef int32_t node
+    seen_a = np.zeros(n, dtype=np.uint8)
+    cdef uint8_t[::1] seen = seen_a
+    cdef vector[int32_t] todo
+    with nogil:
+        for i in range(seeds.shape[0]):
+            if not seen[seeds[i]]:
+                seen[seeds[i]] = 1
+                todo.push_back(seeds[i])
+        while not todo.empty():
+            node = todo.back()
+            todo.pop_back()
+            for e in range(begin[node], begin[node + 1]):
+                if not seen[to[e]]:
+                    seen[to[e]] = 1
+                    todo.push_back(to[e])
+    return seen_a
+
+
+def spread_labels(uint64_t[::1] label, const int32_t[::1] source, const int32_t[::1] target, int passes):
+    """Hands the bits of label[source[i]] on to label[target[i]], edge by edge, until nothing changes.
+
+    Edges that come in the order of the data flow need one pass, and one more for each way back. False where they
+    were not through after `passes`.
+    """
+    cdef Py_ssize_t i, n = source.shape[0]
+    cdef int done
+    cdef uint64_t changed = 1
+    with nogil:
+        for done in range(passes):
+            changed = 0
+            for i in range(n):
+                changed |= label[source[i]] & ~label[target[i]]
+                label[target[i]] |= label[source[i]]
+            if not changed:
+                break
+    return changed == 0
+
+
+def nearest(const int64_t[::1] begin, const int32_t[::1] source, const int32_t[::1] steps, const uint8_t[::1] kind,
+            const int32_t[::1] starts, const uint8_t[::1] ends, Py_ssize_t most):
+    """From each start the nodes with `ends` set that its edges lead to: (start's number, node, steps, kind).
+
+    Edge e of node n leads to source[e], costs steps[e], and makes the path of kind[e] at least. The least kind goes
+    before the fewest steps. Beyond an end no path goes on. A start visits no more than `most` nodes.
+    """
+    cdef Py_ssize_t n = begin.shape[0] - 1, s, visited, total = 0
+    cdef int64_t e, cost, further
+    cdef int32_t node
+    cdef vector[int64_t] best
+    cdef vector[int32_t] touched, out_start, out_node, out_steps, out_kind
+    cdef priority_queue[pair[int64_t, int32_t]] todo   # largest first, so costs go in negative
+    best.resize(n, -1)
+    with nogil:
+        for s in range(starts.shape[0]):
+            if starts[s] < 0:
+                continue
+            visited = 0
+            best[starts[s]] = 0
+            touched.push_back(starts[s])
+            todo.push(pair[int64_t, int32_t](0, starts[s]))
+            while not todo.empty():
+                cost, node = -todo.top().first, todo.top().second
+                todo.pop()
+                if cost > best[node]:
+                    continue
+                visited += 1
+                total += 1
+                if visited > most or total > VISITS:
+                    continue
+                if ends[node]:
+                    out_start.push_back(<int32_t>s)
+                    out_node.push_back(node)
+                    out_steps.push_back(<int32_t>(cost % FAR))
+                    out_kind.push_back(<int32_t>(cost // FAR))
+                    continue
+                for e in range(begin[node], begin[node + 1]):
+                    further = (cost // FAR if cost // FAR > kind[e] else kind[e]) * FAR
+                    further += min(<int64_t>FAR - 1, cost % FAR + steps[e])
+                    if best[source[e]] < 0 or further < best[source[e]]:
+                        if best[source[e]] < 0:
+                            touched.push_back(source[e])
+                        best[source[e]] = further
+                        todo.push(pair[int64_t, int32_t](-further, source[e]))
+            while not touched.empty():
+                best[touched.back()] = -1
+                touched.pop_back()
+    return _columns(out_start, out_node, out_steps, out_kind)
+
+
+def derive(const int64_t[::1] first, const int64_t[::1] stop, const int32_t[::1] leaf, const int64_t[::1] begin,
+           const int32_t[::1] operand, const uint8_t[::1] kind, const uint8_t[::1] weight, int64_t most):
+    """What results of computations come of, element by element: (number of the leaf, instruction, steps, kind).
+
+    Leaf i is an instruction of the computation of instructions first[i] to stop[i], which come after their operands.
+    Instruction n has the operands operand[begin[n]:begin[n + 1]]; kind says how it comes of each (Likeness, or 255
+    where it does not) and weight[n] how many steps it is. Told are instructions without operands. No more than
+    `most` instructions are looked at; what is over that has no rows.
+    """
+    cdef Py_ssize_t i, n = 0
+    cdef int64_t e, row, cost, further
+    cdef vector[int64_t] best
+    cdef vector[int32_t] out_leaf, out_node, out_steps, out_kind
+    for i in range(leaf.shape[0]):
+        n = max(n, stop[i])
+    best.resize(n, -1)
+    with nogil:
+        for i in range(leaf.shape[0]):
+            most -= leaf[i] - first[i] + 1
+            if leaf[i] < first[i] or leaf[i] >= stop[i] or most < 0:
+                continue
+            best[leaf[i]] = 0
+            for row in range(leaf[i], first[i] - 1, -1):
+                cost = best[row]
+                if cost < 0:
+                    continue
+                best[row] = -1
+                if begin[row] == begin[row + 1]:
+                    out_leaf.push_back(<int32_t>i)
+                    out_node.push_back(<int32_t>row)
+                    out_steps.push_back(<int32_t>(cost % FAR))
+                    out_kind.push_back(<int32_t>(cost // FAR))
+                for e in range(begin[row], begin[row + 1]):
+                    if kind[e] == 255 or operand[e] < first[i] or operand[e] >= row:
+                        continue
+                    further = (cost // FAR if cost // FAR > kind[e] else kind[e]) * FAR
+                    further += min(<int64_t>FAR - 1, cost % FAR + weight[row])
+                    if best[operand[e]] < 0 or further < best[operand[e]]:
+                        best[operand[e]] = further
+    return _columns(out_leaf, out_node, out_steps, out_kind)
+
+
+cdef _columns(vector[int32_t]& a, vector[int32_t]& b, vector[int32_t]& c, vector[int32_t]& d):
+    cdef Py_ssize_t n = a.size(), i
+    table = np.empty((4, n), dtype=np.int32)
+    cdef int32_t[:, ::1] t = table
+    for i in range(n):
+        t[0, i] = a[i]
+        t[1, i] = b[i]
+        t[2, i] = c[i]
+        t[3, i] = d[i]
+    return table[0], table[1], table[2], table[3].astype(np.uint8)
