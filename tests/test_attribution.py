@@ -333,6 +333,13 @@ def test_an_allocator_by_jitted_function_and_what_was_there_before() -> None:
         assert drawn(found, weights(of, found)) == expected
 
 
+def test_an_array_that_is_named_for_its_line() -> None:
+    """track() knows the line that made an array, and no more frames than that."""
+    of = allocator([Block("train.py:61", 8, 0, None), Block("make.py:6", 4, 0, None, stack=1)], 1)
+    assert drawn(forest(of, By.SOURCE)) == ["main (train.py:10)", "  layer (model.py:20)", "train.py:61"]
+    assert drawn(forest(of, By.FUNCTION))[:2] == ["train.py:61", "  train.py:61"]
+
+
 def test_tensorflow_names_what_belongs_to_a_gradient() -> None:
     names = ["replica_0/layer_1/MatMul:MatMul", "gradient_tape/replica_0/layer_1/Mul", "SameWorkerRecvDone"]
     of = allocator([Block(name, 1, 0, None) for name in names], 1)

@@ -15,6 +15,8 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.recording import Recording, Role, Text
 from tb_memplugin.views import explain as view
 from tb_memplugin.views.explain import choose, explain, position_of
+from tb_memplugin.views.weighed import LINES
+from tb_memplugin.views.weighed import lines as tree_lines
 
 STEPS = 12
 
@@ -93,12 +95,71 @@ def test_leaks_follow() -> None:
     assert answer["leaks"]["message"] is None
 
 
+@pytest.mark.parametrize("position", range(-1, 36, 4))
+def test_each_tree_sums_up_to_all(position: int) -> None:
+    of = training()
+    assert of.reported is not None
+    stack = dataclasses.replace(of, reported=dataclasses.replace(of.reported, reserved=np.full(of.length, 77)))
+    answer = explain(stack, f"#{position}") if position >= 0 else explain(early(stack), "0ns")
+    for tree in (answer["model"], answer["source"]):
+        assert sum(node["bytes"] for node in tree if node["depth"] == 0) == answer["at"]["bytes"]
+        assert sum(node["share"] for node in tree if node["depth"] == 0) == pytest.approx(1)
+
+
+def early(of: Recording) -> Recording:
+    assert of.clock is not None
+    return dataclasses.replace(of, clock=of.clock + 10)
+
+
+def test_trees_in_order_of_weight() -> None:
+    answer = explain(training())
+    assert [(node["depth"], node["label"], node["bytes"]) for node in answer["model"]] == [
+        (0, "parameters", 2000),
+        (1, "parameters", 2000),
+        (0, "leak", 1200),
+        (1, "leak", 1200),
+        (0, "live before the recording", 500),
+    ]
+    assert [(node["depth"], node["label"], node["bytes"]) for node in answer["source"]] == [
+        (0, "no Python line", 2000),
+        (0, "main (train.py:10)", 1200),
+        (1, "layer (model.py:20)", 1200),
+        (0, "live before the recording", 500),
+    ]
+
+
+def test_a_chain_of_nodes_is_one_line() -> None:
+    def node(depth: int, label: str, size: int, merged: int = 1) -> dict[str, Any]:
+        return {"depth": depth, "label": label, "bytes": size, "share": size / 1000, "merged": merged}
+
+    tree = [
+        *(node(0, "forward", 900), node(1, "model", 900), node(2, "layer_*", 600, 48), node(3, "mlp", 600, 48)),
+        *(node(4, "up", 500, 48), node(4, "down", 100, 48), node(2, "logits", 300), node(0, "rest", 96)),
+        node(0, "little", 4),
+    ]
+    assert [*tree_lines(tree)] == [
+        "900 B  90.0%  forward/model",
+        "600 B  60.0%    layer_* x48/mlp",
+        "500 B  50.0%      up",
+        "100 B  10.0%      down",
+        "300 B  30.0%    logits",
+        " 96 B   9.6%  rest",
+        "and 1 smaller: --json lists all",
+    ]
+    assert [*tree_lines(tree, joined_by=None)][:2] == ["900 B  90.0%  model", "600 B  60.0%    mlp"]
+    assert [*tree_lines([])] == ["nothing"]
+    many = [node(0, f"n{i}", 1000 - i) for i in range(40)]
+    assert len([*tree_lines(many)]) == LINES + 1
+
+
 def test_lines_for_people() -> None:
     text = "\n".join(view.lines(explain(training())))
     assert "3.61 KiB live at the peak, #34, 0.011000 s into the profile:" in text
     assert "1.17 KiB  32.4%     12  f32[25]   leak in layer (model.py:20)" in text
     assert "  500 B  13.5%      -  -         live before the recording" in text
     assert "explained by no allocation" not in text
+    assert "By model path:\n1.95 KiB  54.1%  parameters/parameters\n1.17 KiB  32.4%  leak/leak\n" in text
+    assert "By source:\n1.95 KiB  54.1%  no Python line\n1.17 KiB  32.4%  layer (model.py:20)\n" in text
     assert "With a stack: 12 of 24 allocations, 0 of 12 frees" in text
     assert "Leaks, over 12 steps: 1\n" in text
     assert (

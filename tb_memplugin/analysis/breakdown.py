@@ -35,8 +35,7 @@ def breakdown(recording: Recording, position: int) -> Breakdown:
     _, first = np.unique(group, return_index=True)  # live rows come largest first
     order = np.argsort(-size[: len(first)], kind="stable")
     charged = int(rows.charge[live].sum())
-    known = 0 <= position < recording.length
-    rest = int(usage(recording).live[position] - explained(recording)[position]) if known else 0
+    rest = unexplained(recording, position)
     return Breakdown(
         row=own[first][order],
         allocations=count[: len(first)][order],
@@ -45,3 +44,10 @@ def breakdown(recording: Recording, position: int) -> Breakdown:
         unexplained=rest,
         total=charged + rest,
     )
+
+
+def unexplained(recording: Recording, position: int) -> int:
+    """Bytes in use at `position` that no row is charged for; none before the first event."""
+    if not 0 <= position < recording.length:
+        return 0
+    return int(usage(recording).live[position] - explained(recording)[position])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_memplugin.analysis.by_model import aside
 from tb_memplugin.analysis.frames import Frame, callers_first, frame_text
@@ -12,6 +14,7 @@ from tb_memplugin.analysis.paths import jitted_function
 from tb_memplugin.analysis.trees import Grower
 from tb_memplugin.recording import I32, Axis, Recording, Text
 
+LINE = re.compile(r".+\.py:\d+", re.DOTALL)
 NO_LINE, NO_STACK, NO_FUNCTION = "no Python line", "no stack", "no jitted function"
 
 
@@ -30,7 +33,11 @@ def by_source(recording: Recording, grower: Grower) -> I32:
     for at in _frames(recording):
         above = node[at.caller]
         node[at.frame] = above if at.framework else grower.child(above, frame_text(recording.stacks, at.frame))
-    return _with_rest(recording, grower, _per_row(recording, node), NO_LINE)
+    leaf = _per_row(recording, node)
+    lines = np.flatnonzero((leaf < 0) & _line_named(recording))
+    names = recording.allocations.name.take(lines)
+    leaf[lines] = grower.rows([names.codes], lambda i: (names[i],))
+    return _with_rest(recording, grower, leaf, NO_LINE)
 
 
 def by_function(recording: Recording, grower: Grower) -> I32:
@@ -40,15 +47,17 @@ def by_function(recording: Recording, grower: Grower) -> I32:
     for at in _frames(recording):
         innermost[at.frame] = innermost[at.caller] if at.framework else at.frame
     line = _per_row(recording, innermost)
-    function = _functions(recording)
+    function, named = _functions(recording), _line_named(recording)
+    name = np.where(named & (line < 0), rows.name.codes, -1)
 
     def path(row: int) -> tuple[str, ...]:
         if what := aside(recording, row):
             return (what,)
-        place = frame_text(recording.stacks, int(line[row])) if line[row] >= 0 else NO_LINE
+        alone = rows.name[row] if named[row] else NO_LINE
+        place = frame_text(recording.stacks, int(line[row])) if line[row] >= 0 else alone
         return (function[row] or NO_FUNCTION, place)
 
-    return grower.rows([rows.start < 0, function.codes, rows.op.codes, rows.role, line], path)
+    return grower.rows([rows.start < 0, function.codes, rows.op.codes, rows.role, line, name], path)
 
 
 def _functions(recording: Recording) -> Text:
@@ -58,6 +67,15 @@ def _functions(recording: Recording) -> Text:
         return scope  # a runtime's row is told its function; a program's has it in the name of its operation
     names = Text.of([*(jitted_function(scope.strings[code]) for code in range(len(scope.strings))), ""])
     return names.take(scope.codes)  # a code of -1 finds the last, which is empty
+
+
+def _line_named(recording: Recording) -> npt.NDArray[np.bool_]:
+    """Rows of a runtime that are named for a line of Python, as `track()` names arrays."""
+    names = recording.allocations.name
+    if recording.axis is not Axis.TIME:
+        return np.zeros(len(names), dtype=bool)
+    named = np.array([LINE.fullmatch(names.strings[code]) is not None for code in range(len(names.strings))] + [False])
+    return named[names.codes]
 
 
 def _frames(recording: Recording) -> Iterator[Frame]:

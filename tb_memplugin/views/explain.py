@@ -1,4 +1,4 @@
-"""What is live at the peak or at another moment, and what leaks: as JSON, and as lines for a terminal."""
+"""What is live at the peak or at another moment, whose it is, and what leaks: as JSON, and as terminal lines."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_memplugin.analysis.attribution import By
 from tb_memplugin.analysis.breakdown import breakdown
 from tb_memplugin.analysis.figures import share
 from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
@@ -21,6 +22,8 @@ from tb_memplugin.views.columns import aligned
 from tb_memplugin.views.leaks import several
 from tb_memplugin.views.sites import site
 from tb_memplugin.views.summary import summary
+from tb_memplugin.views.weighed import UNEXPLAINED, weighed
+from tb_memplugin.views.weighed import lines as tree_lines
 
 BUFFERS_LISTED = 20  # of a program
 LINES_LISTED = 20  # of groups and of findings in the terminal; JSON has all groups
@@ -29,7 +32,6 @@ NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "\u00b5s": 10**3, "\u03bcs"
 MOMENT = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,18}})?)\s*({'|'.join(NANOSECONDS)})")
 IDS_LISTED = 5
 BEFORE = "live before the recording"
-UNEXPLAINED = "explained by no allocation"
 
 
 def choose(recordings: Sequence[Recording], wanted: str | None, path: str) -> Recording:
@@ -72,10 +74,24 @@ def explain(recording: Recording, at: str | None = None) -> dict[str, Any]:
     """Plain values only. InputError where `at` is no moment of the recording."""
     recording = recording.complete
     position = peak(recording).position if at is None else position_of(recording, at)
-    answer = {"recording": summary(recording), "at": moment(recording, position)}
+    answer = {"recording": summary(recording), "at": moment(recording, position), **_trees(recording, position)}
     if recording.clock is None:
         return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
     return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}
+
+
+def _trees(recording: Recording, position: int) -> dict[str, Any]:
+    """The same bytes three times: by what they are for, by model path and by source; each sums up to all."""
+    total = breakdown(recording, position).total
+    roles = [
+        {"role": role.name.lower().replace("_", " "), "bytes": size, "share": share(size, total)}
+        for role, size in bytes_by_role(recording, position).items()
+    ]
+    return {
+        "roles": roles,
+        "model": weighed(recording, By.MODEL, position, merge=True),
+        "source": weighed(recording, By.SOURCE, position),
+    }
 
 
 def moment(recording: Recording, position: int) -> dict[str, Any]:
@@ -93,10 +109,6 @@ def _program(recording: Recording, position: int) -> dict[str, Any]:
     rows, total = recording.allocations, breakdown(recording, position).total
     largest = live_rows(recording, position)
     return {
-        "roles": [
-            {"role": role.name.lower().replace("_", " "), "bytes": size, "share": share(size, total)}
-            for role, size in bytes_by_role(recording, position).items()
-        ],
         "buffers": [
             {**site(recording, row), "bytes": int(rows.charge[row]), "share": share(int(rows.charge[row]), total)}
             for row in largest[:BUFFERS_LISTED].tolist()
@@ -127,6 +139,16 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
     at = answer["at"]
     yield f"{bytes_text(at['bytes'])} live {_moment(at)}:"
     yield ""
+    if any(role["role"] != "unknown" for role in answer["roles"]):
+        roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
+        yield from aligned([["bytes", "share", "role"], *roles], 2)
+        yield ""
+    yield "By model path:"
+    yield from tree_lines(answer["model"])
+    yield ""
+    yield "By source:"
+    yield from tree_lines(answer["source"], joined_by=None)
+    yield ""
     yield from _buffers(answer) if "buffers" in answer else _groups(answer)
 
 
@@ -138,9 +160,6 @@ def _moment(at: dict[str, Any]) -> str:
 
 
 def _buffers(answer: dict[str, Any]) -> Iterator[str]:
-    roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
-    yield from aligned([["bytes", "share", "role"], *roles], 2)
-    yield ""
     cells = [
         [bytes_text(row["bytes"]), f"{row['share']:.1%}", row["op"], row["shape"], _frame(row), row["op_name"] or "-"]
         for row in answer["buffers"]
