@@ -20,6 +20,11 @@ SCRIPTS = {
 }
 SCRIPT = {run: script for script, runs in SCRIPTS.items() for run in runs}
 RUNS = set(SCRIPT)
+DEVICE_PROFILES = {
+    LOGDIR / "make_device_profiles.py",
+    LOGDIR / "device_profile" / "memory.prof",
+    *(LOGDIR / "device_profile_leak" / f"memory{i}.prof" for i in range(1, 10)),
+}
 
 
 def profile(run: str) -> Path:
@@ -48,7 +53,7 @@ def instructions(proto: hlo_pb2.HloProto) -> Iterator[hlo_pb2.HloInstructionProt
 
 def test_a_logdir_holds_the_scripts_and_profiles_and_nothing_derived() -> None:
     files = {path for path in LOGDIR.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
-    assert files == {*SCRIPTS, *map(profile, RUNS)}
+    assert files == {*SCRIPTS, *map(profile, RUNS), *DEVICE_PROFILES}
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
