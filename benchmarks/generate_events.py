@@ -3,7 +3,8 @@
     python -m benchmarks.generate_events 2200000 200000 /tmp/busy
 
 Of the events, spread over the lines of 8 threads, so many are allocator events of one GPU; the rest nest three deep
-around them, as the runtime's own do. The same numbers give the same bytes. It says what is true of the profile.
+around them, as the runtime's own do, with the stats that those have of a run. Without allocator events they carry no
+stats, as Python's frames do not. The same numbers give the same bytes. It says what is true of the profile.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ CALLS = ("$train.py:12 step", "PjitFunction(train_step)", "PJRT_LoadedExecutable
 ALLOCATION, DEALLOCATION = len(CALLS) + 1, len(CALLS) + 2
 STATS = (
     "allocator_name", "bytes_reserved", "bytes_allocated", "bytes_available", "peak_bytes_in_use",
-    "requested_bytes", "allocation_bytes", "addr", "id", "data_type", "GPU_0_bfc",
+    "requested_bytes", "allocation_bytes", "addr", "id", "data_type", "GPU_0_bfc", "run_id", "device_ordinal",
 )  # fmt: skip
 STAT = {name: number + 1 for number, name in enumerate(STATS)}
 CAPACITY = 80 << 30
 # Instants between two allocator events of a line; an enclosing call lasts for many of them.
 STEP_PS = 1_000_000
+RUN_ID = 0x9E3779B97F4A7C15  # odd, so that runs have ids of their own, which are as long as real ones
 
 
 @dataclass(frozen=True)
@@ -67,20 +69,23 @@ def generate(events: int, allocator_events: int, seed: int = 0) -> tuple[XSpace,
     calls_each = (events - allocator_events) // max(allocator_events, 1)
     for number in range(max(allocator_events, 1)):
         line, at = lines[number % LINES], (number + 1) * STEP_PS
-        _calls(line, at, calls_each)
+        _calls(line, at, calls_each, told=allocator_events > 0)
         if number < allocator_events:
             _report(line, at + STEP_PS // 2, allocator)
     while allocator_events == 0 and sum(len(line.events) for line in lines) < events:
-        _calls(lines[0], (len(lines[0].events) + 1) * STEP_PS, len(CALLS))
+        _calls(lines[0], (len(lines[0].events) + 1) * STEP_PS, len(CALLS), told=False)
     _metadata(plane)
     total = sum(len(line.events) for line in lines)
     return space, Truth(total, allocator_events, allocator.peak)
 
 
-def _calls(line: XLine, at: int, count: int) -> None:
+def _calls(line: XLine, at: int, count: int, *, told: bool) -> None:
     for depth in range(count):
         name = depth % len(CALLS)
-        line.events.add(metadata_id=name + 1, offset_ps=at + depth * 10, duration_ps=STEP_PS - 20 * depth)
+        event = line.events.add(metadata_id=name + 1, offset_ps=at + depth * 10, duration_ps=STEP_PS - 20 * depth)
+        if told:
+            event.stats.add(metadata_id=STAT["run_id"], uint64_value=at * RUN_ID % 2**64)
+            event.stats.add(metadata_id=STAT["device_ordinal"], int64_value=0)
 
 
 def _report(line: XLine, at: int, allocator: _Allocator) -> None:

@@ -146,6 +146,7 @@ cdef class _Chosen(_Walk):
     """Events of some names, with some of their stats; each stat has a column."""
     cdef _Numbers kinds, columns
     cdef int width
+    cdef size_t room              # events that the columns have room for
     cdef vector[int64_t] of_line, offset, duration, kind
     cdef vector[vector[int64_t]] values
     cdef vector[vector[uint8_t]] forms
@@ -170,9 +171,11 @@ cdef class _Chosen(_Walk):
         self.kind.push_back(kind)
         self.offset.push_back(0)
         self.duration.push_back(0)
-        for column in range(self.width):
-            self.values[column].push_back(0)
-            self.forms[column].push_back(IS_ABSENT)
+        if self.kind.size() > self.room:
+            self.room = 2 * self.kind.size()
+            for column in range(self.width):
+                self.values[column].resize(self.room)
+                self.forms[column].resize(self.room)  # IS_ABSENT
         while p < end:
             if not item(&p, end, &field):
                 return BROKEN
@@ -213,7 +216,7 @@ def collect(plane, kinds, columns, int width):
 
     `kinds`: {event metadata id: kind}; `columns`: {stat metadata id: column below `width`}; several ids may share one.
     Per event, in file order: line, offset and duration in ps, and kind. Per column: for each event how its value is
-    to be read (`form`, width x events) and the `value`; of a TEXT that is its number among the column's `texts`, -1
+    to be read, its `form`, and the `value`; of a TEXT that is its number among the column's `texts`, -1
     of an empty one. Per line: its timestamp in ns, its number of events, and its name. ValueError where the bytes are
     no plane.
     """
@@ -223,12 +226,11 @@ def collect(plane, kinds, columns, int width):
     walk.forms.resize(width)
     walk.texts.resize(width)
     lines = _walked(walk, plane)
-    values, forms = np.empty((width, walk.kind.size()), np.int64), np.empty((width, walk.kind.size()), np.uint8)
-    for column in range(width):
-        values[column], forms[column] = _taken(walk.values[column]), _taken_bytes(walk.forms[column])
+    cdef int64_t events = walk.kind.size()
     return {
         **lines, "line": _taken(walk.of_line), "offset_ps": _taken(walk.offset), "duration_ps": _taken(walk.duration),
-        "kind": _taken(walk.kind), "form": forms, "value": values,
+        "kind": _taken(walk.kind), "form": [_taken_bytes(walk.forms[column], events) for column in range(width)],
+        "value": [_taken(walk.values[column], events) for column in range(width)],
         "texts": [_texts(walk.texts[column]) for column in range(width)],
     }
 
@@ -313,11 +315,13 @@ cdef list _texts(unordered_map[string_view, int32_t]& known):
 
 # Each gives the memory of the vector back, so that two copies of one column are all that there is at once.
 
-cdef _taken(vector[int64_t]& cells):
-    array = np.empty(cells.size(), dtype=np.int64)
+cdef _taken(vector[int64_t]& cells, int64_t count=-1):
+    """The first so many."""
+    count = cells.size() if count < 0 else count
+    array = np.empty(count, dtype=np.int64)
     cdef int64_t[::1] view = array
-    if cells.size():
-        memcpy(&view[0], cells.data(), cells.size() * sizeof(int64_t))
+    if count:
+        memcpy(&view[0], cells.data(), count * sizeof(int64_t))
     vector[int64_t]().swap(cells)
     return array
 
@@ -331,10 +335,10 @@ cdef _taken_narrow(vector[int32_t]& cells):
     return array
 
 
-cdef _taken_bytes(vector[uint8_t]& cells):
-    array = np.empty(cells.size(), dtype=np.uint8)
+cdef _taken_bytes(vector[uint8_t]& cells, int64_t count):
+    array = np.empty(count, dtype=np.uint8)
     cdef uint8_t[::1] view = array
-    if cells.size():
-        memcpy(&view[0], cells.data(), cells.size())
+    if count:
+        memcpy(&view[0], cells.data(), count)
     vector[uint8_t]().swap(cells)
     return array
