@@ -1,23 +1,85 @@
 import { describe, expect, it } from "vitest";
+import type { Usage } from "../payload/recording";
 import { positionAxis } from "./axis";
-import { finerWindow, mostPerStep, rangeOf, type UsageSeries, usageSeries } from "./usage_series";
+import { perPixel } from "./usage_pixels";
+import {
+  extremesPerStep,
+  finerWindow,
+  knownCurves,
+  rangeOf,
+  shownCurves,
+  switchCurve,
+  type UsageSeries,
+  usageSeries,
+} from "./usage_series";
+
+const usage: Usage = {
+  length: 2,
+  position: Int32Array.of(0, 4),
+  live_max: Float64Array.of(10, 30),
+  live_min: Float64Array.of(5, 20),
+  unpadded_max: Float64Array.of(9, 28),
+  unpadded_min: Float64Array.of(4, 18),
+  free: [{ key: "fragmented", most: Float64Array.of(3, NaN), least: Float64Array.of(1, NaN) }],
+};
 
 describe("usageSeries", () => {
-  it("gives the last value twice, so that its step has a width", () => {
-    const usage = {
-      length: 2,
-      position: Int32Array.of(0, 4),
-      live_max: Float64Array.of(10, 30),
-      live_min: Float64Array.of(5, 20),
-      unpadded_max: Float64Array.of(9, 28),
-      unpadded_min: Float64Array.of(4, 18),
-    };
-    expect(usageSeries(usage, 8, positionAxis(8)).map((column) => [...column])).toEqual([
-      [0, 4, 8],
-      [10, 30, 30],
-      [5, 20, 20],
-      [9, 28, 28],
+  it("gives the last value twice, so that its step has a width, and of the curves those shown", () => {
+    const { x, curves } = usageSeries(usage, 8, positionAxis(8), ["live", "fragmented"], null, null);
+    expect([...x]).toEqual([0, 4, 8]);
+    expect(curves.map(({ key, most, least }) => [key, [...most], [...least]])).toEqual([
+      ["live", [10, 30, 30], [5, 20, 20]],
+      ["fragmented", [3, NaN, NaN], [1, NaN, NaN]],
     ]);
+  });
+
+  it("works out the heap where rows say what explains it", () => {
+    const explained = Float64Array.of(1, 7, 3, 4, 2, 2, 9, 2);
+    const { curves } = usageSeries(usage, 8, positionAxis(8), ["heap"], null, explained);
+    expect(curves).toMatchObject([{ key: "heap" }]);
+    expect([[...curves[0].most], [...curves[0].least]]).toEqual([
+      [7, 9, 9],
+      [1, 2, 2],
+    ]);
+  });
+});
+
+describe("what is drawn", () => {
+  it("is what there is, as at first but for what was switched", () => {
+    const known = knownCurves(usage, true, true);
+    expect(known).toEqual(["live", "heap", "stack", "fragmented", "ceiling"]);
+    expect(knownCurves(usage, false, false)).toEqual(["live", "requested", "fragmented"]);
+    expect(shownCurves(known, "")).toEqual(["live", "heap", "ceiling"]);
+    expect(shownCurves(known, "fragmented,live,nonsense")).toEqual(["heap", "fragmented", "ceiling"]);
+    expect(switchCurve(switchCurve("", "stack"), "heap")).toBe("heap,stack");
+    expect(switchCurve("heap,stack", "heap")).toBe("stack");
+  });
+});
+
+describe("perPixel", () => {
+  it("keeps peaks and valleys of what shares a pixel, and what goes on behind it", () => {
+    const series: UsageSeries = {
+      x: Float64Array.of(0, 0.1, 0.2, 0.3, 5, 9),
+      curves: [
+        {
+          key: "live",
+          most: Float64Array.of(5, 90, 2, 6, 7, 7),
+          least: Float64Array.of(5, 80, 1, 6, 7, 7),
+        },
+      ],
+    };
+    const { x, curves } = perPixel(series, [0, 10], 10);
+    expect([...x]).toEqual([0, 1, 5, 5, 9, 9]);
+    expect([...curves[0].most]).toEqual([90, 6, 7, 7, 7, 7]);
+    expect([...curves[0].least]).toEqual([1, 6, 7, 7, 7, 7]);
+  });
+
+  it("holds the step that reaches into the window, and no more than two points of a pixel", () => {
+    const many = Float64Array.from({ length: 5000 }, (_, i) => i);
+    const { x } = perPixel({ x: many, curves: [] }, [1000.5, 2000.5], 100);
+    expect(x[0]).toBe(1000);
+    expect(x[x.length - 1]).toBeGreaterThanOrEqual(2000.5);
+    expect(x.length).toBeLessThanOrEqual(2 * 103);
   });
 });
 
@@ -43,12 +105,12 @@ describe("finerWindow", () => {
 });
 
 describe("rangeOf", () => {
-  const series: UsageSeries = [
-    Float64Array.of(0, 2, 4, 6),
-    Float64Array.of(100, 300, 200, 200),
-    Float64Array.of(100, 260, 200, 200),
-    Float64Array.of(0, 0, 0, 0),
-  ];
+  const series: UsageSeries = {
+    x: Float64Array.of(0, 2, 4, 6),
+    curves: [
+      { key: "live", most: Float64Array.of(100, 300, 200, 200), least: Float64Array.of(100, 260, 200, 200) },
+    ],
+  };
 
   it("begins at zero, up to the peak or to all there is", () => {
     expect(rangeOf("peak", series, [0, 6], 300, 1000)[0]).toBe(0);
@@ -57,7 +119,17 @@ describe("rangeOf", () => {
     expect(rangeOf("capacity", series, [0, 6], 300, null)[1]).toBeCloseTo(318);
   });
 
-  it("fits what the curve reaches in sight, its valleys and the step it is in at the left edge included", () => {
+  it("reaches as far as what else is drawn", () => {
+    const free = {
+      key: "free" as const,
+      most: Float64Array.of(700, NaN, 0, 0),
+      least: new Float64Array(4),
+    };
+    const both = { x: series.x, curves: [...series.curves, free] };
+    expect(rangeOf("peak", both, [0, 6], 300, 1000)[1]).toBeCloseTo(742);
+  });
+
+  it("fits what the curves reach in sight, their valleys and the step they are in at the left edge included", () => {
     const [low, high] = rangeOf("fit", series, [3, 5], 300, 1000);
     expect(low).toBeCloseTo(200 - 6);
     expect(high).toBeCloseTo(300 + 6);
@@ -65,17 +137,11 @@ describe("rangeOf", () => {
   });
 });
 
-describe("mostPerStep", () => {
-  it("loses no peak of the positions in a step", () => {
-    const none = new Float64Array(2);
-    const usage = {
-      length: 2,
-      position: Int32Array.of(0, 3),
-      live_max: none,
-      live_min: none,
-      unpadded_max: none,
-      unpadded_min: none,
-    };
-    expect([...mostPerStep(Float64Array.of(1, 9, 2, 4, 3), usage, 5)]).toEqual([9, 4, 4]);
+describe("extremesPerStep", () => {
+  it("loses no peak and no valley of the positions in a step", () => {
+    const steps = { ...usage, position: Int32Array.of(0, 3) };
+    const { most, least } = extremesPerStep(Float64Array.of(1, 9, 2, 4, 3), steps, 5);
+    expect([...most]).toEqual([9, 4, 4]);
+    expect([...least]).toEqual([1, 3, 3]);
   });
 });

@@ -57,7 +57,18 @@ export interface Usage {
   live_min: Float64Array;
   unpadded_max: Float64Array;
   unpadded_min: Float64Array;
+  /** What an allocator says of its free memory, as far as it does; NaN where it does not. */
+  free: readonly FreeBytes[];
 }
+
+/** The most and the least in each bucket of free bytes, of its largest block, or of what lies outside that. */
+export interface FreeBytes {
+  key: (typeof FREE_BYTES)[number];
+  most: Float64Array;
+  least: Float64Array;
+}
+
+const FREE_BYTES = ["free", "largest_free", "fragmented"] as const;
 
 /** The allocations; the index in these columns is the row number. Meanings and units are those of api/rows. */
 export interface Rows {
@@ -146,6 +157,11 @@ export function readUsage(table: Table): Usage {
     live_min: table.f64("live_min"),
     unpadded_max: table.f64("unpadded_max"),
     unpadded_min: table.f64("unpadded_min"),
+    free: FREE_BYTES.filter((key) => table.has(`${key}_max`)).map((key) => ({
+      key,
+      most: table.f64(`${key}_max`),
+      least: table.f64(`${key}_min`),
+    })),
   };
 }
 

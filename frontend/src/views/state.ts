@@ -34,6 +34,8 @@ export interface ViewState {
   axis: "events" | "time";
   /** Top of an allocator's curve: the peak, all the memory there is, or just what is in sight. */
   range: "peak" | "capacity" | "fit";
+  /** Curves of the usage chart that are not switched as they are at first, by layout/usage_series.ts. */
+  curves: string;
   /** Y axis of an allocator's timeline: stacked without holes, or where the bytes are. */
   layout: "stacked" | "address";
   /** What an allocator's table gathers its rows by. */
@@ -84,6 +86,7 @@ export const initialState: ViewState = {
   theme: "auto",
   axis: "events",
   range: "peak",
+  curves: "",
   layout: "stacked",
   group: "name",
   chart: "bars",

@@ -22,6 +22,7 @@ const KEYS = [
   "full",
   "axis",
   "range",
+  "curves",
   "layout",
   "group",
   "chart",
@@ -71,7 +72,7 @@ export function toValues(state: ViewState): Map<string, string> {
 /** A state from fragment values; what does not read as it should is as at the start. */
 export function fromValues(values: ReadonlyMap<string, string>): Partial<ViewState> {
   const patch: Partial<ViewState> = {};
-  for (const key of ["run", "host", "module", "space", "search", "node", "only"] as const) {
+  for (const key of ["run", "host", "module", "space", "search", "curves", "node", "only"] as const) {
     const value = values.get(key);
     if (value !== undefined) patch[key] = value;
   }

@@ -4,11 +4,17 @@ import uPlot from "uplot";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes } from "../../base/units";
-import { type Axis, stepAt } from "../../layout/axis";
-import { formatTime } from "../../layout/ticks";
+import type { Axis } from "../../layout/axis";
 import { LEAST_POSITIONS } from "../../layout/timeline_view";
-import { explainedBytes, hasStack } from "../../layout/live_set";
-import { mostPerStep, rangeOf, type UsageSeries, usageSeries } from "../../layout/usage_series";
+import { explainedBytes } from "../../layout/live_set";
+import { perPixel } from "../../layout/usage_pixels";
+import {
+  type CurveKey,
+  rangeOf,
+  shownCurves,
+  type UsageSeries,
+  usageSeries,
+} from "../../layout/usage_series";
 import type { Span } from "../../layout/timeline_blocks";
 import type { Api } from "../../payload/api";
 import type { FirstView, Program } from "../../payload/recording";
@@ -21,7 +27,8 @@ import { usePosition } from "./use_position";
 import { useUsage } from "./use_usage";
 import { bindPointer, brushes, onKey } from "./usage_gestures";
 import { drawMarks } from "./usage_marks";
-import { GUTTER_LEFT, pageColours, usageOptions } from "./usage_options";
+import { UsageHover } from "./usage_hover";
+import { GUTTER_LEFT, GUTTER_RIGHT, pageColours, usageColumns, usageOptions } from "./usage_options";
 
 const HEIGHT = 220;
 
@@ -30,13 +37,15 @@ interface Props {
   view: FirstView;
   program: Program | null;
   axis: Axis;
+  /** Curves that there are. */
+  known: readonly CurveKey[];
   shown: Shown;
   store: Store<ViewState>;
   dark: boolean;
 }
 
 /** Live bytes along the schedule: where the memory goes over the program, and where the peak is. */
-export function UsageChart({ api, view, program, axis, shown, store, dark }: Props): JSX.Element {
+export function UsageChart({ api, view, program, axis, known, shown, store, dark }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const width = useWidth(host);
@@ -51,34 +60,51 @@ export function UsageChart({ api, view, program, axis, shown, store, dark }: Pro
   const window = axis.recalled(zoom);
   const positions: Span = [axis.positionAt(window[0]), axis.positionAt(window[1])];
   const { usage, end } = useUsage(api, view, positions);
-  // Where there is a stack, the heap alone says more than what was asked for.
-  const heap = useMemo(
-    () => (hasStack(program) && shown.complete ? explainedBytes(shown.rows, view.length) : null),
-    [program, shown, view],
+  const switched = useStore(store, (state) => state.curves);
+  const drawn = useMemo(() => shownCurves(known, switched), [known, switched]);
+  const heap = drawn.includes("heap") && shown.complete;
+  const explained = useMemo(
+    () => (heap ? explainedBytes(shown.rows, view.length) : null),
+    [heap, shown, view],
   );
-  const series = useMemo((): UsageSeries => {
-    const [x, live, least, requested] = usageSeries(usage, end, axis);
-    return [x, live, least, heap === null ? requested : mostPerStep(heap, usage, end)];
-  }, [usage, end, axis, heap]);
+  const seriesOf = (of: typeof usage, to: number): UsageSeries =>
+    usageSeries(of, to, axis, drawn, program, explained);
+  const whole = useMemo(() => seriesOf(view.usage, view.length), [view, axis, drawn, program, explained]);
+  const series = useMemo(
+    () => (usage === view.usage ? whole : seriesOf(usage, end)),
+    [whole, usage, end, axis, drawn, program, explained],
+  );
+  const plotWidth = Math.max(width - GUTTER_LEFT - GUTTER_RIGHT, 1);
+  const columns = useMemo(
+    () => usageColumns(perPixel(series, window, plotWidth * devicePixelRatio)) as uPlot.AlignedData,
+    [series, window[0], window[1], plotWidth],
+  );
   // What there is at most: an allocator has all the memory, a program what was reserved for it.
-  const { kind, capacity_bytes, reserved_bytes, peak_bytes } = view.recording;
-  const allocator = kind === "allocator";
-  const reserved = allocator ? capacity_bytes : reserved_bytes;
-  const bytes = rangeOf(allocator ? range : "capacity", series, window, peak_bytes, reserved);
+  const { axis: kind, capacity_bytes, reserved_bytes, peak_bytes } = view.recording;
+  const events = kind === "TIME";
+  const ceiling = !drawn.includes("ceiling") ? null : events ? capacity_bytes : reserved_bytes;
+  const bytes = rangeOf(
+    events ? range : "capacity",
+    range === "fit" ? series : whole,
+    window,
+    peak_bytes,
+    events ? capacity_bytes : reserved_bytes,
+  );
   const marks = {
     peak: view.peak,
     peakBytes: view.recording.peak_bytes,
     position,
-    reserved,
+    ceiling,
     rows: shown.rows,
     axis,
     selected,
     hovered,
     dark,
   };
+  const curves = series.curves.map(({ key }) => key).join();
   // The chart lives longer than a render: its callbacks find what is current here.
-  const current = useRef({ marks, series });
-  current.current = { marks, series };
+  const current = useRef({ marks, columns });
+  current.current = { marks, columns };
 
   useLayoutEffect(() => {
     const node = host.current;
@@ -92,12 +118,16 @@ export function UsageChart({ api, view, program, axis, shown, store, dark }: Pro
           axis,
           window,
           bytes,
+          shown: series.curves.map(({ key }) => key),
+          dark,
           stepped: uPlot.paths.stepped?.({ align: 1 }) ?? (() => null),
-          draw: (drawn) => drawMarks(drawn, current.current.marks, colours),
-          onCursor: (drawn) => {
-            const { left = -1 } = drawn.cursor;
+          draw: (plotted) => drawMarks(plotted, current.current.marks, colours),
+          onCursor: (plotted) => {
+            const { left = -1 } = plotted.cursor;
             setCursor(
-              left < 0 ? null : { x: left, position: Math.floor(axis.positionAt(drawn.posToVal(left, "x"))) },
+              left < 0
+                ? null
+                : { x: left, position: Math.floor(axis.positionAt(plotted.posToVal(left, "x"))) },
             );
           },
           brushes: (event) => brushes(event, store),
@@ -112,7 +142,7 @@ export function UsageChart({ api, view, program, axis, shown, store, dark }: Pro
         },
         colours,
       ),
-      current.current.series,
+      current.current.columns,
       node,
     );
     chart.current = plot;
@@ -122,15 +152,15 @@ export function UsageChart({ api, view, program, axis, shown, store, dark }: Pro
       plot.destroy();
       chart.current = null;
     };
-  }, [width > 0, view, axis, dark]);
+  }, [width > 0, view, axis, dark, curves]);
 
   useLayoutEffect(() => {
     if (width > 0) chart.current?.setSize({ width, height: HEIGHT });
   }, [width]);
   useLayoutEffect(() => {
-    chart.current?.setData(series, false);
+    chart.current?.setData(columns, false);
     chart.current?.redraw();
-  }, [series]);
+  }, [columns]);
   useLayoutEffect(() => {
     chart.current?.setScale("x", { min: window[0], max: window[1] });
   }, [window[0], window[1]]);
@@ -154,46 +184,9 @@ export function UsageChart({ api, view, program, axis, shown, store, dark }: Pro
       <div ref={host} class="fill" />
       {cursor !== null && cursor.position >= 0 && cursor.position < view.length && (
         <Tooltip x={cursor.x + GUTTER_LEFT} y={92} width={width}>
-          <UsageHover
-            series={series}
-            third={heap === null ? words.requested : "heap"}
-            position={cursor.position}
-            axis={axis}
-            program={program}
-          />
+          <UsageHover view={view} series={series} position={cursor.position} axis={axis} program={program} />
         </Tooltip>
       )}
     </div>
-  );
-}
-
-function UsageHover(props: {
-  series: UsageSeries;
-  /** What the third curve is. */
-  third: string;
-  position: number;
-  axis: Axis;
-  program: Program | null;
-}): JSX.Element {
-  const [x, live, least, unpadded] = props.series;
-  const { position, axis, program, third } = props;
-  const words = useWords();
-  const step = stepAt(x, axis.at(position));
-  const known = program !== null && position < program.length;
-  return (
-    <>
-      <b>{known ? program.name.at(position) : `${words.position} ${position}`}</b>
-      {known && program.op_name.at(position) !== "" && <span>{program.op_name.at(position)}</span>}
-      <span class="muted">
-        {words.position} {position}
-        {known && program.computation.at(position) !== "" && ` in ${program.computation.at(position)}`}
-        {known && program.time_ns !== null && `, ${formatTime(program.time_ns[position])}`}
-      </span>
-      <span>
-        {words.live} {formatBytes(live[step])}
-        {least[step] < live[step] && `, at least ${formatBytes(least[step])} nearby`}
-        {unpadded[step] < live[step] && `, ${third} ${formatBytes(unpadded[step])}`}
-      </span>
-    </>
   );
 }

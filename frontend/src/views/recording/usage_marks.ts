@@ -9,7 +9,8 @@ export interface Marks {
   peak: number;
   peakBytes: number;
   position: number;
-  reserved: number | null;
+  /** All there is, where that line is drawn. */
+  ceiling: number | null;
   rows: Rows;
   axis: Axis;
   selected: number;
@@ -29,7 +30,7 @@ export function drawMarks(chart: uPlot, marks: Marks, colours: Colours): void {
   ctx.setLineDash([]);
   if (marks.hovered >= 0 && marks.hovered !== marks.selected) drawLife(chart, marks, marks.hovered, 0.25);
   if (marks.selected >= 0) drawLife(chart, marks, marks.selected, 0.55);
-  if (marks.reserved !== null) drawReserved(chart, marks.reserved, colours);
+  if (marks.ceiling !== null) drawCeiling(chart, marks.ceiling, colours);
   drawPosition(chart, marks, colours);
   if (marks.position !== marks.peak) drawPeak(chart, marks, colours);
   ctx.restore();
@@ -56,10 +57,10 @@ function drawLife(chart: uPlot, { rows, dark, axis }: Marks, row: number, alpha:
   ctx.strokeRect(x0, y0 - height, width, height);
 }
 
-function drawReserved(chart: uPlot, reserved: number, colours: Colours): void {
+function drawCeiling(chart: uPlot, ceiling: number, colours: Colours): void {
   const { ctx, bbox } = chart;
   const pxRatio = devicePixelRatio;
-  const y = Math.round(chart.valToPos(reserved, "y", true)) + 0.5;
+  const y = Math.round(chart.valToPos(ceiling, "y", true)) + 0.5;
   ctx.strokeStyle = colours.ink;
   ctx.lineWidth = pxRatio;
   ctx.setLineDash([8 * pxRatio, 4 * pxRatio]);

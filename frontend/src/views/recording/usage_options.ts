@@ -2,6 +2,8 @@ import type uPlot from "uplot";
 import type { Axis } from "../../layout/axis";
 import { byteTicks } from "../../layout/ticks";
 import type { Span } from "../../layout/timeline_blocks";
+import type { CurveKey, UsageSeries } from "../../layout/usage_series";
+import { curveStyle, DASHES } from "./curve_style";
 
 /** The same gutters as the timeline below, so that one position lies at one x in both. */
 export const GUTTER_LEFT = 64;
@@ -36,6 +38,9 @@ interface Parts {
   /** Windows in sight: values of the axis, and bytes. */
   window: Span;
   bytes: Span;
+  /** Curves that are drawn, and in whose colours. */
+  shown: readonly CurveKey[];
+  dark: boolean;
   stepped: uPlot.Series.PathBuilder;
   draw: (chart: uPlot) => void;
   onCursor: (chart: uPlot) => void;
@@ -44,9 +49,8 @@ interface Parts {
   onBrush: (from: number, to: number) => void;
 }
 
-/** Series in order: live at most, live at least, unpadded. */
+/** Series in the order of usageColumns. */
 export function usageOptions(parts: Parts, colours: Colours): uPlot.Options {
-  const curve = { paths: parts.stepped, points: { show: false } };
   const axis = {
     stroke: colours.muted,
     grid: { stroke: colours.grid, width: 1 },
@@ -92,12 +96,7 @@ export function usageOptions(parts: Parts, colours: Colours): uPlot.Options {
         values: (chart, splits) => labelsOf(byteTicks, chart.scales["y"], splits, chart.height / 36),
       },
     ],
-    series: [
-      {},
-      { ...curve, stroke: colours.accent, width: 1.5, fill: `${colours.accent}22` },
-      { ...curve, stroke: `${colours.accent}66`, width: 1 },
-      { ...curve, stroke: colours.muted, width: 1, dash: [3, 3] },
-    ],
+    series: [{}, ...parts.shown.flatMap((key) => curveSeries(key, parts))],
     hooks: {
       draw: [parts.draw],
       setCursor: [parts.onCursor],
@@ -110,6 +109,25 @@ export function usageOptions(parts: Parts, colours: Colours): uPlot.Options {
       ],
     },
   };
+}
+
+/** The numbers of a chart: x, then the most and the least of each curve. */
+export function usageColumns({ x, curves }: UsageSeries): Float64Array[] {
+  return [x, ...curves.flatMap(({ most, least }) => [most, least])];
+}
+
+/** The most as the curve's line, the least paler. */
+function curveSeries(key: CurveKey, { stepped, dark }: Parts): uPlot.Series[] {
+  if (key === "ceiling") return [];
+  const { colour, dash, width } = curveStyle(key, dark);
+  const stroke = colour.startsWith("--")
+    ? getComputedStyle(document.documentElement).getPropertyValue(colour).trim()
+    : colour;
+  const line = { paths: stepped, points: { show: false }, dash: [...DASHES[dash]] };
+  return [
+    { ...line, stroke, width, ...(key === "live" ? { fill: `${stroke}22` } : {}) },
+    { ...line, stroke: `${stroke}66`, width: Math.min(width, 1) },
+  ];
 }
 
 function labelsOf(

@@ -1,0 +1,70 @@
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import type { Axis } from "../../layout/axis";
+import { hasStack } from "../../layout/live_set";
+import { type CurveKey, knownCurves } from "../../layout/usage_series";
+import type { Api } from "../../payload/api";
+import type { FirstView, Program, Spans } from "../../payload/recording";
+import type { ViewState } from "../state";
+import { useWords } from "../words";
+import { AxisChoices } from "./axis_choices";
+import { CurveLegend } from "./curve_legend";
+import { Inspected } from "./inspected";
+import type { Shown } from "./shown";
+import { SpanLanes } from "./span_lanes";
+import { UsageChart } from "./usage_chart";
+import { usePosition } from "./use_position";
+
+interface Props {
+  api: Api;
+  view: FirstView;
+  shown: Shown;
+  program: Program | null;
+  spans: Spans | null;
+  axis: Axis;
+  store: Store<ViewState>;
+  dark: boolean;
+  /** The timeline, which stands right under the usage chart and shares its x axis. */
+  children: JSX.Element;
+}
+
+/** Memory over the axis: steps and executions, the curves below them, and the timeline. */
+export function UsageSection(props: Props): JSX.Element {
+  const { api, view, shown, program, spans, axis, store, dark, children } = props;
+  const words = useWords();
+  const known = useKnownCurves(view, program);
+  return (
+    <section aria-label={`Usage over the ${words.whole}`}>
+      <UsageHeading {...{ view, program, known, store, dark }} />
+      {spans !== null && program?.time_ns != null && (
+        <SpanLanes spans={spans} times={program.time_ns} axis={axis} store={store} />
+      )}
+      <UsageChart {...{ api, view, program, axis, known, shown, store, dark }} />
+      {children}
+    </section>
+  );
+}
+
+function useKnownCurves(view: FirstView, program: Program | null): CurveKey[] {
+  const { axis, capacity_bytes } = view.recording;
+  return useMemo(
+    () => knownCurves(view.usage, hasStack(program), axis !== "TIME" || capacity_bytes !== null),
+    [view, program],
+  );
+}
+
+type HeadingProps = Pick<Props, "view" | "program" | "store" | "dark"> & { known: readonly CurveKey[] };
+
+function UsageHeading({ view, program, known, store, dark }: HeadingProps): JSX.Element {
+  const words = useWords();
+  const position = usePosition(store, view);
+  return (
+    <header class="section-head">
+      <h2>Memory over the {words.whole}</h2>
+      <CurveLegend view={view} known={known} store={store} dark={dark} />
+      {view.recording.axis === "TIME" && <AxisChoices capacity={known.includes("ceiling")} store={store} />}
+      <Inspected position={position} peak={view.peak} length={view.length} program={program} store={store} />
+    </header>
+  );
+}
