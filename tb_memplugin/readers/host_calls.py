@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ def no_calls(events: int) -> HostCalls:
     return HostCalls(np.full(events, -1, dtype=np.int32), Stacks(none, nothing, nothing, none), nothing, spans)
 
 
-def host_calls(plane: Plane, wanted: frozenset[int]) -> HostCalls:
+def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
     """Stacks of the events whose metadata id is in `wanted`, in file order. ValueError where the plane is damaged.
 
     A thread's own nesting comes first; where it ends at an event that another thread's caused, that thread's goes on.
@@ -55,9 +55,10 @@ def host_calls(plane: Plane, wanted: frozenset[int]) -> HostCalls:
     found = every(plane.data, kinds, {k: COLUMNS[n] for k, n in plane.stat_names.items() if n in COLUMNS})
     # Since the first line began: a clock that counts from 1970 is beyond 64 bits in picoseconds.
     begin = found["line_timestamp_ns"] - found["line_timestamp_ns"].min(initial=2**63 - 1)
-    start = np.repeat(begin * 1000, found["line_events"])
-    start += found["offset_ps"]
-    stop = np.maximum(found["duration_ps"], 0) + start
+    start, stop = found.pop("offset_ps"), found.pop("duration_ps")  # of millions of events: worked out in place
+    start += np.repeat(begin * 1000, found["line_events"])
+    np.maximum(stop, 0, out=stop)
+    stop += start
     parent = enclosing(found["line_events"], start, stop)
     _link(parent, found)
     events = np.flatnonzero(_of_kinds(found["kind"], len(names), [kinds[key] for key in wanted]))
@@ -136,7 +137,7 @@ def _spans(names: list[str], found: dict[str, Any], start_ps: I64, stop_ps: I64)
     kind = found["kind"]
     jitted = {i: match[1] for i, name in enumerate(names) if (match := JITTED.fullmatch(name))}
     marked, told = _stat(found, STEP_NUMBER)
-    number = np.full(len(kind), -1, dtype=np.int64)
+    number = np.full(len(kind), -1, dtype=np.int32)
     number[marked] = told & NUMBERED
     which = np.flatnonzero(((number >= 0) | _of_kinds(kind, len(names), jitted)) & (stop_ps > start_ps))
     which = which[np.argsort(start_ps[which], kind="stable")]
