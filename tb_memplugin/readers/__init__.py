@@ -29,4 +29,9 @@ def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str =
         from tb_memplugin.readers.pprof import open_pprof
 
         return open_pprof(data, path, run=run, host=host)
+    if path.endswith((".txt", ".log")):
+        from tb_memplugin.readers.oom_text import read_oom_text
+
+        read = partial(read_oom_text, data, run=run, host=host, source=path)
+        return [Part("out-of-memory error", "oom", path, len(data), read)]
     raise InputError("not a file we read", path, "give a logdir, a run, an .xplane.pb or a *.hlo_proto.pb")

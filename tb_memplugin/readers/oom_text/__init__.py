@@ -1,0 +1,47 @@
+"""Texts of out-of-memory errors, as people paste them and as logs keep them: one module per tool that writes one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.readers.oom_text import (
+    bfc,
+    cuda,
+    merge,
+    onnxruntime,
+    remat,
+    torch,
+    tpu_compile,
+    tpu_limits,
+    tpu_runtime,
+    xla_gpu,
+)
+from tb_memplugin.readers.oom_text import (
+    host as host_memory,
+)
+from tb_memplugin.readers.oom_text.clean import clean
+from tb_memplugin.readers.oom_text.recordings import recordings
+from tb_memplugin.recording import Caveat, Recording
+
+FORMATS = (tpu_compile, tpu_limits, tpu_runtime, xla_gpu, bfc, remat, cuda, torch, onnxruntime, host_memory)
+
+# An error is at the end of its log. This is a dump of 150,000 chunks, and takes seconds.
+MAX_BYTES = 16 << 20
+
+
+def read_oom_text(data: bytes | memoryview, *, run: str = "", host: str = "", source: str = "") -> list[Recording]:
+    """A recording per failure, the one that says most first. InputError where the text tells of none."""
+    text = clean(bytes(data[-MAX_BYTES:]).decode("utf-8", "replace"))
+    failures = merge.most_telling_first(merge.merged(failure for form in FORMATS for failure in form.find(text)))
+    if not failures:
+        raise InputError(
+            "No out-of-memory error in the text",
+            source or "the text",
+            "give the whole message, from its first line; of a program that only ended, its exit code is enough",
+        )
+    found = recordings(failures, run=run, host=host, source=source)
+    if len(data) <= MAX_BYTES:
+        return found
+    cut = Caveat("only_end_read", "Of this long text only the end was read", len(data) - MAX_BYTES)
+    return [replace(recording, caveats=(*recording.caveats, cut)) for recording in found]

@@ -1,0 +1,36 @@
+"""Text as a tool wrote it, out of what a terminal, a logger and a cluster put around its lines."""
+
+from __future__ import annotations
+
+import re
+
+# Colours and cursor movements; a copy often lacks the escape character and keeps the rest, `[36m`.
+ESCAPES = re.compile(
+    r"\x1b\[[0-9;?]{0,40}[ -/]{0,4}[@-~]|\x1b\][^\x07\x1b\n]{0,1000}(?:\x07|\x1b\\)|\[\d{1,3}(?:;\d{1,3}){0,5}m"
+)
+
+# In the order in which they stand where there are several.
+PREFIXES = (
+    r"(?:> ?){1,3}",  # a quotation
+    r"\d{1,5}: (?=\S)",  # srun --label
+    r"\d{0,6}\((?:[^\s()]{1,80} ){0,2}pid=\d+(?:, ip=[^\s()]{1,60})?\) ?",  # Ray, vLLM
+    r"\[rank\d{1,6}\]:? ?",
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.]{0,12}(?:Z|[+-]\d\d:?\d\d)? (?:std(?:out|err) [FP] )?",  # Kubernetes
+    r"(?:CRITICAL|ERROR|WARNING|INFO|DEBUG):? \d\d-\d\d \d\d:\d\d:\d\d \[[^\]\n]{1,120}\] ?",  # vLLM
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9} \[[VIWEF]:onnxruntime:[^\]\n]{0,200}\] ?",
+    r"(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9}: )?[IWEF] \S{1,200}:\d{1,6}\] ?",  # TensorFlow
+    r"[IWEF]\d{4} [\d:.]{8,30} {1,8}\d{1,10} [^\s\]]{1,200}:\d{1,6}\] ?",  # absl
+)
+PREFIX = re.compile(rf"(?m)^[ \t]{{0,40}}(?:{'|'.join(PREFIXES)}){{0,4}}[ \t]*")
+BLANK_LINES = re.compile(r"\n{3,}")
+# repr() of an error, or a log that keeps an error on one line.
+ESCAPED_LINES = re.compile(r"\\n(?:\\n|\\t| {2}|Total |BufferAssignment|Peak buffers|\s*==)")
+
+
+def clean(text: str) -> str:
+    """The same lines without colours, prefixes, quotation marks and indentation; `\\n` alone ends them."""
+    text = ESCAPES.sub("", text)
+    if ESCAPED_LINES.search(text):
+        text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+    text = BLANK_LINES.sub("\n\n", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return PREFIX.sub("", text)

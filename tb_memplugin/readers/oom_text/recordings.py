@@ -1,0 +1,91 @@
+"""Failures become Recordings of one instant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from tb_memplugin.readers.oom_text.failure import Failure
+from tb_memplugin.readers.oom_text.rows import Rows
+from tb_memplugin.recording import Axis, Caveat, Recording, Refusal, Reported
+
+MOST_BYTES = 2**53  # sums of more are not exact, and no memory is that large
+
+
+def recordings(failures: list[Failure], *, run: str, host: str, source: str) -> list[Recording]:
+    """In the order given, which becomes their rank."""
+    named: Counter[str] = Counter()
+    found = []
+    for rank, failure in enumerate(failures):
+        title = f"OOM in {failure.program}" if failure.program else "OOM"
+        memory = failure.memory or "device memory"
+        named[f"{title}|{memory}"] += 1
+        again = named[f"{title}|{memory}"]
+        title = title if again == 1 else f"{title} ({again})"
+        found.append(_recording(failure, title, memory, rank, run, host, source))
+    return found
+
+
+def _recording(failure: Failure, title: str, memory: str, rank: int, run: str, host: str, source: str) -> Recording:
+    rows, damaged = _sound(failure.rows)
+    listed = rows.bytes
+    # The text's own sum is rounded, and may leave something out that it lists.
+    used = max(failure.used, listed) if failure.used is not None else listed
+    refusal = replace(failure.refusal, rank=rank)
+    return Recording(
+        kind="oom",
+        title=title,
+        run=run,
+        host=host,
+        source=source,
+        memory=memory,
+        axis=Axis.INSTANT,
+        length=1,
+        allocations=rows.allocations,
+        regions=rows.regions,
+        stacks=rows.stacks,
+        reported=_reported(refusal, used, failure.lifetime_peak),
+        reported_peak=failure.lifetime_peak,
+        capacity=refusal.capacity,
+        refusal=refusal,
+        caveats=(*_told(failure, listed, used), *damaged, *failure.caveats),
+    )
+
+
+def _reported(refusal: Refusal, used: int, peak: int | None) -> Reported:
+    free, largest = refusal.free, refusal.largest_free
+    fragmentation = 1 - largest / free if free and largest is not None and largest <= free else np.nan
+    return Reported(
+        in_use=np.array([used]),
+        reserved=np.array([0]),
+        free=np.array([free or 0]),
+        lifetime_peak=np.array([used if peak is None else peak]),
+        fragmentation=np.array([fragmentation]),
+    )
+
+
+def _told(failure: Failure, listed: int, used: int) -> list[Caveat]:
+    """What of the whole the text does not list."""
+    if failure.cut:
+        return [
+            Caveat(
+                "text_cut", "The text ends inside its list: the bytes are those that it does not explain", used - listed
+            )
+        ]
+    if used > listed and len(failure.rows.allocations):
+        return [
+            Caveat(
+                "not_listed", "The text lists only the largest: the bytes are those that it leaves out", used - listed
+            )
+        ]
+    if not len(failure.rows.allocations):
+        return [Caveat("nothing_listed", "The text says how much, and not what was in memory", used or None)]
+    return []
+
+
+def _sound(rows: Rows) -> tuple[Rows, list[Caveat]]:
+    if rows.allocations.size.sum(dtype=np.float64) <= MOST_BYTES:
+        return rows, []
+    return Rows(), [Caveat("impossible_sizes", "The sizes listed add up to more than any memory, so they are left out")]

@@ -1,0 +1,130 @@
+"""The buffers that a text lists, as columns. All of them live at the one moment there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.recording import I32, I64, Allocations, RegionKind, Regions, Role, Stacks, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """One that is told with words. Sizes in bytes."""
+
+    size: int
+    requested: int | None = None  # without padding; None: as large as it is
+    name: str = ""
+    op: str = ""
+    scope: str = ""
+    shape: str = ""
+    role: Role = Role.UNKNOWN
+    source: tuple[str, int] | None = None  # file, line
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Buffers with words, or an allocator's chunks with addresses."""
+
+    allocations: Allocations = field(default_factory=lambda: table([])[0])
+    regions: Regions = field(default_factory=lambda: no_regions())
+    stacks: Stacks = field(default_factory=lambda: table([])[1])
+
+    @property
+    def bytes(self) -> int:
+        return int(self.allocations.charge.sum())
+
+
+def words(buffers: Sequence[Buffer]) -> Rows:
+    allocations, stacks = table(buffers)
+    return Rows(allocations, no_regions(), stacks)
+
+
+def table(buffers: Sequence[Buffer]) -> tuple[Allocations, Stacks]:
+    sources = list(dict.fromkeys(buffer.source for buffer in buffers if buffer.source))
+    frame = {source: number for number, source in enumerate(sources)}
+    shapes = [buffer.shape for buffer in buffers]
+    allocations = columns(
+        id=np.arange(len(buffers), dtype=np.int64),
+        size=_int64([buffer.size for buffer in buffers]),
+        requested=_int64([buffer.size if buffer.requested is None else buffer.requested for buffer in buffers]),
+        role=np.array([int(buffer.role) for buffer in buffers], dtype=np.uint8),
+        stack=np.array([frame.get(buffer.source, -1) if buffer.source else -1 for buffer in buffers], dtype=np.int32),
+        name=Text.of([buffer.name for buffer in buffers]),
+        shape=Text.of(shapes),
+        dtype=Text.of([dtype_of(shape) for shape in shapes]),
+        op=Text.of([buffer.op for buffer in buffers]),
+        scope=Text.of([buffer.scope for buffer in buffers]),
+    )
+    stacks = Stacks(
+        parent=np.full(len(sources), -1, dtype=np.int32),
+        function=Text.of([""] * len(sources)),
+        file=Text.of([file for file, _ in sources]),
+        line=np.array([line for _, line in sources], dtype=np.int32),
+    )
+    return allocations, stacks
+
+
+def columns(
+    *,
+    id: I64,
+    size: I64,
+    requested: I64,
+    name: Text,
+    op: Text,
+    role: npt.NDArray[np.uint8] | None = None,
+    stack: I32 | None = None,
+    shape: Text | None = None,
+    dtype: Text | None = None,
+    scope: Text | None = None,
+    region: I32 | None = None,
+    offset: I64 | None = None,
+) -> Allocations:
+    """What is not given is unknown."""
+    n = len(size)
+    nothing = Text.of([""] * n) if n < 2 else Text(np.zeros(n, dtype=np.int32), Text.of([""]).strings)
+    unknown = np.full(n, -1, dtype=np.int32)
+    zeros = np.zeros(n, dtype=np.int64)
+    return Allocations(
+        id=id,
+        size=size,
+        requested=requested,
+        charge=size,
+        start=zeros,
+        end=zeros + 1,
+        defined=zeros,
+        last_used=zeros,
+        region=unknown if region is None else region,
+        offset=unknown.astype(np.int64) if offset is None else offset,
+        canonical=np.arange(n, dtype=np.int32),
+        role=np.full(n, int(Role.UNKNOWN), dtype=np.uint8) if role is None else role,
+        stack=unknown if stack is None else stack,
+        name=name,
+        shape=nothing if shape is None else shape,
+        dtype=nothing if dtype is None else dtype,
+        op=op,
+        scope=nothing if scope is None else scope,
+    )
+
+
+def no_regions() -> Regions:
+    nothing = np.empty(0, dtype=np.int64)
+    return Regions(nothing, nothing, np.empty(0, dtype=np.uint8))
+
+
+def segments(base: I64, size: I64) -> Regions:
+    """An allocator's segments; what the source calls one is its address."""
+    return Regions(base, size, np.full(len(size), int(RegionKind.TEMPORARY), dtype=np.uint8))
+
+
+def dtype_of(shape: str) -> str:
+    """`bf16` of `bf16[4,512]{1,0}`; nothing of a tuple."""
+    dtype, bracket, _ = shape.partition("[")
+    return dtype if bracket and dtype.isalnum() else ""
+
+
+def _int64(values: list[int]) -> I64:
+    return np.array(values, dtype=np.int64)

@@ -1,0 +1,109 @@
+"""PyTorch's message, in the wordings of 1.0 to 2.15, of CUDA and of other devices.
+
+CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 7.79 GiB total capacity; 6.21 GiB already allocated;
+14.06 MiB free; 6.28 GiB reserved in total by PyTorch)
+CUDA out of memory. Tried to allocate 1.16 GiB. GPU 0 has a total capacity of 31.36 GiB of which 471.69 MiB is
+free. Including non-PyTorch memory, this process has 16.63 GiB memory in use. Process 19239 has 14.26 GiB memory
+in use. Of the allocated memory 15.03 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but
+unallocated.
+MPS backend out of memory (MPS allocated: 17.94 GB, other allocations: 384.00 KB, max allowed: 18.13 GB). Tried to
+allocate 256.00 MB on private pool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tb_memplugin.readers.oom_text.failure import Failure, blocks, last, size_of
+from tb_memplugin.readers.oom_text.rows import Buffer, words
+from tb_memplugin.recording import Caveat, Refusal
+from tb_memplugin.sizes import PRINTED as SIZE
+
+HEAD = re.compile(rf"\b([A-Z]{{2,8}}) out of memory\.\s+Tried to allocate ({SIZE})")
+MPS = re.compile(
+    rf"MPS backend out of memory \(MPS allocated: ({SIZE}), other allocations: ({SIZE}), max allowed: ({SIZE})\)\."
+    rf"\s+Tried to allocate ({SIZE})"
+)
+BARE = re.compile(r"CUDA error: out of memory(?! \(CUDA_ERROR)|cuda runtime error \(2\) : out of memory")
+MESSAGE_CHARS = 2000
+
+GPU = re.compile(r"\bGPU (\d{1,5})")
+TOTAL = re.compile(rf"total capac(?:i)?ty of\s+({SIZE})|({SIZE})\s+total capacity")
+FREE = re.compile(rf"of which\s+({SIZE})\s+is\s+free|({SIZE})\s+free\b")
+ALLOWED = re.compile(rf"({SIZE})\s+allowed")
+ALLOCATED = re.compile(rf"({SIZE})\s+(?:is\s+allocated by PyTorch|already allocated)")
+PRIVATE = re.compile(rf"with\s+({SIZE})\s+allocated in private pools")
+UNALLOCATED = re.compile(rf"({SIZE})\s+is\s+reserved by PyTorch but\s+unallocated")
+RESERVED = re.compile(rf"({SIZE})\s+(?:reserved in total by PyTorch|cached)")
+PROCESS = re.compile(rf"Process (\d{{1,10}}) has\s+({SIZE})\s+memory in use")
+
+
+def find(text: str) -> Iterator[Failure]:
+    for head, block in blocks(HEAD, text):
+        yield _failure(head, block[:MESSAGE_CHARS])
+    yield from map(_mps, last(MPS, text))
+    for match in last(BARE, text):
+        yield Failure(match.start(), match.end(), "torch", "GPU", Refusal())
+
+
+def _failure(head: re.Match[str], message: str) -> Failure:
+    def said(pattern: re.Pattern[str]) -> int | None:
+        found = pattern.search(message)
+        return (
+            next((size_of(found, group + 1) for group in range(pattern.groups) if found[group + 1]), None)
+            if found
+            else None
+        )
+
+    asked, total, free, allowed, allocated = size_of(head, 2), *map(said, (TOTAL, FREE, ALLOWED, ALLOCATED))
+    unallocated = said(UNALLOCATED)
+    if unallocated is None and allocated is not None and (reserved := said(RESERVED)) is not None:
+        unallocated = max(reserved - allocated, 0)
+    gpu = GPU.search(message)
+    capacity = min(size for size in (total, allowed) if size is not None) if total is not None else allowed
+    rows = words(_buffers(allocated, said(PRIVATE) or 0, message))
+    left = None if free is None else free + (unallocated or 0)
+    in_use = total - left if total is not None and left is not None and left <= total else None
+    if in_use is None and allocated is not None:
+        in_use = rows.bytes
+    return Failure(
+        head.start(), head.end() + len(message), "torch", f"{head[1].lower()}:{gpu[1]}" if gpu else head[1], 
+        # What is free on the device is one piece, or can be mapped as one; what PyTorch keeps lies between tensors.
+        Refusal(asked=asked, free=left, largest_free=free if free and asked and free >= asked else None,
+                capacity=capacity, in_use=in_use),
+        rows,
+        used=in_use,
+        held=allocated + unallocated if allocated is not None and unallocated is not None else None,
+        cut=total is None,
+        caveats=_caveats(unallocated),
+    )  # fmt: skip
+
+
+def _buffers(allocated: int | None, private: int, message: str) -> list[Buffer]:
+    """Sums, not tensors: PyTorch's message names none."""
+    found = []
+    if allocated is not None:
+        found.append(Buffer(max(allocated - private, 0), name="allocated by PyTorch"))
+    if private:
+        found.append(Buffer(private, name="allocated by PyTorch in private pools (CUDA graphs)"))
+    processes = PROCESS.finditer(message)
+    return [*found, *(Buffer(size_of(process, 2) or 0, name=f"process {process[1]}") for process in processes)]
+
+
+def _caveats(unallocated: int | None) -> tuple[Caveat, ...]:
+    if not unallocated:
+        return ()
+    return (
+        Caveat(
+            "reserved_unallocated", "PyTorch holds this and has no tensor in it; it is counted as free", unallocated
+        ),
+    )
+
+
+def _mps(match: re.Match[str]) -> Failure:
+    allocated, others, allowed, asked = (size_of(match, group) or 0 for group in range(1, 5))
+    rows = words([Buffer(allocated, name="allocated by PyTorch"), Buffer(others, name="other Metal allocations")])
+    in_use = allocated + others
+    refusal = Refusal(asked=asked, free=max(allowed - in_use, 0), capacity=allowed, in_use=in_use)
+    return Failure(match.start(), match.end(), "torch", "MPS", refusal, rows, used=in_use)
