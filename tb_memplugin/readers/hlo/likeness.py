@@ -131,7 +131,7 @@ def _inside(module: Module, dataflow: Dataflow, positions: I32) -> Pairs:
     operand = np.full(len(rows), -1, dtype=np.int64)
     operand[inside] = module.operands.values[begin[inside]]
     position = np.where(operand >= 0, dataflow.schedule.position[operand], -1)
-    source = np.where(position >= 0, dataflow.shown[nodes.base[position]], -1).astype(np.int32)
+    source = np.where(position >= 0, dataflow.shown[nodes.base[np.maximum(position, 0)]], -1).astype(np.int32)
     target = target[at].astype(np.int32)
     known = (source >= 0) & (target >= 0) & (source != target)
     return source[known], target[known], steps[known], kind[known]
