@@ -20,7 +20,7 @@ from tb_memplugin.readers.hlo.shapes import ShapeTable, elements_of
 from tb_memplugin.recording import I32, I64, U8, Strings
 from tb_memplugin.values import Alike, Likeness
 
-COPIED = {"bitcast", "copy", "reshape", "transpose", "reverse", "optimization-barrier", "convert", "all-reduce"}
+COPIED = {"bitcast", "copy", "reshape", "transpose", "reverse", "opt-barrier", "convert", "all-reduce"}
 ELEMENTWISE = {
     "abs", "add", "and", "atan2", "bitcast-convert", "cbrt", "ceil", "clamp", "compare", "complex", "cosine", "divide",
     "erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite", "log", "log-plus-one", "logistic",
