@@ -16,7 +16,8 @@ from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
-from tb_memplugin.recording import Recording
+from tb_memplugin.readers.part import Reason
+from tb_memplugin.recording import Axis, Recording
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ class Listing:
 
     recordings: list[Recording] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    silent: dict[str, Reason] = field(default_factory=dict)  # by host: why it has no recording over time
 
     @property
     def nbytes(self) -> int:
@@ -151,10 +153,14 @@ def read_file(file: HostFile, run: str) -> Listing:
             recordings = part.read()
             for recording in recordings:
                 peak(recording)  # cached on the recording, and the first thing that every caller asks
+            if not recordings and part.why_none is not None:
+                listing.silent[file.host] = part.why_none()
         except Exception as error:
             listing.problems.append(_problem(file.path, part.title, error))
         else:
             listing.recordings.extend(recordings)
+    if any(recording.axis is Axis.TIME for recording in listing.recordings):
+        listing.silent.clear()
     return _merged([listing])
 
 
@@ -172,5 +178,6 @@ def _merged(listings: Iterable[Listing]) -> Listing:
     for listing in listings:
         whole.recordings.extend(listing.recordings)
         whole.problems.extend(listing.problems)
+        whole.silent.update(listing.silent)
     whole.recordings.sort(key=lambda recording: (-peak(recording).bytes, recording.id))
     return whole

@@ -33,7 +33,8 @@ class Profile:
         return event
 
     def parts(self) -> list[Part]:
-        return open_file(self.space.SerializeToString(), "/logs/host.xplane.pb")
+        parts = open_file(self.space.SerializeToString(), "/logs/host.xplane.pb")
+        return [part for part in parts if part.kind == "program"]
 
 
 @pytest.mark.parametrize("spelling", [b"Hlo Proto", b"HLO Proto"])

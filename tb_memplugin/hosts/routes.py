@@ -52,7 +52,8 @@ class Routes:
     def recordings(self, request: Request) -> Response:
         listing = self._catalog.listing(required(request, "run"), request.args.get("host") or None)
         problems = [{"file": problem.file, "text": problem.text} for problem in listing.problems]
-        return json_response({"recordings": [*map(summary, listing.recordings)], "problems": problems})
+        empty = {host: reason._asdict() for host, reason in listing.silent.items()}
+        return json_response({"recordings": [*map(summary, listing.recordings)], "problems": problems, "empty": empty})
 
     def memory_viewer(self, request: Request) -> Response:
         recording = self._catalog.recording(required(request, "id"))

@@ -322,16 +322,40 @@ class PlaneMetadata(google.protobuf.message.Message):
 
     EVENT_METADATA_FIELD_NUMBER: builtins.int
     STAT_METADATA_FIELD_NUMBER: builtins.int
+    STATS_FIELD_NUMBER: builtins.int
     @property
     def event_metadata(self) -> google.protobuf.internal.containers.MessageMap[builtins.int, Global___XEventMetadata]: ...
     @property
     def stat_metadata(self) -> google.protobuf.internal.containers.MessageMap[builtins.int, Global___XStatMetadata]: ...
+    @property
+    def stats(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___XStat]: ...
     def __init__(
         self,
         *,
         event_metadata: collections.abc.Mapping[builtins.int, Global___XEventMetadata] | None = ...,
         stat_metadata: collections.abc.Mapping[builtins.int, Global___XStatMetadata] | None = ...,
+        stats: collections.abc.Iterable[Global___XStat] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["event_metadata", b"event_metadata", "stat_metadata", b"stat_metadata"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["event_metadata", b"event_metadata", "stat_metadata", b"stat_metadata", "stats", b"stats"]) -> None: ...
 
 Global___PlaneMetadata: typing_extensions.TypeAlias = PlaneMetadata
+
+@typing.final
+class ProfileOptions(google.protobuf.message.Message):
+    """What the profiler was asked for, in a stat of the plane `Task Environment`."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    HOST_TRACER_LEVEL_FIELD_NUMBER: builtins.int
+    DEVICE_TRACER_LEVEL_FIELD_NUMBER: builtins.int
+    host_tracer_level: builtins.int
+    device_tracer_level: builtins.int
+    def __init__(
+        self,
+        *,
+        host_tracer_level: builtins.int = ...,
+        device_tracer_level: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["device_tracer_level", b"device_tracer_level", "host_tracer_level", b"host_tracer_level"]) -> None: ...
+
+Global___ProfileOptions: typing_extensions.TypeAlias = ProfileOptions

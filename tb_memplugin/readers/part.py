@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tb_memplugin.recording import Recording
+
+
+class Reason(NamedTuple):
+    """Why there is nothing, and what to do; `code` is for programs."""
+
+    code: str
+    text: str
+    remedy: str
 
 
 @dataclass(frozen=True)
@@ -17,3 +26,4 @@ class Part:
     source: str
     size: int  # bytes in the file
     read: Callable[[], list[Recording]]
+    why_none: Callable[[], Reason] | None = None  # where `read` finds no recording at all

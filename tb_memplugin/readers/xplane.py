@@ -9,7 +9,8 @@ from tb_memplugin.readers import allocator_events, programs
 from tb_memplugin.readers.allocator import read_allocators
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.readers.part import Part
-from tb_memplugin.readers.plane import planes
+from tb_memplugin.readers.plane import Plane, planes
+from tb_memplugin.readers.silence import reason
 
 
 def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:
@@ -20,7 +21,8 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
     try:
         opened = planes(data)
         found = [program for p in opened if p.name == programs.PLANE for program in programs.programs(p)]
-        hosts = [p for p in opened if p.name == allocator_events.PLANE]
+        # A profile without the plane has a part all the same, that says why nothing is in it.
+        hosts = [p for p in opened if p.name == allocator_events.PLANE] or [Plane(memoryview(b""))]
     except ValueError as error:
         raise InputError(
             f"not a profile, or a damaged one ({error})", path, "copy the file again, or profile again"
@@ -31,8 +33,10 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         title = key if key not in parts else f"{key}#{len(parts)}"
         read = partial(read_hlo, program, title=title, run=run, host=host, source=path)
         parts[title] = Part(title, "program", path, len(program), read)
+    why_none = partial(reason, opened)
+    reads = [partial(read_allocators, plane, run=run, host=host, source=path) for plane in hosts]
     allocators = [
-        Part("allocators", "allocator", path, len(p.data), partial(read_allocators, p, run=run, host=host, source=path))
-        for p in hosts
+        Part("allocators", "allocator", path, len(plane.data), read, why_none)
+        for plane, read in zip(hosts, reads, strict=True)
     ]
     return [*parts.values(), *allocators]
