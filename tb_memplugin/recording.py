@@ -208,6 +208,7 @@ class SpanKind(IntEnum):
     STEP = 0
     EXECUTION = 1  # of a compiled program
     ANNOTATION = 2
+    OUT_OF_MEMORY = 3  # a moment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,11 +288,13 @@ class Recording:
     clock: I64 | None = None  # nanoseconds of each position since the profile began; axis TIME only
     spans: NamedSpans | None = None  # steps, executions, annotations; axis TIME only
     free_stack: I32 | None = None  # per row: the leaf that it was freed in, -1 unknown; None where no source tells
+    events: Text | None = None  # what happened at each position, as the source calls it; axis TIME only
+    held: I64 | None = None  # bytes that the allocator has from the device, per position; None where not told
     counts: I64 | None = None  # per row: how many allocations of one size it stands for; None: each for itself
     taken: Taken | None = None  # axis INSTANT only
     reported_peak: int | None = None
     capacity: int | None = None
-    refusal: Refusal | None = None  # kind oom only
+    refusal: Refusal | None = None  # of what ran out of memory, the last time that it did
     caveats: tuple[Caveat, ...] = ()
     later: Callable[[], Recording] | None = None  # the same with what took too long for a first look
 

@@ -34,4 +34,8 @@ def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str =
 
         read = partial(read_oom_text, data, run=run, host=host, source=path)
         return [Part("out-of-memory error", "oom", path, len(data), read)]
+    if path.endswith((".pickle", ".pkl", ".json")) and not path.endswith((".trace.json", ".memory.json")):
+        from tb_memplugin.readers.torch_snapshot import open_snapshot
+
+        return open_snapshot(data, path, run=run, host=host)
     raise InputError("not a file we read", path, "give a logdir, a run, an .xplane.pb or a *.hlo_proto.pb")

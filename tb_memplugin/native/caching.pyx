@@ -1,0 +1,130 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# distutils: language = c++
+"""How large the blocks are that PyTorch's caching allocator gave: its trace tells only what was asked for."""
+from cython.operator cimport dereference, predecrement
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libcpp.map cimport map
+from libcpp.set cimport set
+
+import numpy as np
+
+NOTHING, ALLOC, FREE, SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP, SEGMENT_UNMAP = range(7)
+
+cdef enum:
+    K_ALLOC = 1
+    K_FREE = 2
+    K_SEGMENT_ALLOC = 3
+    K_SEGMENT_FREE = 4
+    K_MAP = 5
+    K_UNMAP = 6
+
+# Constants of the allocator: no block is smaller, and up to a MiB a block is of the small pool, where every rest is
+# split off; elsewhere only a rest above a MiB is.
+cdef enum:
+    LEAST = 512
+    SMALL = 1048576
+
+cdef struct Extent:
+    uint64_t end
+    bint expandable
+
+
+cdef class _Memory:
+    """What the device gave, by address; pieces that are mapped one after the other are one."""
+    cdef map[uint64_t, Extent] held
+
+    cdef void add(self, uint64_t start, uint64_t size, bint expandable) noexcept nogil:
+        cdef Extent extent
+        extent.end, extent.expandable = start + size, expandable
+        if expandable:
+            after = self.held.find(extent.end)
+            if after != self.held.end() and dereference(after).second.expandable:
+                extent.end = dereference(after).second.end
+                self.held.erase(after)
+            before = self.held.lower_bound(start)
+            if before != self.held.begin():
+                predecrement(before)
+                if dereference(before).second.end == start and dereference(before).second.expandable:
+                    dereference(before).second.end = extent.end
+                    return
+        self.held[start] = extent
+
+    cdef void remove(self, uint64_t start, uint64_t size) noexcept nogil:
+        cdef uint64_t end = start + size, from_
+        cdef Extent extent
+        found = self.held.upper_bound(start)
+        if found == self.held.begin():
+            return
+        predecrement(found)
+        extent, from_ = dereference(found).second, dereference(found).first
+        if extent.end <= start:
+            return
+        self.held.erase(found)
+        if extent.end > end:
+            self.held[end] = extent
+        if from_ < start:
+            extent.end = start
+            self.held[from_] = extent
+
+    cdef uint64_t end_of(self, uint64_t address, bint* expandable) noexcept nogil:
+        """Where the memory around an address ends; 0 where none is known."""
+        found = self.held.upper_bound(address)
+        if found == self.held.begin():
+            return 0
+        predecrement(found)
+        expandable[0] = dereference(found).second.expandable
+        return dereference(found).second.end if dereference(found).second.end > address else 0
+
+
+def block_sizes(const uint8_t[::1] kind, const int64_t[::1] address, const int64_t[::1] size,
+                const int64_t[::1] live, const int64_t[::1] segment, const int64_t[::1] segment_size,
+                const uint8_t[::1] expandable, int64_t max_split):
+    """(bytes of the block that each event gave, 0 of other events; how many could not be so).
+
+    `size` is rounded up to what the allocator looks for. `live`: addresses of blocks in use before the first event.
+    `segment`, `segment_size`, `expandable`: what the device had given after the last one. Below `max_split` bytes,
+    which is negative where there is no limit, a large block may be split.
+    """
+    cdef Py_ssize_t n = kind.shape[0], i
+    cdef _Memory memory = _Memory()
+    cdef set[uint64_t] used
+    cdef uint64_t start, room, end
+    cdef bint grows = False
+    cdef int64_t odd = 0
+    found = np.zeros(n, dtype=np.int64)
+    cdef int64_t[::1] block = found
+    with nogil:
+        for i in range(segment.shape[0]):
+            memory.add(<uint64_t>segment[i], segment_size[i], expandable[i])
+        for i in range(n - 1, -1, -1):    # back to what there was before the first event
+            if kind[i] == K_SEGMENT_ALLOC or kind[i] == K_MAP:
+                memory.remove(<uint64_t>address[i], size[i])
+            elif kind[i] == K_SEGMENT_FREE or kind[i] == K_UNMAP:
+                memory.add(<uint64_t>address[i], size[i], kind[i] == K_UNMAP)
+        for i in range(live.shape[0]):
+            used.insert(<uint64_t>live[i])
+        for i in range(n):
+            start = <uint64_t>address[i]
+            if kind[i] == K_ALLOC:
+                block[i] = size[i]
+                end = memory.end_of(start, &grows)
+                above = used.upper_bound(start)
+                if above != used.end() and dereference(above) < end:
+                    end = dereference(above)
+                used.insert(start)
+                if end < start + <uint64_t>size[i]:
+                    odd += end > 0
+                    continue
+                room = end - start
+                if size[i] <= SMALL or grows:
+                    if room - size[i] < LEAST:
+                        block[i] = room
+                elif room - size[i] <= SMALL or 0 <= max_split <= size[i]:
+                    block[i] = room
+            elif kind[i] == K_FREE:
+                used.erase(start)
+            elif kind[i] == K_SEGMENT_ALLOC or kind[i] == K_MAP:
+                memory.add(start, size[i], kind[i] == K_MAP)
+            elif kind[i] == K_SEGMENT_FREE or kind[i] == K_UNMAP:
+                memory.remove(start, size[i])
+    return found, odd

@@ -1,0 +1,13 @@
+"""Memory snapshots of PyTorch: torch.cuda.memory._dump_snapshot, as a pickle or as JSON."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tb_memplugin.readers.part import Part
+from tb_memplugin.readers.torch_snapshot.recordings import read_snapshot
+
+
+def open_snapshot(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:
+    """One part: what devices there are is known only once all of it is read."""
+    return [Part(host, "torch_snapshot", path, len(data), partial(read_snapshot, data, path, run=run, host=host))]

@@ -1,0 +1,38 @@
+"""What a snapshot leaves out, with how many bytes it concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.readers.torch_snapshot.lifetimes import Lives
+from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
+from tb_memplugin.recording import Caveat
+
+
+def caveats(trace: Trace, lives: Lives, settings: Mapping[str, Any], backwards: int) -> tuple[Caveat, ...]:
+    found: list[Caveat] = []
+    old = lives.born < 0
+    if len(trace) and old.any():
+        why = (
+            f"the trace keeps its last {settings.get('trace_alloc_max_entries', len(trace)):,} events, and had more"
+            if settings.get("trace_alloc_overflowed")
+            else "it began later, or its ring of events was full"
+        )
+        text = f"{old.sum():,} allocations are older than the trace: {why}. They are live from before its first event."
+        found.append(Caveat("older-than-trace", text, int(lives.size[old].sum())))
+    for code, count, text in (
+        ("taken-address", lives.taken, "allocations came to an address in use; the one before ended there, unseen"),
+        ("not-in-segments", lives.lost, "allocations that the trace does not free are not among the last blocks"),
+        ("guessed-size", lives.guessed, "blocks were freed before their size could be known; rounded, it is a least"),
+        ("time-backwards", backwards, "events lie before the one they follow; they stand at its time"),
+        ("no-address", int((~trace.known & (trace.action == Action.ALLOC)).sum()), "allocations have no address"),
+        ("unknown-action", int((trace.action == Action.OTHER).sum()), "events are of an action we do not know"),
+    ):
+        if count:
+            found.append(Caveat(code, f"{count:,} {text}."))
+    if len(trace) and not np.isin(trace.action, [Action.FREE_REQUESTED, Action.FREE_COMPLETED]).any():
+        found.append(Caveat("no-frees", "The trace has no free: it may have been told to leave them out."))
+    return tuple(found)

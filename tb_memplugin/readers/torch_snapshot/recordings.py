@@ -1,0 +1,186 @@
+"""A snapshot's devices as Recordings: the trace over time, or without one the moment that the snapshot was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.readers.torch_snapshot.annotations import read_spans
+from tb_memplugin.readers.torch_snapshot.caveats import caveats
+from tb_memplugin.readers.torch_snapshot.frames import read_stacks
+from tb_memplugin.readers.torch_snapshot.lifetimes import Lives, lifetimes
+from tb_memplugin.readers.torch_snapshot.places import places
+from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, read_segments
+from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_trace
+from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
+from tb_memplugin.recording import I64, U8, Allocations, Axis, Phase, Recording, Refusal, Role, Strings, Text
+
+# What the profiler of PyTorch calls them, and so traces that are made from it.
+ROLES = {
+    "parameter": Role.PARAMETER,
+    "optimizer_state": Role.OPTIMIZER_STATE,
+    "input": Role.INPUT,
+    "temporary": Role.TEMPORARY,
+    "activation": Role.ACTIVATION,
+    "gradient": Role.GRADIENT,
+    "autograd_detail": Role.TEMPORARY,
+}
+NO_CONTEXT = ("", "N/A")  # what PyTorch writes where nothing was being compiled
+
+
+def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
+    """One recording per device that has a trace or memory. InputError naming the file."""
+    values = Values(data, path)
+    root = values.root
+    segments = values.items(root) if values.is_list(root) else values.items(values.get(root, "segments"))
+    device = values.integers(values.column(segments, "device"), 0)
+    traces = [values.items(node) for node in values.items(values.get(root, "device_traces")).tolist()]
+    settings = _settings(values, values.get(root, "allocator_settings"))
+    marks = values.items(values.get(root, "external_annotations"))
+    return [
+        _device(values, number, events, segments[device == number], settings, marks, (run, host, path))
+        for number, events in _devices(device, traces)
+    ]
+
+
+def _devices(device: I64, traces: list[Nodes]) -> Iterator[tuple[int, Nodes]]:
+    """Devices that have a trace or segments, in order, each with its trace."""
+    none = np.empty(0, dtype=np.uint32)
+    for number in sorted({*device.tolist(), *range(len(traces))}):
+        events = traces[number] if 0 <= number < len(traces) else none
+        if len(events) or (device == number).any():
+            yield number, events
+
+
+def _settings(values: Values, node: int) -> dict[str, Any]:
+    """The allocator's own, and in the same dict the divisions of `roundup_power2_divisions` by megabytes."""
+    return {**dict(values.pairs(node)), **dict(values.pairs(values.get(node, "roundup_power2_divisions")))}
+
+
+def _device(
+    values: Values,
+    number: int,
+    events: Nodes,
+    segments: Nodes,
+    settings: Mapping[str, Any],
+    marks: Nodes,
+    where: tuple[str, str, str],
+) -> Recording:
+    trace = read_trace(values, events)
+    held, blocks = read_segments(values, segments)
+    lives = lifetimes(trace, held, blocks, settings)
+    n = len(trace)
+    stacks, (of_event, of_block) = read_stacks(values, trace.frames, blocks.frames)
+    stack = np.where(lives.block >= 0, np.r_[of_block, -1][lives.block], -1)
+    stack = np.where(lives.born >= 0, np.r_[of_event, -1][lives.born], stack).astype(np.int32)
+    end = np.where(lives.freed >= 0, lives.freed, max(n, 1))
+    regions, region, offset = places(trace, held, lives)
+    clock, backwards = _clock(trace)
+    run, host, path = where
+    return Recording(
+        kind="torch_snapshot",
+        title="snapshot",
+        run=run,
+        host=host,
+        source=path,
+        memory=f"cuda:{number}",
+        axis=Axis.TIME if n else Axis.INSTANT,
+        length=max(n, 1),
+        allocations=Allocations(
+            id=lives.address,
+            size=lives.size,
+            requested=np.minimum(lives.requested, lives.size),
+            charge=lives.size,
+            start=lives.born,
+            end=end,
+            defined=lives.born,
+            # In between its memory waits for other streams to be done with it.
+            last_used=np.where(lives.asked_free >= 0, lives.asked_free, end),
+            region=region,
+            offset=offset,
+            canonical=np.arange(len(end), dtype=np.int32),
+            role=_roles(trace, lives),
+            stack=stack,
+            name=_text(trace.user_metadata, lives, values, blocks),
+            shape=Text(np.full(len(end), -1, np.int32), Strings.of([])),
+            dtype=Text(np.full(len(end), -1, np.int32), Strings.of([])),
+            op=_streams(trace, blocks, lives),
+            scope=_context(trace, lives),
+        ),
+        regions=regions,
+        stacks=stacks,
+        clock=clock,
+        spans=read_spans(values, marks, number, trace) if n else None,
+        free_stack=np.where(lives.freed >= 0, np.r_[of_event, -1][lives.freed], -1).astype(np.int32),
+        held=_held(trace, held) if n else np.array([int(held.size.sum())]),
+        events=trace.name if n else None,
+        refusal=_refusal(trace),
+        caveats=caveats(trace, lives, settings, backwards),
+    )
+
+
+def _clock(trace: Trace) -> tuple[I64 | None, int]:
+    """(nanoseconds since the first event, how many events went back in time); PyTorch 2.1 told no time."""
+    told = trace.time_us >= 0
+    if not told.any():
+        return None, 0
+    time = np.maximum.accumulate(np.where(told, trace.time_us, 0))
+    start = int(trace.time_us[told][0])
+    return (np.maximum(time, start) - start) * 1000, int((np.diff(trace.time_us[told]) < 0).sum())
+
+
+def _held(trace: Trace, segments: Segments) -> I64:
+    """Bytes that the allocator has from the device after each event, worked out back from what it has in the end."""
+    grown = np.isin(trace.action, [Action.SEGMENT_ALLOC, Action.SEGMENT_MAP])
+    shrunk = np.isin(trace.action, [Action.SEGMENT_FREE, Action.SEGMENT_UNMAP])
+    change = np.where(grown, trace.size, 0) - np.where(shrunk, trace.size, 0)
+    held = np.cumsum(change)
+    return held + (int(segments.size.sum()) - int(held[-1]))
+
+
+def _roles(trace: Trace, lives: Lives) -> U8:
+    strings = trace.category.strings
+    of = np.array([*(ROLES.get(strings[i], Role.UNKNOWN) for i in range(len(strings))), Role.UNKNOWN], np.uint8)
+    roles: U8 = np.r_[of[trace.category.codes], np.uint8(0)][lives.born].astype(np.uint8)
+    return roles
+
+
+def _text(column: Text, lives: Lives, values: Values, blocks: Blocks) -> Text:
+    """Of the allocation, and of what was there before the trace as the block says."""
+    later = values.texts(blocks.user_metadata)
+    first = len(column.strings)
+    strings = Strings(
+        column.strings.blob + later.strings.blob,
+        np.r_[column.strings.offsets, later.strings.offsets[1:] + len(column.strings.blob)],
+    )
+    of_block = np.where(later.codes >= 0, later.codes + first, -1)
+    codes = np.where(lives.block >= 0, np.r_[of_block, -1][lives.block], -1)
+    return Text(np.where(lives.born >= 0, np.r_[column.codes, -1][lives.born], codes).astype(np.int32), strings)
+
+
+def _context(trace: Trace, lives: Lives) -> Text:
+    strings = trace.compile_context.strings
+    blank = np.array([*(strings[i] in NO_CONTEXT for i in range(len(strings))), True])
+    codes = np.r_[trace.compile_context.codes, np.int32(-1)][lives.born]
+    return Text(np.where(blank[codes], -1, codes).astype(np.int32), strings)
+
+
+def _streams(trace: Trace, blocks: Blocks, lives: Lives) -> Text:
+    """The stream that an allocation was made on; nothing for the default one."""
+    stream = np.where(lives.block >= 0, np.r_[blocks.stream, 0][lives.block], 0)
+    stream = np.where(lives.born >= 0, np.r_[trace.stream, 0][lives.born], stream)
+    different, code = np.unique(stream, return_inverse=True)
+    names = [f"stream {number:#x}" if number else "" for number in different.astype(np.uint64).tolist()]
+    return Text(np.where(stream == 0, -1, code).astype(np.int32), Strings.of(names))
+
+
+def _refusal(trace: Trace) -> Refusal | None:
+    """The last time that the device had no room."""
+    refused = np.flatnonzero(trace.action == Action.OOM)
+    if not len(refused):
+        return None
+    last = refused[-1]
+    free = int(trace.device_free[last])
+    return Refusal(asked=int(trace.size[last]), free=free if free >= 0 else None, phase=Phase.RUN)

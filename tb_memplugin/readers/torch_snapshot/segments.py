@@ -1,0 +1,87 @@
+"""What the allocator held when the snapshot was taken: its segments, and the blocks that tile them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.readers.torch_snapshot.values import NOTHING, Nodes, Values
+from tb_memplugin.recording import I64
+
+LIVE = ("active_allocated", "active_pending_free", "active_awaiting_free")  # the last is how the documents spell it
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """One row per segment: memory that the allocator has from the device."""
+
+    address: I64
+    size: I64
+    stream: I64
+    expandable: npt.NDArray[np.bool_]
+    frames: Nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """One row per block in use. `requested` -1 where the snapshot is too old to tell."""
+
+    address: I64
+    size: I64
+    requested: I64
+    stream: I64
+    frames: Nodes
+    user_metadata: Nodes
+
+
+def read_segments(values: Values, segments: Nodes) -> tuple[Segments, Blocks]:
+    held = Segments(
+        address=values.integers(values.column(segments, "address")),
+        size=values.integers(values.column(segments, "total_size"), 0),
+        stream=values.integers(values.column(segments, "stream"), 0),
+        expandable=values.integers(values.column(segments, "is_expandable"), 0) == 1,
+        frames=values.column(segments, "frames"),
+    )
+    lists, lengths, blocks = values.stacks(values.column(segments, "blocks"))
+    owner, blocks = _owners(lists, lengths, blocks)
+    size = values.integers(values.column(blocks, "size"), 0)
+    told = values.column(blocks, "address")
+    # Older snapshots leave a block's address out: blocks tile their segment in order.
+    before = np.cumsum(size) - size
+    first = np.searchsorted(owner, np.arange(len(held.size)))
+    tiled = held.address[owner] + before - before[np.minimum(first, max(len(before) - 1, 0))][owner]
+    state = values.texts(values.column(blocks, "state"))
+    alive = np.isin(state.codes, [i for i in range(len(state.strings)) if state.strings[i] in LIVE])
+    address = np.where(values.known(told), values.integers(told), tiled)
+    return held, Blocks(
+        address=address[alive],
+        size=size[alive],
+        requested=values.integers(values.column(blocks, "requested_size"))[alive],
+        stream=held.stream[owner][alive],
+        frames=_block_frames(values, blocks)[alive],
+        user_metadata=values.column(blocks, "user_metadata")[alive],
+    )
+
+
+def _owners(lists: I64, lengths: I64, places: Nodes) -> tuple[I64, Nodes]:
+    """(segment of each block, the blocks) in order of segments; equal lists of blocks are stored once."""
+    offsets = np.cumsum(np.r_[0, lengths])
+    count = np.where(lists >= 0, lengths[lists] if len(lengths) else 0, 0)
+    owner = np.repeat(np.arange(len(lists)), count)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
+    return owner, places[offsets[lists[owner]] + within]
+
+
+def _block_frames(values: Values, blocks: Nodes) -> Nodes:
+    """Very old snapshots keep a block's stack in the first entry of its history."""
+    frames = values.column(blocks, "frames")
+    lists, lengths, places = values.stacks(values.column(blocks, "history"))
+    old = (lists >= 0) & (frames == NOTHING)
+    if not len(places) or not old.any():
+        return frames
+    first = places[(np.cumsum(lengths) - lengths)[lists[old]]]
+    frames = frames.copy()
+    frames[old] = values.column(first, "frames")
+    return frames

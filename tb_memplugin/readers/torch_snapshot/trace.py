@@ -1,0 +1,75 @@
+"""The trace of one device: every event that its caching allocator recorded, in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
+from tb_memplugin.recording import I64, U8, Text
+
+
+class Action(IntEnum):
+    """What happened. An action of a newer PyTorch is OTHER, and counted."""
+
+    OTHER = 0
+    ALLOC = 1
+    FREE_REQUESTED = 2
+    FREE_COMPLETED = 3
+    SEGMENT_ALLOC = 4
+    SEGMENT_FREE = 5
+    SEGMENT_MAP = 6
+    SEGMENT_UNMAP = 7
+    SNAPSHOT = 8
+    OOM = 9
+    ANNOTATE = 10
+
+
+SPELT = {
+    action.name.lower(): action for action in Action if action is not Action.OTHER
+}  # as PyTorch writes them; "free" is what older ones wrote for both frees at once
+SPELT["free"] = Action.FREE_COMPLETED
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One row per event. `size` is what was asked for, or mapped of a segment; `time_us` -1 where none is told."""
+
+    action: U8
+    address: I64
+    known: npt.NDArray[np.bool_]  # whether the address is
+    size: I64
+    stream: I64
+    time_us: I64
+    device_free: I64  # of OOM, else -1
+    frames: Nodes  # lists
+    name: Text  # of the action, as written
+    compile_context: Text
+    user_metadata: Text
+    category: Text
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+
+def read_trace(values: Values, events: Nodes) -> Trace:
+    name = values.texts(values.column(events, "action"))
+    actions = np.array([*(SPELT.get(name.strings[i], Action.OTHER) for i in range(len(name.strings))), Action.OTHER])
+    address = values.column(events, "addr")
+    return Trace(
+        action=actions[name.codes].astype(np.uint8),
+        address=values.integers(address),
+        known=values.known(address),
+        size=values.integers(values.column(events, "size")),
+        stream=values.integers(values.column(events, "stream"), 0),
+        time_us=values.integers(values.column(events, "time_us")),
+        device_free=values.integers(values.column(events, "device_free")),
+        frames=values.column(events, "frames"),
+        name=name,
+        compile_context=values.texts(values.column(events, "compile_context")),
+        user_metadata=values.texts(values.column(events, "user_metadata")),
+        category=values.texts(values.column(events, "category")),
+    )
