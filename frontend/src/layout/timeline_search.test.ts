@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { regionsOf, rowsOf } from "./timeline_fixture";
-import { findMatches, nextMatch } from "./timeline_search";
+import { findMatches, litBoth, nextMatch } from "./timeline_search";
 
 const rows = rowsOf([
   { name: "fusion.2", size: 8, defined: 5, last_used: 6, offset: 0 },
@@ -50,5 +50,15 @@ describe("nextMatch", () => {
     expect(next(null, -1, 2)).toBe(1);
     expect(next(2, 1, 99)).toBe(4);
     expect(nextMatch(new Uint32Array(0), null, 1, () => 0, 0)).toBeNull();
+  });
+});
+
+describe("litBoth", () => {
+  it("lights what both do, and is the other where one lights everything", () => {
+    const [one, other] = [Uint8Array.of(1, 1, 0, 0), Uint8Array.of(1, 0, 1, 0)];
+    expect([...(litBoth(one, other) ?? [])]).toEqual([1, 0, 0, 0]);
+    expect(litBoth(one, null)).toBe(one);
+    expect(litBoth(null, other)).toBe(other);
+    expect(litBoth(null, null)).toBeNull();
   });
 });

@@ -30,6 +30,12 @@ export function findMatches(rows: Rows, regions: Regions, show: Show, search: st
   };
 }
 
+/** What both light; null, which lights everything, leaves it to the other. */
+export function litBoth(one: Uint8Array | null, other: Uint8Array | null): Uint8Array | null {
+  if (one === null || other === null) return one ?? other;
+  return one.map((lit, row) => lit & other[row]);
+}
+
 /** The match after or before the current one, round and round; the first from `position` on where none is current. */
 export function nextMatch(
   matches: Uint32Array,

@@ -1,16 +1,27 @@
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useContext, useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import { liveAt, liveBytes } from "../../layout/live_set";
 import type { FirstView, Program } from "../../payload/recording";
+import { Choice } from "../choice";
 import type { ViewState } from "../state";
+import { OnlyContext } from "../trees/only";
+import { TreeCharts } from "../trees/tree_charts";
 import { useWords } from "../words";
 import { BufferCharts } from "./buffer_charts";
 import { BufferTable } from "./buffer_table";
 import { Categories } from "./categories";
 import type { Shown } from "./shown";
 import { usePosition } from "./use_position";
+
+const CHARTS = [
+  { value: "bars", label: "Bars", about: "Everything side by side: by order, by size, by what it wastes" },
+  { value: "flame", label: "Flame graph", about: "What is part of what, as wide as it weighs" },
+  { value: "treemap", label: "Treemap", about: "What is part of what, as large as it weighs" },
+  { value: "tree", label: "Tree table", about: "What is part of what, in numbers" },
+] as const;
 
 interface BreakdownProps {
   view: FirstView;
@@ -23,18 +34,18 @@ interface BreakdownProps {
 /** What is live at the inspected position. Away from the peak it takes all rows to know. */
 export function Breakdown({ view, shown, program, store, dark }: BreakdownProps): JSX.Element {
   const position = usePosition(store, view);
+  const chart = useStore(store, (state) => state.chart);
   const { rows, complete } = shown;
   const words = useWords();
   const allocator = view.recording.kind === "allocator";
-  const unexplained = program?.unexplained?.[position] ?? 0;
-  const known = complete || position === view.peak;
-  const live = useMemo(() => (known ? liveAt(rows, position) : new Uint32Array(0)), [rows, position, known]);
+  const { live, kept, unexplained, rest } = useLive(view, shown, program, position);
   const atPeak = position === view.peak ? view.recording.peak_bytes : null;
   const bytes = complete ? liveBytes(rows, live) + unexplained : atPeak;
+  const fileName = `${view.recording.title}-${view.recording.memory}-at-${position}`;
   return (
     <section aria-label="Live at the inspected position">
       <header class="section-head">
-        <h2>
+        <h2 data-testid="live-heading">
           {bytes === null ? "…" : formatBytes(bytes)} {words.live}
           {complete && ` in ${formatCount(live.length)} ${words.items}`}
           {position === view.peak ? " at the peak" : ""}
@@ -43,21 +54,62 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
           {words.position} {position}
           {program !== null && position < program.length && `, ${program.name.at(position)}`}
         </span>
+        <span class="spacer" />
+        <Choice
+          label="Chart"
+          testid="chart"
+          options={CHARTS}
+          value={chart}
+          onPick={(picked) => store.set({ chart: picked })}
+        />
       </header>
-      {!allocator && <Categories rows={rows} live={live} dark={dark} />}
-      <BufferCharts shown={shown} live={live} store={store} dark={dark} />
+      {!allocator && <Categories rows={rows} live={kept} dark={dark} />}
+      {chart === "bars" ? (
+        <BufferCharts shown={shown} live={kept} store={store} dark={dark} />
+      ) : (
+        <TreeCharts
+          rows={complete ? rows : null}
+          program={program}
+          live={kept}
+          unexplained={rest}
+          allocator={allocator}
+          fileName={fileName}
+          store={store}
+          dark={dark}
+        />
+      )}
       <BufferTable
         shown={shown}
-        live={live}
-        unexplained={unexplained}
+        live={kept}
+        unexplained={rest}
         allocator={allocator}
         times={program?.time_ns ?? null}
         position={position}
         length={view.length}
-        fileName={`${view.recording.title}-${view.recording.memory}-at-${position}.csv`}
+        fileName={`${fileName}.csv`}
         store={store}
         dark={dark}
       />
     </section>
   );
+}
+
+interface Live {
+  live: Uint32Array;
+  /** Bytes in use that no row explains. */
+  unexplained: number;
+  /** Of these what the page is confined to: all of them, unless a filter is on, which no bytes without a row can pass. */
+  kept: Uint32Array;
+  rest: number;
+}
+
+function useLive(view: FirstView, shown: Shown, program: Program | null, position: number): Live {
+  const { rows, complete } = shown;
+  const only = useContext(OnlyContext);
+  const known = complete || position === view.peak;
+  const live = useMemo(() => (known ? liveAt(rows, position) : new Uint32Array(0)), [rows, position, known]);
+  const mask = complete ? only.rows : null;
+  const kept = useMemo(() => (mask === null ? live : live.filter((row) => mask[row] === 1)), [live, mask]);
+  const unexplained = program?.unexplained?.[position] ?? 0;
+  return { live, kept, unexplained, rest: mask === null ? unexplained : 0 };
 }

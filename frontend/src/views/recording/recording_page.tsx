@@ -8,6 +8,7 @@ import type { Fetched } from "../fetched";
 import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
 import type { Tab, ViewState } from "../state";
+import { TreesScope } from "../trees/trees_scope";
 import { ALLOCATOR_WORDS, PROGRAM_WORDS, WordsContext } from "../words";
 import { Details } from "./details";
 import { Page } from "./page";
@@ -52,7 +53,9 @@ export function RecordingPage({ tab, id, onState, ...shared }: Props): JSX.Eleme
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
   return (
     <WordsContext.Provider value={tab === "memory_profile" ? ALLOCATOR_WORDS : PROGRAM_WORDS}>
-      <Loaded {...shared} view={first.value} all={all} />
+      <TreesScope api={api} recording={first.value.recording} everything={all.value} store={shared.store}>
+        <Loaded {...shared} view={first.value} all={all} />
+      </TreesScope>
     </WordsContext.Provider>
   );
 }

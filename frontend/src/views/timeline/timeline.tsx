@@ -1,14 +1,15 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { View } from "../../layout/timeline_blocks";
-import { findMatches, nextMatch } from "../../layout/timeline_search";
+import { findMatches, litBoth, nextMatch } from "../../layout/timeline_search";
 import { frameBox, LEAST_POSITIONS, recalled, remembered, zoom } from "../../layout/timeline_view";
 import type { Axis } from "../../layout/axis";
 import type { Program, Regions, Rows } from "../../payload/recording";
 import type { ViewState } from "../state";
 import { useDark } from "../theme";
+import { OnlyContext } from "../trees/only";
 import { useWords } from "../words";
 import { readColours, type TimelineColours } from "./colours";
 import { Under } from "./hover";
@@ -48,13 +49,15 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
   const search = useLater(useStore(store, (state) => state.search));
   const matches = useMemo(() => findMatches(rows, regions, show, search), [rows, regions, show, search]);
   const [pointer, setPointer] = useState<{ position: number; byte: number } | null>(null);
-  const { renderer, failure } = useRenderer(scene, matches.lit);
+  const only = useContext(OnlyContext);
+  const lit = useMemo(() => litBoth(matches.lit, only.rows), [matches, only]);
+  const { renderer, failure } = useRenderer(scene, lit);
   const colours = useColours(store);
   const root = useRef<HTMLDivElement>(null);
 
   const onMatch = (step: 1 | -1): void => goToMatch(scene, matches.rows, store, view, onView, step);
   useMatchKeys(onMatch);
-  const shared = { scene, view, onView, renderer, lit: matches.lit, colours };
+  const shared = { scene, view, onView, renderer, lit, colours };
   return (
     <div ref={root} class={full ? "timeline timeline-full" : "timeline"} data-testid="timeline">
       <Toolbar
@@ -70,7 +73,7 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
         }}
         onSave={(format) => {
           if (colours !== null && renderer !== null && root.current !== null)
-            void savePicture(format, { root: root.current, scene, renderer, lit: matches.lit, colours });
+            void savePicture(format, { root: root.current, scene, renderer, lit, colours });
         }}
       />
       <Plot {...shared} store={store} onPointer={setPointer} height={full ? "auto" : `${height}px`} />

@@ -1,0 +1,99 @@
+import { cssColor, inkOn } from "../../base/colors";
+import type { Box } from "../../layout/flame";
+import { labelOf } from "../../layout/forest";
+import { fit } from "../recording/bar_canvas";
+import { mixed, type Paints } from "./paints";
+import type { Scene } from "./scene";
+
+export interface Picture {
+  scene: Scene;
+  boxes: readonly Box[];
+  paints: Paints;
+  /** Of the picture, in CSS pixels. */
+  width: number;
+  height: number;
+  /** Lines of boxes beside each other, or boxes inside boxes. */
+  nested: boolean;
+}
+
+const FONT = "11px system-ui, sans-serif";
+/** Below this there is no room for a label, nor for the gap that tells two neighbours of one colour apart. */
+const LABEL_FROM = 26;
+const GAP_FROM = 3;
+const PADDING = 5;
+const LINE = 15;
+
+/** Draws a tree's boxes, each with its label where that fits. */
+export function paintTree(canvas: HTMLCanvasElement, picture: Picture): void {
+  const ratio = devicePixelRatio;
+  canvas.width = Math.round(picture.width * ratio);
+  canvas.height = Math.round(picture.height * ratio);
+  const context = canvas.getContext("2d");
+  if (context === null) return;
+  context.scale(ratio, ratio);
+  context.clearRect(0, 0, picture.width, picture.height);
+  context.font = FONT;
+  context.textBaseline = "middle";
+  const around = new Set(
+    picture.nested ? picture.boxes.map(({ from, gathered }) => holder(picture, from, gathered)) : [],
+  );
+  for (const box of picture.boxes) paintBox(context, picture, box, around.has(box.node));
+}
+
+/** The node that a box lies in. */
+function holder({ scene }: Picture, from: number, gathered: number): number {
+  return gathered > 0 ? from : scene.tree.parent[from];
+}
+
+/** `around`: others lie in it. */
+function paintBox(context: CanvasRenderingContext2D, picture: Picture, box: Box, around: boolean): void {
+  const { scene, paints, nested } = picture;
+  const width = box.width >= GAP_FROM ? box.width - 1 : box.width;
+  const height = box.height >= GAP_FROM ? box.height - 1 : box.height;
+  if (box.gathered > 0) {
+    context.fillStyle = paints.hatch(context);
+    context.fillRect(box.x, box.y, width, height);
+    return;
+  }
+  const own = fillOf(scene, box, paints);
+  const filled = around ? mixed(own, paints.surface, paints.around) : own;
+  context.fillStyle = cssColor(filled);
+  context.fillRect(box.x, box.y, width, height);
+  if (width < LABEL_FROM || height < LINE - 3) return;
+  const ink = inkOn(filled);
+  const label = labelOfBox(scene, box);
+  const weight = scene.unit.format(scene.weights.total[box.node]);
+  const [left, room] = [box.x + PADDING, width - 2 * PADDING];
+  const middle = box.y + Math.min(height, 1.15 * LINE) / 2 + 0.5;
+  context.fillStyle = ink;
+  const drawn = fit(context, label, room);
+  context.fillText(drawn, left, middle);
+  context.globalAlpha = 0.72;
+  const after = context.measureText(drawn).width + 8;
+  // A box without others inside has room for a second line.
+  if (after + context.measureText(weight).width <= room) context.fillText(weight, left + after, middle);
+  else if (nested && height >= 2.2 * LINE && context.measureText(weight).width <= room)
+    context.fillText(weight, left, middle + LINE);
+  context.globalAlpha = 1;
+}
+
+/** Colour is that of the role with most of the weight; frames of frameworks are grey, what is not found is faint. */
+function fillOf(scene: Scene, { node }: Box, paints: Paints): number {
+  const { tree, weights, found } = scene;
+  const own = tree.framework[node] === 1 ? paints.framework : paints.role(weights.role[node]);
+  const tinted = mixed(own, paints.surface, paints.tints[tree.name[node] % paints.tints.length]);
+  return found.marked === null || found.marked[node] === 1
+    ? tinted
+    : mixed(tinted, paints.surface, paints.dimmed);
+}
+
+/** What stands in a box: its label, those above it that it is drawn as one with, and how many were merged. */
+export function labelOfBox({ tree }: Scene, { node, from }: Pick<Box, "node" | "from">): string {
+  const labels: string[] = [];
+  for (let at = node; at > tree.parent[from]; at = tree.parent[at]) labels.push(labelWithCount(tree, at));
+  return labels.reverse().join(" › ");
+}
+
+function labelWithCount(tree: Scene["tree"], node: number): string {
+  return tree.merged[node] > 1 ? `${labelOf(tree, node)} ×${tree.merged[node]}` : labelOf(tree, node);
+}

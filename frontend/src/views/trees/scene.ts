@@ -1,0 +1,61 @@
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { nodeAt, type Tree } from "../../layout/forest";
+import { type Found, searchTree } from "../../layout/tree_search";
+import { byteTime, weigh, type Weights } from "../../layout/weights";
+import type { Program, Rows } from "../../payload/recording";
+import type { ViewState } from "../state";
+import { useLater } from "../timeline/use_later";
+import { useWords } from "../words";
+import { type Unit, unitOf } from "./weight";
+
+/** What a chart of a tree shows: the tree as weighed at the inspected position, the part in sight, and what is marked. */
+export interface Scene {
+  tree: Tree;
+  weights: Weights;
+  unit: Unit;
+  /** Node that the chart is zoomed to; 0 is everything. */
+  top: number;
+  found: Found;
+  /** Node of the selected row, or -1. */
+  selected: number;
+}
+
+interface Parts {
+  tree: Tree;
+  rows: Rows;
+  program: Program;
+  /** Rows that count. */
+  live: Uint32Array;
+  /** Bytes that no row explains. */
+  unexplained: number;
+  store: Store<ViewState>;
+}
+
+export function useTreeScene({ tree, rows, program, live, unexplained, store }: Parts): Scene {
+  const words = useWords();
+  const weight = useStore(store, (state) => state.weight);
+  const path = useStore(store, (state) => state.node);
+  const row = useStore(store, (state) => state.selected);
+  const search = useLater(useStore(store, (state) => state.search));
+  const column = useMemo(
+    () => (weight === "bytes" ? rows.charge : byteTime(rows, program)),
+    [rows, program, weight],
+  );
+  // What no row explains has no lifetime either.
+  const rest = weight === "bytes" ? unexplained : 0;
+  const weights = useMemo(() => weigh(tree, rows, live, column, rest), [tree, rows, live, column, rest]);
+  const found = useMemo(() => searchTree(tree, weights.total, search), [tree, weights, search]);
+  // A path of another tree means nothing in this one, and then all of it is shown.
+  const top = useMemo(() => Math.max(nodeAt(tree, path), 0), [tree, path]);
+  const unit = useMemo(
+    () => unitOf(weight, program.time_ns !== null, words.positions),
+    [weight, program, words],
+  );
+  const selected = row !== null && row < rows.length ? tree.leaf[row] : -1;
+  return useMemo(
+    () => ({ tree, weights, unit, top, found, selected }),
+    [tree, weights, unit, top, found, selected],
+  );
+}

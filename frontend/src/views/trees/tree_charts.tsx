@@ -1,0 +1,106 @@
+import type { JSX } from "preact";
+import { useContext, useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import type { By } from "../../payload/forest";
+import type { Tree } from "../../layout/forest";
+import type { Program, Rows } from "../../payload/recording";
+import { useFetched } from "../fetched";
+import { ErrorMessage } from "../message";
+import type { ViewState } from "../state";
+import { useWords } from "../words";
+import { actionsOf } from "./actions";
+import { Crumbs } from "./crumbs";
+import { FlameGraph } from "./flame_graph";
+import { useTreeScene } from "./scene";
+import { TreeMap } from "./tree_map";
+import { TreeTable } from "./tree_table";
+import { TreeToolbar } from "./tree_toolbar";
+import { keyOf, type TreeKind, TreesContext } from "./trees";
+
+interface Props {
+  /** Null until every row has come. */
+  rows: Rows | null;
+  program: Program | null;
+  /** Rows that count. */
+  live: Uint32Array;
+  /** Bytes that no row explains. */
+  unexplained: number;
+  allocator: boolean;
+  fileName: string;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** What is live at the inspected position as a tree: by model, source, function, category, shape or type. */
+export function TreeCharts(props: Props): JSX.Element {
+  const { rows, program, allocator, store } = props;
+  const trees = useContext(TreesContext);
+  const kind = useKind(store, allocator);
+  const { value: tree, error } = useFetched(trees === null ? null : keyOf(kind), () =>
+    trees === null ? Promise.reject(new Error("no rows")) : trees.get(kind),
+  );
+  if (tree !== null && rows !== null && program !== null)
+    return <Charts {...props} tree={tree} kind={kind} rows={rows} program={program} />;
+  return (
+    <div class="tree-charts">
+      <TreeToolbar by={kind.by} scene={null} lasting={false} store={store} />
+      {error === null ? <Waiting /> : <ErrorMessage error={error} />}
+    </div>
+  );
+}
+
+/** The tree that the state asks for. An allocator's rows say most of where they were made, a program's of the model. */
+function useKind(store: Store<ViewState>, allocator: boolean): TreeKind {
+  const chosen = useStore(store, (state) => state.by);
+  const by: By = chosen !== "auto" ? chosen : allocator ? "source" : "model";
+  const merge = useStore(store, (state) => state.merge) && by === "model";
+  const invert = useStore(store, (state) => state.invert);
+  return useMemo(() => ({ by, merge, invert }), [by, merge, invert]);
+}
+
+function Waiting(): JSX.Element {
+  const words = useWords();
+  return <div class="tree-placeholder muted">Reading every {words.item}…</div>;
+}
+
+interface ChartsProps extends Props {
+  tree: Tree;
+  kind: TreeKind;
+  rows: Rows;
+  program: Program;
+}
+
+function Charts({
+  tree,
+  kind,
+  rows,
+  program,
+  live,
+  unexplained,
+  fileName,
+  store,
+  dark,
+}: ChartsProps): JSX.Element {
+  const words = useWords();
+  const chart = useStore(store, (state) => state.chart);
+  const scene = useTreeScene({ tree, rows, program, live, unexplained, store });
+  const actions = useMemo(() => actionsOf(scene, kind, live, store), [scene, kind, live, store]);
+  const roles = useMemo(() => rows.role.some((role) => role !== 0), [rows]);
+  const shared = { scene, actions, roles, dark };
+  return (
+    <div class="tree-charts">
+      <TreeToolbar by={kind.by} scene={scene} lasting={program.length > 1} store={store} />
+      <Crumbs scene={scene} actions={actions} />
+      {scene.weights.total[0] === 0 && chart !== "tree" ? (
+        <div class="tree-placeholder muted">Nothing is {words.live} here.</div>
+      ) : chart === "treemap" ? (
+        <TreeMap {...shared} />
+      ) : chart === "tree" ? (
+        <TreeTable {...shared} fileName={`${fileName}-by-${keyOf(kind).replaceAll(" ", "-")}`} />
+      ) : (
+        <FlameGraph {...shared} bottomUp={kind.invert} />
+      )}
+    </div>
+  );
+}

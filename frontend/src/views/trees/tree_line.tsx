@@ -1,0 +1,133 @@
+import type { JSX } from "preact";
+import { formatCount, formatShare } from "../../base/units";
+import { labelOf } from "../../layout/forest";
+import type { TreeLine, TreeSortKey } from "../../layout/tree_lines";
+import { Swatch } from "../recording/role";
+import { capital, type Words } from "../words";
+import type { Actions } from "./actions";
+import type { Scene } from "./scene";
+
+interface Column {
+  key: TreeSortKey;
+  heading: string;
+  about: string;
+  numeric: boolean;
+  track: string;
+}
+
+export function treeColumns(words: Words): Column[] {
+  return [
+    {
+      key: "name",
+      heading: "Name",
+      about: "Below what it is a part of",
+      numeric: false,
+      track: "minmax(260px, 660px)",
+    },
+    { key: "total", heading: "Total", about: "With everything below it", numeric: true, track: "210px" },
+    {
+      key: "self",
+      heading: "Self",
+      about: `Of the ${words.items} at the node itself`,
+      numeric: true,
+      track: "110px",
+    },
+    {
+      key: "count",
+      heading: capital(words.items),
+      about: `${capital(words.items)} at and below it`,
+      numeric: true,
+      track: "86px",
+    },
+  ];
+}
+
+/** Beside the columns there is room for the buttons of a line. */
+export function trackTemplate(columns: readonly Column[]): string {
+  return [...columns.map(({ track }) => track), "minmax(96px, 1fr)"].join(" ");
+}
+
+interface Props {
+  scene: Scene;
+  line: TreeLine;
+  template: string;
+  actions: Actions;
+  roles: boolean;
+  dark: boolean;
+  focused: boolean;
+  onToggle: () => void;
+  onFocus: () => void;
+}
+
+/** One node of the table of a tree. */
+export function TreeLineView({ scene, line, actions, roles, dark, ...on }: Props): JSX.Element {
+  const { tree, weights, unit, found } = scene;
+  const { total, self, count, role } = weights;
+  const { node, level, open } = line;
+  const label = labelOf(tree, node);
+  const share = Math.min(Math.max(total[node] / total[0], 0), 1);
+  const marked = found.marked?.[node] === 1;
+  return (
+    <div
+      role="row"
+      aria-level={level + 1}
+      aria-expanded={open ?? undefined}
+      aria-selected={on.focused}
+      data-testid="tree-line"
+      data-node={node}
+      class={["table-line tree-line", on.focused && "selected", tree.framework[node] === 1 && "framework"]
+        .filter(Boolean)
+        .join(" ")}
+      style={{ gridTemplateColumns: on.template }}
+      onClick={on.onFocus}
+      onDblClick={() => actions.zoom(node)}
+    >
+      <span
+        role="gridcell"
+        class="tree-name"
+        style={{ paddingLeft: `${Math.min(level, 24) * 14}px` }}
+        title={label}
+      >
+        {open === null ? (
+          <i class="twist" />
+        ) : (
+          <button
+            class="twist"
+            tabindex={-1}
+            aria-label={open ? "Close" : "Open"}
+            data-testid="tree-twist"
+            onClick={on.onToggle}
+          >
+            {open ? "▾" : "▸"}
+          </button>
+        )}
+        {roles && <Swatch role={role[node]} dark={dark} />} {marked ? <mark>{label}</mark> : label}
+        {tree.merged[node] > 1 && <span class="muted"> ×{formatCount(tree.merged[node])}</span>}
+      </span>
+      <span role="gridcell" class="numeric tree-share" style={{ "--share": `${100 * share}%` }}>
+        {unit.format(total[node])} <span class="muted">{formatShare(total[node], total[0])}</span>
+      </span>
+      <span role="gridcell" class="numeric muted">
+        {self[node] > 0 ? unit.format(self[node]) : ""}
+      </span>
+      <span role="gridcell" class="numeric">
+        {formatCount(count[node])}
+      </span>
+      <span role="gridcell" class="tree-acts">
+        <button class="link" tabindex={-1} title="Zoom to this ( Enter )" onClick={() => actions.zoom(node)}>
+          Zoom
+        </button>
+        {count[node] > 0 && node > 0 && (
+          <button
+            class="link"
+            tabindex={-1}
+            title="Show only these in all charts ( o )"
+            onClick={() => actions.only(node)}
+          >
+            Only
+          </button>
+        )}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,34 @@
+import type { JSX } from "preact";
+import { useCallback } from "preact/hooks";
+import { treemap } from "../../layout/treemap";
+import type { Actions } from "./actions";
+import type { Scene } from "./scene";
+import { TreeCanvas } from "./tree_canvas";
+
+const HEIGHT = 460;
+
+interface Props {
+  scene: Scene;
+  actions: Actions;
+  roles: boolean;
+  dark: boolean;
+}
+
+/** Each node as large as it weighs, inside the one that it is a part of. */
+export function TreeMap({ scene, actions, roles, dark }: Props): JSX.Element {
+  const { tree, weights, top } = scene;
+  const layout = useCallback(
+    (width: number) => treemap(tree, weights.total, top, width, HEIGHT),
+    [tree, weights, top],
+  );
+  return (
+    <TreeCanvas
+      {...{ scene, actions, layout, roles, dark }}
+      height={HEIGHT}
+      inSight={HEIGHT}
+      nested
+      label="Treemap"
+      testid="treemap"
+    />
+  );
+}

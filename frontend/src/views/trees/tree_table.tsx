@@ -1,0 +1,128 @@
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { pathOf } from "../../layout/forest";
+import type { TreeLine, TreeSort } from "../../layout/tree_lines";
+import { treeCsv, treeLines } from "../../layout/tree_lines";
+import { TableHead } from "../recording/table_head";
+import { saveText } from "../recording/table_toolbar";
+import { VirtualLines } from "../recording/virtual_lines";
+import { capital, useWords } from "../words";
+import type { Actions } from "./actions";
+import type { Scene } from "./scene";
+import { treeColumns, TreeLineView, trackTemplate } from "./tree_line";
+
+interface Props {
+  scene: Scene;
+  actions: Actions;
+  roles: boolean;
+  fileName: string;
+  dark: boolean;
+}
+
+/** A tree as text: opened, sorted, searched, saved. */
+export function TreeTable({ scene, actions, roles, fileName, dark }: Props): JSX.Element {
+  const { tree, weights, unit, top, found } = scene;
+  const words = useWords();
+  const columns = useMemo(() => treeColumns(words), [words]);
+  const template = trackTemplate(columns);
+  const [sort, setSort] = useState<TreeSort>({ key: "total", descending: true });
+  // Nodes of one tree mean nothing in another.
+  const [toggles, setToggles] = useState<{ of: unknown; nodes: ReadonlySet<number> }>({
+    of: tree,
+    nodes: new Set(),
+  });
+  const toggled = useMemo(() => (toggles.of === tree ? toggles.nodes : new Set<number>()), [toggles, tree]);
+  const [focus, setFocus] = useState<number | null>(null);
+  const lines = useMemo(
+    () => treeLines(tree, weights, top, sort, toggled, found.marked),
+    [tree, weights, top, sort, toggled, found],
+  );
+  const at = lines.findIndex(({ node }) => node === (focus ?? scene.selected));
+  const toggle = (node: number): void => {
+    const nodes = new Set(toggled);
+    if (!nodes.delete(node)) nodes.add(node);
+    setToggles({ of: tree, nodes });
+  };
+  const step = (by: number): void => {
+    if (lines.length > 0) setFocus(lines[Math.min(Math.max(at + by, 0), lines.length - 1)].node);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const acts = keysOf(at < 0 ? null : lines[at], scene, actions, toggle, setFocus);
+    const act = acts[event.key];
+    if (act === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  };
+  return (
+    <div class="tree-table" data-testid="tree-table" onKeyDown={onKeyDown}>
+      <VirtualLines
+        role="treegrid"
+        count={weights.total[top] === 0 ? 0 : lines.length}
+        reveal={at}
+        empty={`Nothing is ${words.live} here.`}
+        label={`${capital(words.items)} as a tree`}
+        onStep={step}
+        head={<TableHead columns={columns} template={template} sort={sort} onSort={setSort} />}
+        line={(i) => (
+          <TreeLineView
+            scene={scene}
+            line={lines[i]}
+            template={template}
+            actions={actions}
+            roles={roles}
+            dark={dark}
+            focused={i === at}
+            onToggle={() => toggle(lines[i].node)}
+            onFocus={() => setFocus(lines[i].node)}
+          />
+        )}
+      />
+      <footer class="tree-foot">
+        <button
+          onClick={() =>
+            saveText(treeCsv(tree, weights, top, unit.column), `${fileName}${suffix(scene)}.csv`)
+          }
+        >
+          Save tree as CSV
+        </button>
+      </footer>
+    </div>
+  );
+}
+
+/** What keys do beside moving up and down, which the list does: as in other trees. */
+function keysOf(
+  line: TreeLine | null,
+  { tree, top }: Scene,
+  actions: Actions,
+  toggle: (node: number) => void,
+  focus: (node: number) => void,
+): Partial<Record<string, () => void>> {
+  const out = (): void => actions.zoom(Math.max(tree.parent[top], 0));
+  const leave = top === 0 ? {} : { Escape: out };
+  if (line === null) return leave;
+  const { node, open } = line;
+  return {
+    ...leave,
+    ArrowRight: () => {
+      if (open === false) toggle(node);
+    },
+    ArrowLeft: () => {
+      if (open === true) toggle(node);
+      else if (node !== top) focus(tree.parent[node]);
+    },
+    Enter: () => actions.press({ node, gathered: 0 }, false),
+    o: () => actions.only(node),
+  };
+}
+
+/** What tells the file of a part from that of the whole. */
+function suffix({ tree, top }: Scene): string {
+  return top === 0
+    ? ""
+    : `-${pathOf(tree, top)
+        .replaceAll(/[^\w.-]+/g, "_")
+        .slice(-60)}`;
+}

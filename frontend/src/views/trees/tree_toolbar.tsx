@@ -1,0 +1,103 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatCount } from "../../base/units";
+import type { By } from "../../payload/forest";
+import { Choice } from "../choice";
+import { Toggle } from "../recording/table_toolbar";
+import type { ViewState } from "../state";
+import { useWords } from "../words";
+import type { Scene } from "./scene";
+
+const BY_LABELS: readonly (readonly [By, string])[] = [
+  ["model", "model path"],
+  ["source", "source lines"],
+  ["stack", "stack, all frames"],
+  ["function", "jitted function"],
+  ["role", "category"],
+  ["shape", "shape"],
+  ["dtype", "type"],
+];
+
+interface Props {
+  by: By;
+  /** Null until the tree has come. */
+  scene: Scene | null;
+  /** Whether there is time that something can be held for. */
+  lasting: boolean;
+  store: Store<ViewState>;
+}
+
+/** What a tree is of, and what in it is searched for. */
+export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
+  const words = useWords();
+  const weight = useStore(store, (state) => state.weight);
+  const merge = useStore(store, (state) => state.merge);
+  const invert = useStore(store, (state) => state.invert);
+  const search = useStore(store, (state) => state.search);
+  // Where the tree is another one, the path in the old one leads nowhere.
+  const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, node: "" });
+  return (
+    <div class="toolbar tree-toolbar">
+      <label class="toggle">
+        by
+        <select
+          data-testid="tree-by"
+          value={by}
+          onChange={(event) => pick({ by: event.currentTarget.value as By })}
+        >
+          {BY_LABELS.map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
+      {lasting && (
+        <Choice
+          label="Weight"
+          testid="tree-weight"
+          value={weight}
+          options={[
+            { value: "bytes", label: "Bytes", about: `What each ${words.item} holds` },
+            {
+              value: "time",
+              label: "Bytes × lifetime",
+              about: `Bytes times how long each ${words.item} is held: small ones that stay weigh as much as large ones that go`,
+            },
+          ]}
+          onPick={(value) => store.set({ weight: value })}
+        />
+      )}
+      {by === "model" && (
+        <Toggle
+          label="Merge layers"
+          title="Layers that repeat as one: layer_0 to layer_47 become layer_*"
+          on={merge}
+          onChange={(on) => pick({ merge: on })}
+        />
+      )}
+      <Toggle
+        label="Bottom-up"
+        title="From the innermost to what it is a part of"
+        on={invert}
+        onChange={(on) => pick({ invert: on })}
+      />
+      <input
+        type="search"
+        data-testid="tree-search"
+        aria-label="Mark nodes by text or regular expression"
+        placeholder="Mark: text or regex"
+        spellcheck={false}
+        value={search}
+        onInput={(event) => store.set({ search: event.currentTarget.value, match: null })}
+      />
+      {scene?.found.marked != null && (
+        <span class="muted" role="status" data-testid="tree-found">
+          {scene.unit.format(scene.found.weight)} in {formatCount(scene.found.nodes)}{" "}
+          {scene.found.nodes === 1 ? "node matches" : "nodes match"}
+        </span>
+      )}
+    </div>
+  );
+}

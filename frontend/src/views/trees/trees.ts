@@ -1,0 +1,59 @@
+import { createContext } from "preact";
+import { grow, type Tree } from "../../layout/forest";
+import { invert } from "../../layout/invert";
+import type { Api } from "../../payload/api";
+import type { By } from "../../payload/forest";
+import type { Everything } from "../../payload/recording";
+
+/** One way to see a recording as a tree. */
+export interface TreeKind {
+  by: By;
+  merge: boolean;
+  invert: boolean;
+}
+
+export function keyOf({ by, merge, invert: bottomUp }: TreeKind): string {
+  return [by, merge && "merged", bottomUp && "bottom-up"].filter(Boolean).join(" ");
+}
+
+/** What rows are called that a classification says nothing of. */
+const NONE: Record<By, string> = {
+  model: "no model path",
+  source: "no source line",
+  stack: "no stack",
+  function: "no function",
+  role: "no category",
+  shape: "no shape",
+  dtype: "no type",
+};
+
+/** The trees of one recording, each asked for and built once. */
+export class Trees {
+  private readonly asked = new Map<string, Promise<Tree>>();
+
+  constructor(
+    private readonly api: Api,
+    private readonly id: string,
+    private readonly everything: Everything,
+    private readonly allocator: boolean,
+  ) {}
+
+  get(kind: TreeKind): Promise<Tree> {
+    const key = keyOf(kind);
+    const known = this.asked.get(key);
+    if (known !== undefined) return known;
+    const made = kind.invert ? this.get({ ...kind, invert: false }).then(invert) : this.ask(kind);
+    this.asked.set(key, made);
+    // An answer that did not come may come the next time.
+    made.catch(() => this.asked.delete(key));
+    return made;
+  }
+
+  private async ask({ by, merge }: TreeKind): Promise<Tree> {
+    const forest = await this.api.tree(this.id, by, merge);
+    return grow(forest, this.everything.rows, NONE[by], this.allocator);
+  }
+}
+
+/** Null until every row has come. */
+export const TreesContext = createContext<Trees | null>(null);

@@ -1,0 +1,36 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import type { Api } from "../../payload/api";
+import type { Everything, Summary } from "../../payload/recording";
+import type { ViewState } from "../state";
+import { OnlyContext, useOnly } from "./only";
+import { OnlyChip } from "./only_chip";
+import { Trees, TreesContext } from "./trees";
+
+interface Props {
+  api: Api;
+  recording: Summary;
+  /** Null until every row has come. */
+  everything: Everything | null;
+  store: Store<ViewState>;
+  children: ComponentChildren;
+}
+
+/** Gives what is inside the trees of a recording, and the rows that all charts are confined to. */
+export function TreesScope({ api, recording, everything, store, children }: Props): JSX.Element {
+  const { id, kind } = recording;
+  const trees = useMemo(
+    () => (everything === null ? null : new Trees(api, id, everything, kind === "allocator")),
+    [api, id, kind, everything],
+  );
+  const only = useOnly(store, trees, everything?.rows ?? null);
+  return (
+    <TreesContext.Provider value={trees}>
+      <OnlyContext.Provider value={only}>
+        {children}
+        <OnlyChip store={store} />
+      </OnlyContext.Provider>
+    </TreesContext.Provider>
+  );
+}
