@@ -3,49 +3,53 @@ import type { Span } from "./timeline_blocks";
 import type { Curve, UsageSeries } from "./usage_series";
 
 /**
- * The steps in sight, those that share a pixel put together: its most and its least, and then the step that goes on
- * behind it. What there is to draw depends on the pixels, however many steps there are.
+ * The steps in sight or, where they are more than the pixels, a step for each pixel with the most and the least of all
+ * that reach into it: what there is to draw depends on the pixels, however many steps there are, and no peak or valley
+ * is lost. Where the least is the most all along they are one column.
  */
 export function perPixel({ x, curves }: UsageSeries, window: Span, pixels: number): UsageSeries {
   const from = stepAt(x, window[0]);
-  let to = from;
+  let to = from + 1;
   while (to < x.length && x[to] <= window[1]) to++;
   to = Math.min(to + 1, x.length);
-  const pixel = (window[1] - window[0]) / pixels;
-  const pixelOf = (step: number): number => Math.floor((x[step] - window[0]) / pixel);
+  if (to - from <= pixels)
+    return {
+      x: x.subarray(from, to),
+      curves: curves.map(({ key, most, least }) => ({
+        key,
+        ...joined(most.subarray(from, to), least.subarray(from, to)),
+      })),
+    };
 
-  // Of each group of steps in one pixel: the first, and one past the last.
-  const first: number[] = [];
-  const past: number[] = [];
-  for (let step = from; step < to; step = past[past.length - 1]) {
-    let next = step + 1;
-    while (next < to && pixelOf(next) === pixelOf(step)) next++;
-    first.push(step);
-    past.push(next);
+  // Column c shows steps first[c] to first[c + 1], both included: the last one begins in it and goes on.
+  const first = new Int32Array(pixels + 1);
+  const columns = new Float64Array(pixels);
+  const pixel = (window[1] - window[0]) / pixels;
+  let step = from;
+  for (let column = 0; column <= pixels; column++) {
+    const left = window[0] + column * pixel;
+    while (step + 1 < to && x[step + 1] <= left) step++;
+    first[column] = step;
+    if (column < pixels) columns[column] = left;
   }
-  // Each group twice: as a whole, and its last step, from the next pixel on.
-  const columns = new Float64Array(first.length * 2);
-  first.forEach((step, group) => {
-    const last = past[group] - 1;
-    columns[2 * group] = x[step];
-    columns[2 * group + 1] =
-      last === step ? x[step] : Math.max(window[0] + (pixelOf(step) + 1) * pixel, x[last]);
-  });
-  return { x: columns, curves: curves.map((curve) => gathered(curve, first, past)) };
+  return { x: columns, curves: curves.map((curve) => gathered(curve, first)) };
 }
 
-function gathered({ key, most, least }: Curve, first: number[], past: number[]): Curve {
-  const high = new Float64Array(first.length * 2);
-  const low = new Float64Array(first.length * 2);
-  first.forEach((step, group) => {
-    high[2 * group] = most[step];
-    low[2 * group] = least[step];
-    for (let next = step + 1; next < past[group]; next++) {
-      if (most[next] > high[2 * group]) high[2 * group] = most[next];
-      if (least[next] < low[2 * group]) low[2 * group] = least[next];
+function gathered({ key, most, least }: Curve, first: Int32Array): Curve {
+  const columns = first.length - 1;
+  const high = new Float64Array(columns);
+  const low = new Float64Array(columns);
+  for (let column = 0; column < columns; column++) {
+    high[column] = most[first[column]];
+    low[column] = least[first[column]];
+    for (let step = first[column] + 1; step <= first[column + 1]; step++) {
+      if (most[step] > high[column]) high[column] = most[step];
+      if (least[step] < low[column]) low[column] = least[step];
     }
-    high[2 * group + 1] = most[past[group] - 1];
-    low[2 * group + 1] = least[past[group] - 1];
-  });
-  return { key, most: high, least: low };
+  }
+  return { key, ...joined(high, low) };
+}
+
+function joined(most: Float64Array, least: Float64Array): { most: Float64Array; least: Float64Array } {
+  return { most, least: most.every((value, i) => value === least[i]) ? most : least };
 }

@@ -159,11 +159,8 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
   }, [width]);
   useLayoutEffect(() => {
     chart.current?.setData(columns, false);
-    chart.current?.redraw();
-  }, [columns]);
-  useLayoutEffect(() => {
     chart.current?.setScale("x", { min: window[0], max: window[1] });
-  }, [window[0], window[1]]);
+  }, [columns]);
   useLayoutEffect(() => {
     chart.current?.setScale("y", { min: bytes[0], max: bytes[1] });
   }, [bytes[0], bytes[1]]);

@@ -123,10 +123,12 @@ function curveSeries(key: CurveKey, { stepped, dark }: Parts): uPlot.Series[] {
   const stroke = colour.startsWith("--")
     ? getComputedStyle(document.documentElement).getPropertyValue(colour).trim()
     : colour;
-  const line = { paths: stepped, points: { show: false }, dash: [...DASHES[dash]] };
+  const line = { points: { show: false }, dash: [...DASHES[dash]] };
+  const apart: uPlot.Series.PathBuilder = (chart, series, from, to) =>
+    chart.data[series] === chart.data[series - 1] ? null : stepped(chart, series, from, to);
   return [
-    { ...line, stroke, width, ...(key === "live" ? { fill: `${stroke}22` } : {}) },
-    { ...line, stroke: `${stroke}66`, width: Math.min(width, 1) },
+    { ...line, paths: stepped, stroke, width, ...(key === "live" ? { fill: `${stroke}22` } : {}) },
+    { ...line, paths: apart, stroke: `${stroke}66`, width: Math.min(width, 1) },
   ];
 }
 
