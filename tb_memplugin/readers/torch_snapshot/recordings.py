@@ -11,6 +11,7 @@ from tb_memplugin.readers.torch_snapshot.annotations import read_spans
 from tb_memplugin.readers.torch_snapshot.caveats import caveats
 from tb_memplugin.readers.torch_snapshot.frames import read_stacks
 from tb_memplugin.readers.torch_snapshot.lifetimes import Lives, lifetimes
+from tb_memplugin.readers.torch_snapshot.operators import operators
 from tb_memplugin.readers.torch_snapshot.places import places
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, read_segments
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_trace
@@ -103,11 +104,11 @@ def _device(
             canonical=np.arange(len(end), dtype=np.int32),
             role=_roles(trace, lives),
             stack=stack,
-            name=_text(trace.user_metadata, lives, values, blocks),
+            name=operators(stacks, stack),
             shape=Text(np.full(len(end), -1, np.int32), Strings.of([])),
             dtype=Text(np.full(len(end), -1, np.int32), Strings.of([])),
             op=_streams(trace, blocks, lives),
-            scope=_context(trace, lives),
+            scope=_labels(trace, lives, values, blocks),
         ),
         regions=regions,
         stacks=stacks,
@@ -147,24 +148,25 @@ def _roles(trace: Trace, lives: Lives) -> U8:
     return roles
 
 
-def _text(column: Text, lives: Lives, values: Values, blocks: Blocks) -> Text:
-    """Of the allocation, and of what was there before the trace as the block says."""
-    later = values.texts(blocks.user_metadata)
-    first = len(column.strings)
-    strings = Strings(
-        column.strings.blob + later.strings.blob,
-        np.r_[column.strings.offsets, later.strings.offsets[1:] + len(column.strings.blob)],
-    )
-    of_block = np.where(later.codes >= 0, later.codes + first, -1)
-    codes = np.where(lives.block >= 0, np.r_[of_block, -1][lives.block], -1)
-    return Text(np.where(lives.born >= 0, np.r_[column.codes, -1][lives.born], codes).astype(np.int32), strings)
-
-
-def _context(trace: Trace, lives: Lives) -> Text:
-    strings = trace.compile_context.strings
+def _labels(trace: Trace, lives: Lives, values: Values, blocks: Blocks) -> Text:
+    """What the user called it (torch.cuda.memory._set_memory_metadata), else what was being compiled."""
+    texts = trace.user_metadata, trace.compile_context, values.texts(blocks.user_metadata)
+    strings, (user, context, block) = _joined(*texts)
     blank = np.array([*(strings[i] in NO_CONTEXT for i in range(len(strings))), True])
-    codes = np.r_[trace.compile_context.codes, np.int32(-1)][lives.born]
-    return Text(np.where(blank[codes], -1, codes).astype(np.int32), strings)
+    context = np.where(blank[context], -1, context)
+    of_event = np.r_[np.where(user >= 0, user, context), -1][lives.born]
+    codes = np.where(lives.born >= 0, of_event, np.r_[block, -1][lives.block])
+    return Text(codes.astype(np.int32), strings)
+
+
+def _joined(*texts: Text) -> tuple[Strings, list[I64]]:
+    """One table of strings for several columns, and their codes in it."""
+    blobs = [text.strings.blob for text in texts]
+    starts = np.cumsum([0, *map(len, blobs)])
+    firsts = np.cumsum([0, *(len(text.strings) for text in texts)])
+    offsets = [text.strings.offsets[:-1] + start for text, start in zip(texts, starts[:-1], strict=True)]
+    codes = [np.where(text.codes >= 0, text.codes + first, -1) for text, first in zip(texts, firsts[:-1], strict=True)]
+    return Strings(b"".join(blobs), np.r_[*offsets, starts[-1]]), codes
 
 
 def _streams(trace: Trace, blocks: Blocks, lives: Lives) -> Text:
