@@ -34,6 +34,8 @@ class Row:
     canonical: int | None = None
     name: str = "fusion"
     stack: int = -1
+    defined: int | None = None
+    last_used: int | None = None
 
 
 def recording(
@@ -62,8 +64,8 @@ def recording(
             charge=column([row.size if row.charge is None else row.charge for row in rows]),
             start=column([row.start for row in rows]),
             end=column([row.end for row in rows]),
-            defined=column([row.start for row in rows]),
-            last_used=column([row.end - 1 for row in rows]),
+            defined=column([row.start if row.defined is None else row.defined for row in rows]),
+            last_used=column([row.end - 1 if row.last_used is None else row.last_used for row in rows]),
             region=column([row.region for row in rows], np.int32),
             offset=column([row.offset for row in rows]),
             canonical=column([i if r.canonical is None else r.canonical for i, r in enumerate(rows)], np.int32),

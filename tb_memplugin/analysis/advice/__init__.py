@@ -1,0 +1,31 @@
+"""What would help, in order of what it saves at the peak: one file for each kind of advice."""
+
+from __future__ import annotations
+
+from tb_memplugin.analysis.advice import (
+    donation,
+    fragmentation,
+    oversized,
+    padding,
+    rematerialization,
+)
+from tb_memplugin.analysis.advice.piece import Advice, Kind
+from tb_memplugin.analysis.once import once
+from tb_memplugin.recording import Recording
+
+__all__ = ["Advice", "Kind", "advise"]
+
+ASKED = (
+    donation.advise,
+    rematerialization.advise,
+    padding.advise,
+    fragmentation.advise,
+    oversized.advise,
+)
+
+
+@once
+def advise(recording: Recording) -> list[Advice]:
+    """Each piece on its own: two that concern the same bytes do not save them twice."""
+    found = [piece for ask in ASKED for piece in ask(recording)]
+    return sorted(found, key=lambda piece: -piece.saving_bytes)

@@ -1,0 +1,58 @@
+"""The arguments of the jitted function, as people wrote them: `params`, `opt_state`, each a tree of arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_memplugin.analysis.flow import flow, row_of_value
+from tb_memplugin.analysis.once import once
+from tb_memplugin.analysis.paths import argument_path
+from tb_memplugin.recording import I64, Recording
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Argument:
+    """One argument: its name, its place among those that the program kept, and the rows of its arrays."""
+
+    name: str
+    number: int
+    rows: I64
+
+
+@once
+def arguments(recording: Recording) -> list[Argument]:
+    """In order. JAX leaves out of a program what it does not use, so numbers count what is left."""
+    known = flow(recording)
+    if known is None:
+        return []
+    values = np.flatnonzero(known.values.argument >= 0)
+    values = values[np.argsort(known.values.argument[values], kind="stable")]
+    row = row_of_value(recording)[values]
+    members: dict[str, list[int]] = {}
+    for at in row[row >= 0].tolist():
+        members.setdefault(_root(recording.allocations.scope[at]), []).append(at)
+    return [
+        Argument(name, _number(name, number), np.array(rows, dtype=np.int64))
+        for number, (name, rows) in enumerate(members.items())
+    ]
+
+
+def _root(path: str) -> str:
+    """`params` of `params['layer_0']['up']`; what has no name of its own is `args[0]`."""
+    keys = argument_path(path)
+    if len(keys) > 1 and keys[0] == "args" and keys[1].startswith("["):
+        return keys[0] + keys[1]
+    return keys[0] if keys else ""
+
+
+def _number(name: str, number: int) -> int:
+    index = name.removeprefix("args[").removesuffix("]")
+    return int(index) if name.startswith("args[") and index.isdecimal() and len(index) < 9 else number
+
+
+def jitted(recording: Recording) -> str:
+    """The function's name, for code to show."""
+    module = recording.program.module if recording.program is not None else ""
+    return module.removeprefix("jit_").removeprefix("pmap_") or "f"
