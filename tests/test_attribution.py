@@ -231,6 +231,11 @@ def test_without_a_backward_pass_all_is_forward() -> None:
     assert drawn(forest(program([("dot", "jit(f)/mlp/dot", 1)]), By.MODEL)) == ["forward", "  mlp", "    dot"]
 
 
+def test_the_arguments_of_a_reduction_are_none_of_the_programs() -> None:
+    of = program([("parameter", "jit(f)/sum", 8), ("fusion", "jit(f)/sum", 4)], Role.THREAD_LOCAL)
+    assert drawn(forest(of, By.MODEL)) == ["forward", "  sum"]
+
+
 def test_constants_are_apart() -> None:
     of = program([("constant", "jit(f)/mlp/pi", 8), ("constant", "", 4)], Role.CONSTANT)
     assert drawn(forest(of, By.MODEL)) == ["constants", "  mlp", "    pi"]

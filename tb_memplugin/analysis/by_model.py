@@ -29,7 +29,7 @@ def aside(recording: Recording, row: int) -> str:
     rows = recording.allocations
     if recording.axis is Axis.TIME:
         return BEFORE if rows.start[row] < 0 else ""
-    if rows.op[row] == PARAMETER:
+    if rows.op[row] == PARAMETER and rows.role[row] != Role.THREAD_LOCAL:  # a reduction's own function has some too
         return ARGUMENTS
     return CONSTANTS if rows.role[row] == Role.CONSTANT else ""
 
@@ -37,7 +37,8 @@ def aside(recording: Recording, row: int) -> str:
 def _of_program(recording: Recording, grower: Grower) -> I32:
     rows = recording.allocations
     parameters = [code for code in range(len(rows.op.strings)) if rows.op.strings[code] == PARAMETER]
-    arguments = set(_distinct(rows.scope.take(np.flatnonzero(np.isin(rows.op.codes, parameters)))))
+    given = np.isin(rows.op.codes, parameters) & (rows.role != Role.THREAD_LOCAL)
+    arguments = set(_distinct(rows.scope.take(np.flatnonzero(given))))
     ops = {text: op_path(text) for text in _distinct(rows.scope) if text not in arguments and not PYTREE.search(text)}
     trained = any(op.within is Pass.BACKWARD for op in ops.values())
 

@@ -11,7 +11,7 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.parameters import choice, integer, required
 from tb_memplugin.hosts.responses import json_response, tables_response
-from tb_memplugin.views import leaks, memory_profile, memory_viewer, tree
+from tb_memplugin.views import leaks, memory_profile, memory_viewer, overview, tree
 from tb_memplugin.views.summary import summary
 
 Route = Callable[[Request], Response]
@@ -37,6 +37,7 @@ class Routes:
             self.details,
             self.leaks,
             self.tree,
+            self.overview,
         )
         return {f"api/{route.__name__}": route for route in named}
 
@@ -91,3 +92,7 @@ class Routes:
         recording = self._catalog.recording(required(request, "id"))
         merge = integer(request, "merge", 0, 1, default=0)
         return tables_response(tree.tree(recording.complete, choice(request, "by", By), bool(merge)))
+
+    def overview(self, request: Request) -> Response:
+        listing = self._catalog.listing(required(request, "run"))
+        return json_response(overview.overview(listing.recordings))

@@ -1,0 +1,83 @@
+"""The part of a model that holds most at the peak."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.attribution import By, forest, weigh
+from tb_memplugin.analysis.by_frames import NO_LINE
+from tb_memplugin.analysis.by_model import BEFORE, CONSTANTS, NO_PATH
+from tb_memplugin.analysis.liveset import live_rows
+from tb_memplugin.analysis.once import once
+from tb_memplugin.analysis.trees import DIGITS, Forest
+from tb_memplugin.analysis.usage import peak
+from tb_memplugin.recording import I64, Axis, Recording
+
+LEAST_SHARE = 0.01  # less than this is no answer
+ASIDE = {BEFORE, CONSTANTS, NO_PATH}
+
+
+class Part(NamedTuple):
+    name: str
+    repeats: int  # how many layers of that name there are
+    bytes: int
+
+
+@once
+def biggest_part(recording: Recording) -> Part | None:
+    """The layers that repeat, with all that is theirs; else the largest scope, jitted function or Python line.
+
+    The first of these that holds a share of the peak worth naming; None where none does.
+    """
+    rows = live_rows(recording, peak(recording).position)
+    weights = recording.allocations.charge[rows]
+    model = forest(recording, By.MODEL, merge=True)
+    total = weigh(model, rows, weights)
+    source = forest(recording, By.SOURCE)
+    own = np.bincount(source.leaf[rows], weights, len(source.parent)).astype(np.int64)
+    lines = [node for node in np.flatnonzero(own).tolist() if source.label[node] not in (NO_LINE, *ASIDE)]
+    parts = (_layer(model, total), _scope(model, total, recording.axis is Axis.TIME), _heaviest(source, own, lines))
+    least = LEAST_SHARE * peak(recording).bytes
+    return next((part for part in parts if part is not None and part.bytes >= least), None)
+
+
+def _layer(model: Forest, total: I64) -> Part | None:
+    """Arguments, activations and gradients of a layer are in branches of their own: they count together."""
+    templates = [DIGITS.sub("*", model.label[node]) for node in range(len(model.parent))]
+    inner = (model.end > np.arange(len(model.parent)) + 1).tolist()
+    repeating = {
+        templates[node]: model.label[node]
+        for node in np.flatnonzero(model.merged > 1).tolist()
+        if "*" in model.label[node] and inner[node]
+    }
+    inside, outermost = [False] * len(templates), list[int]()
+    for node, above in enumerate(model.parent.tolist()):
+        within = above >= 0 and inside[above]
+        layer = templates[node] in repeating and inner[node]
+        inside[node] = within or layer
+        if layer and not within:
+            outermost.append(node)
+    return _heaviest(model, total, outermost, [repeating[templates[node]] for node in outermost])
+
+
+def _scope(model: Forest, total: I64, runtime: bool) -> Part | None:
+    """A scope right below a pass; of a runtime, a jitted function."""
+    parent = model.parent.tolist()
+    roots = [node for node, above in enumerate(parent) if above < 0 and model.label[node] not in ASIDE]
+    if runtime:
+        return _heaviest(model, total, roots)
+    inner = [node for node, above in enumerate(parent) if above in roots and model.end[node] > node + 1]
+    return _heaviest(model, total, inner)
+
+
+def _heaviest(tree: Forest, total: I64, nodes: list[int], names: list[str] | None = None) -> Part | None:
+    """Nodes of one name count together; they are called by their labels where no other `names` are given."""
+    bytes_of, repeats = defaultdict[str, int](int), defaultdict[str, int](int)
+    for node, name in zip(nodes, names or [tree.label[node] for node in nodes], strict=True):
+        bytes_of[name] += int(total[node])
+        repeats[name] = max(repeats[name], int(tree.merged[node]))
+    name = max(bytes_of, key=bytes_of.__getitem__, default="")
+    return Part(name, repeats[name], bytes_of[name]) if name and bytes_of[name] else None

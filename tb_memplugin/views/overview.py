@@ -1,0 +1,129 @@
+"""A run at a glance: one line per recording, the tightest first, and what was on a device at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tb_memplugin.analysis.figures import share
+from tb_memplugin.analysis.headroom import DEVICE_MEMORY, Headroom, devices, headroom
+from tb_memplugin.analysis.layers import biggest_part
+from tb_memplugin.analysis.liveset import bytes_by_role
+from tb_memplugin.analysis.residence import Together, together
+from tb_memplugin.analysis.usage import peak
+from tb_memplugin.errors import InputError
+from tb_memplugin.recording import Recording, Role
+from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.summary import summary
+
+
+def overview(recordings: Sequence[Recording]) -> dict[str, Any]:
+    """Of all recordings of a run; plain values only."""
+    every = [_whole(recording) for recording in recordings]
+    room = {recording.id: headroom(recording, every) for recording in every}
+    ordered = sorted(every, key=lambda recording: _tightness(recording, room[recording.id]))
+    return {
+        "headline": headline(ordered, room),
+        "rows": [_row(recording, room[recording.id]) for recording in ordered],
+        "together": [_place(place, every) for place in together(every)],
+    }
+
+
+def _whole(recording: Recording) -> Recording:
+    """Its figures are right without what could not be read to complete it, and one damaged plane costs no others."""
+    try:
+        return recording.complete
+    except InputError:
+        return recording
+
+
+def _tightness(recording: Recording, room: Headroom) -> tuple[bool, int, int, str]:
+    """Least room first, then what has the largest peak; where the room is not known, by the peak alone."""
+    top = peak(recording).bytes
+    return (room.left is None, room.left or 0, -top, recording.id)
+
+
+def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
+    """The tightest, in words; `ordered` begins with it."""
+    if not ordered:
+        return "This run holds no memory that can be shown."
+    many = f"{len(ordered)} recordings. " if len(ordered) > 1 else ""
+    first = ordered[0]
+    name, known = _name(first), room[first.id]
+    if first.refusal is not None:
+        return f"{many}{name} ran out of memory{_lacked(known)}."
+    if known.left is None or known.capacity is None:
+        top = max(ordered, key=lambda recording: peak(recording).bytes)
+        unknown = "How much memory there is, this run does not tell."
+        return f"{many}The largest peak is {bytes_text(peak(top).bytes)}, of {_name(top)}. {unknown}"
+    if known.left < 0:
+        return (
+            f"{many}{name} does not fit: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)}, "
+            f"{bytes_text(-known.left)} too much."
+        )
+    return (
+        f"{many}The tightest is {name}: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)} "
+        f"({share(known.needed, known.capacity):.1%}), and {bytes_text(known.left)} is left."
+    )
+
+
+def _lacked(room: Headroom) -> str:
+    return f": {bytes_text(-room.left)} was lacking" if room.left is not None and room.left < 0 else ""
+
+
+def _name(recording: Recording) -> str:
+    if recording.kind == "program":
+        return f"{recording.title} in {recording.memory}"
+    where = recording.host if recording.kind == "allocator" else recording.title
+    return f"{recording.memory} of {where}" if where else recording.memory
+
+
+def _row(recording: Recording, room: Headroom) -> dict[str, Any]:
+    top = peak(recording)
+    roles = bytes_by_role(recording, top.position)
+    role = next(iter(roles), Role.UNKNOWN)
+    part = biggest_part(recording)
+    return {
+        **summary(recording),
+        "needed_bytes": room.needed,
+        "capacity_bytes": room.capacity,
+        "capacity_source": room.source,
+        "headroom_bytes": room.left,
+        "role": {"role": int(role), "bytes": roles[role], "share": share(roles[role], top.bytes)} if role else None,
+        "part": {**part._asdict(), "share": share(part.bytes, top.bytes)} if part is not None else None,
+    }
+
+
+def _place(place: Together, recordings: Sequence[Recording]) -> dict[str, Any]:
+    of_device = devices(place.host, recordings) if place.memory == DEVICE_MEMORY else []
+    return {
+        "host": place.host,
+        "memory": place.memory,
+        "bytes": place.bytes,
+        "sentence": _how(place, max((peak(allocator).bytes for allocator in of_device), default=None)),
+        "programs": [
+            {
+                "id": resident.program.id,
+                "title": resident.program.title,
+                "held_bytes": resident.held,
+                "again_bytes": resident.again,
+                "temporary_bytes": resident.temporary,
+                "runs": resident.runs,
+            }
+            for resident in place.programs
+        ],
+        "measured": [{"id": a.id, "memory": a.memory, "bytes": peak(a).bytes} for a in of_device],
+    }
+
+
+def _how(place: Together, measured: int | None) -> str:
+    """How the sum was worked out, and what it is worth."""
+    which = (
+        "ran in this profile" if place.seen_running else "are in this run; whether all of them ran, it does not tell"
+    )
+    saw = f" The fullest of the host's devices held {bytes_text(measured)}." if measured is not None else ""
+    return (
+        f"At most {bytes_text(place.bytes)}, from the {len(place.programs)} programs that {which}. They take turns, so "
+        "that only the largest temporaries count; what each of them holds is added up, arguments of the same path and "
+        f"shape once. Where one's output is another's argument, it is less.{saw}"
+    )
