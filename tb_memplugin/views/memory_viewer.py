@@ -14,9 +14,11 @@ from tb_memplugin.analysis.sharing import sharing
 from tb_memplugin.analysis.traffic import stacked
 from tb_memplugin.analysis.usage import buckets, explained, peak, reserved
 from tb_memplugin.analysis.usage import usage as usage_of
-from tb_memplugin.recording import I64, NamedSpans, Recording, RegionKind, Regions, Role, Strings, Text
+from tb_memplugin.recording import I64, Axis, NamedSpans, Recording, RegionKind, Regions, Role, Strings, Text
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views import refusal
 from tb_memplugin.views.payload import Table, compact, encode, narrow
+from tb_memplugin.views.stack_texts import stack_texts
 from tb_memplugin.views.summary import summary
 
 # The first view is for the eye: as many buckets as a wide screen has pixels, and more rows than a screen shows. The
@@ -29,6 +31,8 @@ SHARES_LISTED = 200
 def first_view(recording: Recording) -> bytes:
     """Figures, the curve and the largest buffers at the peak, as tables."""
     curve = _usage_table(recording, 0, recording.length, FIRST_BUCKETS)
+    if recording.refusal is not None:
+        return encode_first_view(recording, refusal.headline(recording), refusal.figures(recording), curve)
     return encode_first_view(recording, headline(recording), figures(recording), curve)
 
 
@@ -45,6 +49,7 @@ def encode_first_view(recording: Recording, headline: str, figures: Sequence[Fig
         "caveats": summed["caveats"],
         "peak": {"position": top.position},
         "regions": len(recording.regions),
+        "refusal": refusal.refused(recording),
     }
     rows = {
         name: compact(column) if isinstance(column, Text) else column
@@ -57,10 +62,12 @@ def rows(recording: Recording) -> bytes:
     """Every allocation, its regions, and the program's instructions, as tables."""
     everything = np.arange(len(recording.allocations))
     told = {"stacks": stacked(recording)._asdict()} if recording.free_stack is not None else {}
+    # Of a program's buffers the stack's innermost frame says as much: a compiler merges what lies above it.
+    stack = {"stack": stack_texts(recording)} if recording.axis is Axis.TIME else {}
     return encode(
         told,
         {
-            "rows": row_table(recording, everything),
+            "rows": {**row_table(recording, everything), **stack},
             "regions": _region_table(recording.regions),
             "program": _position_table(recording),
             **({"spans": _span_table(recording.spans)} if recording.spans is not None else {}),
@@ -103,7 +110,6 @@ def _plural(role: Role) -> str:
 def details(recording: Recording, row: int) -> dict[str, Any]:
     """One buffer: everything known of it, its stack, and who else uses its bytes."""
     table = recording.allocations
-    region = int(table.region[row])
     shares = sharing(recording, row)
     return {
         "row": row,
@@ -115,11 +121,7 @@ def details(recording: Recording, row: int) -> dict[str, Any]:
         "unpadded": int(table.requested[row]),
         "shape": table.shape[row],
         "dtype": table.dtype[row],
-        "region": {
-            "index": int(recording.regions.index[region]),
-            "kind": RegionKind(int(recording.regions.kind[region])).label,
-            "size": int(recording.regions.size[region]),
-        },
+        "region": _region(recording, int(table.region[row])),
         "offset": int(table.offset[row]),
         "start": int(table.start[row]),
         "end": int(table.end[row]),
@@ -141,6 +143,18 @@ def details(recording: Recording, row: int) -> dict[str, Any]:
             )
         ],
         "shares_total": len(shares.row),
+    }
+
+
+def _region(recording: Recording, region: int) -> dict[str, Any] | None:
+    """None where it is not known where the buffer lies."""
+    if region < 0:
+        return None
+    regions = recording.regions
+    return {
+        "index": int(regions.index[region]),
+        "kind": RegionKind(int(regions.kind[region])).label,
+        "size": int(regions.size[region]),
     }
 
 
