@@ -150,7 +150,7 @@ def resized(recording: Recording, rows: I64, size: I64) -> Change:
     table = recording.allocations
     whole = held(recording)[rows]
     regions = table.region[rows[whole]].astype(np.int64)
-    kept = released(recording, regions, size[whole], rows[whole])
+    kept = released(recording, regions, size[whole], rows)
     own = lives(recording).take(rows[~whole])
     return join(kept, relived(recording, rows[~whole], own._replace(bytes=size[~whole])))
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_memplugin.analysis.advice import scans
+from tb_memplugin.analysis.advice.passes import Bools, Layers, Passes, passes
 from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
-from tb_memplugin.analysis.advice.training import Bools, Layers, Training, training
 from tb_memplugin.analysis.paths import Pass
 from tb_memplugin.analysis.replay import (
     NOTHING,
@@ -31,7 +31,7 @@ DOTS = "jax.checkpoint_policies.dots_saveable"
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    known = training(recording)
+    known = passes(recording)
     if known is None or not known.within(Pass.BACKWARD).any():
         return
     for layers in known.layers:
@@ -40,7 +40,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     yield from scans.advise(recording, known)
 
 
-def _around_layers(recording: Recording, known: Training, layers: Layers) -> Advice | None:
+def _around_layers(recording: Recording, known: Passes, layers: Layers) -> Advice | None:
     kept = _Kept(recording, known, layers)
     saved = saving(recording, kept.recomputed(kept.saved))
     if saved is None:
@@ -72,7 +72,7 @@ def _around_layers(recording: Recording, known: Training, layers: Layers) -> Adv
 class _Kept:
     """What the layers' forward passes make and read, and when it is needed where they are checkpointed."""
 
-    def __init__(self, recording: Recording, known: Training, layers: Layers) -> None:
+    def __init__(self, recording: Recording, known: Passes, layers: Layers) -> None:
         self.recording = recording
         forward, made = known.within(Pass.FORWARD), known.made
         self.made = made
@@ -106,7 +106,7 @@ class _Kept:
         self.until = np.where(results, known.length, np.minimum(until, known.length))
         self.mine = self._made_again(known)
 
-    def _made_again(self, known: Training) -> I64:
+    def _made_again(self, known: Passes) -> I64:
         """What must be made to make what is saved, within each layer."""
         row, use = known.uses
         target, source = (
@@ -176,7 +176,7 @@ def _first_of_each(which: I32, count: int) -> I64:
     return found
 
 
-def _arguments(known: Training) -> Bools:
+def _arguments(known: Passes) -> Bools:
     """Per row: whether it is an argument, and so there all along."""
     found: Bools = (known.value >= 0) & (known.values.argument[known.value] >= 0)
     return found

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_memplugin.analysis.advice.passes import Bools, Passes
 from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
-from tb_memplugin.analysis.advice.training import Bools, Training
 from tb_memplugin.analysis.paths import Pass
 from tb_memplugin.analysis.replay import Change, join, lives, sharers, without
 from tb_memplugin.recording import I64, Recording
@@ -28,13 +28,13 @@ class Loop(NamedTuple):
     turns: int
 
 
-def advise(recording: Recording, known: Training) -> Iterator[Advice]:
+def advise(recording: Recording, known: Passes) -> Iterator[Advice]:
     for loop in _loops(recording, known):
         if piece := _around_body(recording, known, loop):
             yield piece
 
 
-def _loops(recording: Recording, known: Training) -> Iterator[Loop]:
+def _loops(recording: Recording, known: Passes) -> Iterator[Loop]:
     table, values = recording.allocations, known.values
     op = table.op.strings
     whiles = [code for code in range(len(op)) if op[code] == "while"]
@@ -53,7 +53,7 @@ def _loops(recording: Recording, known: Training) -> Iterator[Loop]:
             yield Loop(here[stack], here[~stack], turns[0])
 
 
-def _around_body(recording: Recording, known: Training, loop: Loop) -> Advice | None:
+def _around_body(recording: Recording, known: Passes, loop: Loop) -> Advice | None:
     table = recording.allocations
     keep, missing = _inputs(table.size[loop.carried], table.size[loop.stacks] // loop.turns, loop.turns)
     dropped = loop.stacks[~keep]
@@ -94,7 +94,7 @@ def _inputs(carried: I64, slices: I64, turns: int) -> tuple[Bools, int]:
     return keep, missing
 
 
-def _made_again(recording: Recording, known: Training, loop: Loop, dropped: I64) -> Change:
+def _made_again(recording: Recording, known: Passes, loop: Loop, dropped: I64) -> Change:
     """One turn's part of what is no longer stacked, in the backward loop: it is cut out of the stack there, or it is
     read in the middle of another operation, and then it comes on top."""
     rows = recording.allocations

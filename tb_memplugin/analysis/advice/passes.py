@@ -29,7 +29,7 @@ class Layers:
     instance: I32  # per position: which one it belongs to, -1 none
 
 
-class Training:
+class Passes:
     """One program, seen from one memory space; programs that train nothing have one pass."""
 
     def __init__(self, recording: Recording, values: Values, value: I32, scope: Text) -> None:
@@ -46,13 +46,13 @@ class Training:
         return [op_path(self.scope.strings[code]) for code in range(len(self.scope.strings))] + [op_path("")]
 
     @cached_property
-    def passes(self) -> U8:
+    def of_position(self) -> U8:
         """Per position: which of PASSES its name puts it in."""
         return np.array([PASSES.index(path.within) for path in self.paths], dtype=np.uint8)[self.scope.codes]
 
     def within(self, which: Pass) -> Bools:
         """Per position."""
-        inside: Bools = self.passes == PASSES.index(which)
+        inside: Bools = self.of_position == PASSES.index(which)
         return inside
 
     @cached_property
@@ -108,9 +108,9 @@ class Training:
 
 
 @once
-def training(recording: Recording) -> Training | None:
+def passes(recording: Recording) -> Passes | None:
     """None where nothing is known of who reads what."""
     known, program = flow(recording), recording.program
     if known is None or program is None or program.value is None:
         return None
-    return Training(recording, known.values, program.value, program.scope)
+    return Passes(recording, known.values, program.value, program.scope)

@@ -1,0 +1,129 @@
+"""Numbers of 32 bits where 16 would do: the optimizer's state, what a training step computes with, served weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_memplugin.analysis.advice.arguments import arguments
+from tb_memplugin.analysis.advice.passes import Bools, Passes, passes
+from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
+from tb_memplugin.analysis.flow import row_of_value
+from tb_memplugin.analysis.paths import Pass
+from tb_memplugin.analysis.replay import Change, join, resized
+from tb_memplugin.analysis.roles import roles
+from tb_memplugin.analysis.twins import twins
+from tb_memplugin.recording import I64, Recording, Role
+from tb_memplugin.sizes import bytes_text
+
+WIDE = "f32"
+
+
+def advise(recording: Recording) -> Iterator[Advice]:
+    known = passes(recording)
+    if known is None:
+        return
+    trains = bool(known.within(Pass.BACKWARD).any())
+    role, wide = roles(recording), _wide(recording)
+    state = np.flatnonzero(wide & (role == Role.OPTIMIZER_STATE))
+    if len(state):
+        yield from _optimizer(recording, state)
+    if trains:
+        yield from _computed(recording, known, wide)
+    else:
+        yield from _served(recording, np.flatnonzero(wide & ((role == Role.PARAMETER) | (role == Role.STATE))))
+
+
+def _wide(recording: Recording) -> Bools:
+    strings = recording.allocations.dtype.strings
+    wanted = np.array([strings[code] == WIDE for code in range(len(strings))] + [False])
+    found: Bools = wanted[recording.allocations.dtype.codes]
+    return found
+
+
+def _halved(recording: Recording, rows: I64) -> Change:
+    return resized(recording, rows, recording.allocations.size[rows] // 2)
+
+
+def _with_results(recording: Recording, rows: I64) -> I64:
+    """These arguments, and what they come back as."""
+    found, row = twins(recording), row_of_value(recording)
+    back = row[found.value[np.isin(row[found.argument], rows)]]
+    return np.union1d(rows, back[back >= 0]).astype(np.int64)
+
+
+def _optimizer(recording: Recording, state: I64) -> Iterator[Advice]:
+    saved = saving(recording, _halved(recording, _with_results(recording, state)))
+    if saved is None:
+        return
+    size = int(recording.allocations.size[state].sum())
+    names = ", ".join(argument.name for argument in arguments(recording) if np.isin(argument.rows, state).any())
+    yield Advice(
+        kind=Kind.DTYPE,
+        title="Optimizer state in bf16",
+        sentence=f"{bytes_text(size)} of {names} are optimizer state in {WIDE}. In bf16 the peak is "
+        f"{bytes_text(saved.bytes)} lower. First moments bear it well; for second moments, which are sums of squares, "
+        "try it on a short run, or quantize them.",
+        change="optax.adamw(..., mu_dtype=jnp.bfloat16), or jax.tree.map(lambda m: m.astype(jnp.bfloat16), state) "
+        "where it is made and after each update",
+        rows=by_size(recording, state),
+        bytes=size,
+        saving_bytes=saved.bytes,
+        new_peak_bytes=saved.new_peak,
+    )
+
+
+def _computed(recording: Recording, known: Passes, wide: Bools) -> Iterator[Advice]:
+    """Mixed precision: weights stay as they are, and what is computed from them is narrow."""
+    both = known.within(Pass.FORWARD) | known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
+    made = known.made
+    is_argument = (known.value >= 0) & (known.values.argument[known.value] >= 0)
+    rows = np.flatnonzero(wide & (made >= 0) & both[made] & ~is_argument)
+    if not len(rows):
+        return
+    weights = np.flatnonzero(wide & (roles(recording) == Role.PARAMETER))
+    last = known.last_use(both)[weights]
+    casts = weights[last >= 0]
+    copies = Change(known.first_use(both)[casts], last[last >= 0] + 1, recording.allocations.size[casts] // 2)
+    saved = saving(recording, join(_halved(recording, rows), copies))
+    if saved is None:
+        return
+    size = int(recording.allocations.size[rows].sum())
+    kept = rows[roles(recording)[rows] == Role.ACTIVATION]
+    yield Advice(
+        kind=Kind.DTYPE,
+        title="Compute in bf16",
+        sentence=f"Forward and backward pass compute in {WIDE}: {len(rows)} tensors, among them "
+        f"{bytes_text(int(recording.allocations.size[kept].sum()))} of activations kept for the backward pass. With "
+        f"these in bf16, and weights cast where they are used, the peak is {bytes_text(saved.bytes)} lower. Keep "
+        f"weights, the loss, softmax sums and the statistics of norms in {WIDE}.",
+        change="cast weights and inputs where the model is applied: params = jax.tree.map(lambda w: "
+        "w.astype(jnp.bfloat16), params); in Flax: nn.Dense(..., dtype=jnp.bfloat16, param_dtype=jnp.float32)",
+        rows=by_size(recording, kept if len(kept) else rows),
+        bytes=size,
+        saving_bytes=saved.bytes,
+        new_peak_bytes=saved.new_peak,
+    )
+
+
+def _served(recording: Recording, rows: I64) -> Iterator[Advice]:
+    """Weights and caches of a program that trains nothing."""
+    if not len(rows):
+        return
+    saved = saving(recording, _halved(recording, _with_results(recording, rows)))
+    if saved is None:
+        return
+    size = int(recording.allocations.size[rows].sum())
+    names = ", ".join(argument.name for argument in arguments(recording) if np.isin(argument.rows, rows).any())
+    yield Advice(
+        kind=Kind.DTYPE,
+        title=f"{names} in bf16",
+        sentence=f"{names} hold {bytes_text(size)} in {WIDE}, and nothing here trains them. In bf16 the peak is "
+        f"{bytes_text(saved.bytes)} lower.",
+        change="jax.tree.map(lambda w: w.astype(jnp.bfloat16), ...) once, before the program is jitted",
+        rows=by_size(recording, rows),
+        bytes=size,
+        saving_bytes=saved.bytes,
+        new_peak_bytes=saved.new_peak,
+    )
