@@ -176,7 +176,7 @@ LINES = {
     "an arena of ONNX Runtime": (
         "/onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:368 void* onnxruntime::BFCArena::AllocateRawInternal"
         "(size_t, bool) Failed to allocate memory for requested buffer of size 2830172160",
-        Said("arena", 2_830_172_160),
+        Said("ONNX Runtime arena", 2_830_172_160),
     ),
     "jaxlib on a CPU": (  # real, jaxlib 0.12
         "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 281474976710656 bytes.",

@@ -17,7 +17,7 @@ class Sharing(NamedTuple):
 
 
 def sharing(recording: Recording, row: int) -> Sharing:
-    """Every other row of the same region that overlaps `row` in bytes, in order of use."""
+    """Every other row of the same region that overlaps `row` in bytes, in order of use; none where it is not placed."""
     rows = recording.allocations
     region, offset = rows.region[row], rows.offset[row]
     overlaps = (
@@ -25,6 +25,8 @@ def sharing(recording: Recording, row: int) -> Sharing:
         & (rows.offset < offset + rows.size[row])
         & (offset < rows.offset + rows.size)
         & (np.arange(len(rows)) != row)
+        & (region >= 0)
+        & (offset >= 0)
     )
     others = np.flatnonzero(overlaps)
     others = others[np.argsort(rows.defined[others], kind="stable")]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.once import once
-from tb_memplugin.recording import I64, Recording, RegionKind
+from tb_memplugin.recording import I64, Axis, Recording, RegionKind
 
 
 class Usage(NamedTuple):
@@ -74,9 +74,9 @@ def peak(recording: Recording) -> Peak:
 @once
 def reserved(recording: Recording) -> int:
     """What the program holds, or the most an allocator held; thread-locals are on the threads' stacks, not in it."""
-    if recording.reported is not None:
-        return peak(recording).bytes
     regions = recording.regions
+    if recording.reported is not None and (recording.axis is not Axis.INSTANT or not len(regions)):
+        return peak(recording).bytes
     return int(regions.size[(regions.kind & RegionKind.THREAD_LOCAL) == 0].sum())
 
 

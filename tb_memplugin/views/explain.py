@@ -15,9 +15,9 @@ from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
 from tb_memplugin.analysis.traffic import stacked
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
-from tb_memplugin.recording import Recording
+from tb_memplugin.recording import Axis, Recording
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views import leaks, memory_profile, memory_viewer
+from tb_memplugin.views import leaks, memory_profile, memory_viewer, refusal
 from tb_memplugin.views.columns import aligned
 from tb_memplugin.views.leaks import several
 from tb_memplugin.views.sites import site
@@ -39,7 +39,9 @@ def choose(recordings: Sequence[Recording], wanted: str | None, path: str) -> Re
     if not recordings:
         raise InputError("No program with buffers and no allocator events", path, "profile the work on the device")
     if wanted is None:
-        return recordings[0]
+        # Of the errors in one text, the one that says most; its peak need not be the largest.
+        first = (recording for recording in recordings if recording.refusal is None or not recording.refusal.rank)
+        return next(first, recordings[0])
     found = [recording for recording in recordings if wanted == recording.id]
     found = found or [recording for recording in recordings if wanted in recording.id]
     if len(found) == 1:
@@ -75,6 +77,9 @@ def explain(recording: Recording, at: str | None = None) -> dict[str, Any]:
     recording = recording.complete
     position = peak(recording).position if at is None else position_of(recording, at)
     answer = {"recording": summary(recording), "at": moment(recording, position), **_trees(recording, position)}
+    if (refused := refusal.refused(recording)) is not None:
+        told = {"headline": refusal.headline(recording), "refusal": refused}
+        return {**told, **answer, **_program(recording, position)}
     if recording.clock is None:
         return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
     return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}
@@ -135,9 +140,13 @@ def _allocator(recording: Recording, position: int) -> dict[str, Any]:
 def lines(answer: dict[str, Any]) -> Iterator[str]:
     """The same for people. Names are as the file has them: the caller keeps control characters off the terminal."""
     yield answer["headline"]
-    yield ""
+    for sentence in answer.get("refusal", {}).get("sentences", [])[2:]:
+        yield f"  - {sentence}"
     at = answer["at"]
-    yield f"{bytes_text(at['bytes'])} live {_moment(at)}:"
+    if "refusal" in answer and not at["bytes"]:
+        return  # the text tells of no memory but the one that was asked for
+    yield ""
+    yield f"{bytes_text(at['bytes'])} live {_moment(at, answer['recording']['axis'])}:"
     yield ""
     if any(role["role"] != "unknown" for role in answer["roles"]):
         roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
@@ -152,7 +161,9 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
     yield from _buffers(answer) if "buffers" in answer else _groups(answer)
 
 
-def _moment(at: dict[str, Any]) -> str:
+def _moment(at: dict[str, Any], axis: str) -> str:
+    if axis == Axis.INSTANT:
+        return "at that moment"
     if at["position"] < 0:
         return "before the first event"
     when = f", {at['time_ns'] / 1e9:.6f} s into the profile" if at["time_ns"] is not None else ""
@@ -161,7 +172,14 @@ def _moment(at: dict[str, Any]) -> str:
 
 def _buffers(answer: dict[str, Any]) -> Iterator[str]:
     cells = [
-        [bytes_text(row["bytes"]), f"{row['share']:.1%}", row["op"], row["shape"], _frame(row), row["op_name"] or "-"]
+        [
+            bytes_text(row["bytes"]),
+            f"{row['share']:.1%}",
+            row["op"],
+            row["shape"],
+            _frame(row),
+            row["op_name"] or row["name"] or "-",
+        ]
         for row in answer["buffers"]
     ]
     yield from aligned([["bytes", "share", "op", "shape", "source", "name"], *cells], 2)

@@ -88,7 +88,6 @@ def _failure(head: re.Match[str] | None, at: int, end: int, block: str) -> Failu
     return Failure(
         at, end, "bfc", memory, refusal, rows,
         used=in_use,
-        held=int(rows.regions.size.sum()) if dumped else None,
         lifetime_peak=size_of(MAX_IN_USE.search(block)),
         cut=dumped and not DONE.search(block),
         caveats=() if dumped else _occupancy(block),

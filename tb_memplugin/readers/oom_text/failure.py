@@ -31,7 +31,6 @@ class Failure:
     refusal: Refusal
     rows: Rows = field(default_factory=Rows)
     used: int | None = None
-    held: int | None = None  # by the allocator, free or not
     lifetime_peak: int | None = None
     program: str = ""
     cut: bool = False

@@ -74,7 +74,6 @@ def _failure(head: re.Match[str], message: str) -> Failure:
                 capacity=capacity, in_use=in_use),
         rows,
         used=in_use,
-        held=allocated + unallocated if allocated is not None and unallocated is not None else None,
         cut=total is None,
         caveats=_caveats(unallocated),
     )  # fmt: skip

@@ -59,11 +59,11 @@ def find(text: str) -> Iterator[Failure]:
             head.start(), head.end() + len(block), "xla", memory, refusal, rows, used=used, program=program, cut=cut
         )
     for match in last(ARGUMENTS, text):
-        refusal = Refusal(asked=int(match[1]), capacity=int(match[2]), phase=Phase.COMPILE, wanted_by="the arguments")
+        refusal = Refusal(asked=int(match[1]), capacity=int(match[2]), phase=Phase.COMPILE)
         yield Failure(match.start(), match.end(), "xla", "GPU", refusal, used=int(match[1]))
     for match in last(SHARED, text):
         asked, limit = (int(number) for number in match.groups() if number)
-        refusal = Refusal(asked=asked, capacity=limit, phase=Phase.COMPILE, wanted_by="a kernel")
+        refusal = Refusal(asked=asked, capacity=limit, phase=Phase.COMPILE, wanted_by="A kernel")
         yield Failure(match.start(), match.end(), "kernel", "GPU shared memory", refusal, used=asked)
 
 

@@ -1,0 +1,180 @@
+"""What would help a memory that refused: one function per tell-tale, each with the bytes it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.analysis.figures import share
+from tb_memplugin.analysis.refusals import Reason, missing, reason
+from tb_memplugin.analysis.usage import peak
+from tb_memplugin.recording import Phase, Recording, Refusal, Role, Text
+from tb_memplugin.sizes import bytes_text
+
+SHOWN = 4
+WORTH = 0.05  # of what is used: less is not worth a sentence
+HALF = 0.5  # of the memory in one buffer is a mistake far more often than a need
+BACKWARD = ("jvp(", "transpose(")
+ON_CHIP = ("VMEM", "SMEM", "GPU shared memory")
+UNNAMED = "one without a name"
+
+Bools = npt.NDArray[np.bool_]
+
+
+def remedies(recording: Recording, refusal: Refusal) -> list[str]:
+    """What to do, by what it would save, most first."""
+    why = reason(refusal)
+    if why is Reason.HOST:
+        return [
+            "Give the job more host memory, or hold less of it: smaller batches and fewer workers in the input "
+            "pipeline, no copy of the weights on the host, checkpoints written in pieces."
+        ]
+    if why is Reason.FRAGMENTED:
+        return [_defragment(recording, refusal)]
+    found = sorted((item for tell_tale in TELL_TALES for item in tell_tale(recording)), key=lambda item: -item[0])
+    texts = [text for size, text in found if size >= WORTH * max(peak(recording).bytes, 1)][:SHOWN]
+    if why is Reason.TOO_LARGE and recording.memory not in ON_CHIP:
+        split = f"Split it: {bytes_text(refusal.asked)} at once never fits; shard it, or work in smaller batches."
+        return [split, *texts]
+    return texts or [_less(recording, refusal)]
+
+
+def _less(recording: Recording, refusal: Refusal) -> str:
+    goal = missing(refusal)
+    much = f" by {bytes_text(goal)}" if goal else ""
+    if refusal.phase is Phase.LOAD:
+        return (
+            f"Free arrays before the program is loaded, or make the program smaller{much}: it is loaded in one piece."
+        )
+    if recording.memory in ON_CHIP:
+        return f"Make what the kernel keeps there smaller{much}: smaller blocks, fewer stages of its pipeline, or bf16."
+    if _of_torch(recording):
+        return (
+            f"Lower what is live{much}: a smaller batch with gradients summed over several, torch.utils.checkpoint, "
+            "bf16, or sharding (FSDP). torch.cuda.memory._dump_snapshot writes a file that shows every tensor."
+        )
+    return (
+        f"Lower what is live{much}: a smaller batch, donated arguments, rematerialization (jax.checkpoint), "
+        "bf16, or sharding over more devices. A profile of a smaller run shows which buffers these are."
+    )
+
+
+def _defragment(recording: Recording, refusal: Refusal) -> str:
+    pieces = bytes_text(refusal.free)
+    if _of_torch(recording):
+        return (
+            f"Make the {pieces} one piece: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, tensors of equal sizes, "
+            "or torch.cuda.empty_cache() before large allocations."
+        )
+    if recording.memory.endswith("bfc"):
+        return (
+            f"Make the {pieces} one piece: allocate large arrays first and keep them, or let the driver place them "
+            "(TF_GPU_ALLOCATOR=cuda_malloc_async; in JAX XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async)."
+        )
+    return f"Make the {pieces} one piece: allocate large arrays first, and delete arrays that are done with early."
+
+
+def _of_torch(recording: Recording) -> bool:
+    return recording.memory.split(":")[0].lower() in ("cuda", "hip", "xpu", "mps")
+
+
+def _oversized(recording: Recording) -> Iterator[tuple[int, str]]:
+    """A buffer with more data than half the memory."""
+    rows, capacity = recording.allocations, recording.capacity
+    if not capacity or not len(rows):
+        return
+    row = int(np.argmax(np.where(_where(rows.shape, bool), rows.requested, 0)))
+    size = int(rows.requested[row])
+    if size > HALF * capacity and rows.shape[row]:
+        yield (
+            size,
+            f"One buffer, {_name(recording, row)} {rows.shape[row]}, is {bytes_text(size)}, "
+            f"{share(size, capacity):.0%} of the memory: most often a sharding that is missing, so that every device "
+            "holds all of it, or a jax.debug.print that was left in.",
+        )
+
+
+def _padding(recording: Recording) -> Iterator[tuple[int, str]]:
+    rows = recording.allocations
+    wasted = rows.size - rows.requested
+    total = int(wasted.sum())
+    if total:
+        row = int(np.argmax(wasted))
+        yield (
+            total,
+            f"{bytes_text(total)} is padding: {_name(recording, row)} {rows.shape[row]} is "
+            f"{bytes_text(int(rows.requested[row]))} of data in {bytes_text(int(rows.size[row]))}. Make its minor "
+            "dimension a multiple of 128 and the next one a multiple of 8, or make a large dimension the minor one.",
+        )
+
+
+def _outputs(recording: Recording) -> Iterator[tuple[int, str]]:
+    for caveat in recording.caveats:
+        if caveat.code == "outputs_not_shared" and caveat.bytes:
+            yield (
+                caveat.bytes,
+                f"{bytes_text(caveat.bytes)} of outputs has memory of its own: donate the arguments that they "
+                "replace (donate_argnums of jax.jit).",
+            )
+
+
+def _activations(recording: Recording) -> Iterator[tuple[int, str]]:
+    rows = recording.allocations
+    kept = _where(rows.scope, lambda scope: any(mark in scope for mark in BACKWARD))
+    size = int(rows.charge[kept].sum())
+    if size:
+        yield (
+            size,
+            f"{bytes_text(size)} of the buffers listed are made for the backward pass or kept for it: put "
+            "jax.checkpoint around the layers, or use a smaller batch.",
+        )
+
+
+def _wide(recording: Recording) -> Iterator[tuple[int, str]]:
+    rows = recording.allocations
+    size = int(rows.charge[_where(rows.dtype, lambda dtype: dtype == "f32")].sum())
+    if size:
+        yield size // 2, f"{bytes_text(size)} of the buffers listed are f32: as bf16 they would be half of that."
+
+
+def _arguments(recording: Recording) -> Iterator[tuple[int, str]]:
+    rows = recording.allocations
+    size = int(rows.charge[rows.role == Role.PARAMETER].sum())
+    if size:
+        yield size // 2, f"{bytes_text(size)} are arguments: sharded over two devices they are half of that on each."
+
+
+def _sparse(recording: Recording) -> Iterator[tuple[int, str]]:
+    rows = recording.allocations
+    size = int(rows.charge[_where(rows.name, lambda name: name == "SparseCore")].sum())
+    if size:
+        yield (
+            size,
+            f"{bytes_text(size)} is the SparseCore's: lower feature_width or max_unique_nz_per_row, or work on fewer "
+            "tables at once (--xla_sc_num_serialized_tables_to_optimize_hbm).",
+        )
+
+
+def _others(recording: Recording) -> Iterator[tuple[int, str]]:
+    rows = recording.allocations
+    if _of_torch(recording):
+        for row in np.flatnonzero(_where(rows.name, lambda name: name.startswith("process "))).tolist():
+            size = int(rows.charge[row])
+            yield size, f"{bytes_text(size)} is {rows.name[row]}: end it if it is an old run, or use another device."
+
+
+TELL_TALES = (_sparse, _others, _oversized, _padding, _outputs, _activations, _wide, _arguments)
+
+
+def _where(text: Text, holds: Callable[[str], bool]) -> Bools:
+    """Rows whose text is such: asked once per text, not per row."""
+    known = np.array([holds(text.strings[code]) for code in range(len(text.strings))] + [holds("")], dtype=bool)
+    found: Bools = known[text.codes]  # -1 is the empty text, and the last of them
+    return found
+
+
+def _name(recording: Recording, row: int) -> str:
+    rows = recording.allocations
+    return rows.scope[row] or rows.name[row] or UNNAMED
