@@ -1,0 +1,61 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { formatBytes } from "../../base/units";
+import type { AdviceList } from "../../payload/advice";
+import type { Api } from "../../payload/api";
+import { useFetched } from "../fetched";
+import { ErrorMessage } from "../message";
+import type { ViewState } from "../state";
+import { Piece } from "./piece";
+
+/** Those that save most come first; the others are a click away. */
+const FIRST = 3;
+
+interface Props {
+  api: Api;
+  /** Recording that the advice is on; null while what the page needs first is still on its way. */
+  id: string | null;
+  store: Store<ViewState>;
+}
+
+/** What would lower the peak: how much, why, and what to change. */
+export function AdvicePanel({ api, id, store }: Props): JSX.Element {
+  const { value, error } = useFetched(id, (key, signal) => api.advice(key, signal));
+  return (
+    <section aria-label="What would help" data-testid="advice" aria-busy={value === null && error === null}>
+      <header class="section-head">
+        <h2>What would help</h2>
+        {value !== null && value.advice.length > 0 && (
+          <span class="muted">
+            each replayed alone, against the peak of {formatBytes(value.peak_bytes)}; savings do not add up
+          </span>
+        )}
+      </header>
+      {error !== null && <ErrorMessage error={error} />}
+      {value === null && error === null && <p class="muted">Replaying the peak without what could go…</p>}
+      {value !== null && <Pieces list={value} store={store} />}
+    </section>
+  );
+}
+
+function Pieces({ list, store }: { list: AdviceList; store: Store<ViewState> }): JSX.Element {
+  const [all, setAll] = useState(false);
+  const { advice, peak_bytes } = list;
+  if (advice.length === 0) return <p class="muted">Nothing we know would lower this peak.</p>;
+  const shown = all ? advice : advice.slice(0, FIRST);
+  return (
+    <>
+      <ol class="pieces">
+        {shown.map((piece) => (
+          <Piece key={`${piece.kind} ${piece.title}`} piece={piece} peak={peak_bytes} store={store} />
+        ))}
+      </ol>
+      {shown.length < advice.length && (
+        <button class="link" data-testid="more-advice" onClick={() => setAll(true)}>
+          {advice.length - shown.length} more that save less
+        </button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,92 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatCount, formatExact, formatShare } from "../../base/units";
+import { writeFilter } from "../../layout/row_filter";
+import type { Advice } from "../../payload/advice";
+import { copyText } from "../recording/table_toolbar";
+import type { ViewState } from "../state";
+import { useWords } from "../words";
+
+/** The backend names no more rows of one piece than this. */
+const MOST_ROWS = 200;
+
+interface Props {
+  piece: Advice;
+  /** Bytes that its saving is a part of. */
+  peak: number;
+  store: Store<ViewState>;
+}
+
+/** One change: what it saves, as a bar of the peak too; why; the code; and the memory that it is about. */
+export function Piece({ piece, peak, store }: Props): JSX.Element {
+  const { title, sentence, change, saving_bytes, new_peak_bytes } = piece;
+  const share = peak > 0 ? Math.min(Math.max(saving_bytes / peak, 0), 1) : 0;
+  return (
+    <li class="piece" data-testid="advice-piece">
+      <div class="piece-saving">
+        <b title={formatExact(saving_bytes)}>−{formatBytes(saving_bytes)}</b>
+        <span class="piece-bar" aria-hidden="true">
+          <i style={{ width: `${100 * (1 - share)}%` }} />
+        </span>
+        <span class="muted" title={formatExact(new_peak_bytes)}>
+          {formatShare(saving_bytes, peak)} less: {formatBytes(new_peak_bytes)}
+        </span>
+      </div>
+      <div class="piece-text">
+        <h3>{title}</h3>
+        <p>{sentence}</p>
+        {change !== "" && <Change code={change} />}
+        <Buffers piece={piece} store={store} />
+      </div>
+    </li>
+  );
+}
+
+function Change({ code }: { code: string }): JSX.Element {
+  const [said, setSaid] = useState("Copy");
+  const copy = (): void => {
+    const say = (text: string): void => {
+      setSaid(text);
+      window.setTimeout(() => setSaid("Copy"), 2000);
+    };
+    copyText(code).then(
+      () => say("Copied"),
+      () => say("The browser refused"),
+    );
+  };
+  return (
+    <div class="piece-change">
+      <code>{code}</code>
+      <button data-testid="copy-change" onClick={copy}>
+        {said}
+      </button>
+    </div>
+  );
+}
+
+/** Shows, in all charts, only the memory that the advice is about; of a single buffer, that one. */
+function Buffers({ piece: { rows, bytes }, store }: Pick<Props, "piece" | "store">): JSX.Element | null {
+  const words = useWords();
+  const text = writeFilter({ kind: "rows", rows });
+  const on = useStore(store, (state) => state.only === text);
+  if (rows.length === 0) return null;
+  const count = `${rows.length === MOST_ROWS ? "the largest " : ""}${formatCount(rows.length)}`;
+  const show = (): void => {
+    store.set({ only: on ? "" : text });
+    if (!on && rows.length === 1) store.set({ selected: rows[0] });
+  };
+  return (
+    <p class="piece-buffers">
+      <button class="link" data-testid="advice-rows" aria-pressed={on} onClick={show}>
+        {on
+          ? "Show everything again"
+          : `Show ${rows.length === 1 ? `the ${words.item}` : `${count} ${words.items}`}`}
+      </button>{" "}
+      <span class="muted" title={formatExact(bytes)}>
+        {formatBytes(bytes)}
+      </span>
+    </p>
+  );
+}

@@ -1,0 +1,129 @@
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Store } from "../../base/store";
+import type { Pasted } from "../../payload/advice";
+import type { Api } from "../../payload/api";
+import { ErrorMessage } from "../message";
+import { FRESH } from "../state";
+import type { ViewState } from "../state";
+import { isFile, textOf } from "./dropped";
+
+interface Props {
+  api: Api;
+  store: Store<ViewState>;
+  /** A text that was dropped on the page; empty where the box was opened to paste one. */
+  dropped: string;
+  onClose: () => void;
+  /** Called when a text has become recordings, which the list of runs does not have yet. */
+  onPasted: () => void;
+}
+
+type Answer = Pasted | Error | "asked" | null;
+
+/** A text of an out-of-memory error becomes a snapshot, and is said in plain words. */
+export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [text, setText] = useState(dropped);
+  const [answer, setAnswer] = useState<Answer>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+
+  const read = (wanted: string): void => {
+    setText(wanted);
+    if (wanted.trim() === "") return;
+    setAnswer("asked");
+    api.paste(wanted, new AbortController().signal).then(
+      (pasted) => {
+        setAnswer(pasted);
+        if (pasted.recordings.length > 0) onPasted();
+      },
+      (error: unknown) => setAnswer(error instanceof Error ? error : new Error(String(error))),
+    );
+  };
+  // What was dropped was meant to be read.
+  useEffect(() => read(dropped), [dropped]);
+  const open = (pasted: Pasted): void => {
+    const [first] = pasted.recordings;
+    const { run, host, memory: space } = first;
+    store.set({ ...FRESH, tab: "snapshots", run, host, module: "", space, search: "", full: false });
+    onClose();
+  };
+  const drop = (event: DragEvent): void => {
+    if (!isFile(event)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    void textOf(event).then(read);
+  };
+  return (
+    <dialog
+      ref={dialog}
+      class="help paste"
+      aria-label="Paste an error"
+      data-testid="paste-box"
+      onClose={onClose}
+      onDragOver={(event) => {
+        if (isFile(event)) event.preventDefault();
+      }}
+      onDrop={drop}
+    >
+      <div class="help-body">
+        <header>
+          <h2>Paste an out-of-memory error</h2>
+          <button class="quiet" aria-label="Close" onClick={onClose}>
+            ×
+          </button>
+        </header>
+        <p class="muted">
+          All of it, as the log has it: XLA, TPU, BFC allocator, PyTorch or CUDA. A file of it may be dropped
+          here too. Nothing leaves the server that shows this page.
+        </p>
+        <textarea
+          data-testid="paste-text"
+          aria-label="Text of the error"
+          placeholder="RESOURCE_EXHAUSTED: Out of memory while trying to allocate …"
+          spellcheck={false}
+          rows={12}
+          value={text}
+          onInput={(event) => {
+            setText(event.currentTarget.value);
+            setAnswer(null);
+          }}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) read(text);
+          }}
+        />
+        <div class="paste-acts">
+          <button
+            class="primary"
+            data-testid="paste-read"
+            disabled={text.trim() === "" || answer === "asked"}
+            title="Ctrl + Enter"
+            onClick={() => read(text)}
+          >
+            {answer === "asked" ? "Reading…" : "Explain it"}
+          </button>
+        </div>
+        <Said answer={answer} onOpen={open} />
+      </div>
+    </dialog>
+  );
+}
+
+/** What the text says, or why nothing could be read from it. */
+function Said({ answer, onOpen }: { answer: Answer; onOpen: (pasted: Pasted) => void }): JSX.Element | null {
+  if (answer === null || answer === "asked") return null;
+  if (answer instanceof Error) return <ErrorMessage error={answer} />;
+  const { recordings, explanation, message } = answer;
+  return (
+    <section class="paste-answer" role="status" data-testid="paste-answer">
+      {message !== null && <p>{message}</p>}
+      {explanation.map((sentence, i) => (
+        <p key={i}>{sentence}</p>
+      ))}
+      {recordings.length > 0 && (
+        <button class="primary" data-testid="paste-open" onClick={() => onOpen(answer)}>
+          Show what was in memory
+        </button>
+      )}
+    </section>
+  );
+}

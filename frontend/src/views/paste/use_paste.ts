@@ -1,0 +1,31 @@
+import { useEffect, useState } from "preact/hooks";
+import { isFile, textOf } from "./dropped";
+
+interface Pasting {
+  /** The text that the box begins with; null while it is closed. */
+  text: string | null;
+  open: () => void;
+  close: () => void;
+}
+
+/** Whether the box to paste into is open. A file dropped anywhere on the page opens it. */
+export function usePaste(): Pasting {
+  const [text, setText] = useState<string | null>(null);
+  useEffect(() => {
+    const over = (event: DragEvent): void => {
+      if (isFile(event)) event.preventDefault();
+    };
+    const drop = (event: DragEvent): void => {
+      if (!isFile(event)) return;
+      event.preventDefault();
+      void textOf(event).then(setText);
+    };
+    document.addEventListener("dragover", over);
+    document.addEventListener("drop", drop);
+    return () => {
+      document.removeEventListener("dragover", over);
+      document.removeEventListener("drop", drop);
+    };
+  }, []);
+  return { text, open: () => setText(""), close: () => setText(null) };
+}
