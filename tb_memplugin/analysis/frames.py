@@ -70,6 +70,7 @@ def _owner(file: str) -> Ownership:
 
 
 def frame_text(stacks: Stacks, frame: int) -> str:
-    """`layer (model.py:20)`; a runtime's frame has no file."""
-    function, file = stacks.function[frame] or "unnamed", stacks.file[frame]
-    return f"{function} ({file}:{stacks.line[frame]})" if file else function
+    """`layer (model.py:20)`; a runtime's frame has no file, and one of an error's text no function."""
+    function, file = stacks.function[frame], stacks.file[frame]
+    place = f"{file}:{stacks.line[frame]}"
+    return (f"{function} ({place})" if function else place) if file else function or "unnamed"

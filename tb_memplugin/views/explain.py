@@ -79,7 +79,7 @@ def explain(recording: Recording, at: str | None = None) -> dict[str, Any]:
     answer = {"recording": summary(recording), "at": moment(recording, position), **_trees(recording, position)}
     if (refused := refusal.refused(recording)) is not None:
         told = {"headline": refusal.headline(recording), "refusal": refused}
-        return {**told, **answer, **_program(recording, position)}
+        return {**told, **answer, **_grouped(recording, position)}
     if recording.clock is None:
         return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
     return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}
@@ -123,6 +123,14 @@ def _program(recording: Recording, position: int) -> dict[str, Any]:
 
 
 def _allocator(recording: Recording, position: int) -> dict[str, Any]:
+    return {
+        **_grouped(recording, position),
+        "stacks": stacked(recording)._asdict(),
+        "leaks": leaks.findings(recording),
+    }
+
+
+def _grouped(recording: Recording, position: int) -> dict[str, Any]:
     live = breakdown(recording, position)
     found = [
         {**site(recording, row), "allocations": count, "bytes": size, "share": share(size, live.total)}
@@ -132,8 +140,6 @@ def _allocator(recording: Recording, position: int) -> dict[str, Any]:
         "groups": found,
         "before": {"bytes": live.before, "share": share(live.before, live.total)},
         "unexplained": {"bytes": live.unexplained, "share": share(live.unexplained, live.total)},
-        "stacks": stacked(recording)._asdict(),
-        "leaks": leaks.findings(recording),
     }
 
 
@@ -201,6 +207,8 @@ def _groups(answer: dict[str, Any]) -> Iterator[str]:
     cells = [[bytes_text(size), f"{part:.1%}", *texts] for size, part, *texts in shown]
     yield from aligned([["bytes", "share", "count", "shape", "site"], *cells], 3)
     yield from _more(len(rows) - LINES_LISTED, "sites")
+    if "leaks" not in answer:
+        return  # one moment tells of none
     yield ""
     yield (
         "With a stack: {with_stack:,} of {allocations:,} allocations, {frees_with_stack:,} of {frees:,} frees".format(
