@@ -1,6 +1,7 @@
 import type { AdviceList, Pasted } from "./advice";
 import type { By, Forest } from "./forest";
 import { readForest } from "./forest";
+import type { Overview } from "./overview";
 import type { Everything, FirstView, Summary, Usage } from "./recording";
 import { readEverything, readFirstView, readUsage } from "./recording";
 import type { Tables } from "./tables";
@@ -101,6 +102,7 @@ export class ApiError extends Error {
 export interface Api {
   runs(signal: AbortSignal): Promise<Runs>;
   recordings(run: string, signal: AbortSignal): Promise<Listing>;
+  overview(run: string, signal: AbortSignal): Promise<Overview>;
   memoryViewer(id: string, signal: AbortSignal): Promise<FirstView>;
   memoryProfile(id: string, signal: AbortSignal): Promise<FirstView>;
   rows(id: string, signal: AbortSignal): Promise<Everything>;
@@ -136,6 +138,7 @@ export function createApi(base: string): Api {
   return {
     runs: async (signal) => (await json("runs", {}, signal)) as Runs,
     recordings: async (run, signal) => (await json("recordings", { run }, signal)) as Listing,
+    overview: async (run, signal) => (await json("overview", { run }, signal)) as Overview,
     memoryViewer: async (id, signal) => readFirstView(await tables("memory_viewer", { id }, signal)),
     memoryProfile: async (id, signal) => readFirstView(await tables("memory_profile", { id }, signal)),
     rows: async (id, signal) => readEverything(await tables("rows", { id }, signal)),

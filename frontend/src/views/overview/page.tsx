@@ -2,8 +2,14 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Api, Listing } from "../../payload/api";
+import { useFetched } from "../fetched";
+import { ErrorMessage } from "../message";
+import { Caveats } from "../recording/figures";
 import type { PageState } from "../recording/recording_page";
 import type { ViewState } from "../state";
+import { RecordingsTable } from "./recordings_table";
+import { TogetherIn } from "./resident";
+import { useAdvice } from "./use_advice";
 
 interface Props {
   api: Api;
@@ -14,14 +20,23 @@ interface Props {
   onState: (state: PageState) => void;
 }
 
-/** Every program and memory of a run, worst first. */
-export function OverviewPage({ run, listing, onState }: Props): JSX.Element {
-  useEffect(() => onState("ready"), [run]);
+/** Where to look first: every program and memory of a run, worst first, and what was there together. */
+export function OverviewPage({ api, run, listing, store, dark, onState }: Props): JSX.Element {
+  const { value, error } = useFetched(run, (name, signal) => api.overview(name, signal));
+  const advice = useAdvice(api, value?.rows ?? null);
+  useEffect(() => onState(error !== null ? "error" : value === null ? "loading" : "ready"), [value, error]);
+  if (error !== null) return <ErrorMessage error={error} />;
+  if (value === null) return <div class="placeholder" aria-busy="true" />;
   return (
     <main class="page">
       <p class="headline" data-testid="headline">
-        {listing.recordings.length} recordings in {run}
+        {value.headline}
       </p>
+      <Caveats caveats={[]} problems={listing.problems} />
+      <RecordingsTable rows={value.rows} advice={advice} run={run} store={store} dark={dark} />
+      {value.together.map((place) => (
+        <TogetherIn key={`${place.host} ${place.memory}`} place={place} rows={value.rows} store={store} />
+      ))}
     </main>
   );
 }

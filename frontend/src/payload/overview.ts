@@ -1,0 +1,61 @@
+import type { Summary } from "./recording";
+
+/** One recording of a run, with what is beside it taken into account. Sizes in bytes; null where unknown. */
+export interface OverviewRow extends Summary {
+  /** What must fit: all that a program reserves, or the most that an allocator held. */
+  needed_bytes: number;
+  /** Who tells the capacity, in words; empty where nobody does. */
+  capacity_source: string;
+  /** Below 0 where it does not fit. */
+  headroom_bytes: number | null;
+  role: { role: number; bytes: number; share: number } | null;
+  /** The layers, function or line that hold most at the peak. */
+  part: { name: string; repeats: number; bytes: number; share: number } | null;
+}
+
+export interface Resident {
+  id: string;
+  title: string;
+  held_bytes: number;
+  /** Of these, arguments that a larger program has too. */
+  again_bytes: number;
+  temporary_bytes: number;
+  runs: number | null;
+}
+
+/** The programs that were in one memory of a host, the largest first. */
+export interface Together {
+  host: string;
+  memory: string;
+  bytes: number;
+  /** How `bytes` was worked out, and what it is worth. */
+  sentence: string;
+  programs: Resident[];
+  measured: { id: string; memory: string; bytes: number }[];
+}
+
+export interface Overview {
+  headline: string;
+  rows: OverviewRow[];
+  together: Together[];
+}
+
+/** What the advice that saves most says of a recording. */
+export interface TopAdvice {
+  title: string;
+  sentence: string;
+  saving_bytes: number;
+}
+
+/** By id of the recording: null where there is nothing to advise; absent where it is not known, or not yet. */
+export type AdviceById = ReadonlyMap<string, TopAdvice | null>;
+
+/** What a recording is called beside others: a program by its name, memory of a device by the device's. */
+export function nameOf({ kind, title, memory }: Summary): string {
+  return kind === "allocator" ? memory : title;
+}
+
+export function partText({ part }: OverviewRow): string {
+  if (part === null) return "";
+  return part.name.includes("*") && part.repeats > 1 ? `${part.name} ×${part.repeats}` : part.name;
+}

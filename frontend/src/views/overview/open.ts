@@ -1,0 +1,26 @@
+import type { Store } from "../../base/store";
+import type { Summary } from "../../payload/recording";
+import { hostWindow } from "../host_window";
+import type { Tab, ViewState } from "../state";
+import { FRESH } from "../state";
+
+const TAB_OF_AXIS: Record<string, Tab> = {
+  PROGRAM_ORDER: "memory_viewer",
+  TIME: "memory_profile",
+  INSTANT: "snapshots",
+};
+
+/** Opens a recording in the tab that shows its kind. The browser's Back leads here again. */
+export function openRecording(store: Store<ViewState>, recording: Summary): void {
+  const { history } = hostWindow();
+  history.pushState(history.state, "");
+  store.set({
+    tab: TAB_OF_AXIS[recording.axis] ?? "memory_viewer",
+    host: recording.host,
+    module: recording.kind === "program" ? recording.title : "",
+    space: recording.memory,
+    search: "",
+    full: false,
+    ...FRESH,
+  });
+}
