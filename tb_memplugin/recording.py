@@ -77,6 +77,11 @@ class Strings:
     def of_bytes(texts: Sequence[bytes]) -> Strings:
         return Strings(b"".join(texts), np.cumsum([0, *map(len, texts)], dtype=np.int64))
 
+    @staticmethod
+    def joined(first: Strings, second: Strings) -> Strings:
+        """The entries of the first, then those of the second."""
+        return Strings(first.blob + second.blob, np.r_[first.offsets, first.offsets[-1] + second.offsets[1:]])
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -189,6 +194,8 @@ class Program:
     scoped_instruction: str = ""
     value: I32 | None = None  # per row of `allocations`: which of `values` it holds, -1 where the file lacks it
     values: Later[Values] | None = None
+    devices: int = 1  # that the program is cut up for
+    copies: I32 | None = None  # per leaf of the arguments: how many of them hold the same part; None where not said
 
 
 @dataclass(frozen=True, slots=True, eq=False)

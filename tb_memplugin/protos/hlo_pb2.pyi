@@ -55,6 +55,8 @@ class HloModuleProto(google.protobuf.message.Message):
     ENTRY_COMPUTATION_ID_FIELD_NUMBER: builtins.int
     SCHEDULE_FIELD_NUMBER: builtins.int
     INPUT_OUTPUT_ALIAS_FIELD_NUMBER: builtins.int
+    SPMD_PARAMETERS_SHARDINGS_FIELD_NUMBER: builtins.int
+    DEVICE_ASSIGNMENT_FIELD_NUMBER: builtins.int
     STACK_FRAME_INDEX_FIELD_NUMBER: builtins.int
     name: builtins.bytes
     entry_computation_name: builtins.bytes
@@ -67,6 +69,10 @@ class HloModuleProto(google.protobuf.message.Message):
     @property
     def input_output_alias(self) -> Global___HloInputOutputAliasProto: ...
     @property
+    def spmd_parameters_shardings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___OpSharding]: ...
+    @property
+    def device_assignment(self) -> Global___DeviceAssignmentProto: ...
+    @property
     def stack_frame_index(self) -> Global___StackFrameIndexProto: ...
     def __init__(
         self,
@@ -78,12 +84,65 @@ class HloModuleProto(google.protobuf.message.Message):
         entry_computation_id: builtins.int = ...,
         schedule: Global___HloScheduleProto | None = ...,
         input_output_alias: Global___HloInputOutputAliasProto | None = ...,
+        spmd_parameters_shardings: collections.abc.Iterable[Global___OpSharding] | None = ...,
+        device_assignment: Global___DeviceAssignmentProto | None = ...,
         stack_frame_index: Global___StackFrameIndexProto | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["input_output_alias", b"input_output_alias", "schedule", b"schedule", "stack_frame_index", b"stack_frame_index"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["computations", b"computations", "entry_computation_id", b"entry_computation_id", "entry_computation_name", b"entry_computation_name", "id", b"id", "input_output_alias", b"input_output_alias", "name", b"name", "schedule", b"schedule", "stack_frame_index", b"stack_frame_index"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["device_assignment", b"device_assignment", "input_output_alias", b"input_output_alias", "schedule", b"schedule", "stack_frame_index", b"stack_frame_index"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["computations", b"computations", "device_assignment", b"device_assignment", "entry_computation_id", b"entry_computation_id", "entry_computation_name", b"entry_computation_name", "id", b"id", "input_output_alias", b"input_output_alias", "name", b"name", "schedule", b"schedule", "spmd_parameters_shardings", b"spmd_parameters_shardings", "stack_frame_index", b"stack_frame_index"]) -> None: ...
 
 Global___HloModuleProto: typing_extensions.TypeAlias = HloModuleProto
+
+@typing.final
+class OpSharding(google.protobuf.message.Message):
+    """How one parameter is cut into parts, one for each device."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TYPE_FIELD_NUMBER: builtins.int
+    TILE_ASSIGNMENT_DIMENSIONS_FIELD_NUMBER: builtins.int
+    REPLICATE_ON_LAST_TILE_DIM_FIELD_NUMBER: builtins.int
+    LAST_TILE_DIMS_FIELD_NUMBER: builtins.int
+    type: builtins.int
+    """0: every device holds all of it; 3: as `tile_assignment_dimensions` says"""
+    replicate_on_last_tile_dim: builtins.bool
+    """so many devices hold the same part"""
+    @property
+    def tile_assignment_dimensions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
+    @property
+    def last_tile_dims(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """0: the same, for each of the last dimensions"""
+
+    def __init__(
+        self,
+        *,
+        type: builtins.int = ...,
+        tile_assignment_dimensions: collections.abc.Iterable[builtins.int] | None = ...,
+        replicate_on_last_tile_dim: builtins.bool = ...,
+        last_tile_dims: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["last_tile_dims", b"last_tile_dims", "replicate_on_last_tile_dim", b"replicate_on_last_tile_dim", "tile_assignment_dimensions", b"tile_assignment_dimensions", "type", b"type"]) -> None: ...
+
+Global___OpSharding: typing_extensions.TypeAlias = OpSharding
+
+@typing.final
+class DeviceAssignmentProto(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REPLICA_COUNT_FIELD_NUMBER: builtins.int
+    COMPUTATION_COUNT_FIELD_NUMBER: builtins.int
+    replica_count: builtins.int
+    computation_count: builtins.int
+    """devices that one program is cut up for"""
+    def __init__(
+        self,
+        *,
+        replica_count: builtins.int = ...,
+        computation_count: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["computation_count", b"computation_count", "replica_count", b"replica_count"]) -> None: ...
+
+Global___DeviceAssignmentProto: typing_extensions.TypeAlias = DeviceAssignmentProto
 
 @typing.final
 class HloComputationProto(google.protobuf.message.Message):

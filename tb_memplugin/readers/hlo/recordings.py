@@ -14,6 +14,7 @@ from tb_memplugin.readers.hlo.module import Module
 from tb_memplugin.readers.hlo.placement import Placement, place
 from tb_memplugin.readers.hlo.schedule import Schedule, flatten
 from tb_memplugin.readers.hlo.scoped import scoped_memory
+from tb_memplugin.readers.hlo.sharding import copies_of, devices_of
 from tb_memplugin.readers.hlo.stacks import stacks_of
 from tb_memplugin.readers.hlo.values import values_of
 from tb_memplugin.recording import I32, Axis, Program, Recording, RegionKind, Regions
@@ -96,6 +97,7 @@ def reported_peak(module: Module, placement: Placement) -> int:
 def _program(module: Module, schedule: Schedule, stack_of: I32) -> Program:
     order = schedule.order
     computations = module.names(module.computations["name"])
+    devices = devices_of(module)
     return Program(
         module=module.name,
         entry_computation=module.entry_computation,
@@ -105,4 +107,6 @@ def _program(module: Module, schedule: Schedule, stack_of: I32) -> Program:
         scope=module.scope.take(order),
         computation=computations.take(module.instructions["parent"][order]),
         stack=stack_of[order],
+        devices=devices,
+        copies=copies_of(module, devices),
     )
