@@ -16,6 +16,8 @@ from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
+from tb_memplugin.pasted import PastedTexts
+from tb_memplugin.readers.oom_text import read_oom_text
 from tb_memplugin.readers.part import Reason
 from tb_memplugin.recording import Axis, Recording
 
@@ -54,12 +56,13 @@ class Catalog:
         self.logdir = ", ".join(self._roots.values())  # for people
         self._cache_bytes = cache_bytes
         self._lock = threading.Lock()
+        self.pasted = PastedTexts()
         self._runs: list[Run] = []  # of the last walk
         self._listings: OrderedDict[tuple[str, str, str], Listing] = OrderedDict()
         self._reading: dict[tuple[str, str, str], threading.Lock] = {}
 
     def runs(self) -> list[Run]:
-        """Newest name first. InputError where there is nothing."""
+        """Newest name first, and what was pasted last. InputError where there is nothing."""
         found: list[Run] = []
         errors: list[InputError] = []
         for name, root in self._roots.items():
@@ -69,14 +72,15 @@ class Catalog:
             except InputError as error:
                 errors.append(error)
         self._runs = found
-        if found:
-            return found
+        if found or self.pasted.runs():
+            return [*found, *self.pasted.runs()]
         raise errors[0] if errors else InputError("No logdir", "--logdir", "start the server with one")
 
     def listing(self, run: str, host: str | None = None) -> Listing:
         """The recordings of a run, or of one host of it. InputError where there is no such run or host."""
         if not (found := self.find(lambda candidate: candidate.name == run)):
-            raise InputError("Unknown run", run, f"the newest of {len(self._runs)} is {self._runs[0].name}")
+            known = self.runs()
+            raise InputError("Unknown run", run, f"the newest of {len(known)} is {known[0].name}")
         return self.listing_of_run(found[0], host)
 
     def listing_of_run(self, run: Run, host: str | None = None) -> Listing:
@@ -103,11 +107,15 @@ class Catalog:
 
     def find(self, matches: Callable[[Run], bool]) -> list[Run]:
         """The runs that match, their files as they are now: walks the logdir only for runs it has not seen."""
+        if pasted := [run for run in self.pasted.runs() if matches(run)]:
+            return pasted
         seen = [again for run in self._runs if matches(run) and (again := logdir.seen_again(run))]
         return seen or [run for run in self.runs() if matches(run)]
 
     def _read_once(self, file: HostFile, run: str) -> Listing:
         """Two requests for one file share one reading of it; different files are read side by side."""
+        if (pasted := self.pasted.get(run)) is not None:
+            return _merged([Listing(pasted.recordings)])
         key = (file.path, file.stamp, run)
         with self._lock:
             reading = self._reading.setdefault(key, threading.Lock())
@@ -138,6 +146,11 @@ def listing_of_path(path: str) -> Listing:
     if not logdir.is_remote(path) and not os.path.isdir(path):
         return read_file(logdir.host_file(path), run="")
     return _merged(read_file(file, run.name) for run in logdir.find_runs(path) for file in run.files)
+
+
+def listing_of_text(text: bytes, source: str) -> Listing:
+    """The recordings of a text that is in no file. InputError where no error is in it."""
+    return _merged([Listing(read_oom_text(text, source=source))])
 
 
 def read_file(file: HostFile, run: str) -> Listing:

@@ -23,10 +23,12 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {"errors", "native", "recording", "sizes", "values"},
     "views": {"analysis", "errors", "recording", "sizes"},
     "logdir": {"errors"},
-    "catalog": {"analysis", "errors", "logdir", "readers", "recording"},
+    "pasted": {"logdir", "readers", "recording"},
+    "catalog": {"analysis", "errors", "logdir", "pasted", "readers", "recording"},
     "hosts": {"analysis", "catalog", "errors", "logdir", "recording", "views"},
     "capture": set(),  # runs in a training script, and knows jax
     "commands": {"catalog", "errors", "hosts", "sizes", "views"},
+    "pytest_plugin": {"analysis", "catalog", "errors", "recording", "sizes", "views"},  # runs in a user's tests
     "cli": {"commands", "errors"},
 }
 HEAVY = {"jax", "jaxlib", "tensorboard", "xprof", "tensorflow", "torch"}

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tb_memplugin.catalog import Listing
 
-PATH = "a logdir, a run's folder, an .xplane.pb or an .hlo_proto.pb"
+PATH = "a logdir, a run's folder, or a file that we read; - is the text of an error, on standard input"
+STDIN = "standard input"
 
 
 def listing_of(path: str) -> Listing:
     """Everything in there; what cannot be read is told on standard error."""
-    from tb_memplugin.catalog import listing_of_path
+    from tb_memplugin.catalog import listing_of_path, listing_of_text
 
+    if path == "-":
+        return listing_of_text(sys.stdin.buffer.read(), STDIN)
     # The log is for servers; here every problem is printed as a line of its own.
     logging.getLogger("tb_memplugin").setLevel(logging.ERROR)
     listing = listing_of_path(path)

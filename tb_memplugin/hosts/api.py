@@ -1,7 +1,8 @@
 """The WSGI app that every host mounts: the page and the data it asks for.
 
 It knows nothing of who serves it: it looks at the path below its mount, and the page's own URLs are relative.
-All routes answer GET and HEAD, with an ETag, and compressed where the client can read that.
+All routes answer GET and HEAD, with an ETag, and compressed where the client can read that; what is sent to us is
+POSTed, by our own page alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import static
 from tb_memplugin.hosts.parameters import BadParameter
+from tb_memplugin.hosts.posted import NotAccepted, sent
 from tb_memplugin.hosts.responses import error_response, finished
 from tb_memplugin.hosts.routes import Routes
 
@@ -29,11 +31,12 @@ class MemoryApp:
     """Answers about one logdir."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._routes = Routes(catalog).all()
+        routes = Routes(catalog)
+        self._routes, self._posted = routes.all(), routes.posted()
 
     def paths(self) -> list[str]:
         """Everything there is below the mount, for hosts that route by whole paths."""
-        return [*self._routes, *static.names()]
+        return [*self._routes, *self._posted, *static.names()]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
@@ -49,17 +52,22 @@ class MemoryApp:
         return below
 
     def _answer(self, request: Request) -> Response:
-        if request.method not in ("GET", "HEAD"):
-            refusal = error_response(405, InputError("Method not allowed", request.method, "use GET"))
-            refusal.headers["Allow"] = "GET, HEAD"
-            return refusal
         path = request.path.lstrip("/") or "index.html"
+        allowed = ("POST",) if path in self._posted else ("GET", "HEAD")
+        if request.method not in allowed:
+            refusal = error_response(405, InputError("Method not allowed", request.method, f"use {allowed[0]}"))
+            refusal.headers["Allow"] = ", ".join(allowed)
+            return refusal
         try:
+            if path in self._posted:
+                return self._posted[path](request, sent(request))
             if (route := self._routes.get(path)) is not None:
                 return route(request)
             if path in static.names():
                 return static.response(path)
             return error_response(404, InputError("No such page", path, "open index.html"))
+        except NotAccepted as error:
+            return error_response(error.status, error)
         except BadParameter as error:
             return error_response(400, error)
         except InputError as error:

@@ -12,9 +12,11 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.parameters import choice, integer, required
 from tb_memplugin.hosts.responses import json_response, tables_response
 from tb_memplugin.views import leaks, memory_profile, memory_viewer, overview, tree
+from tb_memplugin.views.refusal import sentences
 from tb_memplugin.views.summary import summary
 
 Route = Callable[[Request], Response]
+PostedRoute = Callable[[Request, bytes], Response]  # with the body
 
 MAX_BUCKETS = 8192  # twice the pixels of a wide screen; the page asks for one bucket per pixel
 
@@ -40,6 +42,26 @@ class Routes:
             self.overview,
         )
         return {f"api/{route.__name__}": route for route in named}
+
+    def posted(self) -> dict[str, PostedRoute]:
+        """Those that are sent something."""
+        return {"api/paste": self.paste}
+
+    def paste(self, request: Request, text: bytes) -> Response:
+        """The text of an error, as a run of its own from now on."""
+        try:
+            pasted = self._catalog.pasted.add(text)
+        except InputError as error:  # a text of something else is a state of the page, not a failure of it
+            return json_response({"recordings": [], "run": "", "explanation": [], "message": str(error)})
+        found = pasted.recordings
+        return json_response(
+            {
+                "recordings": [*map(summary, found)],
+                "run": pasted.run.name,
+                "explanation": sentences(found[0]),
+                "message": None,
+            }
+        )
 
     def runs(self, request: Request) -> Response:
         message = None
