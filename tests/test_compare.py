@@ -152,6 +152,11 @@ def test_a_place_that_changed_its_shapes_is_one_entry() -> None:
     assert entries(compare(made(before), made(after))) == [(5, 5, 1, 1, False), (100, 200, 1, 1, True)]
 
 
+def test_what_only_a_compiler_named_is_no_place_that_could_change_its_shape() -> None:
+    before, after = [Thing(100, "f32[100]", "", "copy")], [Thing(4, "s32[]", "", "copy")]
+    assert entries(compare(made(before), made(after))) == [(0, 4, 0, 1, False), (100, 0, 1, 0, False)]
+
+
 def test_only_in_one_of_them() -> None:
     found = compare(made([Thing(7, scope="a")]), made([Thing(9, scope="b")]))
     assert entries(found) == [(0, 9, 0, 1, False), (7, 0, 1, 0, False)]

@@ -106,13 +106,13 @@ def _side(recording: Recording, at: int | None) -> _Side:
 
 def _entries(a: _Side, b: _Side, placed: Places) -> Entries:
     n = len(a.rows)
-    site = _sites(a, b, placed)
+    site, placeless = _sites(a, b, placed)
     thing = _combined([site, *(_joined(a, b, name).codes for name in ("shape", "dtype"))])
     in_a, in_b = (np.bincount(rows, minlength=int(thing.max(initial=-1)) + 1) for rows in (thing[:n], thing[n:]))
     # Places with shapes in the one that the other has not, and the other way round, changed their shape there.
     alone_a, alone_b = in_b[thing[:n]] == 0, in_a[thing[n:]] == 0
     both = np.intersect1d(site[:n][alone_a], site[n:][alone_b])
-    changed = np.r_[alone_a, alone_b] & np.isin(site, both)
+    changed = np.r_[alone_a, alone_b] & np.isin(site, both) & ~placeless
     entry = _combined([np.where(changed, site, -1), np.where(changed, -1, thing)])
     count = int(entry.max(initial=-1)) + 1
 
@@ -135,8 +135,11 @@ def _entries(a: _Side, b: _Side, placed: Places) -> Entries:
     return Entries._make(column[order] for column in found)
 
 
-def _sites(a: _Side, b: _Side, placed: Places) -> I64:
-    """Where each row of both is made: by model path, source and operation; by its name where it has neither."""
+def _sites(a: _Side, b: _Side, placed: Places) -> tuple[I64, Bools]:
+    """Where each row of both is made: by model path, source and operation; by its name where it has no path and source.
+
+    And which rows have neither: what a compiler calls `copy.92` is one of many copies, and not a place.
+    """
     scope, op, name = (_joined(a, b, column) for column in ("scope", "op", "name"))
     chain = np.r_[placed.chain[0], placed.chain[1]]
     strings = name.strings
@@ -147,7 +150,8 @@ def _sites(a: _Side, b: _Side, placed: Places) -> I64:
     # Executables and arrays of one line are two things; what such a name is, is all that a device profile says of it.
     nameless = (scope.codes < 0) & ((chain < 0) | (op.codes < 0))
     role = np.r_[a.recording.allocations.role[a.rows], b.recording.allocations.role[b.rows]]
-    return _combined([chain, scope.codes, op.codes, np.where(nameless, renamed, -1), role])
+    site = _combined([chain, scope.codes, op.codes, np.where(nameless, renamed, -1), role])
+    return site, (scope.codes < 0) & (chain < 0)
 
 
 def _joined(a: _Side, b: _Side, column: str) -> Text:

@@ -75,11 +75,11 @@ def _shifted(nodes: I32, by: int) -> I32:
 
 
 def joined_text(columns: Sequence[Text]) -> Text:
-    """One column after the other; equal texts have equal codes."""
-    known: dict[str, int] = {}
+    """One column after the other; equal texts have equal codes, and the empty one -1."""
+    known = {"": -1}
     codes = [np.empty(0, np.int32)]
     for column in columns:
         strings = column.strings
-        of_entry = [known.setdefault(strings[i], len(known)) for i in range(len(strings))]
+        of_entry = [known.setdefault(strings[i], len(known) - 1) for i in range(len(strings))]
         codes.append(np.array([*of_entry, -1], dtype=np.int32)[column.codes])
-    return Text(np.concatenate(codes), Strings.of(list(known)))
+    return Text(np.concatenate(codes), Strings.of(list(known)[1:]))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from tb_memplugin.analysis.frames import callers_first, frame_text
 from tb_memplugin.recording import Recording
 
 
 def source_text(recording: Recording, row: int) -> str:
-    """The innermost Python frame, `layer (model.py:20)`; empty where there is none."""
-    for function, file, line in recording.stacks.frames(int(recording.allocations.stack[row])):
-        if file:
-            return f"{function} ({file}:{line})"
-    return ""
+    """The user's innermost Python frame, `layer (model.py:20)`, or a framework's; empty where there is none."""
+    text = ""
+    own = False
+    for at in callers_first(recording.stacks, [int(recording.allocations.stack[row])]):
+        if recording.stacks.file[at.frame] and (not at.framework or not own):
+            text, own = frame_text(recording.stacks, at.frame), not at.framework
+    return text
 
 
 def site_text(recording: Recording, row: int) -> str:
