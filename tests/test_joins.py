@@ -16,9 +16,9 @@ from tb_memplugin.recording import Recording, RegionKind, Stacks, Text
 KINDS = [(1000, RegionKind.TEMPORARY), (512, RegionKind.OUTPUT), (256, RegionKind.THREAD_LOCAL)]
 
 
-def allocator(sizes: list[int], functions: list[str], frame: str = BUILD) -> Recording:
+def allocator(sizes: list[int], functions: list[str], frame: str = BUILD[0]) -> Recording:
     made = recording([Row(size, i, 9) for i, size in enumerate(sizes)], 9)
-    stacks = Stacks(np.array([-1], np.int32), Text.of([frame]), Text.of([""]), np.array([0], np.int32))
+    stacks = Stacks(np.array([-1, 0], np.int32), Text.of([frame, "inner"]), Text.of(["", ""]), np.zeros(2, np.int32))
     rows = dataclasses.replace(made.allocations, scope=Text.of(functions), stack=np.zeros(len(sizes), dtype=np.int32))
     return dataclasses.replace(made, kind="allocator", allocations=rows, stacks=stacks)
 
@@ -51,3 +51,31 @@ def test_all_executable_allocations_of_real_gpu_profiles_are_joined(profile: str
     joined = [join_programs(r.complete, programs) for r in recordings if r.kind == "allocator"]
     assert sum(j.executable for j in joined) == count
     assert sum(int((j.program >= 0).sum()) for j in joined) == count
+
+
+def test_frames_inside_the_one_that_builds_belong_to_it() -> None:
+    made = allocator([1024, 1024], ["f", "f"], frame=BUILD[1])
+    rows = dataclasses.replace(made.allocations, stack=np.array([1, -1], dtype=np.int32))
+    joined = join_programs(dataclasses.replace(made, allocations=rows), [recording([], 1, KINDS)])
+    assert (joined.executable, joined.program.tolist()) == (1, [0, -1])
+
+
+def test_all_outputs_of_a_real_tpu_profile_are_joined() -> None:
+    """Each is found by its frame and has the size of an output of the program that its function names."""
+    if not DATA.is_dir():
+        pytest.skip("the real profiles are not beside the repository")
+    recordings = listing_of_path(str(DATA / "xplane" / "xprof_tpu_inference_2_old")).recordings
+    programs = [r for r in recordings if r.kind == "program"]
+    count = 0
+    for allocated in (r.complete for r in recordings if r.kind == "allocator"):
+        joined = join_programs(allocated, programs)
+        rows = np.flatnonzero(joined.program >= 0)
+        assert len(rows) == joined.executable > 0
+        count += len(rows)
+        for row in rows.tolist():
+            program = programs[joined.program[row]]
+            region = joined.region[row]
+            assert program.title.startswith(f"jit_{allocated.allocations.scope[row]}(")
+            assert program.regions.size[region] == allocated.allocations.requested[row]
+            assert program.regions.kind[region] & RegionKind.OUTPUT
+    assert count == 14

@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_memplugin.recording import I32, I64, Recording, RegionKind
 
-# The runtime's frame around the allocations that a program's own buffer allocations become.
-BUILD = "Build buffer allocations"
+# The runtime's frames around the allocations that a program's own buffer allocations become: on GPU all of them, on TPU
+# the outputs, since temporaries are on the core's stack.
+BUILD = ("Build buffer allocations", "AllocateOutputBufferWithInputReuse")
 ROUNDED_TO = 256  # bytes; the runtime asks for whole multiples
 NAME = re.compile(r"(?:jit_|pmap_)?(.+?)\(\d+\)")
+
+Mask = npt.NDArray[np.bool_]
 
 
 class Joined(NamedTuple):
@@ -42,8 +46,9 @@ def join_programs(allocator: Recording, programs: Sequence[Recording]) -> Joined
         mine = mine[program[mine] < 0]
         if not len(mine):
             continue
-        sizes = np.where(candidate.regions.kind & RegionKind.THREAD_LOCAL, -1, _rounded(candidate.regions.size))
-        order = np.argsort(sizes, kind="stable")
+        sizes = np.where(_allocated(candidate), _rounded(candidate.regions.size), -1)
+        # An output that is an argument's memory too needs new memory only where the argument could not be donated.
+        order = np.lexsort((candidate.regions.kind & RegionKind.PARAMETER, sizes))
         wanted = _rounded(rows.requested[mine])
         at = np.minimum(np.searchsorted(sizes[order], wanted), len(order) - 1)
         same = sizes[order][at] == wanted
@@ -51,20 +56,32 @@ def join_programs(allocator: Recording, programs: Sequence[Recording]) -> Joined
     return Joined(program, region, len(built))
 
 
+def _allocated(program: Recording) -> Mask:
+    """Regions that an execution allocates: temporaries and outputs, but no argument, no constant and no stack."""
+    kind = program.regions.kind
+    mask: Mask = (kind == RegionKind.TEMPORARY) | (
+        (kind & RegionKind.OUTPUT > 0) & (kind & RegionKind.THREAD_LOCAL == 0)
+    )
+    return mask
+
+
 def _built(allocator: Recording) -> I64:
     """Rows that the execution of a program allocated."""
     stacks, leaf = allocator.stacks, allocator.allocations.stack
     names = stacks.function.strings
-    code = next((i for i in range(len(names)) if names[i] == BUILD), None)
-    if code is None:
-        return np.empty(0, dtype=np.int64)
-    return np.flatnonzero((leaf >= 0) & (stacks.function.codes[leaf] == code))
+    frames = np.isin(stacks.function.codes, [i for i in range(len(names)) if names[i] in BUILD])
+    inside = np.r_[frames, False]  # the last is for -1
+    while True:
+        deeper = inside | np.r_[inside[stacks.parent], False]
+        if (deeper == inside).all():
+            return np.flatnonzero(inside[leaf])
+        inside = deeper
 
 
-def _says(allocator: Recording, function: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _says(allocator: Recording, function: str) -> Mask:
     scope = allocator.allocations.scope
     wanted = np.array([scope.strings[i] == function for i in range(len(scope.strings))] + [False])
-    mask: np.ndarray[tuple[int], np.dtype[np.bool_]] = wanted[scope.codes]
+    mask: Mask = wanted[scope.codes]
     return mask
 
 

@@ -117,17 +117,17 @@ cdef class _Walk:
             if not item(&p, end, &field):
                 return BROKEN
             if field.number == PLANE_LINES and field.at != NULL:
-                self.line = <int>self.events.size()
-                self.name_start.push_back(0)
-                self.name_length.push_back(0)
-                self.timestamp.push_back(0)
-                self.events.push_back(0)
                 step = self.one_line(field.at, field.at + field.value)
         return step
 
     cdef int one_line(self, const unsigned char* p, const unsigned char* end) except -1 nogil:
         cdef Item field
         cdef int step = GO_ON
+        self.line = <int>self.events.size()
+        self.name_start.push_back(0)
+        self.name_length.push_back(0)
+        self.timestamp.push_back(0)
+        self.events.push_back(0)
         while step == GO_ON and p < end:
             if not item(&p, end, &field):
                 return BROKEN
@@ -267,17 +267,17 @@ cdef class _Every(_Walk):
         return GO_ON
 
 
-def every(plane, kinds, columns):
-    """All events, as `offset_ps`, `duration_ps` and `kind`, -1 where their metadata id is not in `kinds`.
+def every(plane, kinds, columns, lines=None):
+    """All events, of the whole plane or of the lines that lie at `lines` (Spans), as `offset_ps`, `duration_ps` and `kind`, -1 where their metadata id is not in `kinds`.
 
     Of their stats, the numbers whose metadata id is in `columns`: `owner` (the event), `column` and `value` of each, in
     file order. Per line: as collect. ValueError where the bytes are no plane.
     """
     cdef _Every walk = _Every()
     walk.kinds, walk.columns = _Numbers(kinds), _Numbers(columns)
-    lines = _walked(walk, plane)
+    walked = _walked(walk, plane, lines)
     return {
-        **lines, "offset_ps": _taken(walk.offset), "duration_ps": _taken(walk.duration),
+        **walked, "offset_ps": _taken(walk.offset), "duration_ps": _taken(walk.duration),
         "kind": _taken_narrow(walk.kind), "owner": _taken_narrow(walk.owner), "column": _taken_narrow(walk.column),
         "value": _taken(walk.value),
     }
@@ -288,16 +288,25 @@ def any_event(plane):
     return bool((_walked(_Walk(), plane)["line_events"] > 0).any())
 
 
-cdef _walked(_Walk walk, plane):
-    """What is known of each line once the plane is read."""
+cdef _walked(_Walk walk, plane, lines=None):
+    """What is known of each line once the plane, or so many of its lines, are read."""
     cdef const unsigned char[::1] view = plane
     cdef const unsigned char* base = b""
-    cdef int step
+    cdef int step = GO_ON
+    cdef int64_t start, length
     if view.shape[0]:
         base = &view[0]
     walk.base = base
-    with nogil:
-        step = walk.walk(base, base + view.shape[0])
+    if lines is None:
+        with nogil:
+            step = walk.walk(base, base + view.shape[0])
+    else:
+        for start, length in zip(lines.start.tolist(), lines.length.tolist()):
+            if not 0 <= start <= start + length <= view.shape[0]:
+                raise ValueError("a line lies outside of the plane")
+            step = walk.one_line(base + start, base + start + length)
+            if step != GO_ON:
+                break
     if step == BROKEN:
         raise ValueError("an event of the plane is damaged")
     names = Spans(_taken(walk.name_start), _taken(walk.name_length))

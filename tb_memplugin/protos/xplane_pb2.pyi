@@ -281,6 +281,24 @@ class PlaneName(google.protobuf.message.Message):
 Global___PlaneName: typing_extensions.TypeAlias = PlaneName
 
 @typing.final
+class LineList(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    LINES_FIELD_NUMBER: builtins.int
+    @property
+    def lines(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
+        """XLine, whose name has the number that a plane's has"""
+
+    def __init__(
+        self,
+        *,
+        lines: collections.abc.Iterable[builtins.bytes] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["lines", b"lines"]) -> None: ...
+
+Global___LineList: typing_extensions.TypeAlias = LineList
+
+@typing.final
 class PlaneMetadata(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.readers import allocator_events
 from tb_memplugin.readers.allocator_caveats import caveats
 from tb_memplugin.readers.allocator_events import MISSING, AllocatorEvents
+from tb_memplugin.readers.device_spans import module_spans, with_modules
 from tb_memplugin.readers.host_calls import HostCalls, host_calls, no_calls
 from tb_memplugin.readers.pairing import pair
 from tb_memplugin.readers.plane import Plane
@@ -20,6 +22,7 @@ from tb_memplugin.recording import (
     I64,
     Allocations,
     Axis,
+    Caveat,
     Recording,
     RegionKind,
     Regions,
@@ -59,10 +62,12 @@ class _Calls:
             raise InputError(f"the host's events are damaged ({error})", self._source, "profile again") from error
 
 
-def read_allocators(plane: Plane, *, run: str, host: str, source: str) -> list[Recording]:
+def read_allocators(
+    plane: Plane, cores: Mapping[str, Plane] | None = None, *, run: str, host: str, source: str
+) -> list[Recording]:
     """In the order in which people count: GPU_2_bfc before GPU_10_bfc. Stacks and spans come with `complete`.
 
-    Raises InputError where the plane is damaged.
+    `cores`: by a memory's name, the plane of its device. Raises InputError where the host's plane is damaged.
     """
     try:
         events = allocator_events.read(plane)
@@ -74,13 +79,26 @@ def read_allocators(plane: Plane, *, run: str, host: str, source: str) -> list[R
     calls, nothing = _Calls(plane, source), no_calls(len(events))
 
     def recording(number: int) -> Recording:
-        rows = np.flatnonzero(which == number)
-        first = _recording(_Log(events, rows, nothing), names[number], run, host, source)
-        return replace(
-            first, later=lambda: _recording(_Log(events, rows, calls.found), names[number], run, host, source)
-        )
+        name, rows = names[number], np.flatnonzero(which == number)
+
+        def complete() -> Recording:
+            made = _recording(_Log(events, rows, calls.found), name, run, host, source)
+            return _with_modules(made, (cores or {}).get(name), events.began_ns)
+
+        return replace(_recording(_Log(events, rows, nothing), name, run, host, source), later=complete)
 
     return [recording(number) for number in sorted(range(len(names)), key=lambda number: counted(names[number]))]
+
+
+def _with_modules(recording: Recording, device: Plane | None, began_ns: int) -> Recording:
+    """With the executions that the device tells of itself, where it does."""
+    if device is None or recording.spans is None:
+        return recording
+    try:
+        return replace(recording, spans=with_modules(recording.spans, module_spans(device, began_ns)))
+    except ValueError as error:
+        text = f"The device's own executions cannot be read ({error}); the host's calls are shown."
+        return replace(recording, caveats=(*recording.caveats, Caveat("device_damaged", text)))
 
 
 def memories(events: AllocatorEvents) -> tuple[list[str], I64]:
@@ -224,8 +242,7 @@ def _names(log: _Log, born: I64, frame: I32, *, rest: bool) -> Text:
     named = np.array([ops.strings[i] not in NO_NAMES for i in range(len(ops.strings))] + [False])[ops.codes]
     inside = frame[: len(born)]
     code = np.where(inside >= 0, functions.codes[inside], -1) if len(functions) else np.full(len(born), -1)
-    strings = Strings(ops.strings.blob + functions.strings.blob,
-                      np.r_[ops.strings.offsets, ops.strings.offsets[-1] + functions.strings.offsets[1:]])  # fmt: skip
+    strings = Strings.joined(ops.strings, functions.strings)
     codes = np.where(named, ops.codes, np.where(code >= 0, len(ops.strings) + code, -1)).astype(np.int32)
     return _with(Text(codes, strings), BEFORE, int(rest))
 

@@ -38,7 +38,8 @@ class AllocatorEvents:
 
     place: I64  # among the plane's allocator events, in file order
     line: I64  # of the plane: the thread
-    time_ps: I64  # since the profile began
+    time_ps: I64  # since the host's first line began
+    began_ns: int  # when that was, on the profile's clock
     frees: Mask
     numbers: dict[str, I64]
     texts: dict[str, Text]
@@ -66,8 +67,8 @@ def read(plane: Plane) -> AllocatorEvents | None:
     if not len(line):
         return None
     # Lines have a clock of their own: their timestamp, plus the event's offset. Since 1970, picoseconds overflow.
-    began = found["line_timestamp_ns"] - found["line_timestamp_ns"].min()
-    time = began[line] * 1000 + offset
+    began = int(found["line_timestamp_ns"].min())
+    time = (found["line_timestamp_ns"] - began)[line] * 1000 + offset
     order = np.argsort(time, kind="stable")
 
     def cells(name: str) -> tuple[I64, U8]:
@@ -79,6 +80,7 @@ def read(plane: Plane) -> AllocatorEvents | None:
         place=order,
         line=line[order],
         time_ps=time[order],
+        began_ns=began,
         frees=found["kind"][order] == 1,
         numbers=numbers,
         texts={name: _text(plane, found["texts"][COLUMNS[name]], *cells(name)) for name in TEXTS},

@@ -1,9 +1,8 @@
-"""Who called whom on the host: the stacks of events, and the steps and executions that they fall into."""
+"""Who called whom on the host: the stacks of events."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +11,15 @@ import numpy.typing as npt
 
 from tb_memplugin.native.events import every
 from tb_memplugin.native.nesting import enclosing, intern_chains
+from tb_memplugin.readers.host_spans import GROUP, JITTED, PYTHON_FRAME, STEP_NUMBER, HostEvents, host_spans
 from tb_memplugin.readers.plane import Plane
-from tb_memplugin.recording import I32, I64, NamedSpans, SpanKind, Stacks, Strings, Text
+from tb_memplugin.recording import I32, I64, NamedSpans, Stacks, Text
 
 # A producer on one thread and its consumer on another carry the same pair of a type and an id.
 LINKS = ("_pt", "_p", "_ct", "_c")
-STEP_NUMBER = "step_num"
-COLUMNS = {name: number for number, name in enumerate((*LINKS, STEP_NUMBER))}
-PYTHON_FRAME = re.compile(r"\$(.+):(\d+) (.+)", re.DOTALL)
-JITTED = re.compile(r"PjitFunction\((.+)\)", re.DOTALL)
+COLUMNS = {name: number for number, name in enumerate((*LINKS, STEP_NUMBER, GROUP))}
 MIXER = np.uint64(0x9E3779B97F4A7C15)
-NUMBERED = 0x7FFFFFFF  # a step's number, 31 bits of it
 
-Mask = npt.NDArray[np.bool_]
 U64 = npt.NDArray[np.uint64]
 
 
@@ -60,9 +55,11 @@ def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
     np.maximum(stop, 0, out=stop)
     stop += start
     parent = enclosing(found["line_events"], start, stop)
-    _link(parent, found)
-    events = np.flatnonzero(_of_kinds(found["kind"], len(names), [kinds[key] for key in wanted]))
-    leaf, node_parent, node_name = intern_chains(parent, found["kind"], events)
+    events = HostEvents(names, found["kind"], start, stop, parent, _stats(found))
+    spans = host_spans(events)
+    _link(parent, events.stats, np.cumsum(found["line_events"]))
+    made = np.flatnonzero(events.of_kinds([kinds[key] for key in wanted]))
+    leaf, node_parent, node_name = intern_chains(parent, found["kind"], made)
     labels = [names[name] if name >= 0 else "" for name in node_name.tolist()]
     frames = [PYTHON_FRAME.fullmatch(label) for label in labels]
     stacks = Stacks(
@@ -71,43 +68,33 @@ def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
         file=Text.of([m[1] if m else "" for m in frames]),
         line=np.array([int(m[2]) if m else 0 for m in frames], dtype=np.int32),
     )
-    return HostCalls(leaf, stacks, _jitted(labels, node_parent), _spans(names, found, start, stop))
+    return HostCalls(leaf, stacks, _jitted(labels, node_parent), spans)
 
 
-def _of_kinds(kind: I32, kinds: int, chosen: Iterable[int]) -> Mask:
-    """Events of the chosen kinds."""
-    flags = np.zeros(kinds + 1, dtype=bool)  # the last is of those without a name
-    flags[list(chosen)] = True
-    mask: Mask = flags[kind]
-    return mask
+def _stats(found: dict[str, Any]) -> dict[str, tuple[I32, I64]]:
+    rows = {name: found["column"] == column for name, column in COLUMNS.items()}
+    return {name: (found["owner"][which], found["value"][which]) for name, which in rows.items()}
 
 
-def _stat(found: dict[str, Any], name: str) -> tuple[I32, I64]:
-    """The events that have the number, and the number."""
-    rows = found["column"] == COLUMNS[name]
-    return found["owner"][rows], found["value"][rows]
-
-
-def _pair(found: dict[str, Any], kind: str, number: str) -> tuple[I32, U64]:
-    """Of the events that have the id, a key of its type (0 where it has none) and itself."""
-    events, ids = _stat(found, number)
-    typed, types = _stat(found, kind)
+def _pair(stats: dict[str, tuple[I32, I64]], kind: str, number: str) -> tuple[I32, U64]:
+    """The events that have the id, and a key of it and of its type (0 where it has none)."""
+    events, ids = stats[number]
+    typed, types = stats[kind]
     at = np.minimum(np.searchsorted(typed, events), max(len(typed) - 1, 0))
     kinds = np.where(typed[at] == events, types[at], 0) if len(typed) else np.zeros(len(events), np.int64)
     return events, ids.view(np.uint64) ^ (kinds.view(np.uint64) * MIXER)
 
 
-def _link(parent: I32, found: dict[str, Any]) -> None:
+def _link(parent: I32, stats: dict[str, tuple[I32, I64]], line_end: I64) -> None:
     """Where a thread's own nesting ends, go on with the event that produced it, or the first thing that is in it."""
-    producers, made = _pair(found, "_pt", "_p")
-    consumers, asked = _pair(found, "_ct", "_c")
+    producers, made = _pair(stats, "_pt", "_p")
+    consumers, asked = _pair(stats, "_ct", "_c")
     if not len(producers) or not len(consumers):
         return
     order = np.argsort(made, kind="stable")
     at = np.minimum(np.searchsorted(made[order], asked), len(order) - 1)
     producer = producers[order][at]
-    line = np.cumsum(found["line_events"])
-    elsewhere = np.searchsorted(line, producer, "right") != np.searchsorted(line, consumers, "right")
+    elsewhere = np.searchsorted(line_end, producer, "right") != np.searchsorted(line_end, consumers, "right")
     same = (made[order][at] == asked) & elsewhere
     root = _outermost(parent, consumers[same])
     # Of several links out of one root, the one of the outermost consumer counts: events come outermost first.
@@ -130,28 +117,3 @@ def _jitted(labels: list[str], parent: I32) -> Text:
         match = JITTED.fullmatch(label)
         inside.append(match[1] if match else inside[above] if above >= 0 else "")
     return Text.of(inside)
-
-
-def _spans(names: list[str], found: dict[str, Any], start_ps: I64, stop_ps: I64) -> NamedSpans:
-    """Steps are events that carry a step number; executions are calls of jitted functions."""
-    kind = found["kind"]
-    jitted = {i: match[1] for i, name in enumerate(names) if (match := JITTED.fullmatch(name))}
-    marked, told = _stat(found, STEP_NUMBER)
-    number = np.full(len(kind), -1, dtype=np.int32)
-    number[marked] = told & NUMBERED
-    which = np.flatnonzero(((number >= 0) | _of_kinds(kind, len(names), jitted)) & (stop_ps > start_ps))
-    which = which[np.argsort(start_ps[which], kind="stable")]
-    # A step is its event's name and its number; an execution, of which there are many, only its function.
-    distinct, code = np.unique((kind[which].astype(np.int64) << 32) + number[which], return_inverse=True)
-    texts = [
-        jitted[(pair + 1) >> 32] if pair & 0xFFFFFFFF > NUMBERED else f"{_named(names, pair >> 32)} {pair & NUMBERED}"
-        for pair in distinct.tolist()
-    ]
-    kinds = np.where(number[which] >= 0, int(SpanKind.STEP), int(SpanKind.EXECUTION)).astype(np.uint8)
-    return NamedSpans(
-        Text(code.ravel().astype(np.int32), Strings.of(texts)), kinds, start_ps[which] // 1000, stop_ps[which] // 1000
-    )
-
-
-def _named(names: list[str], kind: int) -> str:
-    return names[kind] if kind >= 0 else ""

@@ -7,6 +7,7 @@ from functools import partial
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers import allocator_events, programs
 from tb_memplugin.readers.allocator import read_allocators
+from tb_memplugin.readers.device_spans import cores
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.readers.part import Part
 from tb_memplugin.readers.plane import Plane, planes
@@ -34,7 +35,7 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         read = partial(read_hlo, program, title=title, run=run, host=host, source=path)
         parts[title] = Part(title, "program", path, len(program), read)
     why_none = partial(reason, opened)
-    reads = [partial(read_allocators, plane, run=run, host=host, source=path) for plane in hosts]
+    reads = [partial(read_allocators, plane, cores(opened), run=run, host=host, source=path) for plane in hosts]
     allocators = [
         Part("allocators", "allocator", path, len(plane.data), read, why_none)
         for plane, read in zip(hosts, reads, strict=True)
