@@ -27,10 +27,8 @@ def test_the_leak_for_people() -> None:
     done = run(FIRST, LAST, "--by", "source")
     assert (done.returncode, done.stderr) == (0, "")
     assert "1.68 MiB (+43.6%) more: 5.53 MiB in B, 3.85 MiB in A." in done.stdout
-    step, *_ = [
-        line.split(maxsplit=6) for line in done.stdout.splitlines() if "anotherfunc" in line and "grown" not in line
-    ][1:]
-    assert step[:6] == ["39.1", "KiB", "1.72", "MiB", "+1.68", "MiB"]
+    steps = [line.split() for line in done.stdout.splitlines() if line.endswith("make_device_profiles.py:52)")]
+    assert ["39.1", "KiB", "1.72", "MiB", "+1.68", "MiB", "anotherfunc"] in [step[:7] for step in steps]
 
 
 def test_the_leak_for_programs() -> None:
@@ -92,19 +90,15 @@ def test_two_moments_of_one() -> None:
         ([FIRST, "/nowhere.prof"], "Cannot read the file"),
         ([FIRST, LAST, "--recording", "nothing"], "No such recording"),
         ([FIRST, str(DEMO / "train_step")], "Nothing is in both"),
-        ([FIRST, LAST, "--fail-if-peak-grows", "2"], ""),
         ([FIRST, LAST, "--fail-if-peak-grows", "lots"], "Not a size"),
-        ([FIRST, LAST, "--fail-if-peak-grows", "-2%"], ""),
         ([FIRST, LAST, "--at-a", "soon"], "clock"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_exit_code_2(arguments: list[str], says: str) -> None:
     done = run(*arguments)
-    if says:
-        assert done.returncode == 2
-        assert says in done.stderr
-    else:
-        assert done.returncode in (1, 2)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
