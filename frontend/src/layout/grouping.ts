@@ -2,8 +2,27 @@ import type { Rows } from "../payload/recording";
 import { ROLES } from "../payload/recording";
 
 /** What rows can be gathered by. */
-export const GROUP_KEYS = ["none", "name", "op_name", "op", "source", "shape", "dtype", "role"] as const;
+export const GROUP_KEYS = [
+  "none",
+  "name",
+  "op_name",
+  "op",
+  "source",
+  "stack",
+  "step",
+  "shape",
+  "dtype",
+  "role",
+] as const;
 export type GroupKey = (typeof GROUP_KEYS)[number];
+
+/** What tells any of the rows apart. */
+export function groupKeys(rows: Rows): GroupKey[] {
+  return GROUP_KEYS.filter((key) => {
+    if (key === "none" || key === "name") return true;
+    return key === "role" ? rows.role.some((role) => role !== 0) : !rows[key].blank;
+  });
+}
 
 export interface Group {
   /** Distinct among the groups of one grouping. */

@@ -18,7 +18,8 @@ export function filterRows(rows: Rows, selected: Uint32Array, search: string, si
   if (found.error !== null) errors.push(`Looked for as plain text, since ${found.error.toLowerCase()}.`);
   if (found.empty && size.trim() === "") return { rows: selected, errors };
 
-  const texts = [rows.name, rows.op_name, rows.source, rows.shape, rows.op, rows.dtype].map((column) =>
+  const { name, op_name, source, shape, op, dtype, stack, step } = rows;
+  const texts = [name, op_name, source, shape, op, dtype, stack, step].map((column) =>
     memoized(column, found.matches),
   );
   const matches = (row: number): boolean => found.empty || texts.some((text) => text(row));

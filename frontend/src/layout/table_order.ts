@@ -14,6 +14,8 @@ export type SortKey =
   | "op_name"
   | "source"
   | "dtype"
+  | "stack"
+  | "step"
   | "start"
   | "duration"
   | "defined"
@@ -62,6 +64,11 @@ function sortValue(
     case "last_used": {
       const column = rows[key];
       return (row) => column[row];
+    }
+    // Steps are numbered in their order.
+    case "step": {
+      const { codes } = rows.step;
+      return (row) => codes[row];
     }
     case "duration":
       return (row) => heldFor(rows, row, times);

@@ -1,4 +1,4 @@
-import { TextColumn, TextDictionary } from "../payload/tables";
+import { dictionaryOf, TextColumn } from "../payload/tables";
 import type { Regions, Rows } from "../payload/recording";
 
 /** One buffer of a test: own life, both ends included, and place in a region. */
@@ -14,14 +14,9 @@ export interface BufferLike {
 }
 
 export function textColumn(texts: readonly string[]): TextColumn {
-  const encoded = texts.map((text) => new TextEncoder().encode(text));
-  const offsets = new Uint32Array(texts.length + 1);
-  encoded.forEach((bytes, i) => (offsets[i + 1] = offsets[i] + bytes.length));
-  const bytes = new Uint8Array(offsets[texts.length]);
-  encoded.forEach((part, i) => bytes.set(part, offsets[i]));
   return new TextColumn(
     Uint32Array.from(texts, (_, i) => i),
-    new TextDictionary(offsets, bytes),
+    dictionaryOf(texts),
   );
 }
 
@@ -41,6 +36,8 @@ export function rowsOf(buffers: readonly BufferLike[]): Rows {
     source: blank,
     shape: blank,
     dtype: blank,
+    stack: blank,
+    step: blank,
     role,
     colour: role,
     size,

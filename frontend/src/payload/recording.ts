@@ -1,5 +1,6 @@
 import { sizeColours } from "./size_colours";
-import type { Table, Tables, TextColumn } from "./tables";
+import { stepsOfBirth } from "./steps";
+import { blankColumn, type Table, type Tables, type TextColumn } from "./tables";
 
 /** What a role number of `Rows.role` means, in the order of the backend's Role. */
 export const ROLES = [
@@ -80,6 +81,9 @@ export interface Rows {
   source: TextColumn;
   shape: TextColumn;
   dtype: TextColumn;
+  /** Of an allocator: what its stack is called, an entry for each stack, and the step it was allocated in. */
+  stack: TextColumn;
+  step: TextColumn;
   role: Uint8Array;
   /** Number of a colour in base/colors.ts: that of the role, or where no role is known, of the size. */
   colour: Uint8Array;
@@ -185,6 +189,8 @@ function readColumns(table: Table): Omit<Rows, "colour"> {
     source: table.text("source"),
     shape: table.text("shape"),
     dtype: table.text("dtype"),
+    stack: table.has("stack") ? table.text("stack") : blankColumn(table.length),
+    step: blankColumn(table.length),
     role: table.u8("role"),
     size: table.f64("size"),
     unpadded: table.f64("unpadded"),
@@ -223,9 +229,11 @@ export function readFirstView(tables: Tables): FirstView {
 
 export function readEverything(tables: Tables): Everything {
   const regions = tables.table("regions");
-  const program = tables.table("program");
+  const rows = readRows(tables.table("rows"));
+  const program = readProgram(tables.table("program"));
+  const spans = tables.has("spans") ? readSpans(tables.table("spans")) : null;
   return {
-    rows: readRows(tables.table("rows")),
+    rows: { ...rows, step: stepsOfBirth(rows, program, spans) },
     regions: {
       length: regions.length,
       kind: regions.text("kind"),
@@ -233,16 +241,20 @@ export function readEverything(tables: Tables): Everything {
       base: regions.f64("base"),
       temporary: regions.u8("temporary"),
     },
-    program: {
-      length: program.length,
-      name: program.text("name"),
-      op: program.text("op"),
-      op_name: program.text("op_name"),
-      computation: program.text("computation"),
-      time_ns: program.has("time_ns") ? program.f64("time_ns") : null,
-      unexplained: program.has("unexplained") ? program.f64("unexplained") : null,
-    },
-    spans: tables.has("spans") ? readSpans(tables.table("spans")) : null,
+    program,
+    spans,
+  };
+}
+
+function readProgram(program: Table): Program {
+  return {
+    length: program.length,
+    name: program.text("name"),
+    op: program.text("op"),
+    op_name: program.text("op_name"),
+    computation: program.text("computation"),
+    time_ns: program.has("time_ns") ? program.f64("time_ns") : null,
+    unexplained: program.has("unexplained") ? program.f64("unexplained") : null,
   };
 }
 

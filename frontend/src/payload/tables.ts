@@ -39,6 +39,16 @@ export class TextDictionary {
   }
 }
 
+/** A dictionary of these texts. */
+export function dictionaryOf(texts: readonly string[]): TextDictionary {
+  const encoded = texts.map((text) => new TextEncoder().encode(text));
+  const offsets = new Uint32Array(texts.length + 1);
+  encoded.forEach((bytes, i) => (offsets[i + 1] = offsets[i] + bytes.length));
+  const bytes = new Uint8Array(offsets[texts.length]);
+  encoded.forEach((text, i) => bytes.set(text, offsets[i]));
+  return new TextDictionary(offsets, bytes);
+}
+
 const decoder = new TextDecoder();
 
 /** A column of text: dictionary entry numbers, one per row. */
@@ -52,11 +62,24 @@ export class TextColumn {
     return this.codes.length;
   }
 
+  /** Whether no row has a text. */
+  get blank(): boolean {
+    return this.codes.every((_, row) => this.at(row) === "");
+  }
+
   /** The text of a row; a code outside the dictionary (-1 is all bits set) is the empty text. */
   at(row: number): string {
     const code = this.codes[row];
     return code < this.dictionary.length ? this.dictionary.at(code) : "";
   }
+}
+
+/** A code outside every dictionary. */
+export const NO_TEXT = 0xffffffff;
+
+/** A column without a text in any row. */
+export function blankColumn(length: number): TextColumn {
+  return new TextColumn(new Uint32Array(length).fill(NO_TEXT), dictionaryOf([]));
 }
 
 /** One table of an answer, with typed access that says which column is missing or of another type. */

@@ -3,7 +3,9 @@ import { useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
+import { allocationsCsv } from "../../layout/allocations_csv";
 import { toCsv } from "../../layout/csv";
+import { groupKeys } from "../../layout/grouping";
 import { liveBytes, sharersAt } from "../../layout/live_set";
 import { filterRows } from "../../layout/table_filter";
 import { tableLines } from "../../layout/table_lines";
@@ -68,9 +70,10 @@ export function BufferTable(props: Props): JSX.Element {
   const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
   const total = liveBytes(rows, live) + unexplained;
   const columns = useMemo(
-    () => (allocator ? allocationColumns(times) : bufferColumns(length)),
-    [allocator, times, length],
+    () => (allocator ? allocationColumns(rows, times) : bufferColumns(length)),
+    [allocator, rows, times, length],
   );
+  const keys = useMemo(() => groupKeys(rows), [rows]);
   const template = columns.map((column) => column.track).join(" ");
 
   const toggle = (key: string): void => {
@@ -103,7 +106,7 @@ export function BufferTable(props: Props): JSX.Element {
         onSize={setSize}
         options={
           allocator ? (
-            <GroupChoice group={group} onPick={(picked) => store.set({ group: picked })} />
+            <GroupChoice group={group} keys={keys} onPick={(picked) => store.set({ group: picked })} />
           ) : (
             <>
               <Toggle label="By category" on={grouped} onChange={setGrouped} />
@@ -118,7 +121,7 @@ export function BufferTable(props: Props): JSX.Element {
         }
         errors={filtered.errors}
         summary={`${formatCount(sorted.length)} of ${formatCount(wanted.length)} ${words.items}, ${formatBytes(liveBytes(rows, sorted) + rest)}`}
-        csv={() => toCsv(rows, sorted)}
+        csv={() => (times === null ? toCsv(rows, sorted) : allocationsCsv(rows, sorted, times, rest))}
         fileName={fileName}
       />
       <VirtualLines

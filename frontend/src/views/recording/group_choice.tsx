@@ -6,6 +6,8 @@ const GROUPS: readonly (readonly [GroupKey, string])[] = [
   ["op_name", "function"],
   ["op", "region"],
   ["source", "source line"],
+  ["stack", "stack"],
+  ["step", "step of birth"],
   ["shape", "shape"],
   ["dtype", "type"],
   ["role", "category"],
@@ -13,7 +15,12 @@ const GROUPS: readonly (readonly [GroupKey, string])[] = [
 ];
 
 /** What an allocator's allocations are gathered by. */
-export function GroupChoice(props: { group: GroupKey; onPick: (group: GroupKey) => void }): JSX.Element {
+export function GroupChoice(props: {
+  group: GroupKey;
+  /** Those that tell anything apart. */
+  keys: readonly GroupKey[];
+  onPick: (group: GroupKey) => void;
+}): JSX.Element {
   return (
     <label class="toggle">
       Grouped by
@@ -22,7 +29,7 @@ export function GroupChoice(props: { group: GroupKey; onPick: (group: GroupKey) 
         value={props.group}
         onChange={(event) => props.onPick(event.currentTarget.value as GroupKey)}
       >
-        {GROUPS.map(([key, label]) => (
+        {GROUPS.filter(([key]) => props.keys.includes(key) || key === props.group).map(([key, label]) => (
           <option key={key} value={key}>
             {label}
           </option>

@@ -29,7 +29,7 @@ function name(rows: Rows, row: number): JSX.Element | string {
   return value === "" ? <span class="muted">unnamed</span> : fromEnd(value);
 }
 
-function text(key: "name" | "shape" | "op" | "dtype"): ColumnView["cell"] {
+function text(key: "name" | "shape" | "op" | "dtype" | "step" | "stack"): ColumnView["cell"] {
   return (rows, row) => {
     const value = rows[key].at(row);
     return <span title={value}>{value}</span>;
@@ -91,13 +91,13 @@ export function bufferColumns(length: number): ColumnView[] {
   ];
 }
 
-/** The columns of the table of an allocator's allocations. `times` are those of its events. */
-export function allocationColumns(times: Float64Array | null): ColumnView[] {
+/** The columns of the table of an allocator's allocations that say anything. `times` are those of its events. */
+export function allocationColumns(of: Rows, times: Float64Array | null): ColumnView[] {
   const length = times?.length ?? Infinity;
   const event = (rows: Rows, row: number): string => placeText(rows.defined[row], length);
   const when = (rows: Rows, row: number): string =>
     times === null || rows.start[row] < 0 ? "before" : formatTime(times[rows.start[row]]);
-  return [
+  const columns = [
     column("name", "Name", "The op that asked for it, where the profile says so", "minmax(180px, 2fr)", name),
     column("size", "Size", "Bytes as placed, rounding included", "76px", bytes("size"), true),
     column("unpadded", "Requested", "Bytes asked for", "82px", bytes("unpadded"), true),
@@ -106,6 +106,14 @@ export function allocationColumns(times: Float64Array | null): ColumnView[] {
     column("op", "Region", "What the allocator was told it is for", "88px", text("op")),
     column("op_name", "Function", "The function or path in the model that ran", "minmax(100px, 1fr)", path),
     column("source", "Source", "Where it was written", "minmax(110px, 1fr)", source),
+    column(
+      "stack",
+      "Stack",
+      "Its innermost Python frame, and how many there are",
+      "minmax(120px, 1.2fr)",
+      text("stack"),
+    ),
+    column("step", "Step", "Step in which it was allocated", "minmax(64px, 0.5fr)", text("step")),
     column("start", "At", "When it was allocated, since the profile began", "84px", when, true),
     column("defined", "Event", "Event that allocates it", "68px", event, true),
     column(
@@ -117,7 +125,14 @@ export function allocationColumns(times: Float64Array | null): ColumnView[] {
       true,
     ),
   ];
+  return columns.filter(({ key }) => {
+    const text = BLANKABLE.find((blankable) => blankable === key);
+    return text === undefined || !of[text].blank;
+  });
 }
+
+/** Texts that a profile may not have of any allocation. */
+const BLANKABLE = ["shape", "dtype", "op", "op_name", "source", "stack", "step"] as const;
 
 function column(
   key: SortKey,

@@ -1,0 +1,68 @@
+import type { Rows } from "../payload/recording";
+import { csvOf } from "./csv";
+import { heldFor } from "./table_order";
+
+const HEADINGS = [
+  "name",
+  "in_use_bytes",
+  "requested_bytes",
+  "shape",
+  "dtype",
+  "region",
+  "function",
+  "source",
+  "stack",
+  "step",
+  "allocated_at_ns",
+  "allocated_at_s",
+  "freed_at_ns",
+  "freed_at_s",
+  "held_ns",
+  "allocated_at_event",
+  "freed_at_event",
+] as const;
+
+const UNEXPLAINED = "stack, or not explained by any allocation";
+
+/**
+ * An allocator's rows as CSV, and a line for what none of them explains, so that the sum of the bytes is the
+ * allocator's own figure. What was before the recording, and what it does not see freed, has no time there; how long
+ * it was held is then what the recording saw of it. `times` are those of the events, in ns.
+ */
+export function allocationsCsv(
+  rows: Rows,
+  selected: Iterable<number>,
+  times: Float64Array,
+  unexplained: number,
+): string {
+  const lines = Array.from(selected, (row) => [
+    rows.name.at(row),
+    rows.charge[row],
+    Math.min(rows.unpadded[row], rows.charge[row]),
+    rows.shape.at(row),
+    rows.dtype.at(row),
+    rows.op.at(row),
+    rows.op_name.at(row),
+    rows.source.at(row),
+    rows.stack.at(row),
+    rows.step.at(row),
+    ...moment(times, rows.start[row]),
+    ...moment(times, rows.end[row]),
+    heldFor(rows, row, times),
+    event(times, rows.start[row]),
+    event(times, rows.end[row]),
+  ]);
+  if (unexplained !== 0)
+    lines.push([UNEXPLAINED, unexplained, ...new Array<string>(HEADINGS.length - 2).fill("")]);
+  return csvOf(HEADINGS, lines);
+}
+
+function event(times: Float64Array, position: number): number | string {
+  return position < 0 || position >= times.length ? "" : position;
+}
+
+/** In ns and in seconds. */
+function moment(times: Float64Array, position: number): [number | string, string] {
+  if (event(times, position) === "") return ["", ""];
+  return [times[position], (times[position] / 1e9).toFixed(9)];
+}
