@@ -38,8 +38,9 @@ describe("a flame graph", () => {
     const top = nodeAt(tree, "b");
     const [first, second] = flame(tree, total, top, 900);
     expect([first.node, first.width, second.width]).toEqual([top, 900, 600]);
-    expect(levelsBelow(tree, top)).toBe(2);
-    expect(levelsBelow(tree, 0)).toBe(3);
+    expect(levelsBelow(tree, total, top)).toBe(2);
+    expect(levelsBelow(tree, total, 0)).toBe(3);
+    expect(levelsBelow(tree, new Float64Array(tree.length), 0)).toBe(1);
   });
 
   it("gathers what is too narrow into one box that says how many", () => {
@@ -60,7 +61,7 @@ describe("a flame graph", () => {
   it("ends at the deepest level that a canvas has room for", () => {
     const deep = weighed([[Array.from({ length: 500 }, (_, i) => `f${i}`).join("/"), 1]]);
     expect(flame(deep.tree, deep.total, 0, 100)).toHaveLength(MOST_LEVELS);
-    expect(levelsBelow(deep.tree, 0)).toBe(MOST_LEVELS);
+    expect(levelsBelow(deep.tree, deep.total, 0)).toBe(MOST_LEVELS);
   });
 
   it("knows what is at a point", () => {

@@ -54,10 +54,11 @@ function sum(total: Float64Array, nodes: number[], from: number): number {
   return weight;
 }
 
-/** Levels that a flame graph of these nodes can have whatever they weigh, so that its height stays. */
-export function levelsBelow(tree: Tree, top: number): number {
+/** Levels that a flame graph of `top` has. */
+export function levelsBelow(tree: Tree, total: Float64Array, top: number): number {
   let deepest = tree.depth[top];
-  for (let node = top; node < tree.end[top]; node++) deepest = Math.max(deepest, tree.depth[node]);
+  for (let node = top; node < tree.end[top]; node++)
+    if (total[node] > 0) deepest = Math.max(deepest, tree.depth[node]);
   return Math.min(deepest - tree.depth[top] + 1, MOST_LEVELS);
 }
 

@@ -33,6 +33,11 @@ export function hasStack(program: Program | null): boolean {
   return program?.unexplained?.some((bytes) => bytes !== 0) ?? false;
 }
 
+/** Whether anything is known of what the bytes are for. */
+export function hasRoles(rows: Rows): boolean {
+  return rows.role.some((role, row) => role !== 0 && rows.charge[row] > 0);
+}
+
 /** Bytes per role number, over some rows. */
 export function bytesByRole(rows: Rows, live: Uint32Array): Map<number, number> {
   const bytes = new Map<number, number>();

@@ -3,7 +3,7 @@ import { useContext, useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
-import { liveAt, liveBytes } from "../../layout/live_set";
+import { hasRoles, liveAt, liveBytes } from "../../layout/live_set";
 import type { FirstView, Program } from "../../payload/recording";
 import { Choice } from "../choice";
 import type { ViewState } from "../state";
@@ -39,15 +39,20 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
   const words = useWords();
   const allocator = view.recording.kind === "allocator";
   const { live, kept, unexplained, rest } = useLive(view, shown, program, position);
+  const roles = useMemo(() => hasRoles(rows), [rows]);
   const atPeak = position === view.peak ? view.recording.peak_bytes : null;
   const bytes = complete ? liveBytes(rows, live) + unexplained : atPeak;
+  // Confined to some rows, these come first: what is drawn below adds up to them.
+  const part = kept === live ? "" : `${formatBytes(liveBytes(rows, kept))} of `;
+  const count = `${kept === live ? "" : `${formatCount(kept.length)} of `}${formatCount(live.length)}`;
   const fileName = `${view.recording.title}-${view.recording.memory}-at-${position}`;
   return (
     <section aria-label="Live at the inspected position">
       <header class="section-head">
         <h2 data-testid="live-heading">
+          {part}
           {bytes === null ? "…" : formatBytes(bytes)} {words.live}
-          {complete && ` in ${formatCount(live.length)} ${words.items}`}
+          {complete && ` in ${count} ${words.items}`}
           {position === view.peak ? " at the peak" : ""}
         </h2>
         <span class="muted">
@@ -63,7 +68,7 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
           onPick={(picked) => store.set({ chart: picked })}
         />
       </header>
-      {!allocator && <Categories rows={rows} live={kept} dark={dark} />}
+      {roles && <Categories rows={rows} live={kept} dark={dark} />}
       {chart === "bars" ? (
         <BufferCharts shown={shown} live={kept} store={store} dark={dark} />
       ) : (
@@ -72,7 +77,7 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
           program={program}
           live={kept}
           unexplained={rest}
-          allocator={allocator}
+          compiled={view.recording.axis === "PROGRAM_ORDER"}
           fileName={fileName}
           store={store}
           dark={dark}

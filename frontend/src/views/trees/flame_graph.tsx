@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useCallback } from "preact/hooks";
+import { useCallback, useRef } from "preact/hooks";
 import { flame, FLAME_LINE, levelsBelow } from "../../layout/flame";
 import type { Actions } from "./actions";
 import type { Scene } from "./scene";
@@ -20,7 +20,7 @@ interface Props {
 export function FlameGraph({ scene, actions, bottomUp, roles, dark }: Props): JSX.Element {
   const { tree, weights, top } = scene;
   const layout = useCallback((width: number) => flame(tree, weights.total, top, width), [tree, weights, top]);
-  const levels = levelsBelow(tree, top);
+  const levels = useLevels(scene);
   return (
     <TreeCanvas
       {...{ scene, actions, layout, roles, dark }}
@@ -31,4 +31,12 @@ export function FlameGraph({ scene, actions, bottomUp, roles, dark }: Props): JS
       testid="flame-graph"
     />
   );
+}
+
+/** As many levels as this part of the tree has had so far: what lies below must not move while one steps through. */
+function useLevels({ tree, weights, top }: Scene): number {
+  const most = useRef({ tree, top, levels: 0 });
+  if (most.current.tree !== tree || most.current.top !== top) most.current = { tree, top, levels: 0 };
+  most.current.levels = Math.max(most.current.levels, levelsBelow(tree, weights.total, top));
+  return most.current.levels;
 }

@@ -2,8 +2,8 @@ import type { JSX } from "preact";
 import { useContext, useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { By } from "../../payload/forest";
 import type { Tree } from "../../layout/forest";
+import { hasRoles } from "../../layout/live_set";
 import type { Program, Rows } from "../../payload/recording";
 import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
@@ -16,7 +16,7 @@ import { useTreeScene } from "./scene";
 import { TreeMap } from "./tree_map";
 import { TreeTable } from "./tree_table";
 import { TreeToolbar } from "./tree_toolbar";
-import { keyOf, type TreeKind, TreesContext } from "./trees";
+import { firstBy, keyOf, type TreeKind, TreesContext } from "./trees";
 
 interface Props {
   /** Null until every row has come. */
@@ -26,7 +26,8 @@ interface Props {
   live: Uint32Array;
   /** Bytes that no row explains. */
   unexplained: number;
-  allocator: boolean;
+  /** A compiled program, or else what was allocated as it ran. */
+  compiled: boolean;
   fileName: string;
   store: Store<ViewState>;
   dark: boolean;
@@ -34,9 +35,9 @@ interface Props {
 
 /** What is live at the inspected position as a tree: by model, source, function, category, shape or type. */
 export function TreeCharts(props: Props): JSX.Element {
-  const { rows, program, allocator, store } = props;
+  const { rows, program, compiled, store } = props;
   const trees = useContext(TreesContext);
-  const kind = useKind(store, allocator);
+  const kind = useKind(store, rows, compiled);
   const { value: tree, error } = useFetched(trees === null ? null : keyOf(kind), () =>
     trees === null ? Promise.reject(new Error("no rows")) : trees.get(kind),
   );
@@ -50,10 +51,11 @@ export function TreeCharts(props: Props): JSX.Element {
   );
 }
 
-/** The tree that the state asks for. An allocator's rows say most of where they were made, a program's of the model. */
-function useKind(store: Store<ViewState>, allocator: boolean): TreeKind {
+/** The tree that the state asks for. */
+function useKind(store: Store<ViewState>, rows: Rows | null, compiled: boolean): TreeKind {
   const chosen = useStore(store, (state) => state.by);
-  const by: By = chosen !== "auto" ? chosen : allocator ? "source" : "model";
+  const first = useMemo(() => (rows === null ? "model" : firstBy(rows, compiled)), [rows, compiled]);
+  const by = chosen === "auto" ? first : chosen;
   const merge = useStore(store, (state) => state.merge) && by === "model";
   const invert = useStore(store, (state) => state.invert);
   return useMemo(() => ({ by, merge, invert }), [by, merge, invert]);
@@ -86,7 +88,7 @@ function Charts({
   const chart = useStore(store, (state) => state.chart);
   const scene = useTreeScene({ tree, rows, program, live, unexplained, store });
   const actions = useMemo(() => actionsOf(scene, kind, live, store), [scene, kind, live, store]);
-  const roles = useMemo(() => rows.role.some((role) => role !== 0), [rows]);
+  const roles = useMemo(() => hasRoles(rows), [rows]);
   const shared = { scene, actions, roles, dark };
   return (
     <div class="tree-charts">

@@ -3,7 +3,8 @@ import { grow, type Tree } from "../../layout/forest";
 import { invert } from "../../layout/invert";
 import type { Api } from "../../payload/api";
 import type { By } from "../../payload/forest";
-import type { Everything } from "../../payload/recording";
+import type { Everything, Rows } from "../../payload/recording";
+import type { TextColumn } from "../../payload/tables";
 
 /** One way to see a recording as a tree. */
 export interface TreeKind {
@@ -14,6 +15,19 @@ export interface TreeKind {
 
 export function keyOf({ by, merge, invert: bottomUp }: TreeKind): string {
   return [by, merge && "merged", bottomUp && "bottom-up"].filter(Boolean).join(" ");
+}
+
+/**
+ * The way to see a recording that says most of it: programs know their model; of what was allocated as it ran, the
+ * source that asked for it comes first, where it is known.
+ */
+export function firstBy({ source, op_name }: Rows, program: boolean): By {
+  if (program) return "model";
+  return says(source) ? "source" : says(op_name) ? "model" : "stack";
+}
+
+function says(column: TextColumn): boolean {
+  return column.codes.some((_, row) => column.at(row) !== "");
 }
 
 /** What rows are called that a classification says nothing of. */
@@ -35,7 +49,8 @@ export class Trees {
     private readonly api: Api,
     private readonly id: string,
     private readonly everything: Everything,
-    private readonly allocator: boolean,
+    /** Whether rows may be older than the recording, so that nothing else is known of them. */
+    private readonly older: boolean,
   ) {}
 
   get(kind: TreeKind): Promise<Tree> {
@@ -51,7 +66,7 @@ export class Trees {
 
   private async ask({ by, merge }: TreeKind): Promise<Tree> {
     const forest = await this.api.tree(this.id, by, merge);
-    return grow(forest, this.everything.rows, NONE[by], this.allocator);
+    return grow(forest, this.everything.rows, NONE[by], this.older);
   }
 }
 

@@ -19,10 +19,10 @@ interface Props {
 
 /** Gives what is inside the trees of a recording, and the rows that all charts are confined to. */
 export function TreesScope({ api, recording, everything, store, children }: Props): JSX.Element {
-  const { id, kind } = recording;
+  const { id, axis } = recording;
   const trees = useMemo(
-    () => (everything === null ? null : new Trees(api, id, everything, kind === "allocator")),
-    [api, id, kind, everything],
+    () => (everything === null ? null : new Trees(api, id, everything, axis === "TIME")),
+    [api, id, axis, everything],
   );
   const only = useOnly(store, trees, everything?.rows ?? null);
   return (
