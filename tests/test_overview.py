@@ -111,6 +111,13 @@ def test_only_what_ran_counts_where_executions_are_recorded() -> None:
     assert [resident.runs for resident in place.programs] == [1, 1]
 
 
+def test_a_device_names_the_program_itself() -> None:
+    of_device = device("TPU core 0", None, ["jit_train(1)", "jit_evaluate(3)", "evaluate"])
+    [place] = together([train_step(), evaluate(), of_device])
+    assert [resident.runs for resident in place.programs] == [1, 1]
+    assert together([train_step(), evaluate(), device("TPU core 0", None, ["jit_train(1)", "jit_evaluate(3)"])]) == []
+
+
 def test_a_call_within_a_call_of_the_same_name_is_one_run() -> None:
     twice = device("GPU_0_bfc", None, ["train", "train", "evaluate"])
     assert twice.spans is not None and len(twice.spans) == 3

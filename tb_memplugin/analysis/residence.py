@@ -55,8 +55,7 @@ def _residents(programs: Sequence[Recording], runs: dict[str, int] | None) -> li
     """Those that ran, the largest first."""
     found, seen = list[Resident](), set[tuple[str, str]]()
     for program in sorted(programs, key=lambda program: -reserved(program)):
-        named = NAME.fullmatch(program.title)
-        ran = None if runs is None else runs.get(named[1] if named else program.title, 0)
+        ran = _runs_of(program.title, runs)
         if ran == 0:
             continue
         arguments = _arguments(program)
@@ -65,6 +64,14 @@ def _residents(programs: Sequence[Recording], runs: dict[str, int] | None) -> li
         temporary = int(program.regions.size[program.regions.kind == RegionKind.TEMPORARY].sum())
         found.append(Resident(program, reserved(program) - temporary, again, temporary, ran))
     return found
+
+
+def _runs_of(title: str, runs: dict[str, int] | None) -> int | None:
+    """A device's own record names the program; a host's only the function, of which there may be several programs."""
+    if runs is None:
+        return None
+    named = NAME.fullmatch(title)
+    return runs.get(title) or runs.get(named[1] if named else title, 0)
 
 
 def _arguments(program: Recording) -> dict[tuple[str, str], int]:
@@ -77,7 +84,7 @@ def _arguments(program: Recording) -> dict[tuple[str, str], int]:
 
 
 def _runs(recordings: Sequence[Recording]) -> dict[str, int] | None:
-    """Executions of each jitted function of a host; None where the profile records none."""
+    """Executions of each program or jitted function of a host; None where the profile records none."""
     # Every allocator of a host has all of the host's spans.
     allocator = next((recording for recording in recordings if recording.kind == "allocator"), None)
     spans = allocator.spans if allocator is not None else None

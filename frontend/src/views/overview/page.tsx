@@ -29,14 +29,16 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
   if (value === null) return <div class="placeholder" aria-busy="true" />;
   return (
     <main class="page">
-      <p class="headline" data-testid="headline">
-        {value.headline}
-      </p>
-      <Caveats caveats={[]} problems={listing.problems} />
-      <RecordingsTable rows={value.rows} advice={advice} run={run} store={store} dark={dark} />
-      {value.together.map((place) => (
-        <TogetherIn key={`${place.host} ${place.memory}`} place={place} rows={value.rows} store={store} />
-      ))}
+      <div class="content">
+        <p class="headline" data-testid="headline">
+          {value.headline}
+        </p>
+        <Caveats caveats={[]} problems={listing.problems} />
+        <RecordingsTable rows={value.rows} advice={advice} run={run} store={store} dark={dark} />
+        {value.together.map((place) => (
+          <TogetherIn key={`${place.host} ${place.memory}`} place={place} rows={value.rows} store={store} />
+        ))}
+      </div>
     </main>
   );
 }
