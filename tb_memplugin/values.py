@@ -58,6 +58,11 @@ class Values:
     def __len__(self) -> int:
         return len(self.made)
 
+    @property
+    def read(self) -> I32:
+        """The value that is read, for each entry of `use`."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.use_begin))
+
 
 T = TypeVar("T")
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_memplugin.analysis.once import once
 from tb_memplugin.native.graph import grouped, reach
-from tb_memplugin.recording import I32, I64, U8, Recording
+from tb_memplugin.recording import I32, I64, Recording, Text
 from tb_memplugin.values import Values
+
+Mask = npt.NDArray[np.bool_]
+
+
+def spread(first: I64, count: I64) -> I64:
+    """first[i], first[i] + 1, ... count[i] of them, for each i."""
+    ends = np.cumsum(count)
+    steps: I64 = np.arange(int(count.sum())) + np.repeat(first - ends + count, count)
+    return steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +36,9 @@ class Csr:
         begin, order = grouped(source, nodes)
         return Csr(begin, target[order])
 
-    def reach(self, seeds: I32) -> U8:
-        """Per node: 1 where a seed is, or leads."""
-        return reach(self.begin, self.to, seeds.astype(np.int32))
+    def reach(self, seeds: npt.NDArray[np.integer]) -> Mask:
+        """Per node: whether a seed is there, or leads there."""
+        return reach(self.begin, self.to, seeds.astype(np.int32)).view(np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +62,8 @@ class Flow:
     @cached_property
     def edges(self) -> tuple[I32, I32]:
         """(source, target) nodes of every edge, by the position where it happens."""
-        values, n = self.values, len(self.values)
-        reader = np.repeat(np.arange(n, dtype=np.int32), np.diff(values.use_begin))
+        values = self.values
+        reader = values.read
         made = np.flatnonzero(values.made >= 0).astype(np.int32)
         source = np.r_[reader, self.at(values.made[made]), values.carried[0]].astype(np.int32)
         target = np.r_[self.at(values.use), made, values.carried[1]].astype(np.int32)
@@ -60,6 +71,15 @@ class Flow:
         when = np.r_[3 * values.use + 1, 3 * values.made[made] + 2, 3 * values.made[values.carried[1]]]
         _, order = grouped(np.maximum(when, 0).astype(np.int32), 3 * self.length + 3)
         return source[order], target[order]
+
+    def without(self, source: Mask, target: Mask) -> Flow:
+        """The same but for what is carried back, from a later position to an earlier one, between these values."""
+        values = self.values
+        fro, to = values.carried
+        back = source[fro] & target[to] & (values.made[to] < values.made[fro])
+        if not back.any():
+            return self
+        return Flow(replace(values, carried=(fro[~back], to[~back])), self.length)
 
     @cached_property
     def forward(self) -> Csr:
@@ -92,8 +112,7 @@ def uses(recording: Recording) -> tuple[I64, I32]:
     value, values = recording.program.value, known.values
     count = np.where(value >= 0, np.diff(np.r_[values.use_begin, values.use_begin[-1:]])[value], 0)
     begin = np.r_[0, np.cumsum(count)].astype(np.int64)
-    at = np.repeat(values.use_begin[np.maximum(value, 0)] - begin[:-1], count) + np.arange(begin[-1])
-    return begin, values.use[at]
+    return begin, values.use[spread(values.use_begin[np.maximum(value, 0)], count)]
 
 
 @once
@@ -107,3 +126,14 @@ def row_of_value(recording: Recording) -> I32:
     held = np.flatnonzero(value >= 0)[::-1]  # the first of several rows
     row[value[held]] = held
     return row
+
+
+def marked(column: Text, word: bytes) -> Mask:
+    """Per entry: whether it contains the word."""
+    strings = column.strings
+    starts = np.array([match.start() for match in re.finditer(re.escape(word), strings.blob)], dtype=np.int64)
+    text = np.searchsorted(strings.offsets, starts, side="right") - 1
+    found = np.zeros(len(strings) + 1, dtype=bool)  # the last: no text
+    found[text[starts + len(word) <= strings.offsets[text + 1]]] = True
+    mask: Mask = found[column.codes]
+    return mask

@@ -79,6 +79,24 @@ def spread_labels(uint64_t[::1] label, const int32_t[::1] source, const int32_t[
     return changed == 0
 
 
+def owners(int32_t[::1] owner, const int32_t[::1] source, const int32_t[::1] target, const uint8_t[::1] counts):
+    """Hands owner[source[i]] on to owner[target[i]], edge by edge: what a node comes of, where that is one thing alone.
+
+    owner[node] is -1 for nothing and -2 for several. Nodes with counts[node] = 0 hand nothing on.
+    """
+    cdef Py_ssize_t i
+    cdef int32_t given
+    with nogil:
+        for i in range(source.shape[0]):
+            given = owner[source[i]]
+            if given == -1 or not counts[source[i]]:
+                continue
+            if owner[target[i]] == -1:
+                owner[target[i]] = given
+            elif owner[target[i]] != given:
+                owner[target[i]] = -2
+
+
 def nearest(const int64_t[::1] begin, const int32_t[::1] source, const int32_t[::1] steps, const uint8_t[::1] kind,
             const int32_t[::1] starts, const uint8_t[::1] ends, Py_ssize_t most):
     """From each start the nodes with `ends` set that its edges lead to: (start's number, node, steps, kind).

@@ -31,7 +31,7 @@ ELEMENTWISE = {
 IN_PLACE = {"dynamic-update-slice", "scatter"}
 PARTS = {"slice", "dynamic-slice", "concatenate", "pad", "all-gather", "reduce-scatter"}
 UNLIKE = 255
-WAVES = 8  # of fusions opened; an update is rarely spread over more than two
+WAVES = 5  # of fusions opened: an update is rarely spread over more than two
 WORK = 20_000_000  # instructions looked at inside fusions: bounds what a damaged file may cost
 
 
@@ -50,12 +50,13 @@ def alike(module: Module, dataflow: Dataflow, elements: I64) -> Alike:
         back = np.r_[source, carried_from].astype(np.int32)[order]
         wanted = np.flatnonzero(reach(begin, back, wanted)).astype(np.int32)
         made = dataflow.defined[wanted]
-        positions = np.unique(made[made >= 0])
-        positions = positions[fusion[positions] & ~opened[positions]]
+        asked = np.zeros(len(opened), dtype=bool)
+        asked[made[made >= 0]] = True
+        positions = np.flatnonzero(asked & fusion & ~opened)
         if not len(positions):
             break
         opened[positions] = True
-        found = _inside(module, dataflow, positions.astype(np.int32))
+        found = _inside(module, dataflow, positions.astype(np.int32), elements)
         source, target, steps, kind = (
             np.r_[old, new] for old, new in zip((source, target, steps, kind), found, strict=True)
         )
@@ -90,7 +91,7 @@ def _plain(module: Module, dataflow: Dataflow, elements: I64) -> Pairs:
     return source[known].astype(np.int32), target[known].astype(np.int32), steps[known], kind[known]
 
 
-def _inside(module: Module, dataflow: Dataflow, positions: I32) -> Pairs:
+def _inside(module: Module, dataflow: Dataflow, positions: I32, elements: I64) -> Pairs:
     """Through these fusions: what their results come of among their operands."""
     nodes = dataflow.nodes
     called = module.callees.nth(dataflow.schedule.order[positions], 0)
@@ -134,6 +135,7 @@ def _inside(module: Module, dataflow: Dataflow, positions: I32) -> Pairs:
     source = np.where(position >= 0, dataflow.shown[nodes.base[np.maximum(position, 0)]], -1).astype(np.int32)
     target = target[at].astype(np.int32)
     known = (source >= 0) & (target >= 0) & (source != target)
+    known &= (kind == Likeness.PART) | (elements[source] == elements[target])
     return source[known], target[known], steps[known], kind[known]
 
 

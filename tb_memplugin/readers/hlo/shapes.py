@@ -46,7 +46,9 @@ def unpadded_bytes(shape: ShapeProto) -> int:
 
 def elements_of(shape: ShapeProto) -> int:
     """How many numbers an array holds; 0 of a tuple."""
-    return 0 if shape.tuple_shapes else min(math.prod(max(d, 0) for d in shape.dimensions), 2**62)
+    if shape.tuple_shapes:
+        return 0
+    return min(math.prod(shape.dimensions), 2**62) if min(shape.dimensions, default=0) >= 0 else 0
 
 
 def text(shape: ShapeProto) -> str:

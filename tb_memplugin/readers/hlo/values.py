@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from tb_memplugin.native.graph import grouped
-from tb_memplugin.protos.hlo_pb2 import ShapeProto
 from tb_memplugin.readers.hlo.dataflow import NO_USE, SHALLOW, Dataflow
 from tb_memplugin.readers.hlo.flows import PASS_ON
 from tb_memplugin.readers.hlo.likeness import alike
@@ -128,14 +127,15 @@ def _leaf_at(nodes: Nodes, positions: I32, index: Lists, leaves: I32) -> I32:
 
 def _shapes(module: Module) -> tuple[I32, I64, U8]:
     """Per value: which shape it has, how many elements, and whether they are real or complex numbers."""
-    protos = module.shape_of[0].protos
     seen: dict[tuple[int, ...], int] = {}
-    code = np.array([seen.setdefault(_dimensions(p), len(seen)) for p in protos] + [-1], dtype=np.int32)
-    elements = np.array([elements_of(p) for p in protos] + [0], dtype=np.int64)
-    floating = np.array([p.element_type in REAL_OR_COMPLEX for p in protos] + [False], dtype=np.uint8)
-    node = module.buffer_node
-    return code[node], elements[node], floating[node]
-
-
-def _dimensions(shape: ShapeProto) -> tuple[int, ...]:
-    return (shape.element_type, *shape.dimensions)
+    code: list[int] = []
+    elements: list[int] = []
+    floating: list[bool] = []
+    for shape in module.shape_of[0].protos:
+        known = seen.setdefault((shape.element_type, *shape.dimensions), len(seen))
+        code.append(known)
+        if known == len(elements):
+            elements.append(elements_of(shape))
+            floating.append(shape.element_type in REAL_OR_COMPLEX)
+    codes = np.array([*code, len(seen)], dtype=np.int32)[module.buffer_node]  # the last: no shape
+    return codes, np.array([*elements, 0], dtype=np.int64)[codes], np.array([*floating, False], dtype=np.uint8)[codes]

@@ -1,0 +1,153 @@
+"""What each buffer is for: from data flow, not from words in names (training.py tells where names break ties)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_memplugin.analysis.flow import Csr, Flow, Mask, flow
+from tb_memplugin.analysis.once import once
+from tb_memplugin.analysis.reads import SEVERAL, owner_of, reads
+from tb_memplugin.analysis.training import Phase, Training, training
+from tb_memplugin.analysis.twins import Twins, twins
+from tb_memplugin.recording import I32, U8, Recording, RegionKind, Role, Text
+from tb_memplugin.values import Likeness, Values
+
+CARRYING = {"parameter", "while", "conditional", "call", "async-start"}  # they make nothing, but name what is carried
+
+
+@once
+def roles(recording: Recording) -> U8:
+    """Per row of `allocations`: its Role.
+
+    In a training step a parameter is an argument that the forward pass reads and that comes back updated; optimizer
+    state comes back updated and the forward pass never reads it; an input does not come back. An activation is made
+    in the forward pass and read in the backward pass; a gradient is what updates read; the rest is temporary. What
+    is made of one parameter alone, such as a copy in bfloat16, counts as that parameter.
+    State is what one call hands to the next without a gradient: a cache of keys and values, a running mean.
+
+    In other programs state is an argument that comes back, donated or written in place. Of the others, a parameter
+    is one that is joined, in another shape, with what was computed from several; integers are inputs; and what may
+    be either, such as both sides of a first product, is unknown.
+
+    Memory that is held for the whole program has the role of what it is held for: the argument, the result or the
+    constant. Of anything but programs, roles are as their source tells them.
+    """
+    known, told, program = flow(recording), recording.allocations.role, recording.program
+    if known is None or program is None or program.value is None:
+        return told
+    of_value = _of_values(known, program.op, twins(recording), training(recording))
+    rows = np.where(program.value >= 0, of_value[program.value], Role.UNKNOWN).astype(np.uint8)
+    region = recording.allocations.region
+    held_for = np.full(len(recording.regions), Role.UNKNOWN, dtype=np.uint8)
+    is_argument = (program.value >= 0) & (known.values.argument[program.value] >= 0)
+    held_for[region[is_argument]] = rows[is_argument]
+    kind = recording.regions.kind[region]
+    return np.select(
+        [kind == RegionKind.TEMPORARY, (kind & RegionKind.PARAMETER) != 0], [rows, held_for[region]], told
+    ).astype(np.uint8)
+
+
+def _of_values(known: Flow, op: Text, pairs: Twins, step: Training | None) -> U8:
+    """Per value. Those of results and constants are left out: their memory tells."""
+    values = known.values
+    role = np.full(len(values), Role.TEMPORARY, dtype=np.uint8)
+    arguments = np.flatnonzero(values.argument >= 0).astype(np.int32)
+    if step is None:
+        role[arguments] = _plain_arguments(known, arguments, pairs)
+    else:
+        _passes(known, op, pairs, step, role)
+        role[arguments] = Role.INPUT
+        role[pairs.argument] = _updated(known, pairs, step)
+    # What a loop carries of an argument that comes back is that argument.
+    carried = _one_memory(values)
+    for handed in (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE):
+        if pairs.argument.size:
+            role[carried.reach(pairs.argument[role[pairs.argument] == handed])] = handed
+    return role
+
+
+def _updated(known: Flow, pairs: Twins, step: Training) -> U8:
+    """Of the arguments that come back from a training step."""
+    found = reads(known, owner_of(known, around=False), ~step.updating)
+    in_forward = step.phase[known.at(found.position)] == Phase.FORWARD
+    read = np.isin(pairs.argument, found.argument[in_forward])
+    by_gradient = step.follows[pairs.value] & (known.values.floating[pairs.argument] != 0)
+    return np.select(
+        [step.weight | (read & by_gradient), read], [Role.PARAMETER, Role.STATE], Role.OPTIMIZER_STATE
+    ).astype(np.uint8)
+
+
+def _passes(known: Flow, op: Text, pairs: Twins, step: Training, role: U8) -> None:
+    """Activations, gradients, and what passes make of a parameter alone."""
+    values, n = known.values, len(known.values)
+    reader = values.read
+    made = _made_in(values, op, step)
+    when, updating = step.phase[known.at(values.use)], step.updating
+    # Where the compiler fused a gradient's product with the update, what goes into the product is read backward.
+    updates = np.zeros(known.length, dtype=bool)
+    updates[values.use[updating]] = True
+    fused = updates[values.use] & (when == Phase.UPDATE) & (values.elements[reader] > 1)
+    backward = ~updating & ((when == Phase.BACKWARD) | fused)
+    handed_on = Csr.of(values.carried[1], values.carried[0], n)
+    activation = handed_on.reach(reader[backward]) & (made == Phase.FORWARD) & (values.argument < 0)
+    memory = _one_memory(values)
+    owner = owner_of(known, around=False)[:n]
+    weights = np.zeros(n + 1, dtype=bool)
+    weights[pairs.argument[step.weight]] = True
+    role[memory.reach(np.flatnonzero(activation))] = Role.ACTIVATION
+    role[memory.reach(np.flatnonzero(step.gradient & (made != Phase.FORWARD)))] = Role.GRADIENT
+    role[weights[owner] & (owner >= 0) & ((made == Phase.FORWARD) | (made == Phase.BACKWARD))] = Role.PARAMETER
+
+
+def _made_in(values: Values, op: Text, step: Training) -> U8:
+    """Per value the pass that makes it."""
+    n = len(values)
+    makes = ~np.array([op.strings[i] in CARRYING for i in range(len(op.strings))] + [True])[op.codes]
+    by_instruction = (values.made >= 0) & makes[values.made]
+    made: U8 = np.where(by_instruction, step.phase[n + np.maximum(values.made, 0)], step.phase[:n]).astype(np.uint8)
+    return made
+
+
+def _one_memory(values: Values) -> Csr:
+    """Both ways between what one memory serves in turn: a loop's carry, and what is written over in place."""
+    in_place = values.alike.kind == Likeness.IN_PLACE
+    one = np.r_[values.carried[0], values.alike.source[in_place]].astype(np.int32)
+    other = np.r_[values.carried[1], values.alike.target[in_place]].astype(np.int32)
+    same = values.shape[one] == values.shape[other]
+    one, other = one[same], other[same]
+    return Csr.of(np.r_[one, other], np.r_[other, one], len(values))
+
+
+def _plain_arguments(known: Flow, arguments: I32, pairs: Twins) -> U8:
+    """Of a program that is no training step: per argument."""
+    values = known.values
+    owner = owner_of(known, around=True)
+    found = reads(known, owner, np.ones(len(values.use), dtype=bool))
+    reader = values.read
+    several = (owner[reader] == SEVERAL) & (values.elements[reader] > 1)
+    is_index = np.zeros(len(values) + 1, dtype=bool)
+    is_index[arguments] = values.floating[arguments] == 0
+    indexed = is_index[owner[reader]] & (owner[reader] >= 0)
+    late, beside_index = (_any_at(values.use[which], known.length) for which in (several, indexed))
+    made = np.zeros(known.length, dtype=np.int64)
+    makes = np.flatnonzero(values.made >= 0)
+    made[values.made[makes]] = values.elements[makes]
+    reshaped = made[found.position] != values.elements[found.value]
+    weights = found.argument[found.joined & reshaped & (late | beside_index)[found.position]]
+    returned = pairs.argument[(pairs.donated | pairs.in_place) != 0]
+    alone = ~np.isin(arguments, found.argument[found.joined])
+    return np.select(
+        [
+            np.isin(arguments, returned),
+            is_index[arguments] | alone,
+            np.isin(arguments, weights),
+        ],
+        [Role.STATE, Role.INPUT, Role.PARAMETER],
+        Role.UNKNOWN,
+    ).astype(np.uint8)
+
+
+def _any_at(positions: I32, length: int) -> Mask:
+    found = np.zeros(length, dtype=bool)
+    found[positions] = True
+    return found
