@@ -1,0 +1,111 @@
+"""Refusals in words: the reason, by numbers that make it plain, and sentences whose figures are worked out here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tb_memplugin.analysis.refusals import Reason, missing, needed, reason
+from tb_memplugin.readers.oom_text import read_oom_text
+from tb_memplugin.recording import Phase, Recording, Refusal
+from tb_memplugin.views.refusal import figures, sentences
+
+TEXTS = Path(__file__).parent / "oom_texts"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "why", "more"),
+    [
+        (Refusal(asked=10, free=4, capacity=100), Reason.LIVE, 6),
+        (Refusal(asked=10, free=4), Reason.LIVE, 6),
+        (Refusal(asked=10, free=20, largest_free=9, capacity=100), Reason.FRAGMENTED, 0),
+        (Refusal(asked=10, free=20, largest_free=10), Reason.UNKNOWN, 0),
+        (Refusal(asked=101, free=20, capacity=100), Reason.TOO_LARGE, 81),
+        (Refusal(asked=10), Reason.UNKNOWN, None),
+        (Refusal(free=10), Reason.UNKNOWN, None),
+        (Refusal(asked=10, host=True), Reason.HOST, None),
+        (Refusal(asked=110, capacity=100, phase=Phase.COMPILE), Reason.LIVE, 10),
+        (Refusal(asked=110, capacity=100, phase=Phase.COMPILE, wanted_by="copy.1"), Reason.TOO_LARGE, 10),
+        (Refusal(asked=90, phase=Phase.COMPILE), Reason.LIVE, None),
+    ],
+)  # fmt: skip
+def test_the_reason_follows_from_the_numbers(refusal: Refusal, why: Reason, more: int | None) -> None:
+    assert reason(refusal) == why
+    assert missing(refusal) == more
+
+
+def of(text: str) -> Recording:
+    return read_oom_text(text.encode())[0]
+
+
+def file(name: str) -> Recording:
+    return of((TEXTS / name).read_text())
+
+
+def test_a_compiled_program_and_its_tell_tales() -> None:
+    """By bytes: 12 GiB of the backward pass, 8 GiB in one buffer, half of 9 GiB of f32, half of 4 GiB of arguments."""
+    said = sentences(file("tpu_compile.txt"))
+    assert [sentence.split(" ", 2)[0:2] for sentence in said] == [
+        ["The", "program"], ["That", "is"], ["12.0", "GiB"], ["One", "buffer,"], ["9.00", "GiB"], ["4.00", "GiB"],
+    ]  # fmt: skip
+    assert "8.00 GiB, 51% of the memory" in said[3]  # of 15.75 GiB
+
+
+def test_padding_is_told_where_a_sharding_would_not_help() -> None:
+    """Of the 12 GiB buffer 960 MiB are data, so it is not the oversized one that it seems."""
+    assert sentences(file("tpu_compile_old.txt"))[2:] == [
+        "11.1 GiB is padding: model/one_hot s32[25165824,10]{1,0:T(8,128)} is 960 MiB of data in 12.0 GiB. Make its "
+        "minor dimension a multiple of 128 and the next one a multiple of 8, or make a large dimension the minor one."
+    ]
+
+
+def test_fragmentation() -> None:
+    assert sentences(file("bfc_old.txt"))[:2] == [
+        "GPU_0_bfc was asked for 3.00 KiB; 3.00 KiB of 5.00 KiB was free, 2.00 KiB of it in one piece.",
+        "Enough is free, but not in one piece: the free memory is fragmented.",
+    ]
+    assert {figure.key: figure.bytes for figure in figures(file("bfc_old.txt"))} == {
+        "live_peak": 2048, "capacity": 5120, "asked": 3072, "missing": 0, "free": 3072, "largest_free": 2048,
+        "fragmented": 1024, "listed": 2048, "padding": None, "reported_peak": 4096,
+    }  # fmt: skip
+
+
+def test_another_process_on_the_device() -> None:
+    said = sentences(
+        of(
+            "CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 32.00 GiB of which 512.00 "
+            "MiB is free. Process 19239 has 14.00 GiB memory in use. Of the allocated memory 15.00 GiB is allocated by "
+            "PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated."
+        )
+    )
+    assert said[1:] == [
+        "Too much is live: 1.50 GiB more would have to be free.",
+        "14.0 GiB is process 19239: end it if it is an old run, or use another device.",
+    ]
+
+
+def test_exit_code_137_is_host_memory() -> None:
+    said = " ".join(sentences(of("command terminated with exit code 137")))
+    assert "host memory" in said and "signal 9 (128 + 9)" in said and "nothing to do with it" in said
+    assert "jax.checkpoint" not in said and "donate" not in said
+
+
+def test_what_is_not_known_is_said() -> None:
+    said = sentences(of("Out of memory while trying to allocate 1048576 bytes."))
+    assert said[0] == "device memory was asked for 1.00 MiB."
+    assert "does not say enough to tell why" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes"),
+    [
+        ("Attempting to allocate 3.00G. That was not possible. There are 1.00G free.", 3 * 2**30),
+        ("Ran out of memory in memory space hbm. Used 3.00G of 2.00G hbm.", 3 * 2**30),
+        ("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8.00 GiB of which 1.00 GiB "
+         "is free. Of the allocated memory 6.00 GiB is allocated by PyTorch.", 9 * 2**30),
+        ("exit code 137", 0),
+    ],
+)  # fmt: skip
+def test_what_would_have_had_to_fit(text: str, bytes: int) -> None:
+    assert needed(of(text)) == bytes
