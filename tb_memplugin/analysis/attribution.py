@@ -11,6 +11,7 @@ from enum import StrEnum
 from tb_memplugin.analysis.by_frames import by_function, by_source, by_stack
 from tb_memplugin.analysis.by_model import by_model
 from tb_memplugin.analysis.once import once
+from tb_memplugin.analysis.roles import roles
 from tb_memplugin.analysis.trees import Forest, Grower, merge_layers, weigh
 from tb_memplugin.recording import I32, Recording, Role
 
@@ -44,9 +45,9 @@ def _forests(recording: Recording) -> dict[tuple[By, bool], Forest]:
 
 
 def _by_role(recording: Recording, grower: Grower) -> I32:
-    rows = recording.allocations
+    rows, role = recording.allocations, roles(recording)
     names = [role.name.lower().replace("_", " ") for role in Role]
-    return grower.rows([rows.role, rows.shape.codes], lambda row: (names[rows.role[row]], _shape(recording, row)))
+    return grower.rows([role, rows.shape.codes], lambda row: (names[role[row]], _shape(recording, row)))
 
 
 def _by_shape(recording: Recording, grower: Grower) -> I32:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_memplugin.analysis.roles import roles
 from tb_memplugin.recording import I64, Recording, Role
 
 
@@ -18,5 +19,5 @@ def live_rows(recording: Recording, position: int) -> I64:
 def bytes_by_role(recording: Recording, position: int) -> dict[Role, int]:
     """Live bytes per role, largest first; roles without any are left out."""
     rows = live_rows(recording, position)
-    sums = np.bincount(recording.allocations.role[rows], recording.allocations.charge[rows], len(Role))
+    sums = np.bincount(roles(recording)[rows], recording.allocations.charge[rows], len(Role))
     return {Role(role): int(sums[role]) for role in np.argsort(-sums, kind="stable").tolist() if sums[role]}

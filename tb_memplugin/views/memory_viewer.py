@@ -10,6 +10,7 @@ import numpy as np
 from tb_memplugin.analysis.figures import Figure, figures, share
 from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
 from tb_memplugin.analysis.once import once
+from tb_memplugin.analysis.roles import roles
 from tb_memplugin.analysis.sharing import sharing
 from tb_memplugin.analysis.traffic import stacked
 from tb_memplugin.analysis.usage import buckets, explained, peak, reserved
@@ -26,6 +27,7 @@ from tb_memplugin.views.summary import summary
 FIRST_BUCKETS = 4096
 FIRST_ROWS = 512
 SHARES_LISTED = 200
+UNCOUNTED = {Role.OPTIMIZER_STATE, Role.STATE}
 
 
 def first_view(recording: Recording) -> bytes:
@@ -88,7 +90,7 @@ def headline(recording: Recording) -> str:
     parts = [
         f"{share(size, top.bytes):.0%} {_plural(role)}"
         for role, size in bytes_by_role(recording, top.position).items()
-        if share(size, top.bytes) >= 0.01
+        if share(size, top.bytes) >= 0.01 or role is Role.UNKNOWN
     ]
     largest = int(live_rows(recording, top.position)[0])
     allocations = recording.allocations
@@ -101,9 +103,11 @@ def headline(recording: Recording) -> str:
 
 
 def _plural(role: Role) -> str:
-    if role is Role.PARAMETER:
-        return "arguments"
+    if role is Role.UNKNOWN:
+        return "of unknown role"
     word = role.name.lower().replace("_", " ")
+    if role in UNCOUNTED:
+        return word
     return f"{word.removesuffix('y')}ies" if word.endswith("y") else f"{word}s"
 
 
@@ -116,7 +120,7 @@ def details(recording: Recording, row: int) -> dict[str, Any]:
         "name": table.name[row],
         "op": table.op[row],
         "op_name": table.scope[row],
-        "role": int(table.role[row]),
+        "role": int(roles(recording)[row]),
         "size": int(table.size[row]),
         "unpadded": int(table.requested[row]),
         "shape": table.shape[row],
@@ -197,7 +201,7 @@ def row_table(recording: Recording, which: I64) -> Table:
         "source": _source(recording).take(which),
         "shape": table.shape.take(which),
         "dtype": table.dtype.take(which),
-        "role": table.role[which],
+        "role": roles(recording)[which],
         "size": table.size[which],
         "unpadded": table.requested[which],
         "charge": table.charge[which],

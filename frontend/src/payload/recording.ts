@@ -15,6 +15,7 @@ export const ROLES = [
   "temporary",
   "executable",
   "thread-local",
+  "state",
 ] as const;
 
 export type RoleName = (typeof ROLES)[number];
