@@ -75,6 +75,9 @@ def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
     assert room == (6018, 10_000, "the most that GPU_1_bfc may hand out", 3982)
     assert headroom(dataclasses.replace(train_step(), memory="VMEM"), run).capacity is None
     assert headroom(train_step(), run[2:]) == (6018, None, "", None)
+    known = dataclasses.replace(train_step(), capacity=9000)
+    assert headroom(known, run) == (6018, 9000, "the memory of the smallest device", 2982)
+    assert headroom(known, [device("GPU_0_bfc", 7000)]).left == 982
     assert headroom(run[0], run) == (2048, 20_000, "as the recording itself says", 20_000 - 2048)
 
 

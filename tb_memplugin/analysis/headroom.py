@@ -26,8 +26,8 @@ def headroom(recording: Recording, beside: Sequence[Recording]) -> Headroom:
     """`beside`: the other recordings of its run; an allocator's capacity is that of its device's programs too."""
     needed = max(peak(recording).bytes, reserved(recording))
     capacity, source = recording.capacity, "as the recording itself says"
-    if capacity is None and recording.kind == "program" and recording.memory == DEVICE_MEMORY:
-        capacity, source = _of_device(recording.host, beside)
+    if recording.kind == "program" and recording.memory == DEVICE_MEMORY:
+        capacity, source = _of_program(recording, beside)
     if refusal := recording.refusal:
         return Headroom(needed, refusal.capacity or capacity, "as the error says", _lacking(recording))
     if not capacity:
@@ -44,13 +44,16 @@ def devices(host: str, recordings: Sequence[Recording]) -> list[Recording]:
     ]
 
 
-def _of_device(host: str, beside: Sequence[Recording]) -> tuple[int | None, str]:
-    """A program runs on any device of its host, so it must fit the smallest."""
-    known = [(device.capacity, device.memory) for device in devices(host, beside) if device.capacity]
-    if not known:
-        return None, ""
-    capacity, memory = min(known)
-    return capacity, f"the most that {memory} may hand out"
+def _of_program(recording: Recording, beside: Sequence[Recording]) -> tuple[int | None, str]:
+    """It runs on any device of its host, so it must fit the smallest, and an allocator may not have all of that."""
+    known = [
+        (device.capacity, f"the most that {device.memory} may hand out")
+        for device in devices(recording.host, beside)
+        if device.capacity
+    ]
+    if recording.capacity:
+        known.append((recording.capacity, "the memory of the smallest device"))
+    return min(known, default=(None, ""))
 
 
 def _lacking(recording: Recording) -> int | None:

@@ -10,7 +10,7 @@ import numpy as np
 from tb_memplugin.analysis.by_model import PARAMETER
 from tb_memplugin.analysis.joins import NAME
 from tb_memplugin.analysis.usage import reserved
-from tb_memplugin.recording import Recording, RegionKind, SpanKind
+from tb_memplugin.recording import NamedSpans, Recording, RegionKind, SpanKind
 
 
 class Resident(NamedTuple):
@@ -85,11 +85,15 @@ def _arguments(program: Recording) -> dict[tuple[str, str], int]:
 
 def _runs(recordings: Sequence[Recording]) -> dict[str, int] | None:
     """Executions of each program or jitted function of a host; None where the profile records none."""
-    # Every allocator of a host has all of the host's spans.
-    allocator = next((recording for recording in recordings if recording.kind == "allocator"), None)
-    spans = allocator.spans if allocator is not None else None
-    if spans is None:
-        return None
+    counts: dict[str, int] = {}
+    for allocator in recordings:
+        if allocator.kind == "allocator" and allocator.spans is not None:
+            for name, count in _executions(allocator.spans).items():
+                counts[name] = max(counts.get(name, 0), count)  # each has the host's, or those of its own device
+    return counts or None
+
+
+def _executions(spans: NamedSpans) -> dict[str, int]:
     counts: dict[str, int] = {}
     executions = np.flatnonzero(spans.kind == SpanKind.EXECUTION)
     codes = spans.name.codes[executions]
@@ -98,4 +102,4 @@ def _runs(recordings: Sequence[Recording]) -> dict[str, int] | None:
         # A call within a call of the same name is a part of it: spans come in order of their starts.
         reach = np.maximum.accumulate(spans.end_ns[of])
         counts[spans.name.strings[code] if code >= 0 else ""] = 1 + int((spans.start_ns[of][1:] >= reach[:-1]).sum())
-    return counts or None
+    return counts

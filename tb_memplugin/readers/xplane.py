@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers import allocator_events, programs
 from tb_memplugin.readers.allocator import read_allocators
+from tb_memplugin.readers.device_memory import device_memory
 from tb_memplugin.readers.device_spans import cores
 from tb_memplugin.readers.hlo import read_hlo
+from tb_memplugin.readers.hlo.recordings import memory_name
 from tb_memplugin.readers.part import Part
 from tb_memplugin.readers.plane import Plane, planes
 from tb_memplugin.readers.silence import reason
+from tb_memplugin.recording import Recording
+from tb_memplugin.values import Later
 
 
 def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:
@@ -28,11 +33,12 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         raise InputError(
             f"not a profile, or a damaged one ({error})", path, "copy the file again, or profile again"
         ) from error
+    capacity = Later(partial(device_memory, opened))
     parts: dict[str, Part] = {}
     for key, program in found:
         # The format keys programs by an id of their own, so the same key twice is a broken writer's: keep both.
         title = key if key not in parts else f"{key}#{len(parts)}"
-        read = partial(read_hlo, program, title=title, run=run, host=host, source=path)
+        read = partial(_read_program, program, capacity, title=title, run=run, host=host, source=path)
         parts[title] = Part(title, "program", path, len(program), read)
     why_none = partial(reason, opened)
     reads = [partial(read_allocators, plane, cores(opened), run=run, host=host, source=path) for plane in hosts]
@@ -41,3 +47,12 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         for plane, read in zip(hosts, reads, strict=True)
     ]
     return [*parts.values(), *allocators]
+
+
+def _read_program(
+    data: memoryview, capacity: Later[int | None], *, title: str, run: str, host: str, source: str
+) -> list[Recording]:
+    """What a program keeps in the devices' main memory must fit into that."""
+    recordings = read_hlo(data, title=title, run=run, host=host, source=source)
+    main = memory_name(0)
+    return [replace(found, capacity=capacity()) if found.memory == main else found for found in recordings]
