@@ -1,0 +1,112 @@
+"""Free memory in pieces: the holes between live blocks, who pins each, and what is of no use to a large request."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.once import once
+from tb_memplugin.native.holes import free_runs
+from tb_memplugin.recording import F64, I32, I64, Recording
+
+
+class Holes(NamedTuple):
+    """Free pieces of the known regions at one position, largest first."""
+
+    region: I32
+    offset: I64  # bytes from the start of the region
+    size: I64
+    below: I64  # the live row that ends where the hole begins, -1 where the region begins there
+    above: I64  # the live row that begins where the hole ends, -1 where the region ends there
+
+
+class Fragmentation(NamedTuple):
+    """At each position of the axis, in bytes; NaN where it is not known."""
+
+    largest_free: F64  # the largest block that is free
+    fragmented: F64  # what is free outside of it
+    told: bool  # by the allocator itself; else from addresses, and the largest block may be larger than known
+
+
+class _Placed(NamedTuple):
+    """Rows whose place is known, on one line of bytes on which a region follows the other."""
+
+    row: I64
+    low: I64
+    high: I64
+    edges: I64  # where the regions begin, and the end of the last
+
+
+def holes(recording: Recording, position: int) -> Holes:
+    rows = recording.allocations
+    placed = _placed(recording)
+    live = (rows.start[placed.row] <= position) & (position < rows.end[placed.row])
+    # Edges pin as rows do. Where one lies at a row's end or start, the hole there is beyond the edge.
+    row = np.r_[np.full(len(placed.edges), -1), placed.row[live]]
+    low, high = np.r_[placed.edges, placed.low[live]], np.r_[placed.edges, placed.high[live]]
+    order = np.lexsort((row >= 0, low))
+    row, low, high = row[order], low[order], high[order]
+    reach = np.maximum.accumulate(high)
+    reaches = np.maximum.accumulate(np.where(high == reach, np.arange(len(row)), 0))
+    gap = low[1:] - reach[:-1]
+    found = np.flatnonzero(gap > 0)
+    found = found[np.argsort(-gap[found], kind="stable")]
+    region = np.searchsorted(placed.edges, reach[found], side="right") - 1
+    return Holes(
+        region=region.astype(np.int32),
+        offset=reach[found] - placed.edges[region],
+        size=gap[found],
+        below=row[reaches[found]],
+        above=row[found + 1],
+    )
+
+
+def unplaced(recording: Recording, position: int) -> int:
+    """Live bytes whose place is not known: they may lie in what looks like a hole."""
+    rows = recording.allocations
+    live = (rows.start <= position) & (position < rows.end) & (rows.offset < 0)
+    return int(rows.charge[live].sum())
+
+
+@once
+def fragmentation(recording: Recording) -> Fragmentation:
+    """What the allocator tells; where it does not, what the addresses of its live blocks do."""
+    reported = recording.reported
+    if reported is not None and recording.capacity and not np.isnan(reported.fragmentation).all():
+        largest = reported.free * (1 - reported.fragmentation)
+        return Fragmentation(np.round(largest), np.round(reported.free - largest), True)
+    longest, total = _runs(recording)
+    rows, n = recording.allocations, recording.length
+    lost = (rows.offset < 0) & (rows.charge > 0) & (rows.start < rows.end)
+    begun, ended = (np.bincount(np.clip(at[lost], 0, n), minlength=n + 1) for at in (rows.start, rows.end))
+    known = np.cumsum(begun - ended)[:n] == 0
+    return Fragmentation(np.where(known, longest, np.nan), np.where(known, total - longest, np.nan), False)
+
+
+def _placed(recording: Recording) -> _Placed:
+    rows, size = recording.allocations, recording.regions.size
+    edges = np.r_[0, np.cumsum(np.maximum(size, 0))].astype(np.int64)
+    row = np.flatnonzero((rows.offset >= 0) & (rows.region >= 0))
+    begin, end = edges[rows.region[row]], edges[rows.region[row] + 1]
+    low = np.minimum(begin + rows.offset[row], end)
+    high = np.minimum(low + rows.size[row], end)
+    some = high > low  # what lies beyond its region, in a broken file, pins nothing
+    return _Placed(row[some], low[some], high[some], edges)
+
+
+def _runs(recording: Recording) -> tuple[I64, I64]:
+    """The longest hole, and all holes together, at each position."""
+    rows, placed = recording.allocations, _placed(recording)
+    regions = len(placed.edges) - 1
+    # A byte that is always taken keeps what is free at the end of a region from what is free at the start of the next.
+    shift = rows.region[placed.row].astype(np.int64)
+    fence = placed.edges[1:] + np.arange(regions)
+    return free_runs(
+        np.r_[rows.start[placed.row], np.full(regions, -1)],
+        np.r_[rows.end[placed.row], np.full(regions, recording.length)],
+        np.r_[placed.low + shift, fence],
+        np.r_[placed.high + shift, fence + 1],
+        int(placed.edges[-1]) + regions,
+        recording.length,
+    )
