@@ -66,7 +66,7 @@ function paintBox(context: CanvasRenderingContext2D, picture: Picture, box: Box,
   const [left, room] = [box.x + PADDING, width - 2 * PADDING];
   const middle = box.y + Math.min(height, 1.15 * LINE) / 2 + 0.5;
   context.fillStyle = ink;
-  const drawn = fit(context, label, room);
+  const drawn = isPath(label) ? fitEnd(context, label, room) : fit(context, label, room);
   context.fillText(drawn, left, middle);
   context.globalAlpha = 0.72;
   const after = context.measureText(drawn).width + 8;
@@ -75,6 +75,19 @@ function paintBox(context: CanvasRenderingContext2D, picture: Picture, box: Box,
   else if (nested && height >= 2.2 * LINE && context.measureText(weight).width <= room)
     context.fillText(weight, left, middle + LINE);
   context.globalAlpha = 1;
+}
+
+/** Paths begin alike: where there is no room, their beginning gives way. */
+function isPath(label: string): boolean {
+  return label.includes("/") && !label.includes(" ");
+}
+
+function fitEnd(context: CanvasRenderingContext2D, label: string, room: number): string {
+  if (context.measureText(label).width <= room) return label;
+  // Letters of this font are at least 2 px wide.
+  let kept = label.slice(-Math.floor(room / 2));
+  while (kept.length > 2 && context.measureText(`…${kept}`).width > room) kept = kept.slice(1);
+  return kept.length > 2 ? `…${kept}` : "";
 }
 
 /** Colour is that of the role with most of the weight; frames of frameworks are grey, what is not found is faint. */

@@ -21,13 +21,15 @@ export function keyOf({ by, merge, invert: bottomUp }: TreeKind): string {
  * The way to see a recording that says most of it: programs know their model; of what was allocated as it ran, the
  * source that asked for it comes first, where it is known.
  */
-export function firstBy({ source, op_name }: Rows, program: boolean): By {
-  if (program) return "model";
-  return says(source) ? "source" : says(op_name) ? "model" : "stack";
+export function firstBy({ source, op_name, name }: Rows, program: boolean): By {
+  if (program || says(op_name, "/")) return "model";
+  if (says(source, ":")) return "source";
+  return says(name, "/") ? "model" : "stack";
 }
 
-function says(column: TextColumn): boolean {
-  return column.codes.some((_, row) => column.at(row) !== "");
+/** Whether any row has this in its text. */
+function says(column: TextColumn, part: string): boolean {
+  return column.codes.some((_, row) => column.at(row).includes(part));
 }
 
 /** What rows are called that a classification says nothing of. */
