@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tb_memplugin.analysis import attribution
 from tb_memplugin.analysis.alignment import Places, places
 from tb_memplugin.analysis.liveset import live_rows
+from tb_memplugin.analysis.roles import roles
 from tb_memplugin.analysis.samples import joined_text
 from tb_memplugin.analysis.usage import explained, peak, usage
 from tb_memplugin.errors import InputError
@@ -22,6 +23,7 @@ Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.integer]
 
 DIGITS = re.compile(r"\d+")
+DEVICE_PROFILE = "device_profile"  # what is no executable in it is the buffer of an array
 UNEXPLAINED = "explained by no allocation"
 NO_LINE = "no Python line"
 
@@ -182,7 +184,7 @@ def _labelled(side: _Side, placed: Places, number: int, by: By) -> Iterator[tupl
     charge = side.recording.allocations.charge[side.rows]
     code: Codes
     if by is By.ROLE:
-        code, names = side.recording.allocations.role[side.rows], [_role_name(role) for role in Role]
+        code, names = roles(side.recording)[side.rows], [_role_name(side.recording, role) for role in Role]
     elif by is By.SOURCE:
         code, names = placed.line[number], [*placed.names, NO_LINE]
     else:
@@ -196,8 +198,9 @@ def _labelled(side: _Side, placed: Places, number: int, by: By) -> Iterator[tupl
     yield from sums.items()
 
 
-def _role_name(role: Role) -> str:
-    return role.name.lower().replace("_", " ")
+def _role_name(recording: Recording, role: Role) -> str:
+    known = recording.kind != DEVICE_PROFILE or role is not Role.UNKNOWN
+    return role.name.lower().replace("_", " ") if known else "live arrays"
 
 
 def _layers(forest: attribution.Forest) -> list[str]:

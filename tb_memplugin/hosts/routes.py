@@ -11,13 +11,15 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.parameters import choice, integer, required
 from tb_memplugin.hosts.responses import json_response, tables_response
-from tb_memplugin.views import leaks, memory_profile, memory_viewer, overview, tree
+from tb_memplugin.recording import Recording
+from tb_memplugin.views import compare, device_profile, leaks, memory_profile, memory_viewer, overview, tree
 from tb_memplugin.views.refusal import sentences
 from tb_memplugin.views.summary import summary
 
 Route = Callable[[Request], Response]
 PostedRoute = Callable[[Request, bytes], Response]  # with the body
 
+MAX_DRAWN = 300  # functions in one picture of a call graph
 MAX_BUCKETS = 8192  # twice the pixels of a wide screen; the page asks for one bucket per pixel
 
 
@@ -40,6 +42,10 @@ class Routes:
             self.leaks,
             self.tree,
             self.overview,
+            self.device_profile,
+            self.callgraph,
+            self.growth,
+            self.compare,
         )
         return {f"api/{route.__name__}": route for route in named}
 
@@ -118,3 +124,54 @@ class Routes:
     def overview(self, request: Request) -> Response:
         listing = self._catalog.listing(required(request, "run"))
         return json_response(overview.overview(listing.recordings))
+
+    def device_profile(self, request: Request) -> Response:
+        recording_id = required(request, "id")
+        recording = self._catalog.recording(recording_id)
+        return json_response(device_profile.device_profile(recording, self._catalog.beside(recording_id)))
+
+    def callgraph(self, request: Request) -> Response:
+        """Of one device, or with `whole=1` of all in its file; as the change since another file's with `base`."""
+        whole = bool(integer(request, "whole", 0, 1, default=0))
+        base = request.args.get("base")
+        refine = device_profile.Refine(
+            focus=request.args.get("focus", ""),
+            ignore=request.args.get("ignore", ""),
+            hide=request.args.get("hide", ""),
+            fold=bool(integer(request, "fold", 0, 1, default=1)),
+        )
+        return json_response(
+            device_profile.call_graph(
+                self._profiles(required(request, "id"), whole),
+                self._profiles(base, whole) if base else None,
+                choice(request, "by", device_profile.By),
+                refine,
+                integer(request, "most", 1, MAX_DRAWN, default=60),
+            )
+        )
+
+    def _profiles(self, recording_id: str, whole: bool) -> list[Recording]:
+        if not whole:
+            return [self._catalog.recording(recording_id)]
+        beside = self._catalog.beside(recording_id)
+        return [recording for recording in beside if recording.kind == device_profile.KIND]
+
+    def growth(self, request: Request) -> Response:
+        """Over the device profiles of a run that are of the same memory as this one."""
+        recording = self._catalog.recording(required(request, "id"))
+        listing = self._catalog.listing(recording.run)
+        same = [
+            other
+            for other in listing.recordings
+            if (other.kind, other.memory) == (device_profile.KIND, recording.memory)
+        ]
+        return json_response(device_profile.series(same))
+
+    def compare(self, request: Request) -> Response:
+        """At the peaks, or at positions `at_a` and `at_b`."""
+        a, b = (self._catalog.recording(required(request, name)) for name in ("a", "b"))
+        at_a, at_b = (
+            integer(request, name, -1, recording.length - 1) if request.args.get(name) else None
+            for name, recording in (("at_a", a), ("at_b", b))
+        )
+        return json_response(compare.compared(a, b, at_a, at_b, choice(request, "by", compare.By)))

@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_memplugin.analysis.compare import By, Comparison, Entries, Step, compare
 from tb_memplugin.analysis.figures import share
+from tb_memplugin.analysis.roles import roles
 from tb_memplugin.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.sites import site_text, source_text
@@ -139,7 +140,7 @@ def _entry(a: Recording, b: Recording, entries: Entries, i: int) -> dict[str, An
         "op": rows.op[row],
         "op_name": rows.scope[row],
         "source": source_text(recording, row),
-        "role": int(rows.role[row]),
+        "role": int(roles(recording)[row]),
         "dtype": rows.dtype[row],
         "shape": rows.shape[row],
         "shape_before": before if before != rows.shape[row] else "",

@@ -17,7 +17,7 @@ from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.recording import Axis, Recording
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views import leaks, memory_profile, memory_viewer, refusal
+from tb_memplugin.views import device_profile, leaks, memory_profile, memory_viewer, refusal
 from tb_memplugin.views.columns import aligned
 from tb_memplugin.views.leaks import several
 from tb_memplugin.views.sites import site
@@ -80,6 +80,8 @@ def explain(recording: Recording, at: str | None = None) -> dict[str, Any]:
     if (refused := refusal.refused(recording)) is not None:
         told = {"headline": refusal.headline(recording), "refusal": refused}
         return {**told, **answer, **_grouped(recording, position)}
+    if recording.kind == device_profile.KIND:
+        return {"headline": device_profile.headline(recording), **answer, **_grouped(recording, position)}
     if recording.clock is None:
         return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
     return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}

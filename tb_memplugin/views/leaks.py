@@ -99,7 +99,7 @@ def _later(found: Leaks, sites: Sites, i: int) -> str:
 
 def several(unit: str) -> str:
     """`steps`, `runs of jit_f`."""
-    return "steps" if unit == "step" else unit.replace("run", "runs", 1)
+    return unit.replace("run", "runs", 1) if unit.startswith("run ") else f"{unit}s"
 
 
 def _times(count: int) -> str:
