@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { positionOfTime, spanLanes } from "./span_lanes";
+import { positionOfTime, spanLanes, spansFrom } from "./span_lanes";
 import { textColumn } from "./timeline_fixture";
 
 describe("spanLanes", () => {
@@ -24,10 +24,16 @@ describe("spanLanes", () => {
     expect(count).toBe(2);
   });
 
-  it("leaves out what has no room", () => {
-    const { lane, count } = spanLanes(spansOf(Array.from({ length: 9 }, (_, i) => [i, 100])));
-    expect(count).toBe(6);
-    expect([...lane].slice(6)).toEqual([-1, -1, -1]);
+  it("leaves nothing out, and counts what lies in lanes below", () => {
+    const lanes = spanLanes(spansOf(Array.from({ length: 9 }, (_, i) => [i, 100])));
+    expect(lanes.count).toBe(9);
+    expect(spansFrom(lanes, 6)).toBe(3);
+  });
+
+  it("puts what overlaps without end into the last of many", () => {
+    const { lane, count } = spanLanes(spansOf(Array.from({ length: 300 }, () => [0, 1])));
+    expect(count).toBe(256);
+    expect(lane[299]).toBe(255);
   });
 });
 

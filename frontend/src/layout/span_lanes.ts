@@ -8,24 +8,28 @@ export interface Lanes {
   count: number;
 }
 
-/** More lanes than this would push the curve out of sight; what has no room is left out, and counted. */
-const MOST_LANES = 6;
+/** Threads that overlap deeper than this are a file's mistake; what they hold beyond is put into the last lane. */
+const MOST_LANES = 256;
 
-/** Puts each span, in order of start and the longer first, into the first lane that is free; -1 where none is. */
+/** Puts each span, in order of start and the longer first, into the first lane that is free. */
 export function spanLanes({ length, start_ns, end_ns }: Spans): Lanes {
   const order = Array.from({ length }, (_, span) => span).sort(
     (a, b) => start_ns[a] - start_ns[b] || end_ns[b] - end_ns[a],
   );
   const ends: number[] = [];
-  const lane = new Int32Array(length).fill(-1);
+  const lane = new Int32Array(length);
   for (const span of order) {
     let free = ends.findIndex((end) => end <= start_ns[span]);
-    if (free < 0 && ends.length < MOST_LANES) free = ends.length;
-    if (free < 0) continue;
+    if (free < 0) free = Math.min(ends.length, MOST_LANES - 1);
     ends[free] = end_ns[span];
     lane[span] = free;
   }
   return { lane, count: ends.length };
+}
+
+/** How many spans are in lanes from this one on. */
+export function spansFrom({ lane }: Lanes, first: number): number {
+  return lane.reduce((count, of) => count + (of >= first ? 1 : 0), 0);
 }
 
 /** The position, with its fraction, at a moment; `times` are those of the positions. */

@@ -1,9 +1,10 @@
 import type { JSX } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
+import { formatCount } from "../../base/units";
 import type { Axis } from "../../layout/axis";
-import { positionOfTime, spanLanes } from "../../layout/span_lanes";
+import { positionOfTime, spanLanes, spansFrom } from "../../layout/span_lanes";
 import { formatTime } from "../../layout/ticks";
 import { xOf } from "../../layout/timeline";
 import type { Spans } from "../../payload/recording";
@@ -12,6 +13,8 @@ import { useWidth } from "../use_width";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "./usage_options";
 
 const LANE = 16;
+/** More lanes than this push the curve out of sight, and are shown on demand. */
+const FIRST_LANES = 6;
 /** Narrower ones could not be seen. */
 const LEAST_WIDTH = 1;
 
@@ -27,7 +30,10 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const width = useWidth(host) - GUTTER_LEFT - GUTTER_RIGHT;
   const zoom = useStore(store, (state) => state.zoom);
-  const { lane, count } = useMemo(() => spanLanes(spans), [spans]);
+  const lanes = useMemo(() => spanLanes(spans), [spans]);
+  const [all, setAll] = useState(false);
+  const count = all ? lanes.count : Math.min(lanes.count, FIRST_LANES);
+  const { lane } = lanes;
   const window = axis.recalled(zoom);
   const drawn = useMemo(() => {
     const found: JSX.Element[] = [];
@@ -37,7 +43,7 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
     for (let span = 0; span < spans.length; span++) {
       const start = pixelOf(spans.start_ns[span]);
       const end = Math.max(pixelOf(spans.end_ns[span]), start + LEAST_WIDTH);
-      if (lane[span] < 0 || end <= Math.max(drawnTo[lane[span]], 0) || start >= width) continue;
+      if (lane[span] >= count || end <= Math.max(drawnTo[lane[span]], 0) || start >= width) continue;
       const [from, to] = [Math.max(start, 0), Math.min(end, width)];
       drawnTo[lane[span]] = Math.floor(from) + LEAST_WIDTH;
       const name = spans.name.at(span);
@@ -67,10 +73,21 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
       );
     }
     return found;
-  }, [spans, times, lane, axis, window[0], window[1], width]);
+  }, [spans, times, lane, count, axis, window[0], window[1], width]);
+  const hidden = useMemo(() => spansFrom(lanes, FIRST_LANES), [lanes]);
+  const more = lanes.count - FIRST_LANES;
   return (
-    <div ref={host} class="spans" data-testid="spans" style={{ height: `${count * LANE}px` }}>
-      {drawn}
-    </div>
+    <>
+      <div ref={host} class="spans" data-testid="spans" style={{ height: `${count * LANE}px` }}>
+        {drawn}
+      </div>
+      {more > 0 && (
+        <button class="link more-lanes" data-testid="more-lanes" onClick={() => setAll(!all)}>
+          {all
+            ? "fewer lanes"
+            : `+${more} more ${more === 1 ? "lane" : "lanes"} with ${formatCount(hidden)} ${hidden === 1 ? "span" : "spans"}`}
+        </button>
+      )}
+    </>
   );
 }

@@ -26,9 +26,9 @@ interface Props {
 /** The timeline once every buffer has come and has its place; until then the room for it. */
 export function TimelinePart({ view, all, axis, store, full }: Props): JSX.Element {
   const words = useWords();
-  const layout = useStore(store, (state) => state.layout);
+  const wanted = useStore(store, (state) => state.layout);
   const events = view.recording.axis === "TIME";
-  const { placed, share, failure } = usePlaced(all.value, events ? layout : null);
+  const { placed, layout, share, failure } = usePlaced(all.value, events ? wanted : null);
   if (all.error !== null) return <ErrorMessage error={all.error} />;
   if (placed === null)
     return (
@@ -52,7 +52,7 @@ export function TimelinePart({ view, all, axis, store, full }: Props): JSX.Eleme
       axis={axis}
       length={view.length}
       peak={view.peak}
-      placing={events ? "layout" : "regions"}
+      placing={events ? layout : "regions"}
       busy={share < 1 ? share : null}
       store={store}
       height={TIMELINE_HEIGHT}

@@ -6,6 +6,8 @@ import { startPlacing } from "../../render/placing";
 export interface Placement {
   /** Everything, its rows where the layout has them; null until the first layout is done. */
   placed: Everything | null;
+  /** That layout. */
+  layout: Layout;
   /** Share of the rows that are placed, 0 to 1. */
   share: number;
   failure: string | null;
@@ -26,6 +28,7 @@ export function usePlaced(everything: Everything | null, layout: Layout | null):
           setState({
             of: everything,
             placed: { ...everything, ...placedRows(rows, layout, placing) },
+            layout,
             share: 1,
             failure: null,
           }),
@@ -33,8 +36,8 @@ export function usePlaced(everything: Everything | null, layout: Layout | null):
       },
     );
   }, [everything, layout]);
-  if (layout === null) return { placed: everything, share: 1, failure: null };
+  if (layout === null) return { ...NOTHING, placed: everything, share: 1 };
   return state.of === everything ? state : NOTHING;
 }
 
-const NOTHING: Placement = { placed: null, share: 0, failure: null };
+const NOTHING: Placement = { placed: null, layout: "stacked", share: 0, failure: null };

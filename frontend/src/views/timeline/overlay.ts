@@ -13,8 +13,8 @@ import { blockOf, type Scene } from "./scene";
 export interface Marks {
   position: number;
   selected: number | null;
-  /** Rows in the same memory as the selected one. */
-  sharers: readonly number[];
+  /** Rows in the same memory as the selected one, or at either side of the hole that is pointed at. */
+  beside: readonly number[];
   hovered: number | null;
   match: number | null;
   /** A rectangle being drawn to zoom to, in pixels of the picture: [x0, y0, x1, y1]. */
@@ -152,7 +152,7 @@ function drawLines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Siz
   ctx.fillText(text, left + 4, 2);
 }
 
-/** Outlines of what shares the selected memory, the hovered block, the match, and on top the selected one. */
+/** Outlines of what is beside or shares the selected memory, the hovered block, the match, and on top the selected one. */
 function drawOutlines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Size): void {
   const { scene, view, marks, colours } = overlay;
   const outline = (row: number, width: number, stroke: string, dash: number[] = []): void => {
@@ -174,8 +174,8 @@ function drawOutlines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: 
     ctx.strokeRect(left, top, right - left, bottom - top);
     ctx.setLineDash([]);
   };
-  const { selected, sharers, hovered, match } = marks;
-  for (const row of sharers) outline(row, 1, colours.ink, [4, 3]);
+  const { selected, beside, hovered, match } = marks;
+  for (const row of beside) outline(row, 1, colours.ink, [4, 3]);
   if (hovered !== null && hovered !== selected) outline(hovered, 1, colours.ink);
   if (match !== null && match !== selected) outline(match, 2, colours.accent);
   if (selected !== null) outline(selected, 2, colours.ink);

@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { View } from "../../layout/timeline_blocks";
+import { holeAt } from "../../layout/holes";
 import { frameBox } from "../../layout/timeline_view";
 import { rowAt } from "../../render/pick";
 import type { Drawn, TimelineRenderer } from "../../render/renderer";
@@ -12,6 +13,7 @@ import { useWords } from "../words";
 import type { TimelineColours } from "./colours";
 import { AXIS_HEIGHT, GUTTER_LEFT, pictureSize, pixelRatio, valueAt } from "./geometry";
 import { bindGestures, type GestureHost } from "./gestures";
+import { HoleFacts } from "./holes";
 import { BlockFacts } from "./hover";
 import { keyedView } from "./keys";
 import { LABEL_HEIGHT, LABEL_WIDTH } from "./labels";
@@ -74,6 +76,13 @@ export function Plot(props: Props): JSX.Element {
     });
   }, [renderer, scene, view, size, ratio, lit, colours]);
 
+  const hole = useMemo(() => {
+    if (!scene.holes || pointer === null || hovered !== null) return null;
+    const { along, byte } = valueAt(view, pictureSize(size), pointer.x, pointer.y);
+    return holeAt(scene.rows, Math.floor(scene.axis.positionAt(along)), byte);
+  }, [scene, pointer, hovered, view, size]);
+  const beside = hole === null ? [] : [hole.above, hole.below].filter((row) => row >= 0);
+
   // Over the last picture, in its own view: axes and outlines must not run ahead of the blocks.
   const drawOver = (): void => {
     const ctx = overlay.current?.getContext("2d");
@@ -81,11 +90,11 @@ export function Plot(props: Props): JSX.Element {
     if (!ctx || !drawn || colours === null) return;
     fitCanvas(ctx.canvas, size.width * ratio, size.height * ratio);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const marks = { position, selected, sharers, hovered, match, band };
+    const marks = { position, selected, beside: [...sharers, ...beside], hovered, match, band };
     const { labels } = drawn.picture;
     drawOverlay(ctx, { scene, view: drawn.picture.view, size, labels, ratio, lit, marks, colours });
   };
-  useLayoutEffect(drawOver, [scene, size, position, selected, sharers, hovered, match, band, colours]);
+  useLayoutEffect(drawOver, [scene, size, position, selected, sharers, hole, hovered, match, band, colours]);
   const rowUnder = (x: number, y: number): number | null => {
     const drawn = renderer?.drawn.plot;
     const row = drawn ? rowAt(drawn.picture.frame, x * ratio, y * ratio) : -1;
@@ -193,6 +202,11 @@ export function Plot(props: Props): JSX.Element {
         style={{ left: `${GUTTER_LEFT}px`, width: `${inner.width}px`, height: `${inner.height}px` }}
       />
       <canvas ref={overlay} class="timeline-overlay" data-testid="timeline-overlay" />
+      {pointer !== null && hole !== null && band === null && (
+        <Tooltip x={pointer.x + GUTTER_LEFT} y={tooltipTop(pointer.y, size.height)} width={size.width}>
+          <HoleFacts scene={scene} hole={hole} />
+        </Tooltip>
+      )}
       {pointer !== null && hovered !== null && band === null && (
         <Tooltip x={pointer.x + GUTTER_LEFT} y={tooltipTop(pointer.y, size.height)} width={size.width}>
           <BlockFacts scene={scene} row={hovered} />

@@ -20,14 +20,16 @@ export interface Scene {
   length: number;
   peak: number;
   show: Show;
+  /** Whether rows lie where their addresses are, so that what is between them is free. */
+  holes: boolean;
   extent: View;
 }
 
 export function useScene(parts: Omit<Scene, "extent">): Scene {
-  const { rows, regions, program, axis, length, peak, show } = parts;
+  const { rows, regions, program, axis, length, peak, show, holes } = parts;
   return useMemo(
     () => ({ ...parts, extent: extentOf(regions, axis, show) }),
-    [rows, regions, program, axis, length, peak, show],
+    [rows, regions, program, axis, length, peak, show, holes],
   );
 }
 

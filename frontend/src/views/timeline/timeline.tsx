@@ -6,12 +6,14 @@ import type { View } from "../../layout/timeline_blocks";
 import { findMatches, litBoth, nextMatch } from "../../layout/timeline_search";
 import { frameBox, LEAST_POSITIONS, recalled, remembered, zoom } from "../../layout/timeline_view";
 import type { Axis } from "../../layout/axis";
+import type { Layout } from "../../layout/stacking";
 import type { Program, Regions, Rows } from "../../payload/recording";
 import type { ViewState } from "../state";
 import { useDark } from "../theme";
 import { OnlyContext } from "../trees/only";
 import { useWords } from "../words";
 import { readColours, type TimelineColours } from "./colours";
+import { Holes } from "./holes";
 import { Under } from "./hover";
 import { Legend } from "./legend";
 import { Minimap } from "./minimap";
@@ -31,7 +33,7 @@ interface Props {
   peak: number;
   store: Store<ViewState>;
   /** Who chooses what is drawn: the region filter of a program, or how an allocator's rows were placed. */
-  placing: "regions" | "layout";
+  placing: "regions" | Layout;
   /** Share that is done of another layout, while one is being worked out; else null. */
   busy: number | null;
   /** Of the plot, in CSS pixels; over the whole window it takes what there is. */
@@ -43,7 +45,7 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
   const { rows, regions } = of;
   const show = useShow(store, of.placing);
   const full = useStore(store, (state) => state.full);
-  const scene = useScene({ ...of, show });
+  const scene = useScene({ ...of, show, holes: of.placing === "address" });
   const { view, onView } = useView(scene, store);
   // Searching takes longer than typing a letter where there are many buffers.
   const search = useLater(useStore(store, (state) => state.search));
@@ -83,6 +85,7 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
         <span class="spacer" />
         <Legend scene={scene} store={store} />
       </footer>
+      {scene.holes && <Holes scene={scene} store={store} />}
       <Nothing scene={scene} failure={failure} />
     </div>
   );
@@ -91,7 +94,7 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
 /** Which regions are drawn: all of an allocator's, since its rows are placed in one. */
 function useShow(store: Store<ViewState>, placing: Props["placing"]): ViewState["show"] {
   const show = useStore(store, (state) => state.show);
-  return placing === "layout" ? "all" : show;
+  return placing === "regions" ? show : "all";
 }
 
 /** The view of the page's state, and a way to change it that waits for the next frame. */

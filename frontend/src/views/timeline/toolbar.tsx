@@ -2,12 +2,13 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
+import type { Layout } from "../../layout/stacking";
 import type { Matches } from "../../layout/timeline_search";
 import { Choice } from "../choice";
 import type { ViewState } from "../state";
 
 interface Props {
-  placing: "regions" | "layout";
+  placing: "regions" | Layout;
   /** As in Timeline. */
   busy: number | null;
   store: Store<ViewState>;

@@ -1,0 +1,108 @@
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatCount, formatExact } from "../../base/units";
+import { type Hole, holesAt, unplacedBytes } from "../../layout/holes";
+import { frame, LEAST_BYTES, remembered } from "../../layout/timeline_view";
+import type { ViewState } from "../state";
+import type { Scene } from "./scene";
+
+const LISTED = 50;
+
+/** The free stretches between live allocations at the inspected event, and who keeps each from growing. */
+export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> }): JSX.Element {
+  const position = useStore(store, (state) => state.position) ?? scene.peak;
+  const selected = useStore(store, (state) => state.selected);
+  const holes = useMemo(() => holesAt(scene.rows, position), [scene, position]);
+  const unplaced = useMemo(() => unplacedBytes(scene.rows, position), [scene, position]);
+  const bytes = holes.reduce((sum, { from, to }) => sum + to - from, 0);
+  return (
+    <details class="holes" data-testid="holes">
+      <summary>
+        {formatCount(holes.length)} {holes.length === 1 ? "hole" : "holes"} at event {formatCount(position)}
+        {holes.length > 0 &&
+          `: ${formatBytes(bytes)} free between allocations, ${formatBytes(holes[0].to - holes[0].from)} in the largest`}
+      </summary>
+      {unplaced > 0 && (
+        <p class="muted">
+          {formatBytes(unplaced)} were live before the recording at addresses that it does not tell: they may
+          lie in these holes.
+        </p>
+      )}
+      <ul>
+        {holes.slice(0, LISTED).map((hole) => (
+          <Line key={hole.from} {...{ hole, scene, store, selected }} />
+        ))}
+      </ul>
+      {holes.length > LISTED && <p class="muted">and {formatCount(holes.length - LISTED)} smaller ones</p>}
+    </details>
+  );
+}
+
+interface LineProps {
+  hole: Hole;
+  scene: Scene;
+  store: Store<ViewState>;
+  selected: number | null;
+}
+
+function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
+  const { from, to } = hole;
+  const neighbour = (row: number): JSX.Element => (
+    <button
+      class="link"
+      aria-pressed={row === selected}
+      title={nameOf(scene, row)}
+      data-testid="hole-neighbour"
+      onClick={() => store.set({ selected: row })}
+      onMouseEnter={() => store.set({ hovered: row })}
+      onMouseLeave={() => store.set({ hovered: null })}
+    >
+      {nameOf(scene, row)}
+    </button>
+  );
+  return (
+    <li data-testid="hole">
+      <button
+        class="link"
+        title={`${formatExact(to - from)}. Click to see it`}
+        onClick={() =>
+          store.set({ yzoom: remembered(frame(from, to, scene.extent.y, LEAST_BYTES), scene.extent.y) })
+        }
+      >
+        {formatBytes(to - from)}
+      </button>
+      <span>
+        <span class="muted">below</span>
+        {neighbour(hole.above)}
+      </span>
+      <span>
+        <span class="muted">above</span>
+        {hole.below < 0 ? <span class="muted">nothing</span> : neighbour(hole.below)}
+      </span>
+    </li>
+  );
+}
+
+/** What the pointer is in, in the tooltip. */
+export function HoleFacts({ hole, scene }: { hole: Hole; scene: Scene }): JSX.Element {
+  return (
+    <>
+      <b>Hole of {formatBytes(hole.to - hole.from)}</b>
+      <span>
+        <span class="muted">below </span>
+        {nameOf(scene, hole.above)}
+      </span>
+      <span>
+        <span class="muted">above </span>
+        {hole.below < 0 ? "nothing" : nameOf(scene, hole.below)}
+      </span>
+    </>
+  );
+}
+
+function nameOf({ rows }: Scene, row: number): string {
+  const name = rows.name.at(row) || (rows.start[row] < 0 ? "live before" : "unnamed allocation");
+  return `${name}, ${formatBytes(rows.size[row])}`;
+}
