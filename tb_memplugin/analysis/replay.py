@@ -142,26 +142,56 @@ def released(recording: Recording, regions: I64, keep: I64, gone: I64) -> Change
     everywhere = np.full(len(carrier), -1), np.full(len(carrier), length)
     guests = np.flatnonzero(table.offset + table.size > limit[table.region])
     guests = guests[~np.isin(guests, gone)]
-    return join(Change(*everywhere, freed), _pieces(recording, lives(recording).take(guests)))
+    evicted = _pieces(recording, lives(recording).take(guests))
+    return join(Change(*everywhere, freed), housed(recording, evicted, limit))
 
 
 def resized(recording: Recording, rows: I64, size: I64) -> Change:
-    """These rows have other sizes, one number for each; a region held all along shrinks with the row it is held for."""
+    """These rows have other sizes, one number for each; memory held all along shrinks with what it is held for."""
     table = recording.allocations
-    whole = held(recording)[rows]
+    given_or_returned = (table.defined[rows] < 0) | (table.last_used[rows] >= recording.length)
+    whole = _is_held_region(recording)[table.region[rows]] & (given_or_returned | held(recording)[rows])
     regions = table.region[rows[whole]].astype(np.int64)
     kept = released(recording, regions, size[whole], rows)
     own = lives(recording).take(rows[~whole])
     return join(kept, relived(recording, rows[~whole], own._replace(bytes=size[~whole])))
 
 
+def housed(recording: Recording, new: Change, limit: I64 | None = None) -> Change:
+    """New pieces of memory, less what takes turns in results' memory, as compilers have it, before they are written.
+
+    `limit`, where it is given, says how many bytes each region is held with; a region that shrinks houses nobody.
+    """
+    kind, size = recording.regions.kind, recording.regions.size
+    results = (kind & (RegionKind.OUTPUT | RegionKind.PARAMETER)) == RegionKind.OUTPUT
+    if limit is not None:
+        results &= limit >= size
+    if not results.any() or not len(new.bytes):
+        return new
+    tenants = results[recording.allocations.region]
+    taken = np.zeros(recording.length, dtype=np.int64)
+    width = np.ceil(np.log2(np.maximum(new.bytes, 1))).astype(np.int64)
+    for exponent in np.unique(width)[::-1].tolist():  # the largest find room first
+        mine = width == exponent
+        wide = results & (size >= int(new.bytes[mine].max()))
+        inside = np.flatnonzero(tenants & wide[recording.allocations.region])
+        room = int(size[wide].sum()) - curve(recording, lives(recording).take(inside)) - taken
+        need = _sum(recording.length, Change(new.start[mine], new.end[mine], new.bytes[mine]))
+        taken += np.clip(room, 0, need)
+    at = np.flatnonzero(np.diff(taken, prepend=0))
+    return join(new, Change(at, np.r_[at[1:], recording.length][: len(at)], -taken[at]))
+
+
 def curve(recording: Recording, wanted: Lives) -> I64:
     """Bytes at each position that rows need which live so, and nothing else."""
-    pieces, n = _pieces(recording, wanted), recording.length
-    step = np.zeros(n + 1, dtype=np.int64)
-    np.add.at(step, np.clip(pieces.start, 0, n), pieces.bytes)
-    np.add.at(step, np.clip(pieces.end, 0, n), -pieces.bytes)
-    return np.cumsum(step[:n])
+    return _sum(recording.length, _pieces(recording, wanted))
+
+
+def _sum(length: int, change: Change) -> I64:
+    step = np.zeros(length + 1, dtype=np.int64)
+    np.add.at(step, np.clip(change.start, 0, length), change.bytes)
+    np.add.at(step, np.clip(change.end, 0, length), -change.bytes)
+    return np.cumsum(step[:length])
 
 
 @once

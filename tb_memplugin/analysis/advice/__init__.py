@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from tb_memplugin.analysis.advice import (
     donation,
+    dtype,
     fragmentation,
+    late_free,
+    outputs,
     oversized,
     padding,
     rematerialization,
+    replication,
+    unused,
 )
 from tb_memplugin.analysis.advice.piece import Advice, Kind
 from tb_memplugin.analysis.once import once
@@ -18,9 +23,14 @@ __all__ = ["Advice", "Kind", "advise"]
 ASKED = (
     donation.advise,
     rematerialization.advise,
+    dtype.advise,
     padding.advise,
+    replication.advise,
     fragmentation.advise,
+    late_free.advise,
     oversized.advise,
+    outputs.advise,
+    unused.advise,
 )
 
 

@@ -11,7 +11,7 @@ from tb_memplugin.analysis.advice.passes import Bools, Passes, passes
 from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
 from tb_memplugin.analysis.flow import row_of_value
 from tb_memplugin.analysis.paths import Pass
-from tb_memplugin.analysis.replay import Change, join, resized
+from tb_memplugin.analysis.replay import Change, housed, join, resized
 from tb_memplugin.analysis.roles import roles
 from tb_memplugin.analysis.twins import twins
 from tb_memplugin.recording import I64, Recording, Role
@@ -26,13 +26,14 @@ def advise(recording: Recording) -> Iterator[Advice]:
         return
     trains = bool(known.within(Pass.BACKWARD).any())
     role, wide = roles(recording), _wide(recording)
-    state = np.flatnonzero(wide & (role == Role.OPTIMIZER_STATE))
+    given = (known.value >= 0) & (known.values.argument[known.value] >= 0)
+    state = np.flatnonzero(wide & given & (role == Role.OPTIMIZER_STATE))
     if len(state):
         yield from _optimizer(recording, state)
     if trains:
         yield from _computed(recording, known, wide)
     else:
-        yield from _served(recording, np.flatnonzero(wide & ((role == Role.PARAMETER) | (role == Role.STATE))))
+        yield from _served(recording, np.flatnonzero(wide & given & np.isin(role, (Role.PARAMETER, Role.STATE))))
 
 
 def _wide(recording: Recording) -> Bools:
@@ -78,15 +79,15 @@ def _computed(recording: Recording, known: Passes, wide: Bools) -> Iterator[Advi
     """Mixed precision: weights stay as they are, and what is computed from them is narrow."""
     both = known.within(Pass.FORWARD) | known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
     made = known.made
-    is_argument = (known.value >= 0) & (known.values.argument[known.value] >= 0)
-    rows = np.flatnonzero(wide & (made >= 0) & both[made] & ~is_argument)
+    given = (known.value >= 0) & (known.values.argument[known.value] >= 0)
+    rows = np.flatnonzero(wide & (made >= 0) & both[made] & ~given)
     if not len(rows):
         return
-    weights = np.flatnonzero(wide & (roles(recording) == Role.PARAMETER))
+    weights = np.flatnonzero(wide & given & np.isin(roles(recording), (Role.PARAMETER, Role.INPUT)))
     last = known.last_use(both)[weights]
     casts = weights[last >= 0]
     copies = Change(known.first_use(both)[casts], last[last >= 0] + 1, recording.allocations.size[casts] // 2)
-    saved = saving(recording, join(_halved(recording, rows), copies))
+    saved = saving(recording, join(_halved(recording, rows), housed(recording, copies)))
     if saved is None:
         return
     size = int(recording.allocations.size[rows].sum())
