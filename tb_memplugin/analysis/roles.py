@@ -25,6 +25,8 @@ def roles(recording: Recording) -> U8:
     is made of one parameter alone, such as a copy in bfloat16, counts as that parameter.
     State is what one call hands to the next without a gradient: a cache of keys and values, a running mean.
 
+    A program that returns gradients, and leaves the update to another, has parameters and activations too.
+
     In other programs state is an argument that comes back, donated or written in place. Of the others, a parameter
     is one that is joined, in another shape, with what was computed from several; integers are inputs; and what may
     be either, such as both sides of a first product, is unknown.
@@ -55,9 +57,10 @@ def _of_values(known: Flow, op: Text, pairs: Twins, step: Training | None) -> U8
     if step is None:
         role[arguments] = _plain_arguments(known, arguments, pairs)
     else:
-        _passes(known, op, pairs, step, role)
+        pairs = step.pairs
+        _passes(known, op, step, role)
         role[arguments] = Role.INPUT
-        role[pairs.argument] = _updated(known, pairs, step)
+        role[pairs.argument] = _updated(known, step)
     # What a loop carries of an argument that comes back is that argument.
     carried = _one_memory(values)
     for handed in (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE):
@@ -66,9 +69,9 @@ def _of_values(known: Flow, op: Text, pairs: Twins, step: Training | None) -> U8
     return role
 
 
-def _updated(known: Flow, pairs: Twins, step: Training) -> U8:
+def _updated(known: Flow, step: Training) -> U8:
     """Of the arguments that come back from a training step."""
-    found = reads(known, owner_of(known, around=False), ~step.updating)
+    pairs, found = step.pairs, reads(known, owner_of(known, around=False), ~step.updating)
     in_forward = step.phase[known.at(found.position)] == Phase.FORWARD
     read = np.isin(pairs.argument, found.argument[in_forward])
     by_gradient = step.follows[pairs.value] & (known.values.floating[pairs.argument] != 0)
@@ -77,7 +80,7 @@ def _updated(known: Flow, pairs: Twins, step: Training) -> U8:
     ).astype(np.uint8)
 
 
-def _passes(known: Flow, op: Text, pairs: Twins, step: Training, role: U8) -> None:
+def _passes(known: Flow, op: Text, step: Training, role: U8) -> None:
     """Activations, gradients, and what passes make of a parameter alone."""
     values, n = known.values, len(known.values)
     reader = values.read
@@ -93,7 +96,7 @@ def _passes(known: Flow, op: Text, pairs: Twins, step: Training, role: U8) -> No
     memory = _one_memory(values)
     owner = owner_of(known, around=False)[:n]
     weights = np.zeros(n + 1, dtype=bool)
-    weights[pairs.argument[step.weight]] = True
+    weights[step.pairs.argument[step.weight]] = True
     role[memory.reach(np.flatnonzero(activation))] = Role.ACTIVATION
     role[memory.reach(np.flatnonzero(step.gradient & (made != Phase.FORWARD)))] = Role.GRADIENT
     role[weights[owner] & (owner >= 0) & ((made == Phase.FORWARD) | (made == Phase.BACKWARD))] = Role.PARAMETER

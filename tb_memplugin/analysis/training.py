@@ -7,6 +7,8 @@ once element by element (`w - lr * gradient`) and once by way of the gradient. F
 - gradients are what enters the element-by-element arithmetic of the updates;
 - the backward pass is what they come of, apart from the forward pass.
 
+A program may also return the gradients and leave the update to another; then they are its weights' twins.
+
 What the backward pass alone needs may be worked out in the forward pass already, such as a derivative at a point.
 Data flow cannot tell which of the two it is. The names that JAX gives do: `jvp(...)` is forward and
 `transpose(jvp(...))` backward; without names the schedule does, by where the forward pass ends. Names decide one
@@ -27,6 +29,7 @@ from tb_memplugin.analysis.reads import Reads, owner_of, reads
 from tb_memplugin.analysis.twins import LABELS, Twins, comes_of, twins
 from tb_memplugin.analysis.update import Update
 from tb_memplugin.recording import I32, U8, Program, Recording
+from tb_memplugin.values import Values
 
 EVIDENCE = 8  # weights that are tried for it, the largest first
 
@@ -42,9 +45,10 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A training step, by the nodes of its flow and the pairs of its twins."""
+    """A training step, or a derivative alone, by the nodes of its flow."""
 
-    weight: Mask  # per twin: updated by what was computed from it
+    pairs: Twins  # of an argument and its update; in a program that returns gradients, of a weight and its gradient
+    weight: Mask  # per pair: updated by what was computed from it
     phase: U8  # per node of the flow
     follows: Mask  # per node: comes of a gradient
     gradient: Mask  # per value: a gradient, or one that was clipped, added up, averaged
@@ -53,16 +57,39 @@ class Training:
 
 @once
 def training(recording: Recording) -> Training | None:
-    """None where a program is no training step, and where nothing is known of its data flow."""
-    known, program, pairs = flow(recording), recording.program, twins(recording)
-    if known is None or program is None or not len(pairs):
+    """None where a program differentiates nothing, and where nothing is known of its data flow."""
+    known, program = flow(recording), recording.program
+    if known is None or program is None:
         return None
-    update = Update.of(known.values, pairs.value)
-    found = reads(known, owner_of(known, around=False), ~update.reading).joined_only
-    weight = _weights(known, pairs, found)
-    if not weight.any() or not _derives(known, program, pairs, weight, found):
-        return None
-    return _passes(known, program, pairs, weight, found, update)
+    owner = owner_of(known, around=False)
+    for returned, pairs in ((False, twins(recording)), (True, _gradients(known.values))):
+        update = Update.of(known.values, pairs.value)
+        found = reads(known, owner, ~update.reading).joined_only
+        weight = _weights(known, pairs, found)
+        if weight.any() and _derives(known, program, pairs, weight, found):
+            if returned:  # a result that is no gradient has only the shape of one
+                pairs, weight = pairs.take(weight), weight[weight]
+            return _passes(known, program, pairs, weight, found, update)
+    return None
+
+
+def _gradients(values: Values) -> Twins:
+    """The arguments and results that may be weights and their gradients, where nothing is updated: by shape, in order.
+
+    A gradient has the shape of its weight, and both come in the order of one tree.
+    """
+    arguments = np.flatnonzero((values.argument >= 0) & (values.floating != 0))
+    free: dict[int, list[int]] = {}
+    for argument in arguments[np.argsort(values.argument[arguments])][::-1].tolist():
+        free.setdefault(int(values.shape[argument]), []).append(argument)
+    pairs = [
+        (of_shape.pop(), leaf)
+        for leaf, value in enumerate(values.result.tolist())
+        if value >= 0 and values.argument[value] < 0 and (of_shape := free.get(int(values.shape[value])))
+    ]
+    table = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+    no = np.zeros(len(table), dtype=np.uint8)
+    return Twins(table[:, 0], table[:, 1], values.result[table[:, 1]], no, no)
 
 
 def _weights(known: Flow, pairs: Twins, found: Reads) -> Mask:
@@ -143,7 +170,7 @@ def _passes(known: Flow, program: Program, pairs: Twins, weight: Mask, found: Re
         [forward, backward, results | follows], [Phase.FORWARD, Phase.BACKWARD, Phase.UPDATE], Phase.NONE
     ).astype(np.uint8)
     gradient = source | (of_weights.inside & follows[:n] & ~needed[:n] & ~update.of_arguments(pairs.argument))
-    return Training(weight, phase, follows, gradient, update.reading)
+    return Training(pairs, weight, phase, follows, gradient, update.reading)
 
 
 def _forward(turn: Flow, joints: I32, leaves: I32) -> Mask:

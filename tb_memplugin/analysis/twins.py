@@ -31,6 +31,9 @@ class Twins:
     def __len__(self) -> int:
         return len(self.argument)
 
+    def take(self, which: Mask) -> Twins:
+        return Twins(*(getattr(self, column)[which] for column in self.__slots__))
+
 
 @once
 def twins(recording: Recording) -> Twins:
