@@ -44,7 +44,12 @@ describe("a run's recordings as lines", () => {
   it("names what is looked for", () => {
     expect([nameOf(train), nameOf(gpu2)]).toEqual(["jit_train(1)", "GPU_2_bfc"]);
     expect([partText(train), partText(gpu2)]).toEqual(["layer_* ×48", ""]);
-    expect(partText(row("x", { part: { name: "mlp", repeats: 3, bytes: 1, share: 1 } }))).toBe("mlp");
+    const named = (name: string): string =>
+      partText(row("x", { part: { name, repeats: 3, bytes: 1, share: 1 } }));
+    expect(named("mlp")).toBe("mlp");
+    expect(named("main.<locals>.f.<locals>.step (work/users/me/train.py:29)")).toBe("step (train.py:29)");
+    expect(named("train.py:61")).toBe("train.py:61");
+    expect(named("bsd,de->bse")).toBe("bsd,de->bse");
   });
 
   it("come as they are until a column is chosen", () => {
@@ -91,7 +96,7 @@ describe("a run's recordings as lines", () => {
     const lines = overviewCsv([train, gpu10], advice).split("\r\n");
     expect(lines[0]).toContain("capacity_bytes,left_bytes,largest_category");
     expect(lines[1]).toBe(
-      "jit_train(1),HBM,host,program,5000,100,8000,3000,temporary,4000,layer_* ×48,2000,'=1+1,7",
+      "jit_train(1),HBM,host,program,5000,100,8000,3000,temporary,4000,layer_*,2000,'=1+1,7",
     );
     expect(lines[2]).toBe("allocator,GPU_10_bfc,host,allocator,100,100,,,,,,,,");
   });

@@ -1,6 +1,6 @@
 import { compileSearch } from "../base/search";
 import type { AdviceById, OverviewRow } from "../payload/overview";
-import { nameOf, partText } from "../payload/overview";
+import { nameOf } from "../payload/overview";
 import { ROLES } from "../payload/recording";
 import { csvOf } from "./csv";
 import { parseSizeFilter } from "./table_filter";
@@ -26,9 +26,14 @@ export function filterOverview(
   const found = compileSearch(search);
   if (found.error !== null) errors.push(`Looked for as plain text, since ${found.error.toLowerCase()}.`);
   const matches = (row: OverviewRow): boolean =>
-    [row.title, row.memory, row.host, roleText(row), partText(row), advice.get(row.id)?.title ?? ""].some(
-      (text) => found.matches(text),
-    );
+    [
+      row.title,
+      row.memory,
+      row.host,
+      roleText(row),
+      row.part?.name ?? "",
+      advice.get(row.id)?.title ?? "",
+    ].some((text) => found.matches(text));
   return {
     rows: rows.filter(
       (row) => (sizeTest === null || sizeTest(row.peak_bytes)) && (found.empty || matches(row)),
@@ -113,7 +118,7 @@ export function overviewCsv(rows: readonly OverviewRow[], advice: AdviceById): s
       row.headroom_bytes ?? "",
       roleText(row),
       row.role?.bytes ?? "",
-      partText(row),
+      row.part?.name ?? "",
       row.part?.bytes ?? "",
       top?.title ?? "",
       top?.saving_bytes ?? "",

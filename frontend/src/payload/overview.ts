@@ -55,7 +55,13 @@ export function nameOf({ kind, title, memory }: Summary): string {
   return kind === "allocator" ? memory : title;
 }
 
+/** A Python frame as `a.<locals>.name (folder/file.py:12)`: what tells it from others comes last. */
+const FRAME = /^(?:.*[.>])?([^.>\s]+) \((?:.*\/)?([^/]+:\d+)\)$/;
+
+/** `layer_* ×48`, or the short name of a frame: `step (train.py:12)`. */
 export function partText({ part }: OverviewRow): string {
   if (part === null) return "";
+  const frame = FRAME.exec(part.name);
+  if (frame !== null) return `${frame[1]} (${frame[2]})`;
   return part.name.includes("*") && part.repeats > 1 ? `${part.name} ×${part.repeats}` : part.name;
 }

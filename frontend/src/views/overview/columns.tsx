@@ -125,10 +125,10 @@ const TIGHT = 0.9;
 
 function part(row: OverviewRow): JSX.Element {
   if (row.part === null) return <span class="muted">–</span>;
-  const text = partText(row);
+  const { name, bytes, share } = row.part;
   return (
-    <span title={`${text}: ${formatBytes(row.part.bytes)}, ${formatShare(row.part.share, 1)} of the peak`}>
-      {`${formatShare(row.part.share, 1)} ${text}`}
+    <span title={`${name}: ${formatBytes(bytes)}, ${formatShare(share, 1)} of the peak`}>
+      {`${formatShare(share, 1)} ${partText(row)}`}
     </span>
   );
 }
