@@ -23,6 +23,15 @@ export interface Problem {
 export interface Listing {
   recordings: Summary[];
   problems: Problem[];
+  /** By host: why it has no recording over time. Empty where any host has one. */
+  empty: Record<string, Reason>;
+}
+
+/** Why there is nothing, and what to do; the code is for programs. */
+export interface Reason {
+  code: string;
+  text: string;
+  remedy: string;
 }
 
 export interface Place {
@@ -53,6 +62,8 @@ export interface Details {
   defined: Place;
   last_used: Place;
   stack: Frame[];
+  /** Of the event that freed it; empty where none is known. */
+  freed_stack: Frame[];
   shares: Sharer[];
   shares_total: number;
   /** Of a runtime allocation that a program's execution made; null where none is known. */

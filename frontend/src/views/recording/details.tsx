@@ -103,6 +103,7 @@ export function Details({ api, id, number, row, rows, length, times, store, dark
       {value !== null && (
         <>
           <Stack frames={value.stack} />
+          {value.freed_stack.length > 0 && <Stack frames={value.freed_stack} title="Freed at" />}
           {value.planned != null && <PlannedBuffers planned={value.planned} />}
           {times === null && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
         </>

@@ -7,13 +7,13 @@ import type { Frame } from "../../payload/api";
 const FIRST = 12;
 
 /** Where the buffer's instruction was written, innermost frame first. */
-export function Stack({ frames }: { frames: Frame[] }): JSX.Element {
+export function Stack({ frames, title = "Stack" }: { frames: Frame[]; title?: string }): JSX.Element {
   const words = useWords();
   const [all, setAll] = useState(false);
   const shown = all ? frames : frames.slice(0, FIRST);
   return (
     <section>
-      <h3>Stack</h3>
+      <h3>{title}</h3>
       {frames.length === 0 && (
         <p class="muted">
           The profile has no stack for this {words.item}.

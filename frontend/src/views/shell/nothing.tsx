@@ -27,7 +27,7 @@ export function Nothing({ runs, listing, options, tab, store }: Props): JSX.Elem
   if (options === null || listing === null) return <div class="placeholder" aria-busy="true" />;
   const { problems, recordings } = listing;
   if (options.missing === null && problems.length === 0) {
-    if (tab === "memory_profile") return <NoEvents store={store} />;
+    if (tab === "memory_profile") return <NoEvents empty={listing.empty} store={store} />;
     if (tab === "snapshots") return <NoSnapshots />;
   }
   const [title, advice] =
