@@ -22,6 +22,7 @@ ALLOCATION, DEALLOCATION = len(CALLS) + 1, len(CALLS) + 2
 STATS = (
     "allocator_name", "bytes_reserved", "bytes_allocated", "bytes_available", "peak_bytes_in_use",
     "requested_bytes", "allocation_bytes", "addr", "id", "data_type", "GPU_0_bfc", "run_id", "device_ordinal",
+    "fragmentation",
 )  # fmt: skip
 STAT = {name: number + 1 for number, name in enumerate(STATS)}
 CAPACITY = 80 << 30
@@ -104,6 +105,7 @@ def _report(line: XLine, at: int, allocator: _Allocator) -> None:
         ("data_type", 0),
     ):
         event.stats.add(metadata_id=STAT[name], int64_value=value)
+    event.stats.add(metadata_id=STAT["fragmentation"], double_value=0.1)
 
 
 def _metadata(plane: XPlane) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 from allocator_planes import REAL, Event, Log, events_of, recordings_of
+from recordings import Row
+from recordings import recording as made
 from servers import DATA
 from test_payload import decode
 from werkzeug.test import Client
@@ -17,8 +20,9 @@ from tb_memplugin.analysis.traffic import traffic
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.readers.allocator import BEFORE
-from tb_memplugin.recording import Recording
-from tb_memplugin.views.memory_profile import first_view, usage_table
+from tb_memplugin.recording import Recording, RegionKind
+from tb_memplugin.views.holes import holes
+from tb_memplugin.views.memory_profile import first_view, usage, usage_table
 from tb_memplugin.views.memory_viewer import rows
 from tb_memplugin.views.summary import summary
 
@@ -103,6 +107,31 @@ def test_coarser_curves_lose_no_peak_and_no_valley(path: Path, count: int) -> No
             assert table["live_max"][bucket] == max(used[start:end])
             assert table["live_min"][bucket] == min(used[start:end])
             assert table["time_ns"][bucket] == events[start].time_ps // 1000
+
+
+FIGURES = {
+    "heap": "bytes_allocated",
+    "stack": "bytes_reserved",
+    "free": "bytes_available",
+    "fragmentation": "fragmentation",
+}
+
+
+@each_profile
+@pytest.mark.parametrize("count", [7, 5000])
+def test_each_bucket_has_the_most_and_the_least_of_what_the_allocator_says(path: Path, count: int) -> None:
+    for memory, events in events_of(path).items():
+        _, tables = decode(usage(recordings(path)[memory], 0, len(events), count))
+        table = tables["usage"]
+        columns = {name: [event.stats[stat] for event in events] for name, stat in FIGURES.items()}
+        columns["largest_free"] = [
+            round(free * (1 - part)) for free, part in zip(columns["free"], columns["fragmentation"], strict=True)
+        ]
+        starts = [int(position) for position in table["position"]]
+        for name, said in columns.items():
+            parts = [said[start:end] for start, end in zip(starts, [*starts[1:], len(said)], strict=True)]
+            assert table[f"{name}_max"] == [max(part) for part in parts]
+            assert table[f"{name}_min"] == [min(part) for part in parts]
 
 
 @each_profile
@@ -190,3 +219,68 @@ def test_what_the_allocator_does_not_tell_is_not_a_zero() -> None:
     told = figures(log.only())
     assert [told[name] for name in ("capacity", "free", "reported_peak", "fragmented")] == [None] * 4
     assert (told["live_peak"], told["heap"]) == (8, 8)
+    table = usage_table(log.only(), 0, 1, 1)
+    assert all(math.isnan(table[f"{name}_max"][0]) for name in ("free", "fragmentation"))  # type: ignore[arg-type]
+    assert (table["heap_max"][0], table["largest_free_max"][0]) == (8, 0)
+
+
+def test_a_figure_that_some_events_do_not_tell_stays_what_it_was() -> None:
+    log = Log()
+    for time, told in enumerate([None, 90, None, 70]):
+        stats = {} if told is None else {"bytes_available": told, "bytes_reserved": 3, "fragmentation": 0.5}
+        log.add(False, time, allocator_name="a", addr=time, allocation_bytes=1, bytes_allocated=time + 1, **stats)
+    recording = log.only()
+    _, tables = decode(usage(recording, 0, 4, 4))
+    assert tables["usage"]["free_max"] == [90, 90, 90, 70]
+    assert tables["usage"]["stack_min"] == [3, 3, 3, 3]
+    assert recording.capacity == 95
+    assert "2 of 4 events" in next(c.text for c in recording.caveats if c.code == "free_untold")
+
+
+def test_windows_and_holes_over_http() -> None:
+    log = Log()
+    for time, (free, address) in enumerate([(False, 0), (False, 8), (False, 32), (True, 8)]):
+        log.add(free, time, allocator_name="a", addr=1000 + address, allocation_bytes=8)
+    recording = log.only()
+    client = client_of(recording)
+    query = {"id": recording.id}
+    meta, tables = decode(client.get("/api/usage", query_string={**query, "from": 1, "to": 3, "buckets": 2}).data)
+    assert meta == {"from": 1, "to": 3}
+    assert tables["usage"]["position"] == [1, 2]
+    assert tables["usage"]["largest_free_min"] == [24, 16]
+    answer = client.get("/api/holes", query_string={**query, "at": 3}).json
+    assert answer == {
+        "at": 3,
+        "holes": [{"region": 0, "offset": 8, "size": 24, "below": 0, "above": 2}],
+        "holes_total": 1,
+        "holes_bytes": 24,
+        "live_bytes": 16,
+        "unplaced_bytes": 0,
+        "largest_free": 24,
+        "fragmented": 0,
+        "told": False,
+    }
+    edges = client.get("/api/holes", query_string={**query, "at": 0}).json
+    assert edges is not None
+    assert edges["holes"] == [{"region": 0, "offset": 8, "size": 32, "below": 0, "above": None}]
+    before = client.get("/api/holes", query_string={**query, "at": -1}).json
+    assert before is not None and (before["largest_free"], before["holes_bytes"]) == (None, 40)
+    for wrong in ("4", "-2", "x", ""):
+        assert client.get("/api/holes", query_string={**query, "at": wrong}).status_code == 400
+
+
+def client_of(recording: Recording) -> Client:
+    """The app about one recording."""
+
+    class One(Catalog):
+        def recording(self, recording_id: str) -> Recording:
+            assert recording_id == recording.id
+            return recording
+
+    return Client(MemoryApp(One("/nowhere")))
+
+
+def test_holes_beyond_what_is_listed_are_counted() -> None:
+    rows = [Row(8, 0, 1, 0, 16 * i) for i in range(300)]
+    answer = holes(made(rows, 1, [(16 * 299 + 8, RegionKind.TEMPORARY)]), 0)
+    assert (len(answer["holes"]), answer["holes_total"], answer["holes_bytes"]) == (200, 299, 299 * 8)

@@ -12,7 +12,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.parameters import choice, integer, required
 from tb_memplugin.hosts.responses import json_response, tables_response
 from tb_memplugin.recording import Recording
-from tb_memplugin.views import compare, device_profile, leaks, memory_profile, memory_viewer, overview, tree
+from tb_memplugin.views import compare, device_profile, holes, leaks, memory_profile, memory_viewer, overview, tree
 from tb_memplugin.views.refusal import sentences
 from tb_memplugin.views.summary import summary
 
@@ -38,6 +38,7 @@ class Routes:
             self.memory_profile,
             self.rows,
             self.usage,
+            self.holes,
             self.details,
             self.leaks,
             self.tree,
@@ -101,7 +102,14 @@ class Routes:
         start = integer(request, "from", -1, recording.length, default=0)
         end = integer(request, "to", start, recording.length, default=recording.length)
         buckets = integer(request, "buckets", 1, MAX_BUCKETS, default=1024)
-        return tables_response(memory_viewer.usage(recording, start, end, buckets))
+        view = memory_viewer if recording.clock is None else memory_profile
+        return tables_response(view.usage(recording, start, end, buckets))
+
+    def holes(self, request: Request) -> Response:
+        """The free pieces of memory at a position, -1 is before the first."""
+        recording = self._catalog.recording(required(request, "id"))
+        at = integer(request, "at", -1, max(recording.length - 1, 0))
+        return json_response(holes.holes(recording, at))
 
     def details(self, request: Request) -> Response:
         recording_id = required(request, "id")

@@ -194,8 +194,8 @@ def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Reco
     )
     reported = Reported(
         in_use=in_use,
-        reserved=_or_zero(log.number("bytes_reserved")),
-        free=_or_zero(log.number("bytes_available")),
+        reserved=_last_told(log.number("bytes_reserved")),
+        free=_last_told(log.number("bytes_available")),
         lifetime_peak=_or_zero(log.number("peak_bytes_in_use")),
         fragmentation=log.events.fragmentation[log.rows],
     )
@@ -205,6 +205,7 @@ def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Reco
         "no_address": (address == MISSING).sum(),
         "address_taken": taken,
         "in_use_untold": (~told).sum(),
+        "free_untold": (~free_told).sum() if free_told.any() else 0,
         "in_use_differs": (np.diff(in_use) != change[1:]).sum(),
         "size_untold": (~sized).sum(),
         "impossible_bytes": log.events.impossible[log.rows].sum(),
@@ -279,6 +280,16 @@ def _filled(in_use: I64, told: np.ndarray[tuple[int], np.dtype[np.bool_]], size:
     else:
         anchor = np.full(len(told), -min(0, int(change.min())))
     filled: I64 = anchor + change
+    return filled
+
+
+def _last_told(numbers: I64) -> I64:
+    """What each event tells, else the last before it that did, else the first; 0 where none does."""
+    told = numbers != MISSING
+    if told.all() or not told.any():
+        return _or_zero(numbers)
+    last = np.maximum.accumulate(np.where(told, np.arange(len(told)), int(np.argmax(told))))
+    filled: I64 = numbers[last]
     return filled
 
 

@@ -11,6 +11,7 @@ COUNTED = {
     "no_address": "have no address that can be: which free ends which allocation is not known.",
     "address_taken": "allocate at an address that is still taken; the allocation there is taken as ended.",
     "in_use_untold": "do not say how much is in use; it is added up.",
+    "free_untold": "do not say how much is free; it is taken to be what it was.",
     "in_use_differs": "change what is in use by other than their own bytes: some events are missing.",
     "size_untold": "do not say how many bytes they are about; they count as 0.",
     "impossible_bytes": "give bytes below 0 or above 1 PiB; those figures are left out.",

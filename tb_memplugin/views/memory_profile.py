@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.analysis.figures import Figure
+from tb_memplugin.analysis.fragmentation import fragmentation
 from tb_memplugin.analysis.joins import join_programs
+from tb_memplugin.analysis.once import once
 from tb_memplugin.analysis.traffic import traffic
-from tb_memplugin.analysis.usage import buckets, peak, usage
-from tb_memplugin.recording import Recording, RegionKind, Reported
+from tb_memplugin.analysis.usage import buckets, peak
+from tb_memplugin.analysis.usage import usage as usage_of
+from tb_memplugin.recording import F64, I64, Recording, RegionKind, Reported
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.memory_viewer import FIRST_BUCKETS, encode_first_view
-from tb_memplugin.views.payload import Table, narrow
+from tb_memplugin.views.payload import Table, encode, narrow
 
 PLANNED_LISTED = 20
 
@@ -25,12 +28,43 @@ def first_view(recording: Recording) -> bytes:
     return encode_first_view(recording, headline(recording), figures(recording), curve)
 
 
+def usage(recording: Recording, start: int, end: int, count: int) -> bytes:
+    """The curve over positions [start, end) in at most `count` buckets, as a table."""
+    return encode({"from": start, "to": end}, {"usage": usage_table(recording, start, end, count)})
+
+
 def usage_table(recording: Recording, start: int, end: int, count: int) -> Table:
-    """The curve in buckets, with the time of each bucket's first event in ns."""
-    curve = buckets(usage(recording), start, end, count)
+    """The curve in buckets, with the time of each bucket's first event in ns, and what the allocator says of itself.
+
+    Of each figure the most and the least: `heap` and `stack`, which `live` is the sum of, `free`, `largest_free` and
+    `fragmentation`, 0 to 1. NaN where it is not known.
+    """
+    curve = buckets(usage_of(recording), start, end, count)
     clock = recording.clock
     time = clock[curve.position] if clock is not None else curve.position
-    return {**curve._asdict(), "position": narrow(curve.position), "time_ns": time.astype(np.int64)}
+    stop = min(end, recording.length)
+    said = {
+        f"{name}_{which}": reduce.reduceat(column[:stop], curve.position) if len(curve.position) else column[:0]
+        for name, column in _said(recording).items()
+        for which, reduce in (("max", np.fmax), ("min", np.fmin))
+    }
+    return {**curve._asdict(), "position": narrow(curve.position), "time_ns": time.astype(np.int64), **said}
+
+
+@once
+def _said(recording: Recording) -> dict[str, I64 | F64]:
+    """What the allocator says of itself, and how its free memory lies, at every event."""
+    pieces, reported = fragmentation(recording), recording.reported
+    if reported is None:
+        return {"largest_free": pieces.largest_free}
+    nothing = np.full(recording.length, np.nan)
+    return {
+        "heap": reported.in_use,
+        "stack": reported.reserved,
+        "free": reported.free if recording.capacity else nothing,
+        "largest_free": pieces.largest_free,
+        "fragmentation": reported.fragmentation if pieces.told else nothing,
+    }
 
 
 def headline(recording: Recording) -> str:
