@@ -45,9 +45,10 @@ class Lives:
 
 def lifetimes(trace: Trace, segments: Segments, blocks: Blocks, settings: Mapping[str, Any]) -> Lives:
     action = trace.action
-    completed = action == Action.FREE_COMPLETED
-    # A trace may leave either kind of free out; memory is free once its free is completed.
-    ends = completed if completed.any() else action == Action.FREE_REQUESTED
+    ends = action == Action.FREE_COMPLETED
+    if not ends.any():
+        # A trace may leave these out: then the request ends it, unless the block was still waiting in the end.
+        ends = (action == Action.FREE_REQUESTED) & ~np.isin(trace.address, blocks.address)
     events = np.flatnonzero((action == Action.ALLOC) | ends)
     pairs = pair(trace.address[events], ends[events], trace.known[events])
     partner = np.where(pairs.partner >= 0, events[np.maximum(pairs.partner, 0)] if len(events) else -1, -1)

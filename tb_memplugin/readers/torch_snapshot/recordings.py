@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_memplugin.errors import InputError
 from tb_memplugin.readers.torch_snapshot.annotations import read_spans
 from tb_memplugin.readers.torch_snapshot.caveats import caveats
 from tb_memplugin.readers.torch_snapshot.frames import read_stacks
@@ -36,8 +37,12 @@ def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -
     values = Values(data, path)
     root = values.root
     segments = values.items(root) if values.is_list(root) else values.items(values.get(root, "segments"))
+    segments = segments[values.known(values.column(segments, "total_size"))]
     device = values.integers(values.column(segments, "device"), 0)
     traces = [values.items(node) for node in values.items(values.get(root, "device_traces")).tolist()]
+    if not len(segments) and not traces:
+        remedy = "there are no segments and no device_traces in it; torch.cuda.memory._dump_snapshot writes both"
+        raise InputError("Not a PyTorch memory snapshot", path, remedy)
     settings = _settings(values, values.get(root, "allocator_settings"))
     marks = values.items(values.get(root, "external_annotations"))
     return [

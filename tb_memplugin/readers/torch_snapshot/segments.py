@@ -50,8 +50,7 @@ def read_segments(values: Values, segments: Nodes) -> tuple[Segments, Blocks]:
     told = values.column(blocks, "address")
     # Older snapshots leave a block's address out: blocks tile their segment in order.
     before = np.cumsum(size) - size
-    first = np.searchsorted(owner, np.arange(len(held.size)))
-    tiled = held.address[owner] + before - before[np.minimum(first, max(len(before) - 1, 0))][owner]
+    tiled = held.address[owner] + before - before[np.searchsorted(owner, owner)]
     state = values.texts(values.column(blocks, "state"))
     alive = np.isin(state.codes, [i for i in range(len(state.strings)) if state.strings[i] in LIVE])
     address = np.where(values.known(told), values.integers(told), tiled)
