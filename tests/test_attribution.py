@@ -13,6 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from profiles import profiles
 from recordings import Row, recording
+from servers import DEMO
+from test_payload import decode
+from werkzeug.test import Client
 
 from tb_memplugin.analysis.attribution import By, Forest, forest, weigh
 from tb_memplugin.analysis.frames import callers_first
@@ -20,7 +23,8 @@ from tb_memplugin.analysis.liveset import live_rows
 from tb_memplugin.analysis.paths import MAX_PARTS, Pass, argument_path, jitted_function, op_path
 from tb_memplugin.analysis.trees import MAX_DEPTH, Grower, merge_layers
 from tb_memplugin.analysis.usage import peak
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.recording import Recording, Role, Stacks, Text
 
 PASSES = {"F": Pass.FORWARD, "B": Pass.BACKWARD, "R": Pass.REMATERIALIZED, "O": Pass.OTHER}
@@ -460,3 +464,20 @@ def test_the_levels_of_real_profiles_sum_up_to_what_is_live(by: By, merged: bool
             below = np.zeros(len(found.parent))
             np.add.at(below, found.parent[found.parent >= 0], total[found.parent >= 0])
             assert (total == own + below).all()
+
+
+def test_the_route_gives_the_forest_and_the_node_of_every_row() -> None:
+    catalog = Catalog(str(DEMO))
+    of = catalog.listing("train_step/cpu").recordings[0]
+    answer = Client(MemoryApp(catalog)).get("/api/tree", query_string={"id": of.id, "by": "model", "merge": "1"})
+    meta, tables = decode(answer.data)
+    found = forest(of, By.MODEL, merge=True)
+    assert meta == {"by": "model", "merge": True}
+    assert tables["tree"] == {
+        "label": [found.label[node] for node in range(len(found.label))],
+        "parent": found.parent.tolist(),
+        "end": found.end.tolist(),
+        "merged": found.merged.tolist(),
+        "framework": found.framework.tolist(),
+    }
+    assert tables["leaf"] == {"node": found.leaf.tolist()}
