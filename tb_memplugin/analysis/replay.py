@@ -158,12 +158,12 @@ def resized(recording: Recording, rows: I64, size: I64) -> Change:
 
 
 def housed(recording: Recording, new: Change, limit: I64 | None = None) -> Change:
-    """New pieces of memory, less what takes turns in results' memory, as compilers have it, before they are written.
+    """New pieces of memory, less what takes turns in memory that is held for results, as compilers have it.
 
     `limit`, where it is given, says how many bytes each region is held with; a region that shrinks houses nobody.
     """
     kind, size = recording.regions.kind, recording.regions.size
-    results = (kind & (RegionKind.OUTPUT | RegionKind.PARAMETER)) == RegionKind.OUTPUT
+    results = (kind & RegionKind.OUTPUT) != 0
     if limit is not None:
         results &= limit >= size
     if not results.any() or not len(new.bytes):

@@ -10,7 +10,7 @@ from tb_memplugin.analysis.advice.arguments import Argument, arguments, jitted
 from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
 from tb_memplugin.analysis.flow import row_of_value, uses
 from tb_memplugin.analysis.once import once
-from tb_memplugin.analysis.replay import Change, join, lives, released, sharers
+from tb_memplugin.analysis.replay import Bools, Change, join, lives, released, sharers
 from tb_memplugin.analysis.twins import twins
 from tb_memplugin.recording import I64, Recording, RegionKind
 from tb_memplugin.sizes import bytes_text
@@ -110,11 +110,9 @@ def _donated(recording: Recording, old: I64, new: I64) -> Change:
 
 def _whole(recording: Recording, old: I64, new: I64) -> tuple[I64, I64]:
     """All rows that are one value with the results, through loops and from copies of the arguments, and since when
-    the first of each is there."""
+    the first of each is there. What a result is written over, such as a gradient, is another value."""
     table, program = recording.allocations, recording.program
     assert program is not None and program.values is not None and program.value is not None
-    loops = [code for code in range(len(table.op.strings)) if table.op.strings[code] in ("while", "parameter")]
-    copies = [code for code in range(len(table.op.strings)) if table.op.strings[code] == "copy"]
     begin, read_at = uses(recording)
     made = program.values().made
     found, first = [new], lives(recording).start[new].copy()
@@ -122,9 +120,18 @@ def _whole(recording: Recording, old: I64, new: I64) -> tuple[I64, I64]:
         same = sharers(recording, np.array([result]))
         if len(same) == 1:
             continue
-        copied = same[np.isin(table.op.codes[same], copies)]
+        copied = same[_is(recording, same, "copy")]
         copied = copied[np.isin(made[program.value[copied]], read_at[begin[argument] : begin[argument + 1]])]
-        carried = same[np.isin(table.op.codes[same], loops)]
+        looped = table.op[result] == "while"
+        carried = same[_is(recording, same, "while", "parameter")] if looped else same[:0]
         found += [copied, carried]
         first[at] = min(first[at], *lives(recording).start[np.r_[carried, result]].tolist())
     return np.concatenate(found), first
+
+
+def _is(recording: Recording, rows: I64, *ops: str) -> Bools:
+    """Per row: whether one of these made it."""
+    names = recording.allocations.op.strings
+    codes = [code for code in range(len(names)) if names[code] in ops]
+    found: Bools = np.isin(recording.allocations.op.codes[rows], codes)
+    return found

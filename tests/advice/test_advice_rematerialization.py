@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from advised import (
+    BARRIERS,
+    LAYERS,
+    MIB,
+    WIDTH,
+    Tree,
+    adam,
+    array,
+    assert_close,
+    compiled,
+    given,
+    kinds,
+    layer,
+    scanned,
+    sgd,
+    stacked_weights,
+    step_arguments,
+    unrolled,
+    weights,
+)
+from jax import Array
+
+from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.analysis.usage import peak
+
+
+def gated(weights: Tree, x: Array) -> Array:
+    """A layer that keeps several tensors, and reads its input twice."""
+    h = x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-6)
+    h = jax.nn.gelu(h @ weights["up"]) * jax.nn.sigmoid(h @ weights["up"] * 2)
+    return x + h @ weights["down"]
+
+
+@pytest.mark.parametrize("batch", [1024, 4096, 8192])
+@pytest.mark.parametrize("one", [layer, gated])
+def test_unrolled_layers(one: Any, batch: int) -> None:
+    arguments = weights(), array(batch, WIDTH)
+    before = compiled(jax.value_and_grad(unrolled(one)), *arguments, options=BARRIERS)
+    after = compiled(jax.value_and_grad(unrolled(jax.checkpoint(one))), *arguments, options=BARRIERS)
+    advice = given(before, Kind.REMATERIALIZATION)
+    assert advice.title == "Rematerialize layer_*"
+    assert advice.change.startswith("jax.checkpoint(layer) around the function that makes one layer_*")
+    assert_close(advice, before, after)
+    assert Kind.REMATERIALIZATION not in kinds(after)
+
+
+@pytest.mark.parametrize("one", [layer, gated])
+@pytest.mark.parametrize("optimizer", [sgd, adam])
+def test_layers_in_a_training_step(one: Any, optimizer: Any) -> None:
+    arguments = step_arguments(4096, optimizer=optimizer)
+    before = compiled(optimizer(unrolled(one)), *arguments, options=BARRIERS, donate_argnums=(0, 1))
+    after = compiled(optimizer(unrolled(jax.checkpoint(one))), *arguments, options=BARRIERS, donate_argnums=(0, 1))
+    assert_close(given(before, Kind.REMATERIALIZATION), before, after)
+
+
+def test_the_evidence_is_what_the_backward_pass_reads() -> None:
+    before = compiled(jax.value_and_grad(unrolled()), weights(), array(4096, WIDTH), options=BARRIERS)
+    advice = given(before, Kind.REMATERIALIZATION)
+    kept = 4096 * 2 * WIDTH * 4  # the result of tanh, in each layer
+    assert advice.bytes == LAYERS * kept == 96 * MIB
+    assert [before.allocations.scope[row].split("/")[-1] for row in advice.rows.tolist()] == ["tanh"] * LAYERS
+
+
+@pytest.mark.parametrize("batch", [1024, 8192])
+@pytest.mark.parametrize("one", [layer, gated])
+def test_the_body_of_a_scan(one: Any, batch: int) -> None:
+    arguments = stacked_weights(), array(batch, WIDTH)
+    before = compiled(jax.value_and_grad(scanned(one)), *arguments)
+    after = compiled(jax.value_and_grad(scanned(jax.checkpoint(one))), *arguments)
+    advice = given(before, Kind.REMATERIALIZATION)
+    assert advice.title == f"Rematerialize the body of a scan over {LAYERS} turns"
+    assert_close(advice, before, after)
+    assert Kind.REMATERIALIZATION not in kinds(after)
+
+
+def test_a_policy_that_keeps_products() -> None:
+    policy = jax.checkpoint_policies.dots_saveable
+    arguments = weights(), array(8192, WIDTH)
+    before = compiled(jax.value_and_grad(unrolled(gated)), *arguments, options=BARRIERS)
+    kept = unrolled(jax.checkpoint(gated, policy=policy))
+    after = compiled(jax.value_and_grad(kept), *arguments, options=BARRIERS)
+    real = (peak(before).bytes - peak(after).bytes) / MIB
+    sentence = given(before, Kind.REMATERIALIZATION).sentence
+    said = float(sentence.partition("repeats no matrix product, it is ")[2].partition(" MiB")[0])
+    assert abs(said - real) <= 0.1 * real
+
+
+@pytest.mark.parametrize("function", [unrolled(), unrolled(gated)])
+def test_nothing_is_kept_where_nothing_is_trained(function: Any) -> None:
+    assert Kind.REMATERIALIZATION not in kinds(compiled(function, weights(), array(4096, WIDTH)))
+
+
+def test_a_single_layer_is_left_alone() -> None:
+    """There is nothing to recompute for: its backward pass follows at once."""
+
+    def loss(params: Tree, x: Array) -> Array:
+        with jax.named_scope("layer_0"):
+            return jnp.sum(layer(params, x) ** 2)
+
+    one = weights()["layer_0"]
+    assert Kind.REMATERIALIZATION not in kinds(compiled(jax.value_and_grad(loss), one, array(4096, WIDTH)))
