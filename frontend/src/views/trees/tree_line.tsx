@@ -104,10 +104,15 @@ export function TreeLineView({ scene, line, actions, roles, dark, ...on }: Props
         {roles && <Swatch role={role[node]} dark={dark} />} {marked ? <mark>{label}</mark> : label}
         {tree.merged[node] > 1 && <span class="muted"> ×{formatCount(tree.merged[node])}</span>}
       </span>
-      <span role="gridcell" class="numeric tree-share" style={{ "--share": `${100 * share}%` }}>
+      <span
+        role="gridcell"
+        class="numeric tree-share"
+        title={unit.exact(total[node])}
+        style={{ "--share": `${100 * share}%` }}
+      >
         {unit.format(total[node])} <span class="muted">{formatShare(total[node], total[0])}</span>
       </span>
-      <span role="gridcell" class="numeric muted">
+      <span role="gridcell" class="numeric muted" title={self[node] > 0 ? unit.exact(self[node]) : ""}>
         {self[node] > 0 ? unit.format(self[node]) : ""}
       </span>
       <span role="gridcell" class="numeric">

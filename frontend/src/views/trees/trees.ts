@@ -22,14 +22,15 @@ export function keyOf({ by, merge, invert: bottomUp }: TreeKind): string {
  * source that asked for it comes first, where it is known.
  */
 export function firstBy({ source, op_name, name }: Rows, program: boolean): By {
-  if (program || says(op_name, "/")) return "model";
-  if (says(source, ":")) return "source";
-  return says(name, "/") ? "model" : "stack";
+  if (program) return "model";
+  if (says(source, /./) || says(name, /\.py:\d+$/)) return "source";
+  if (says(name, /\//)) return "model";
+  return says(op_name, /./) ? "function" : "stack";
 }
 
-/** Whether any row has this in its text. */
-function says(column: TextColumn, part: string): boolean {
-  return column.codes.some((_, row) => column.at(row).includes(part));
+/** Whether the text of any row is so. */
+function says(column: TextColumn, so: RegExp): boolean {
+  return column.codes.some((_, row) => so.test(column.at(row)));
 }
 
 /** What rows are called that a classification says nothing of. */
