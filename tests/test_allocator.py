@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from tb_memplugin.analysis.usage import explained, usage
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.allocator import BEFORE, UNNAMED, read_allocators
+from tb_memplugin.readers.allocator import UNNAMED, read_allocators
 from tb_memplugin.readers.allocator_events import MOST
+from tb_memplugin.readers.allocator_rows import BEFORE
 from tb_memplugin.readers.pairing import pair
 from tb_memplugin.readers.plane import Plane
 from tb_memplugin.recording import Recording

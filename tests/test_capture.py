@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from tb_memplugin.readers import open_file
-from tb_memplugin.readers.allocator import DTYPES
+from tb_memplugin.readers.allocator_rows import DTYPES
 from tb_memplugin.recording import Recording, SpanKind
 
 jax = pytest.importorskip("jax")

@@ -19,7 +19,7 @@ from werkzeug.test import Client
 from tb_memplugin.analysis.traffic import traffic
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.readers.allocator import BEFORE
+from tb_memplugin.readers.allocator_rows import BEFORE
 from tb_memplugin.recording import Recording, RegionKind
 from tb_memplugin.views.holes import holes
 from tb_memplugin.views.memory_profile import first_view, usage, usage_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -13,35 +13,15 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.readers import allocator_events
 from tb_memplugin.readers.allocator_caveats import caveats
 from tb_memplugin.readers.allocator_events import MISSING, AllocatorEvents
+from tb_memplugin.readers.allocator_log import AllocatorLog
+from tb_memplugin.readers.allocator_rows import DTYPES, lifetimes
 from tb_memplugin.readers.device_spans import module_spans, with_modules
 from tb_memplugin.readers.host_calls import HostCalls, host_calls, no_calls
-from tb_memplugin.readers.pairing import pair
 from tb_memplugin.readers.plane import Plane
-from tb_memplugin.recording import (
-    I32,
-    I64,
-    Allocations,
-    Axis,
-    Caveat,
-    Recording,
-    RegionKind,
-    Regions,
-    Reported,
-    Role,
-    Strings,
-    Text,
-)
+from tb_memplugin.recording import I64, Axis, Caveat, Recording, RegionKind, Regions, Reported
 
 TITLE = "allocator"
-BEFORE = "live before the recording"
 UNNAMED = "unnamed allocator"
-NO_NAMES = {"", "dummy", "(null)"}  # what JAX's runtime puts where TensorFlow names the op
-
-# TensorFlow's DataType, as allocator events give it; 0 is none.
-DTYPES = {
-    1: "f32", 2: "f64", 3: "s32", 4: "u8", 5: "s16", 6: "s8", 7: "string", 8: "c64", 9: "s64", 10: "pred",
-    14: "bf16", 17: "u16", 18: "c128", 19: "f16", 22: "u32", 23: "u64",
-}  # fmt: skip
 
 
 class _Calls:
@@ -82,10 +62,10 @@ def read_allocators(
         name, rows = names[number], np.flatnonzero(which == number)
 
         def complete() -> Recording:
-            made = _recording(_Log(events, rows, calls.found), name, run, host, source)
+            made = _recording(AllocatorLog(events, rows, calls.found), name, run, host, source)
             return _with_modules(made, (cores or {}).get(name), events.began_ns)
 
-        return replace(_recording(_Log(events, rows, nothing), name, run, host, source), later=complete)
+        return replace(_recording(AllocatorLog(events, rows, nothing), name, run, host, source), later=complete)
 
     return [recording(number) for number in sorted(range(len(names)), key=lambda number: counted(names[number]))]
 
@@ -119,102 +99,19 @@ def counted(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name) if part]
 
 
-@dataclass(frozen=True)
-class _Log:
-    """The events of one allocator."""
-
-    events: AllocatorEvents
-    rows: I64
-    calls: HostCalls
-
-    @property
-    def frame(self) -> I32:
-        """Per event: the innermost frame that it was made in, -1 where nothing encloses it."""
-        return self.calls.leaf[self.events.place[self.rows]]
-
-    def number(self, name: str) -> I64:
-        return self.events.numbers[name][self.rows]
-
-    def text(self, name: str) -> Text:
-        return self.events.texts[name].take(self.rows)
-
-    @property
-    def frees(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        return self.events.frees[self.rows]
-
-
-def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Recording:
-    n = len(log.rows)
-    frees, address, in_use = log.frees, log.number("addr"), log.number("bytes_allocated")
-    partner, taken = pair(address, frees, address != MISSING)
-    size = _sizes(log, partner)
-    sized = size != MISSING
-    size = np.maximum(size, 0)
-    told = in_use != MISSING
-    in_use = _filled(in_use, told, size, frees)
-    change = np.where(frees, -size, size)
-
-    allocated, orphans = np.flatnonzero(~frees), np.flatnonzero(frees & (partner < 0))
-    before = int(in_use[0] - change[0] - size[orphans].sum())
-    born = np.r_[allocated, orphans]  # the event that a row is known from
-    rest = [n] if before > 0 else []
-    start = np.r_[allocated, np.full(len(orphans) + len(rest), -1)]
-    end = np.r_[np.where(partner[allocated] >= 0, partner[allocated], n), orphans, rest].astype(np.int64)
-    sizes = np.r_[size[born], [before] if rest else []].astype(np.int64)
-    requested = np.r_[_requested(log, size)[born], [before] if rest else []].astype(np.int64)
-    count = len(start)
-    base = int(address[address != MISSING].min()) if (address != MISSING).any() else 0
-    offset = np.full(count, -1, dtype=np.int64)
-    offset[: len(born)] = np.where(address[born] != MISSING, address[born] - base, -1)
-    frame = np.r_[log.frame[allocated], np.full(len(orphans) + len(rest), -1)].astype(np.int32)
-    # An allocation at an address that is still taken ends a row too, and frees nothing.
-    freed = np.where((partner >= 0) & frees[partner], log.frame[partner], -1)[allocated]
-    free_frame = np.r_[freed, log.frame[orphans], [-1] * len(rest)].astype(np.int32)
-    rows = Allocations(
-        id=np.r_[log.rows[born], [-1] * len(rest)].astype(np.int64),
-        size=sizes,
-        requested=requested,
-        charge=sizes,
-        start=start,
-        end=end,
-        defined=start,
-        last_used=end - 1,
-        region=np.zeros(count, dtype=np.int32),
-        offset=offset,
-        canonical=np.arange(count, dtype=np.int32),
-        role=np.full(count, int(Role.UNKNOWN), dtype=np.uint8),
-        stack=frame,
-        name=_names(log, born, frame, rest=bool(rest)),
-        shape=_with(log.text("shape").take(born), "", len(rest)),
-        dtype=_dtypes(np.r_[log.number("data_type")[born], [0] * len(rest)]),
-        op=_with(log.text("region_type").take(born), "", len(rest)),
-        scope=Text(np.where(frame >= 0, log.calls.jitted.codes[frame], -1).astype(np.int32), log.calls.jitted.strings)
-        if len(log.calls.jitted)
-        else _with(Text(np.full(len(born), -1, dtype=np.int32), Strings.of([])), "", len(rest)),
-    )
+def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str) -> Recording:
+    found = lifetimes(log)
+    rows, free_told = found.rows, log.number("bytes_available") != MISSING
     reported = Reported(
-        in_use=in_use,
-        reserved=_last_told(log.number("bytes_reserved")),
-        free=_last_told(log.number("bytes_available")),
-        lifetime_peak=_or_zero(log.number("peak_bytes_in_use")),
+        in_use=log.in_use,
+        reserved=log.last_told("bytes_reserved"),
+        free=log.last_told("bytes_available"),
+        lifetime_peak=np.maximum(log.number("peak_bytes_in_use"), 0),
         fragmentation=log.events.fragmentation[log.rows],
     )
-    free_told = log.number("bytes_available") != MISSING
-    counts = {
-        "unnamed": n if memory == UNNAMED else 0,
-        "no_address": (address == MISSING).sum(),
-        "address_taken": taken,
-        "in_use_untold": (~told).sum(),
-        "free_untold": (~free_told).sum() if free_told.any() else 0,
-        "in_use_differs": (np.diff(in_use) != change[1:]).sum(),
-        "size_untold": (~sized).sum(),
-        "impossible_bytes": log.events.impossible[log.rows].sum(),
-        "fragmentation_untold": np.isnan(reported.fragmentation).sum(),
-        "out_of_order": log.events.out_of_order[log.rows].sum(),
-        "unknown_stats": log.events.unknown[log.rows].sum(),
-        "unknown_dtype": (~np.isin(log.number("data_type"), [MISSING, 0, *DTYPES])).sum(),
-    }
-    extent = int((offset + sizes)[offset >= 0].max(initial=0))
+    whole = reported.in_use + reported.reserved + reported.free
+    extent = int((rows.offset + rows.size)[rows.offset >= 0].max(initial=0))
+    counts = _counts(log, unnamed=memory == UNNAMED)
     return Recording(
         kind="allocator",
         title=TITLE,
@@ -223,90 +120,35 @@ def _recording(log: _Log, memory: str, run: str, host: str, source: str) -> Reco
         source=source,
         memory=memory,
         axis=Axis.TIME,
-        length=n,
+        length=len(log),
         allocations=rows,
-        regions=Regions(np.array([base]), np.array([extent]), np.array([int(RegionKind.TEMPORARY)], np.uint8)),
+        regions=Regions(np.array([found.base]), np.array([extent]), np.array([int(RegionKind.TEMPORARY)], np.uint8)),
         stacks=log.calls.stacks,
         spans=log.calls.spans,
-        free_stack=free_frame,
+        free_stack=found.free_stack,
         reported=reported,
         clock=log.events.time_ps[log.rows] // 1000,
         reported_peak=int(reported.lifetime_peak.max()) or None,
-        capacity=int((in_use + reported.reserved + reported.free)[free_told].max(initial=0)) or None,
-        caveats=caveats(before, int(size[orphans].sum()), n, {code: int(count) for code, count in counts.items()}),
+        capacity=int(whole[free_told].max(initial=0)) or None,
+        caveats=caveats(found.before, found.orphaned, len(log), counts),
     )
 
 
-def _names(log: _Log, born: I64, frame: I32, *, rest: bool) -> Text:
-    """The op where the runtime names one, else the frame that it was made in, else nothing."""
-    ops, functions = log.text("tf_op").take(born), log.calls.stacks.function
-    named = np.array([ops.strings[i] not in NO_NAMES for i in range(len(ops.strings))] + [False])[ops.codes]
-    inside = frame[: len(born)]
-    code = np.where(inside >= 0, functions.codes[inside], -1) if len(functions) else np.full(len(born), -1)
-    strings = Strings.joined(ops.strings, functions.strings)
-    codes = np.where(named, ops.codes, np.where(code >= 0, len(ops.strings) + code, -1)).astype(np.int32)
-    return _with(Text(codes, strings), BEFORE, int(rest))
-
-
-def _sizes(log: _Log, partner: I64) -> I64:
-    """Bytes of each event's allocation, as placed; MISSING where nothing tells.
-
-    TPU's frees do not say: theirs is their allocation's, else what the memory in use fell by.
-    """
-    size, requested, in_use = (log.number(n) for n in ("allocation_bytes", "requested_bytes", "bytes_allocated"))
-    size = np.where(size == MISSING, requested, size)
-    step = np.abs(np.diff(in_use, prepend=in_use[0]))
-    step[(in_use == MISSING) | (np.r_[MISSING, in_use[:-1]] == MISSING)] = MISSING
-    matched = log.frees & (partner >= 0)
-    size = np.where(matched & (size == MISSING), size[partner], size)
-    return np.where(size == MISSING, step, size)
-
-
-def _requested(log: _Log, size: I64) -> I64:
-    """Bytes asked for; as placed where the event does not tell, which is no more than unknown padding."""
-    requested = log.number("requested_bytes")
-    return np.where(requested == MISSING, size, np.minimum(requested, size))
-
-
-def _filled(in_use: I64, told: np.ndarray[tuple[int], np.dtype[np.bool_]], size: I64, frees: np.ndarray) -> I64:
-    """Bytes in use after each event; where it does not tell, what the last before it told, else the first after it,
-    and what happened in between. Where none tells, the least that it can have been."""
-    if told.all():
-        return in_use
-    change = np.cumsum(np.where(frees, -size, size))
-    if told.any():
-        last = np.maximum.accumulate(np.where(told, np.arange(len(told)), int(np.argmax(told))))
-        anchor = in_use[last] - change[last]
-    else:
-        anchor = np.full(len(told), -min(0, int(change.min())))
-    filled: I64 = anchor + change
-    return filled
-
-
-def _last_told(numbers: I64) -> I64:
-    """What each event tells, else the last before it that did, else the first; 0 where none does."""
-    told = numbers != MISSING
-    if told.all() or not told.any():
-        return _or_zero(numbers)
-    last = np.maximum.accumulate(np.where(told, np.arange(len(told)), int(np.argmax(told))))
-    filled: I64 = numbers[last]
-    return filled
-
-
-def _or_zero(numbers: I64) -> I64:
-    zeroed: I64 = np.where(numbers == MISSING, 0, numbers)
-    return zeroed
-
-
-def _with(text: Text, last: str, count: int) -> Text:
-    """The column, and `count` (0 or 1) rows more that say `last`."""
-    strings = text.strings
-    added = Strings(strings.blob + last.encode(), np.r_[strings.offsets, strings.offsets[-1] + len(last.encode())])
-    return Text(np.r_[text.codes, np.full(count, len(strings))].astype(np.int32), added)
-
-
-def _dtypes(numbers: I64) -> Text:
-    known = sorted(DTYPES)
-    code = np.searchsorted(known, numbers)
-    code = np.where(np.isin(numbers, known), code, -1)
-    return Text(code.astype(np.int32), Strings.of([DTYPES[number] for number in known]))
+def _counts(log: AllocatorLog, *, unnamed: bool) -> dict[str, int]:
+    """Of how many events each caveat is."""
+    events, rows = log.events, log.rows
+    free_told = log.number("bytes_available") != MISSING
+    masks = {
+        "unnamed": np.full(len(log), unnamed),
+        "no_address": log.address == MISSING,
+        "in_use_untold": log.number("bytes_allocated") == MISSING,
+        "free_untold": ~free_told & free_told.any(),
+        "in_use_differs": np.diff(log.in_use) != log.change[1:],
+        "size_untold": log.told_size == MISSING,
+        "impossible_bytes": events.impossible[rows],
+        "fragmentation_untold": np.isnan(events.fragmentation[rows]),
+        "out_of_order": events.out_of_order[rows],
+        "unknown_stats": events.unknown[rows],
+        "unknown_dtype": ~np.isin(log.number("data_type"), [MISSING, 0, *DTYPES]),
+    }
+    return {"address_taken": log.pairs.taken, **{code: int(mask.sum()) for code, mask in masks.items()}}
