@@ -35,7 +35,8 @@ def gated(weights: Tree, x: Array) -> Array:
     """A layer that keeps several tensors, and reads its input twice."""
     h = x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-6)
     h = jax.nn.gelu(h @ weights["up"]) * jax.nn.sigmoid(h @ weights["up"] * 2)
-    return x + h @ weights["down"]
+    made: Array = x + h @ weights["down"]
+    return made
 
 
 @pytest.mark.parametrize("batch", [1024, 4096, 8192])

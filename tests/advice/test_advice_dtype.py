@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from advised import (
+    IN_ORDER,
+    MIB,
+    NARROW_PRODUCTS,
+    WIDTH,
+    Tree,
+    adam,
+    array,
+    assert_close,
+    compiled,
+    decode,
+    decode_arguments,
+    given,
+    kinds,
+    layer,
+    sgd,
+    step_arguments,
+    unrolled,
+    weights,
+)
+from jax import Array
+
+from tb_memplugin.analysis.advice import Kind, advise
+from tb_memplugin.recording import Recording
+
+# As many bytes as bf16, and the CPU multiplies them without widening them first.
+NARROW = jnp.float16
+
+
+def narrow(weights: Tree, x: Array) -> Array:
+    return layer(jax.tree.map(lambda w: w.astype(NARROW), weights), x)
+
+
+def mixed(params: Tree, x: Array) -> Array:
+    return unrolled(narrow)(params, x.astype(NARROW))
+
+
+@pytest.mark.parametrize("optimizer", [sgd, adam])
+@pytest.mark.parametrize("donated", [(), (0, 1)])
+@pytest.mark.parametrize("batch", [256, 4096])
+def test_optimizer_state(optimizer: Callable[..., Any], donated: tuple[int, ...], batch: int) -> None:
+    wide = step_arguments(batch, optimizer=optimizer)
+    short = step_arguments(batch, optimizer=optimizer, state=NARROW)
+    before = compiled(optimizer(unrolled()), *wide, options=IN_ORDER, donate_argnums=donated)
+    after = compiled(optimizer(unrolled()), *short, options=IN_ORDER, donate_argnums=donated)
+    advice = given(before, Kind.DTYPE, "Optimizer state")
+    assert advice.bytes == (48 if optimizer is adam else 24) * MIB
+    assert_close(advice, before, after)
+    assert "Optimizer state in bf16" not in titles(after)
+
+
+def titles(recording: Recording) -> list[str]:
+    return [piece.title for piece in advise(recording)]
+
+
+@pytest.mark.parametrize("optimizer", [sgd, adam])
+@pytest.mark.parametrize("donated", [(), (0, 1)])
+@pytest.mark.parametrize("batch", [8192, 16384])
+def test_mixed_precision(optimizer: Callable[..., Any], donated: tuple[int, ...], batch: int) -> None:
+    arguments = step_arguments(batch, optimizer=optimizer)
+    before = compiled(optimizer(unrolled()), *arguments, options=NARROW_PRODUCTS, donate_argnums=donated)
+    after = compiled(optimizer(mixed), *arguments, options=NARROW_PRODUCTS, donate_argnums=donated)
+    advice = given(before, Kind.DTYPE, "Compute")
+    assert_close(advice, before, after)
+    assert "Compute in bf16" not in titles(after)
+
+
+def test_served_weights_and_their_cache() -> None:
+    before = compiled(decode, *decode_arguments(), options=NARROW_PRODUCTS, donate_argnums=1)
+    after = compiled(decode, *decode_arguments(NARROW, NARROW), options=NARROW_PRODUCTS, donate_argnums=1)
+    advice = given(before, Kind.DTYPE)
+    assert advice.bytes >= 64 * MIB
+    assert_close(advice, before, after)
+    assert Kind.DTYPE not in kinds(after)
+
+
+def test_narrow_programs_are_left_alone() -> None:
+    before = compiled(unrolled(), weights(jnp.bfloat16), array(256, WIDTH, dtype=jnp.bfloat16))
+    assert Kind.DTYPE not in kinds(before)
