@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 from allocators import Block, allocator
+from hand_built import MIB, Handmade, read
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import profiles
@@ -238,6 +239,41 @@ def test_without_a_backward_pass_all_is_forward() -> None:
 def test_the_arguments_of_a_reduction_are_none_of_the_programs() -> None:
     of = program([("parameter", "jit(f)/sum", 8), ("fusion", "jit(f)/sum", 4)], Role.THREAD_LOCAL)
     assert drawn(forest(of, By.MODEL)) == ["forward", "  sum"]
+
+
+def test_a_copy_without_a_path_is_of_what_it_copies() -> None:
+    made = Handmade()
+    weights = made.instruction("weights", opcode="parameter")
+    copied = made.instruction("copied", [weights], opcode="copy")
+    again = made.instruction("again", [copied], opcode="transpose")
+    product = made.instruction("product", [again])
+    moved = made.instruction("moved", [product], opcode="convert")
+    both = made.instruction("both", [moved, again], opcode="copy")
+    plain = made.instruction("plain", [both])
+    names = {weights: "params['w']", product: "jit(f)/mlp/dot"}
+    for instruction in made.computation.instructions:
+        instruction.metadata.op_name = names.get(instruction.id, "").encode()
+        allocation = made.allocation((made.buffer(instruction.id, MIB), 0), size=MIB)
+        if instruction.id == weights:
+            allocation.is_entry_computation_parameter = True
+    assert plain == 7
+    of = read(made)
+    found = forest(of, By.MODEL)
+    total = weigh(found, np.arange(len(of.allocations)), of.allocations.size // MIB)
+    assert drawn(found, total.tolist()) == [
+        "arguments 1",
+        "  params 1",
+        "    w 1",
+        "copies of arguments 2",
+        "  params 2",
+        "    w 2",
+        "forward 2",
+        "  mlp 2",
+        "    dot 2",
+        "no model path 2",
+        "  copy 1",  # of two things at once
+        "  fusion 1",
+    ]
 
 
 def test_constants_are_apart() -> None:

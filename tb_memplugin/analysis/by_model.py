@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from tb_memplugin.analysis.copies import scopes
+from tb_memplugin.analysis.flow import flow
 from tb_memplugin.analysis.paths import OpPath, Pass, argument_path, op_path
 from tb_memplugin.analysis.trees import Grower
 from tb_memplugin.recording import I32, Axis, Recording, Role, Text
@@ -36,14 +38,13 @@ def aside(recording: Recording, row: int) -> str:
 
 def _of_program(recording: Recording, grower: Grower) -> I32:
     rows = recording.allocations
-    parameters = [code for code in range(len(rows.op.strings)) if rows.op.strings[code] == PARAMETER]
-    given = np.isin(rows.op.codes, parameters) & (rows.role != Role.THREAD_LOCAL)
-    arguments = set(_distinct(rows.scope.take(np.flatnonzero(given))))
-    ops = {text: op_path(text) for text in _distinct(rows.scope) if text not in arguments and not PYTREE.search(text)}
+    arguments = _arguments(recording)
+    scope = scopes(recording)
+    ops = {text: op_path(text) for text in _distinct(scope) if text not in arguments and not PYTREE.search(text)}
     trained = any(op.within is Pass.BACKWARD for op in ops.values())
 
     def path(row: int) -> Iterable[str]:
-        text, what = rows.scope[row], aside(recording, row)
+        text, what = scope[row], aside(recording, row)
         if what == ARGUMENTS:
             return (ARGUMENTS, *(argument_path(text) or (NO_PATH,)))
         if what:
@@ -52,7 +53,19 @@ def _of_program(recording: Recording, grower: Grower) -> I32:
             return (NO_PATH, rows.op[row] or UNNAMED)
         return _in_pass(ops[text], trained) if text in ops else (COPIES, *argument_path(text))
 
-    return grower.rows([rows.scope.codes, rows.op.codes, rows.role], path)
+    return grower.rows([scope.codes, rows.op.codes, rows.role], path)
+
+
+def _arguments(recording: Recording) -> set[str]:
+    """The paths of the program's arguments, those in other memories too: a copy here may be of one there."""
+    rows, program, known = recording.allocations, recording.program, flow(recording)
+    parameters = [code for code in range(len(rows.op.strings)) if rows.op.strings[code] == PARAMETER]
+    given = np.isin(rows.op.codes, parameters) & (rows.role != Role.THREAD_LOCAL)
+    names = set(_distinct(rows.scope.take(np.flatnonzero(given))))
+    if known is not None and program is not None:
+        made = known.values.made[known.values.argument >= 0]
+        names.update(_distinct(program.scope.take(made[made >= 0])))
+    return names
 
 
 def _of_runtime(recording: Recording, grower: Grower) -> I32:
