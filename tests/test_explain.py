@@ -183,7 +183,7 @@ def test_a_program() -> None:
     ]
     assert [(row["row"], row["bytes"]) for row in answer["buffers"]] == [(0, 64), (1, 32)]
     text = "\n".join(view.lines(answer))
-    assert " 64 B  66.7%  fusion  f32[4]{0}  model.py:20  -" in text
+    assert " 64 B  66.7%  fusion  f32[4]{0}  model.py:20  fusion" in text
     assert explain(recording(rows, 4), "#3")["at"]["bytes"] == 72
 
 
