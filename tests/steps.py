@@ -155,7 +155,7 @@ STEPS: dict[str, Step] = {
     "mixed": Step(mixed, (P, P, HALF, HALF), (0, 1)),
     "decode": Step(decode, ({f"layer_{i}": SQUARE for i in range(LAYERS)}, CACHE, array(1, WIDTH), INTEGER), (1,)),
     "forward": Step(forward, (P | {"embedding": array(500, WIDTH)}, TOKENS)),
-    "product": Step(lambda x, y: x @ y, (array(32, 48), array(48, 64))),
+    "product": Step(lambda x, y: x @ y, (array(128, 96), array(96, 160))),
     "residual": Step(lambda x, w: x + jnp.tanh(x @ w), (X, array(WIDTH, WIDTH))),
 }
 

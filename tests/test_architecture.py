@@ -26,9 +26,17 @@ ALLOWED: dict[str, set[str]] = {
     "pasted": {"logdir", "readers", "recording"},
     "catalog": {"analysis", "errors", "logdir", "pasted", "readers", "recording"},
     "hosts": {"analysis", "catalog", "errors", "logdir", "recording", "views"},
-    "capture": set(),  # runs in a training script, and knows jax
+    "capture": {"analysis", "errors", "readers", "recording", "sizes", "views"},  # knows jax; loads these when asked
     "commands": {"catalog", "errors", "hosts", "sizes", "views"},
-    "pytest_plugin": {"catalog", "errors", "protos", "readers", "recording", "sizes", "views"},  # runs in a user's tests
+    "pytest_plugin": {
+        "catalog",
+        "errors",
+        "protos",
+        "readers",
+        "recording",
+        "sizes",
+        "views",
+    },  # runs in a user's tests
     "cli": {"commands", "errors"},
 }
 HEAVY = {"jax", "jaxlib", "tensorboard", "xprof", "tensorflow", "torch"}

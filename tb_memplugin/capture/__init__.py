@@ -2,5 +2,6 @@
 
 from tb_memplugin.capture.device_profiles import on_oom, snapshot, snapshot_every
 from tb_memplugin.capture.live_arrays import track
+from tb_memplugin.capture.programs import assert_fits, compiled, report
 
-__all__ = ["on_oom", "snapshot", "snapshot_every", "track"]
+__all__ = ["assert_fits", "compiled", "on_oom", "report", "snapshot", "snapshot_every", "track"]
