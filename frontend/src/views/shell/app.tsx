@@ -12,6 +12,8 @@ import type { PageState, Steps } from "../recording/recording_page";
 import { RecordingPage } from "../recording/recording_page";
 import { ErrorMessage } from "../message";
 import { OverviewPage } from "../overview/page";
+import { PasteBox } from "../paste/paste_box";
+import { usePaste } from "../paste/use_paste";
 import { SnapshotPage } from "../snapshots/page";
 import type { Tab, ViewState } from "../state";
 import { useDark } from "../theme";
@@ -41,6 +43,8 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const boundary = useErrorBoundary();
   const broken = boundary[0] as Error | undefined;
   const [help, setHelp] = useState(false);
+  const paste = usePaste();
+  const [pasted, setPasted] = useState(0);
   const steps = useRef<Steps | null>(null);
   const tab = useStore(store, (state) => state.tab);
   const wantedRun = useStore(store, (state) => state.run);
@@ -49,7 +53,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const space = useStore(store, (state) => state.space);
   const full = useStore(store, (state) => state.full);
 
-  const runs = useFetched("runs", (_, signal) => api.runs(signal));
+  const runs = useFetched(`runs ${pasted}`, (_, signal) => api.runs(signal));
   const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
   const listing = useFetched(run === "" ? null : run, (name, signal) => api.recordings(name, signal));
   const options = useMemo(
@@ -104,7 +108,12 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
       );
     if (error !== null) return null;
     if (chosen === null)
-      return <Nothing {...{ runs: runs.value, listing: listing.value, options, tab, store }} />;
+      return (
+        <Nothing
+          {...{ runs: runs.value, listing: listing.value, options, tab, store }}
+          onPaste={paste.open}
+        />
+      );
     return tab === "snapshots" ? (
       <SnapshotPage {...one} summary={chosen} />
     ) : (
@@ -119,11 +128,21 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         options={options}
         pageUrl={pageUrl}
         store={store}
+        onPaste={paste.open}
         onHelp={() => setHelp(true)}
       />
       {error !== null && <ErrorMessage error={error} />}
       {page()}
       {help && <Help onClose={() => setHelp(false)} />}
+      {paste.text !== null && (
+        <PasteBox
+          api={api}
+          store={store}
+          dropped={paste.text}
+          onClose={paste.close}
+          onPasted={() => setPasted(pasted + 1)}
+        />
+      )}
     </div>
   );
 }

@@ -6,6 +6,7 @@ import type { Options } from "../../payload/choose";
 import type { ViewState } from "../state";
 import { fragmentOf } from "../url";
 import { nextTheme } from "./keys";
+import { PasteSign } from "../paste/paste_sign";
 import { Pickers } from "./pickers";
 import { Tabs } from "./tabs";
 
@@ -15,12 +16,13 @@ interface Props {
   options: Options | null;
   pageUrl: string;
   store: Store<ViewState>;
+  onPaste: () => void;
   onHelp: () => void;
 }
 
 const THEME_SIGNS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
-export function Header({ runs, run, options, pageUrl, store, onHelp }: Props): JSX.Element {
+export function Header({ runs, run, options, pageUrl, store, onPaste, onHelp }: Props): JSX.Element {
   // The link carries the whole state, so it follows every change of it.
   const state = useStore(store, (all) => all);
   const theme = `Theme: ${state.theme === "auto" ? "as the system says" : state.theme}`;
@@ -41,6 +43,15 @@ export function Header({ runs, run, options, pageUrl, store, onHelp }: Props): J
             timeline
           </a>
         )}
+        <button
+          class="quiet"
+          data-testid="paste"
+          aria-label="Paste an error"
+          title="Paste an out-of-memory error, or drop a file of one on the page"
+          onClick={onPaste}
+        >
+          <PasteSign />
+        </button>
         <button
           class="quiet"
           data-testid="theme-toggle"

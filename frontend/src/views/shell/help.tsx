@@ -11,6 +11,8 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["+  \u2212  0", "zoom in, out, to all, in the chart that has the focus"],
   ["\u2190 \u2192 \u2191 \u2193", "move in the chart or table that has the focus"],
   ["Alt +  Alt \u2212", "zoom the timeline in bytes"],
+  ["Enter  Esc", "in a flame graph, treemap or tree table: zoom to the node, and out again"],
+  ["o", "there: confine all charts to that node; so does Shift + click"],
   ["f", "timeline over the whole window, and back"],
   ["t", "light, dark, or as the system says"],
   ["?", "this help"],

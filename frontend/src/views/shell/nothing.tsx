@@ -13,22 +13,27 @@ interface Props {
   options: Options | null;
   tab: Tab;
   store: Store<ViewState>;
+  onPaste: () => void;
 }
 
 /** Why there is no recording to show, and what to do. */
-export function Nothing({ runs, listing, options, tab, store }: Props): JSX.Element {
+export function Nothing({ runs, listing, options, tab, store, onPaste }: Props): JSX.Element {
   if (runs !== null && runs.runs.length === 0)
     return (
       <Message title="No profile to show">
         {runs.message ??
-          `Nothing was captured below ${runs.logdir}. Write a profile there with jax.profiler.trace, then reload.`}
+          `Nothing was captured below ${runs.logdir}. Write a profile there with jax.profiler.trace, then reload.`}{" "}
+        <button class="link" data-testid="paste-here" onClick={onPaste}>
+          Paste an out-of-memory error
+        </button>{" "}
+        instead, if there is one.
       </Message>
     );
   if (options === null || listing === null) return <div class="placeholder" aria-busy="true" />;
   const { problems, recordings } = listing;
   if (options.missing === null && problems.length === 0) {
     if (tab === "memory_profile") return <NoEvents empty={listing.empty} store={store} />;
-    if (tab === "snapshots") return <NoSnapshots />;
+    if (tab === "snapshots") return <NoSnapshots onPaste={onPaste} />;
   }
   const [title, advice] =
     options.missing !== null
@@ -67,11 +72,15 @@ export function Nothing({ runs, listing, options, tab, store }: Props): JSX.Elem
   );
 }
 
-function NoSnapshots(): JSX.Element {
+function NoSnapshots({ onPaste }: Pick<Props, "onPaste">): JSX.Element {
   return (
     <Message title="This run holds nothing of one moment">
       Device memory profiles are shown here: put what jax.profiler.save_device_memory_profile writes into the
-      run&apos;s folder. So are errors that ran out of memory: as .oom.txt files there, or pasted.
+      run&apos;s folder. So are errors that ran out of memory: as .oom.txt files there, or{" "}
+      <button class="link" data-testid="paste-here" onClick={onPaste}>
+        pasted
+      </button>
+      .
     </Message>
   );
 }
