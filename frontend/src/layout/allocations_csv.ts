@@ -1,4 +1,4 @@
-import type { Rows } from "../payload/recording";
+import { rowName, type Rows } from "../payload/recording";
 import { csvOf } from "./csv";
 import { heldFor } from "./table_order";
 
@@ -36,7 +36,7 @@ export function allocationsCsv(
   unexplained: number,
 ): string {
   const lines = Array.from(selected, (row) => [
-    rows.name.at(row),
+    rowName(rows, row),
     rows.charge[row],
     Math.min(rows.unpadded[row], rows.charge[row]),
     rows.shape.at(row),

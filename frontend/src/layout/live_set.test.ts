@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fixtureRows } from "../payload/fixture";
-import { bytesByRole, explainedBytes, hasRoles, liveAt, liveBytes, sharersAt } from "./live_set";
+import { bytesByRole, hasRoles, liveAt, liveBytes, sharersAt } from "./live_set";
 
 const rows = fixtureRows([
   { size: 100, role: 1, start: -1, end: 10 },
@@ -36,10 +36,5 @@ describe("the live set", () => {
   it("knows whether anything that holds bytes has a role", () => {
     expect(hasRoles(rows)).toBe(true);
     expect(hasRoles(fixtureRows([{ size: 8, role: 0 }, { role: 9 }]))).toBe(false);
-  });
-
-  it("adds up to the same at every position at once", () => {
-    const at = Array.from({ length: 10 }, (_, position) => liveBytes(rows, liveAt(rows, position)));
-    expect([...explainedBytes(rows, 10)]).toEqual(at);
   });
 });

@@ -17,17 +17,6 @@ export function liveBytes(rows: Rows, live: Uint32Array): number {
   return bytes;
 }
 
-/** Bytes that rows explain at each position of an axis. */
-export function explainedBytes(rows: Rows, length: number): Float64Array {
-  const bytes = new Float64Array(length + 1);
-  for (let row = 0; row < rows.length; row++) {
-    bytes[Math.max(rows.start[row], 0)] += rows.charge[row];
-    bytes[Math.min(rows.end[row], length)] -= rows.charge[row];
-  }
-  for (let position = 1; position < length; position++) bytes[position] += bytes[position - 1];
-  return bytes.subarray(0, length);
-}
-
 /** Whether an allocator has bytes in use that no row explains: a stack. */
 export function hasStack(program: Program | null): boolean {
   return program?.unexplained?.some((bytes) => bytes !== 0) ?? false;

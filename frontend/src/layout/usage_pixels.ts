@@ -43,8 +43,9 @@ function gathered({ key, most, least }: Curve, first: Int32Array): Curve {
     high[column] = most[first[column]];
     low[column] = least[first[column]];
     for (let step = first[column] + 1; step <= first[column + 1]; step++) {
-      if (most[step] > high[column]) high[column] = most[step];
-      if (least[step] < low[column]) low[column] = least[step];
+      // Of what is not known in a part of a pixel the rest is shown.
+      if (most[step] > high[column] || Number.isNaN(high[column])) high[column] = most[step];
+      if (least[step] < low[column] || Number.isNaN(low[column])) low[column] = least[step];
     }
   }
   return { key, ...joined(high, low) };

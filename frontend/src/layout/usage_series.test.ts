@@ -3,7 +3,6 @@ import type { Usage } from "../payload/recording";
 import { positionAxis } from "./axis";
 import { perPixel } from "./usage_pixels";
 import {
-  extremesPerStep,
   finerWindow,
   knownCurves,
   rangeOf,
@@ -20,39 +19,38 @@ const usage: Usage = {
   live_min: Float64Array.of(5, 20),
   unpadded_max: Float64Array.of(9, 28),
   unpadded_min: Float64Array.of(4, 18),
-  free: [{ key: "fragmented", most: Float64Array.of(3, NaN), least: Float64Array.of(1, NaN) }],
+  said: [
+    { key: "heap", most: Float64Array.of(7, 9), least: Float64Array.of(1, 2) },
+    { key: "stack", most: Float64Array.of(0, 3), least: Float64Array.of(0, 0) },
+    { key: "free", most: Float64Array.of(3, NaN), least: Float64Array.of(1, NaN) },
+    { key: "fragmentation", most: Float64Array.of(NaN, NaN), least: Float64Array.of(NaN, NaN) },
+  ],
 };
 
 describe("usageSeries", () => {
   it("gives the last value twice, so that its step has a width, and of the curves those shown", () => {
-    const { x, curves } = usageSeries(usage, 8, positionAxis(8), ["live", "fragmented"], null, null);
+    const { x, curves } = usageSeries(usage, 8, positionAxis(8), ["live", "free"]);
     expect([...x]).toEqual([0, 4, 8]);
     expect(curves.map(({ key, most, least }) => [key, [...most], [...least]])).toEqual([
       ["live", [10, 30, 30], [5, 20, 20]],
-      ["fragmented", [3, NaN, NaN], [1, NaN, NaN]],
-    ]);
-  });
-
-  it("works out the heap where rows say what explains it", () => {
-    const explained = Float64Array.of(1, 7, 3, 4, 2, 2, 9, 2);
-    const { curves } = usageSeries(usage, 8, positionAxis(8), ["heap"], null, explained);
-    expect(curves).toMatchObject([{ key: "heap" }]);
-    expect([[...curves[0].most], [...curves[0].least]]).toEqual([
-      [7, 9, 9],
-      [1, 2, 2],
+      ["free", [3, NaN, NaN], [1, NaN, NaN]],
     ]);
   });
 });
 
 describe("what is drawn", () => {
   it("is what there is, as at first but for what was switched", () => {
-    const known = knownCurves(usage, true, true);
-    expect(known).toEqual(["live", "heap", "stack", "fragmented", "ceiling"]);
-    expect(knownCurves(usage, false, false)).toEqual(["live", "requested", "fragmented"]);
+    const known = knownCurves(usage, true);
+    expect(known).toEqual(["live", "heap", "stack", "free", "ceiling"]);
     expect(shownCurves(known, "")).toEqual(["live", "heap", "ceiling"]);
-    expect(shownCurves(known, "fragmented,live,nonsense")).toEqual(["heap", "fragmented", "ceiling"]);
+    expect(shownCurves(known, "free,live,nonsense")).toEqual(["heap", "free", "ceiling"]);
     expect(switchCurve(switchCurve("", "stack"), "heap")).toBe("heap,stack");
     expect(switchCurve("heap,stack", "heap")).toBe("stack");
+  });
+
+  it("is what was asked for instead of the heap where there is no stack", () => {
+    const none = { ...usage, said: usage.said.filter(({ key }) => key !== "stack") };
+    expect(knownCurves(none, false)).toEqual(["live", "requested", "free"]);
   });
 });
 
@@ -119,7 +117,9 @@ describe("rangeOf", () => {
       most: Float64Array.of(700, NaN, 0, 0),
       least: new Float64Array(4),
     };
-    const both = { x: series.x, curves: [...series.curves, free] };
+    // A share is none of the bytes.
+    const share = { key: "fragmentation" as const, most: Float64Array.of(9e9), least: Float64Array.of(-9e9) };
+    const both = { x: series.x, curves: [...series.curves, free, share] };
     expect(rangeOf("peak", both, [0, 6], 300, 1000)[1]).toBeCloseTo(742);
   });
 
@@ -128,14 +128,5 @@ describe("rangeOf", () => {
     expect(low).toBeCloseTo(200 - 6);
     expect(high).toBeCloseTo(300 + 6);
     expect(rangeOf("fit", series, [0, 1], 300, 1000)[0]).toBeLessThan(100);
-  });
-});
-
-describe("extremesPerStep", () => {
-  it("loses no peak and no valley of the positions in a step", () => {
-    const steps = { ...usage, position: Int32Array.of(0, 3) };
-    const { most, least } = extremesPerStep(Float64Array.of(1, 9, 2, 4, 3), steps, 5);
-    expect([...most]).toEqual([9, 4, 4]);
-    expect([...least]).toEqual([1, 3, 3]);
   });
 });

@@ -1,4 +1,4 @@
-import type { Program, Usage } from "../payload/recording";
+import type { Usage } from "../payload/recording";
 import { type Axis, stepAt } from "./axis";
 import type { Span } from "./timeline_blocks";
 
@@ -10,7 +10,7 @@ export const CURVES = [
   "stack",
   "free",
   "largest_free",
-  "fragmented",
+  "fragmentation",
   "ceiling",
 ] as const;
 export type CurveKey = (typeof CURVES)[number];
@@ -18,15 +18,19 @@ export type CurveKey = (typeof CURVES)[number];
 /** These are drawn until they are switched off, the others once they are switched on. */
 const AT_FIRST: ReadonlySet<CurveKey> = new Set(["live", "requested", "heap", "ceiling"]);
 
-/** What a legend may offer. Where there is a stack, the heap alone says more than what was asked for. */
-export function knownCurves(usage: Usage, stack: boolean, ceiling: boolean): CurveKey[] {
-  const told = new Set<CurveKey>([
-    "live",
-    ...(stack ? (["heap", "stack"] as const) : (["requested"] as const)),
-    ...usage.free.map(({ key }) => key),
-    ...(ceiling ? (["ceiling"] as const) : []),
-  ]);
-  return CURVES.filter((key) => told.has(key));
+/**
+ * What a legend may offer: what is known at all. Where there is a stack, the heap alone says more than what was asked
+ * for.
+ */
+export function knownCurves({ said }: Usage, ceiling: boolean): CurveKey[] {
+  const stack = said.some(({ key, most }) => key === "stack" && most.some((bytes) => bytes > 0));
+  const told = said.filter(({ key, most }) =>
+    key === "heap" || key === "stack" ? stack : !most.every(Number.isNaN),
+  );
+  const known = new Set<CurveKey>(["live", ...told.map(({ key }) => key)]);
+  if (!stack) known.add("requested");
+  if (ceiling) known.add("ceiling");
+  return CURVES.filter((key) => known.has(key));
 }
 
 /** The curves to draw: `switched` names those that are not as at first, with commas between. */
@@ -41,7 +45,7 @@ export function switchCurve(switched: string, key: CurveKey): string {
   return CURVES.filter((name) => changed.has(name)).join(",");
 }
 
-/** The most and the least bytes in each step; NaN where nothing is known of them. */
+/** The most and the least in each step, bytes but of fragmentation, which is a share; NaN where it is not known. */
 export interface Curve {
   key: CurveKey;
   most: Float64Array;
@@ -54,36 +58,20 @@ export interface UsageSeries {
   curves: readonly Curve[];
 }
 
-/**
- * Steps, one per position or bucket. The last one is given twice, so that it reaches `end`. Heap and stack are made of
- * the bytes at each position that rows explain (`explained`) and that none does.
- */
-export function usageSeries(
-  usage: Usage,
-  end: number,
-  axis: Axis,
-  shown: readonly CurveKey[],
-  program: Program | null,
-  explained: Float64Array | null,
-): UsageSeries {
-  const whole = (key: CurveKey, most: Float64Array, least: Float64Array): Curve => ({
-    key,
-    most: lastTwice(most),
-    least: lastTwice(least),
-  });
-  const perPosition = (key: CurveKey, values: Float64Array | null | undefined): Curve[] =>
-    values == null ? [] : [{ key, ...extremesPerStep(values, usage, end) }];
-  const all: Curve[] = [
-    whole("live", usage.live_max, usage.live_min),
-    whole("requested", usage.unpadded_max, usage.unpadded_min),
-    ...perPosition("heap", shown.includes("heap") ? explained : null),
-    ...perPosition("stack", shown.includes("stack") ? program?.unexplained : null),
-    ...usage.free.map(({ key, most, least }) => whole(key, most, least)),
+/** Steps, one per position or bucket. The last one is given twice, so that it reaches `end`. */
+export function usageSeries(usage: Usage, end: number, axis: Axis, shown: readonly CurveKey[]): UsageSeries {
+  const all: readonly Curve[] = [
+    { key: "live", most: usage.live_max, least: usage.live_min },
+    { key: "requested", most: usage.unpadded_max, least: usage.unpadded_min },
+    ...usage.said,
   ];
   const x = new Float64Array(usage.length + 1);
   for (let step = 0; step < usage.length; step++) x[step] = axis.at(usage.position[step]);
   x[usage.length] = axis.at(end);
-  return { x, curves: all.filter(({ key }) => shown.includes(key)) };
+  const curves = all
+    .filter(({ key }) => shown.includes(key))
+    .map(({ key, most, least }) => ({ key, most: lastTwice(most), least: lastTwice(least) }));
+  return { x, curves };
 }
 
 function lastTwice(values: Float64Array): Float64Array {
@@ -91,25 +79,6 @@ function lastTwice(values: Float64Array): Float64Array {
   steps.set(values);
   steps[values.length] = values[values.length - 1] ?? 0;
   return steps;
-}
-
-/** Extremes of a column of positions in each step of the usage, the last ones given twice. */
-export function extremesPerStep(
-  values: Float64Array,
-  { position, length }: Usage,
-  end: number,
-): { most: Float64Array; least: Float64Array } {
-  const most = new Float64Array(length);
-  const least = new Float64Array(length);
-  for (let step = 0; step < length; step++) {
-    const to = step + 1 < length ? position[step + 1] : end;
-    most[step] = least[step] = values[position[step]];
-    for (let at = position[step] + 1; at < to; at++) {
-      if (values[at] > most[step]) most[step] = values[at];
-      if (values[at] < least[step]) least[step] = values[at];
-    }
-  }
-  return { most: lastTwice(most), least: lastTwice(least) };
 }
 
 /** A little air, so that no line lies on the edge. */
@@ -128,11 +97,14 @@ export function rangeOf(
 ): Span {
   let [low, high] = [Infinity, -Infinity];
   const whole = range !== "fit";
-  for (const { most, least } of curves)
-    for (let i = whole ? 0 : stepAt(x, window[0]); i < x.length && (whole || x[i] <= window[1]); i++) {
+  const first = whole ? 0 : stepAt(x, window[0]);
+  for (const { key, most, least } of curves) {
+    if (key === "fragmentation") continue;
+    for (let i = first; i < x.length && (whole || x[i] <= window[1]); i++) {
       if (least[i] < low) low = least[i];
       if (most[i] > high) high = most[i];
     }
+  }
   if (whole) {
     const top = Math.max(high, peak, 1, range === "capacity" ? (ceiling ?? 0) : 0);
     return [Math.min(low, 0), top * (1 + AIR)];

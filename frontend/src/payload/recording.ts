@@ -1,3 +1,4 @@
+import type { Refusal } from "./refusal";
 import { sizeColours } from "./size_colours";
 import { stepsOfBirth } from "./steps";
 import { blankColumn, type Table, type Tables, type TextColumn } from "./tables";
@@ -59,18 +60,18 @@ export interface Usage {
   live_min: Float64Array;
   unpadded_max: Float64Array;
   unpadded_min: Float64Array;
-  /** What an allocator says of its free memory, as far as it does; NaN where it does not. */
-  free: readonly FreeBytes[];
+  /** What an allocator says of itself, as far as it does. */
+  said: readonly Said[];
 }
 
-/** The most and the least in each bucket of free bytes, of its largest block, or of what lies outside that. */
-export interface FreeBytes {
-  key: (typeof FREE_BYTES)[number];
+/** The most and the least in each bucket, in bytes, of fragmentation as a share; NaN where it is not known. */
+export interface Said {
+  key: (typeof SAID)[number];
   most: Float64Array;
   least: Float64Array;
 }
 
-const FREE_BYTES = ["free", "largest_free", "fragmented"] as const;
+const SAID = ["heap", "stack", "free", "largest_free", "fragmentation"] as const;
 
 /** The allocations; the index in these columns is the row number. Meanings and units are those of api/rows. */
 export interface Rows {
@@ -138,6 +139,8 @@ export interface FirstView {
   headline: string;
   figures: Figure[];
   caveats: Caveat[];
+  /** What was asked and not given; null of all but errors. */
+  refusal: Refusal | null;
   peak: number;
   usage: Usage;
   rows: Rows;
@@ -162,12 +165,17 @@ export function readUsage(table: Table): Usage {
     live_min: table.f64("live_min"),
     unpadded_max: table.f64("unpadded_max"),
     unpadded_min: table.f64("unpadded_min"),
-    free: FREE_BYTES.filter((key) => table.has(`${key}_max`)).map((key) => ({
+    said: SAID.filter((key) => table.has(`${key}_max`)).map((key) => ({
       key,
       most: table.f64(`${key}_max`),
       least: table.f64(`${key}_min`),
     })),
   };
+}
+
+/** What a row is called; empty where nothing is known. What an allocator held before has no name of its own. */
+export function rowName({ name, start, defined }: Rows, row: number): string {
+  return name.at(row) || (start[row] < 0 && defined[row] < 0 ? "live before the recording" : "");
 }
 
 export function readRows(table: Table): Rows {
@@ -212,6 +220,7 @@ interface FirstViewMeta {
   headline: string;
   figures: Figure[];
   caveats: Caveat[];
+  refusal: Refusal | null;
   peak: { position: number };
 }
 

@@ -31,7 +31,7 @@ export function curveStyle(key: CurveKey, dark: boolean): CurveStyle {
       return { colour: own("temporary", dark), dash: "solid", width: 1.2 };
     case "largest_free":
       return { colour: own("temporary", dark), dash: "dashed", width: 1.2 };
-    case "fragmented":
+    case "fragmentation":
       return { colour: own("gradient", dark), dash: "dotted", width: 1.5 };
     case "ceiling":
       return { colour: "--ink", dash: "dashed", width: 1 };
@@ -49,13 +49,16 @@ export function curveWords(key: CurveKey, words: Words, { recording }: FirstView
     case "heap":
       return ["heap alone", "Bytes of allocations, without the stack"];
     case "stack":
-      return ["stack", "Reserved for running programs, or not explained by any allocation"];
+      return ["stack", "Reserved for running programs"];
     case "free":
       return ["free", "What the allocator could still hand out"];
     case "largest_free":
       return ["largest free block", "A larger request fails, however much is free"];
-    case "fragmented":
-      return ["fragmented", "Free bytes outside the largest free block"];
+    case "fragmentation":
+      return [
+        "fragmentation",
+        "Share of the free bytes outside the largest free block; the top of the chart is 100%",
+      ];
     case "ceiling":
       return events
         ? ["capacity", "All the memory there is"]

@@ -3,7 +3,7 @@ import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { expansion } from "../../layout/table_order";
 import type { Api, Details as BufferDetails } from "../../payload/api";
-import type { Rows } from "../../payload/recording";
+import { rowName, type Rows } from "../../payload/recording";
 import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
 import { formatTime } from "../../layout/ticks";
@@ -40,7 +40,7 @@ export function Details({ api, id, number, row, rows, length, times, store, dark
   return (
     <aside class="details" data-testid="details" aria-label={`Selected ${words.item}`}>
       <header>
-        <h2>{rows.name.at(row) || `Unnamed ${words.item}`}</h2>
+        <h2>{rowName(rows, row) || `Unnamed ${words.item}`}</h2>
         <button
           class="quiet"
           aria-label="Close"

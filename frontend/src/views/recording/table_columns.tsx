@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { formatBytes, formatExact } from "../../base/units";
 import type { SortKey } from "../../layout/table_order";
 import { expansion } from "../../layout/table_order";
-import type { Rows } from "../../payload/recording";
+import { rowName, type Rows } from "../../payload/recording";
 import { formatTime } from "../../layout/ticks";
 import { lifetime } from "../lifetime";
 import { Role } from "./role";
@@ -25,7 +25,7 @@ export function placeText(position: number, length: number): string {
 
 /** Allocations are named by the path of an op, whose end tells them apart. */
 function name(rows: Rows, row: number): JSX.Element | string {
-  const value = rows.name.at(row);
+  const value = rowName(rows, row);
   return value === "" ? <span class="muted">unnamed</span> : fromEnd(value);
 }
 
@@ -125,10 +125,18 @@ export function allocationColumns(of: Rows, times: Float64Array | null): ColumnV
       true,
     ),
   ];
-  return columns.filter(({ key }) => {
-    const text = BLANKABLE.find((blankable) => blankable === key);
-    return text === undefined || !of[text].blank;
-  });
+  return columns.filter(({ key }) => !isBlank(of, key));
+}
+
+/** The columns of the table of what was there at one moment, that say anything. */
+export function momentColumns(of: Rows): ColumnView[] {
+  const lives: readonly SortKey[] = ["defined", "last_used"];
+  return bufferColumns(1).filter(({ key }) => !lives.includes(key) && !isBlank(of, key));
+}
+
+function isBlank(of: Rows, key: SortKey): boolean {
+  const text = BLANKABLE.find((blankable) => blankable === key);
+  return text !== undefined && of[text].blank;
 }
 
 /** Texts that a profile may not have of any allocation. */

@@ -6,15 +6,8 @@ import { useStore } from "../../base/store";
 import { formatBytes } from "../../base/units";
 import type { Axis } from "../../layout/axis";
 import { LEAST_POSITIONS } from "../../layout/timeline_view";
-import { explainedBytes } from "../../layout/live_set";
 import { perPixel } from "../../layout/usage_pixels";
-import {
-  type CurveKey,
-  rangeOf,
-  shownCurves,
-  type UsageSeries,
-  usageSeries,
-} from "../../layout/usage_series";
+import { type CurveKey, rangeOf, shownCurves, usageSeries } from "../../layout/usage_series";
 import type { Span } from "../../layout/timeline_blocks";
 import type { Api } from "../../payload/api";
 import type { FirstView, Program } from "../../payload/recording";
@@ -62,17 +55,10 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
   const { usage, end } = useUsage(api, view, positions);
   const switched = useStore(store, (state) => state.curves);
   const drawn = useMemo(() => shownCurves(known, switched), [known, switched]);
-  const heap = drawn.includes("heap") && shown.complete;
-  const explained = useMemo(
-    () => (heap ? explainedBytes(shown.rows, view.length) : null),
-    [heap, shown, view],
-  );
-  const seriesOf = (of: typeof usage, to: number): UsageSeries =>
-    usageSeries(of, to, axis, drawn, program, explained);
-  const whole = useMemo(() => seriesOf(view.usage, view.length), [view, axis, drawn, program, explained]);
+  const whole = useMemo(() => usageSeries(view.usage, view.length, axis, drawn), [view, axis, drawn]);
   const series = useMemo(
-    () => (usage === view.usage ? whole : seriesOf(usage, end)),
-    [whole, usage, end, axis, drawn, program, explained],
+    () => (usage === view.usage ? whole : usageSeries(usage, end, axis, drawn)),
+    [whole, usage, end],
   );
   const plotWidth = Math.max(width - GUTTER_LEFT - GUTTER_RIGHT, 1);
   const columns = useMemo(

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { formatBytes } from "../../base/units";
+import { formatBytes, formatShare } from "../../base/units";
 import { type Axis, stepAt } from "../../layout/axis";
 import { formatTime } from "../../layout/ticks";
 import type { UsageSeries } from "../../layout/usage_series";
@@ -29,12 +29,16 @@ export function UsageHover({ view, series, position, axis, program }: Props): JS
         {known && program.computation.at(position) !== "" && ` in ${program.computation.at(position)}`}
         {known && program.time_ns !== null && `, ${formatTime(program.time_ns[position])}`}
       </span>
-      {series.curves.map(({ key, most, least }) => (
-        <span key={key}>
-          {curveWords(key, words, view)[0]} {Number.isNaN(most[step]) ? "not known" : formatBytes(most[step])}
-          {least[step] < most[step] && `, at least ${formatBytes(least[step])} nearby`}
-        </span>
-      ))}
+      {series.curves.map(({ key, most, least }) => {
+        const text = (value: number): string =>
+          key === "fragmentation" ? formatShare(value, 1) : formatBytes(value);
+        return (
+          <span key={key}>
+            {curveWords(key, words, view)[0]} {Number.isNaN(most[step]) ? "not known" : text(most[step])}
+            {least[step] < most[step] && `, at least ${text(least[step])} nearby`}
+          </span>
+        );
+      })}
     </>
   );
 }

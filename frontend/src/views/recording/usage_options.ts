@@ -77,6 +77,8 @@ export function usageOptions(parts: Parts, colours: Colours): uPlot.Options {
     scales: {
       x: { time: false, auto: false, min: parts.window[0], max: parts.window[1] },
       y: { auto: false, min: parts.bytes[0], max: parts.bytes[1] },
+      // Of what is a share: from none at the foot to all at the top.
+      share: { auto: false, min: 0, max: 1 },
     },
     axes: [
       {
@@ -123,7 +125,8 @@ function curveSeries(key: CurveKey, { stepped, dark }: Parts): uPlot.Series[] {
   const stroke = colour.startsWith("--")
     ? getComputedStyle(document.documentElement).getPropertyValue(colour).trim()
     : colour;
-  const line = { points: { show: false }, dash: [...DASHES[dash]] };
+  const scale = key === "fragmentation" ? "share" : "y";
+  const line = { scale, points: { show: false }, dash: [...DASHES[dash]] };
   const apart: uPlot.Series.PathBuilder = (chart, series, from, to) =>
     chart.data[series] === chart.data[series - 1] ? null : stepped(chart, series, from, to);
   return [

@@ -2,7 +2,6 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Axis } from "../../layout/axis";
-import { hasStack } from "../../layout/live_set";
 import { type CurveKey, knownCurves } from "../../layout/usage_series";
 import type { Api } from "../../payload/api";
 import type { FirstView, Program, Spans } from "../../payload/recording";
@@ -33,7 +32,8 @@ interface Props {
 export function UsageSection(props: Props): JSX.Element {
   const { api, view, shown, program, spans, axis, store, dark, children } = props;
   const words = useWords();
-  const known = useKnownCurves(view, program);
+  const { axis: kind, capacity_bytes } = view.recording;
+  const known = useMemo(() => knownCurves(view.usage, kind !== "TIME" || capacity_bytes !== null), [view]);
   return (
     <section aria-label={`Usage over the ${words.whole}`}>
       <UsageHeading {...{ view, program, known, store, dark }} />
@@ -43,14 +43,6 @@ export function UsageSection(props: Props): JSX.Element {
       <UsageChart {...{ api, view, program, axis, known, shown, store, dark }} />
       {children}
     </section>
-  );
-}
-
-function useKnownCurves(view: FirstView, program: Program | null): CurveKey[] {
-  const { axis, capacity_bytes } = view.recording;
-  return useMemo(
-    () => knownCurves(view.usage, hasStack(program), axis !== "TIME" || capacity_bytes !== null),
-    [view, program],
   );
 }
 

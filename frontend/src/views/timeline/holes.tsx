@@ -5,6 +5,7 @@ import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { type Hole, holesAt, unplacedBytes } from "../../layout/holes";
 import { frame, LEAST_BYTES, remembered } from "../../layout/timeline_view";
+import { rowName } from "../../payload/recording";
 import type { ViewState } from "../state";
 import type { Scene } from "./scene";
 
@@ -103,6 +104,6 @@ export function HoleFacts({ hole, scene }: { hole: Hole; scene: Scene }): JSX.El
 }
 
 function nameOf({ rows }: Scene, row: number): string {
-  const name = rows.name.at(row) || (rows.start[row] < 0 ? "live before" : "unnamed allocation");
+  const name = rowName(rows, row) || "unnamed allocation";
   return `${name}, ${formatBytes(rows.size[row])}`;
 }

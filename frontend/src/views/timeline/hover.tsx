@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { formatBytes, formatCount } from "../../base/units";
-import { ROLES } from "../../payload/recording";
+import { ROLES, rowName } from "../../payload/recording";
 import { formatTime } from "../../layout/ticks";
 import { lifetime } from "../lifetime";
 import { useWords, type Words } from "../words";
@@ -13,7 +13,7 @@ export function BlockFacts({ scene, row }: { scene: Scene; row: number }): JSX.E
   const padding = rows.size[row] - rows.unpadded[row];
   return (
     <>
-      <b>{rows.name.at(row) || `unnamed ${words.item}`}</b>
+      <b>{rowName(rows, row) || `unnamed ${words.item}`}</b>
       <span>
         {formatBytes(rows.size[row])}
         {padding > 0 && ` (${formatBytes(padding)} ${words.excess})`}

@@ -2,6 +2,7 @@ import { inkOn } from "../../base/colors";
 import { byteTicks } from "../../layout/ticks";
 import { rectOf, xOf, yOf } from "../../layout/timeline";
 import type { View } from "../../layout/timeline_blocks";
+import { rowName } from "../../payload/recording";
 import type { Labels } from "../../render/painter";
 import { colourIndex, rgbOf, SHADES } from "../../render/palette";
 import type { TimelineColours } from "./colours";
@@ -59,10 +60,10 @@ function labelOf(
   { scene, lit, colours }: Overlay,
   row: number,
 ): { name: string; bytes: number; ink: string } {
-  const { name, colour, size } = scene.rows;
+  const { colour, size } = scene.rows;
   const dim = lit !== null && lit[row] === 0;
   const fill = rgbOf(colours.palette.fill[colourIndex(colour[row], row % SHADES, dim)]);
-  return { name: name.at(row), bytes: size[row], ink: dim ? colours.muted : inkOn(fill) };
+  return { name: rowName(scene.rows, row), bytes: size[row], ink: dim ? colours.muted : inkOn(fill) };
 }
 
 function drawAxes(
