@@ -168,6 +168,12 @@ def test_lines_for_people() -> None:
     assert "kept one step (100%): parameters f32[250]" in text
 
 
+def test_a_tree_that_says_nothing_is_no_line() -> None:
+    of = allocator([Block("", 8, 0, None), Block("", 4, -1, None)], 1)
+    text = "\n".join(view.lines(explain(of)))
+    assert "By model path" not in text and "By source" not in text
+
+
 def test_lines_say_why_nothing_is_said_of_leaks() -> None:
     text = [*view.lines(explain(allocator([Block("a", 4, 0, None)], 3)))]
     assert text[-1].startswith("Leaks: nothing can be said. The profile holds 3 steps")

@@ -10,6 +10,8 @@ import numpy as np
 
 from tb_memplugin.analysis.attribution import By
 from tb_memplugin.analysis.breakdown import breakdown
+from tb_memplugin.analysis.by_frames import NO_LINE
+from tb_memplugin.analysis.by_model import BEFORE, NO_PATH
 from tb_memplugin.analysis.figures import share
 from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
 from tb_memplugin.analysis.traffic import stacked
@@ -18,6 +20,8 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.recording import Axis, Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views import device_profile, leaks, memory_profile, memory_viewer, refusal
+from tb_memplugin.views.advice import advice
+from tb_memplugin.views.advice import lines as advice_lines
 from tb_memplugin.views.columns import aligned
 from tb_memplugin.views.leaks import several
 from tb_memplugin.views.sites import site
@@ -31,7 +35,6 @@ KEPT_SHARE = 100  # what is kept is told from a hundredth of the peak on
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ns": 1}  # micro sign, or mu
 MOMENT = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,18}})?)\s*({'|'.join(NANOSECONDS)})")
 IDS_LISTED = 5
-BEFORE = "live before the recording"
 
 
 def choose(recordings: Sequence[Recording], wanted: str | None, path: str) -> Recording:
@@ -82,6 +85,7 @@ def explain(recording: Recording, at: str | None = None) -> dict[str, Any]:
         return {**told, **answer, **_grouped(recording, position)}
     if recording.kind == device_profile.KIND:
         return {"headline": device_profile.headline(recording), **answer, **_grouped(recording, position)}
+    answer["advice"] = advice(recording)["advice"]
     if recording.clock is None:
         return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
     return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}
@@ -150,6 +154,9 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
     yield answer["headline"]
     for sentence in answer.get("refusal", {}).get("sentences", [])[2:]:
         yield f"  - {sentence}"
+    if answer.get("advice"):
+        yield ""
+        yield from advice_lines(answer["advice"], answer["recording"]["peak_bytes"])
     at = answer["at"]
     if "refusal" in answer and not at["bytes"]:
         return  # the text tells of no memory but the one that was asked for
@@ -160,13 +167,20 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
         roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
         yield from aligned([["bytes", "share", "role"], *roles], 2)
         yield ""
-    yield "By model path:"
-    yield from tree_lines(answer["model"])
-    yield ""
-    yield "By source:"
-    yield from tree_lines(answer["source"], joined_by=None)
-    yield ""
+    if _tells(answer["model"], NO_PATH):
+        yield "By model path:"
+        yield from tree_lines(answer["model"])
+        yield ""
+    if _tells(answer["source"], NO_LINE):
+        yield "By source:"
+        yield from tree_lines(answer["source"], joined_by=None)
+        yield ""
     yield from _buffers(answer) if "buffers" in answer else _groups(answer)
+
+
+def _tells(tree: Sequence[dict[str, Any]], nothing: str) -> bool:
+    """Whether the tree says of anything but that nothing is known of it."""
+    return any(node["label"] not in (nothing, BEFORE, UNEXPLAINED) for node in tree if node["depth"] == 0)
 
 
 def _moment(at: dict[str, Any], axis: str) -> str:
