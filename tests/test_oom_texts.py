@@ -164,9 +164,11 @@ def test_several_failures_are_several_recordings_and_the_fullest_comes_first() -
 
 def test_failures_of_one_memory_have_ids_of_their_own() -> None:
     line = "Out of memory while trying to allocate {} bytes.\n"
-    recordings = read_oom_text("".join(line.format(size) for size in (10**6, 10**8, 10**9)).encode())
-    assert [recording.refusal.asked for recording in recordings if recording.refusal] == [10**9, 10**8, 10**6]
-    assert len({recording.id for recording in recordings}) == 3
+    sizes = [2**20, *(2**i for i in range(21, 30)), 2**20]  # the first again, when it is no longer near
+    recordings = read_oom_text("".join(line.format(size) for size in sizes).encode())
+    assert [recording.refusal.asked for recording in recordings if recording.refusal] == sizes[::-1]
+    assert len({recording.id for recording in recordings}) == len(sizes)
+    assert [recording.title for recording in recordings[-2:]] == ["OOM: 2.00 MiB asked", "OOM: 1.00 MiB asked (2)"]
 
 
 def test_a_log_of_retries_is_bounded() -> None:

@@ -12,6 +12,8 @@ from tb_memplugin.recording import Phase, Recording, Refusal
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.remedies import remedies
 
+ALWAYS = ("capacity", "asked", "free")  # that these are not told is worth telling
+
 
 def sentences(recording: Recording) -> list[str]:
     """What was asked, why it failed, and then what would help, most first. Empty for what was not refused."""
@@ -93,7 +95,8 @@ def _why(refusal: Refusal) -> str:
         case Reason.LIVE if refusal.phase is Phase.COMPILE:
             return f"That is {lacking} too much." if missing(refusal) else "That is more than the compiler allows."
         case Reason.LIVE:
-            return f"Too much is live: {lacking} more would have to be free."
+            least = "at least " if refusal.largest_free is not None and refusal.largest_free != refusal.free else ""
+            return f"Too much is live: {least}{lacking} more would have to be free."
         case _:
             return (
                 "The text does not say enough to tell why: either too much was live, or the free memory was in pieces."
@@ -101,7 +104,7 @@ def _why(refusal: Refusal) -> str:
 
 
 def figures(recording: Recording) -> list[Figure]:
-    """In the order in which they are read."""
+    """Those that the text tells, in the order in which they are read."""
     refusal = recording.refusal or Refusal()
     top = peak(recording).bytes
     listed = int(explained(recording)[0])
@@ -112,7 +115,7 @@ def figures(recording: Recording) -> list[Figure]:
     if refusal.free is not None and refusal.largest_free is not None:
         scattered = max(refusal.free - refusal.largest_free, 0)
     used = "Needed" if refusal.phase is Phase.COMPILE else "In use"
-    return [
+    every = [
         Figure("live_peak", used, top, "All that the text says was in use, or that the program would need."),
         Figure("capacity", "Capacity", recording.capacity, "What this memory holds."),
         Figure("asked", "Asked", refusal.asked, "What was asked and refused."),
@@ -127,3 +130,4 @@ def figures(recording: Recording) -> list[Figure]:
         Figure("reported_peak", "Lifetime peak", recording.reported_peak,
                "The most in use since the allocator began, as it says itself."),
     ]  # fmt: skip
+    return [figure for figure in every if figure.bytes is not None or figure.key in ALWAYS]

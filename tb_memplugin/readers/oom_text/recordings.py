@@ -9,7 +9,8 @@ import numpy as np
 
 from tb_memplugin.readers.oom_text.failure import Failure
 from tb_memplugin.readers.oom_text.rows import Rows
-from tb_memplugin.recording import Axis, Caveat, Recording, Refusal, Reported
+from tb_memplugin.recording import Axis, Caveat, Phase, Recording, Refusal, Reported
+from tb_memplugin.sizes import bytes_text
 
 MOST_BYTES = 2**53  # sums of more are not exact, and no memory is that large
 
@@ -19,13 +20,22 @@ def recordings(failures: list[Failure], *, run: str, host: str, source: str) -> 
     named: Counter[str] = Counter()
     found = []
     for rank, failure in enumerate(failures):
-        title = f"OOM in {failure.program}" if failure.program else "OOM"
+        title = _title(failure)
         memory = failure.memory or "device memory"
         named[f"{title}|{memory}"] += 1
         again = named[f"{title}|{memory}"]
         title = title if again == 1 else f"{title} ({again})"
         found.append(_recording(failure, title, memory, rank, run, host, source))
     return found
+
+
+def _title(failure: Failure) -> str:
+    """Sizes tell the errors of one log apart."""
+    what = f"OOM in {failure.program}" if failure.program else "OOM"
+    if failure.refusal.asked is None:
+        return what
+    verb = "needed" if failure.refusal.phase is Phase.COMPILE else "asked"
+    return f"{what}: {bytes_text(failure.refusal.asked)} {verb}"
 
 
 def _recording(failure: Failure, title: str, memory: str, rank: int, run: str, host: str, source: str) -> Recording:
