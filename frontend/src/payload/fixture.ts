@@ -77,6 +77,8 @@ export interface FixtureRow {
   op_name?: string;
   source?: string;
   shape?: string;
+  region?: number;
+  offset?: number;
 }
 
 /** Rows of a few buffers; what is not said is plain: all of the size is asked for and charged, life [0, 10). */
@@ -113,8 +115,8 @@ export function fixtureRows(buffers: FixtureRow[]): Rows {
           end: number("i32", (buffer) => buffer.end ?? 10),
           defined: number("i32", (buffer) => buffer.defined ?? buffer.start ?? 0),
           last_used: number("i32", (buffer) => buffer.last_used ?? (buffer.end ?? 10) - 1),
-          region: number("i32", () => 0),
-          offset: number("f64", () => 0),
+          region: number("i32", (buffer) => buffer.region ?? 0),
+          offset: number("f64", (buffer) => buffer.offset ?? 0),
           canonical: number("i32", (_, row) => row),
         },
       },

@@ -41,6 +41,19 @@ export const ALLOCATOR_WORDS: Words = {
   order: "order of events",
 };
 
+/** Of one moment: what an error or a snapshot lists. */
+export const MOMENT_WORDS: Words = {
+  item: "buffer",
+  items: "buffers",
+  position: "moment",
+  positions: "moments",
+  whole: "moment",
+  live: "in use",
+  requested: "unpadded",
+  excess: "padding",
+  order: "order in the file",
+};
+
 export const WordsContext = createContext(PROGRAM_WORDS);
 
 export function useWords(): Words {

@@ -38,6 +38,7 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
   const { rows, complete } = shown;
   const words = useWords();
   const allocator = view.recording.kind === "allocator";
+  const moment = view.recording.axis === "INSTANT";
   const { live, kept, unexplained, rest } = useLive(view, shown, program, position);
   const roles = useMemo(() => hasRoles(rows), [rows]);
   const atPeak = position === view.peak ? view.recording.peak_bytes : null;
@@ -53,12 +54,14 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
           {part}
           {bytes === null ? "…" : formatBytes(bytes)} {words.live}
           {complete && ` in ${count} ${words.items}`}
-          {position === view.peak ? " at the peak" : ""}
+          {position === view.peak && !moment ? " at the peak" : ""}
         </h2>
-        <span class="muted">
-          {words.position} {position}
-          {program !== null && position < program.length && `, ${program.name.at(position)}`}
-        </span>
+        {!moment && (
+          <span class="muted">
+            {words.position} {position}
+            {program !== null && position < program.length && `, ${program.name.at(position)}`}
+          </span>
+        )}
         <span class="spacer" />
         <Choice
           label="Chart"
@@ -88,6 +91,7 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
         live={kept}
         unexplained={rest}
         allocator={allocator}
+        moment={moment}
         times={program?.time_ns ?? null}
         position={position}
         length={view.length}

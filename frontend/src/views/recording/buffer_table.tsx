@@ -16,7 +16,7 @@ import { capital, useWords } from "../words";
 import { FoldLine, RestLine } from "./fold_line";
 import { GroupChoice } from "./group_choice";
 import type { Shown } from "./shown";
-import { allocationColumns, bufferColumns } from "./table_columns";
+import { allocationColumns, bufferColumns, momentColumns } from "./table_columns";
 import { TableToolbar, Toggle } from "./table_toolbar";
 import { TableHead } from "./table_head";
 import { VirtualLines } from "./virtual_lines";
@@ -29,6 +29,8 @@ interface Props {
   unexplained: number;
   /** An allocator's rows are gathered by what was chosen, and none is folded away. */
   allocator: boolean;
+  /** Of one moment: rows have no lives. */
+  moment: boolean;
   /** When each position was, for an allocator. */
   times: Float64Array | null;
   position: number;
@@ -40,7 +42,8 @@ interface Props {
 
 /** The buffers live at the inspected position, as text: to sort, filter, group, copy and save. */
 export function BufferTable(props: Props): JSX.Element {
-  const { shown, live, unexplained, allocator, times, position, length, fileName, store, dark } = props;
+  const { shown, live, unexplained, allocator, moment, times, position, length, fileName, store, dark } =
+    props;
   const { rows } = shown;
   const words = useWords();
   const group = useStore(store, (state) => state.group);
@@ -70,8 +73,8 @@ export function BufferTable(props: Props): JSX.Element {
   const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
   const total = liveBytes(rows, live) + unexplained;
   const columns = useMemo(
-    () => (allocator ? allocationColumns(rows, times) : bufferColumns(length)),
-    [allocator, rows, times, length],
+    () => (allocator ? allocationColumns(rows, times) : moment ? momentColumns(rows) : bufferColumns(length)),
+    [allocator, moment, rows, times, length],
   );
   const keys = useMemo(() => groupKeys(rows), [rows]);
   const template = columns.map((column) => column.track).join(" ");

@@ -3,6 +3,7 @@ import { formatBytes, formatExact, formatShare } from "../../base/units";
 import type { Problem } from "../../payload/api";
 import type { Caveat, Figure, FirstView } from "../../payload/recording";
 import { PeakBar } from "./peak_bar";
+import { RefusalBar } from "./refusal_bar";
 import type { Shown } from "./shown";
 
 /** One bar, live peak of reserved, and the figures, each with a sentence on what it is. */
@@ -10,12 +11,16 @@ export function Figures(props: { view: FirstView; shown: Shown; dark: boolean })
   const { view, shown, dark } = props;
   const { kind, peak_bytes: peak, reserved_bytes: reserved, capacity_bytes: capacity } = view.recording;
   const whole =
-    kind === "allocator"
+    kind === "allocator" || (kind === "oom" && capacity !== null)
       ? { bytes: capacity, words: "of the capacity" }
       : { bytes: reserved ?? peak, words: "of what is reserved" };
   return (
     <section class="figures" aria-label="Figures">
-      <PeakBar view={view} shown={shown} dark={dark} />
+      {view.refusal === null ? (
+        <PeakBar view={view} shown={shown} dark={dark} />
+      ) : (
+        <RefusalBar view={view} refusal={view.refusal} />
+      )}
       <dl class={view.figures.length > ONE_LINE ? "two-lines" : ""}>
         {view.figures.map((figure) => (
           <FigureCell key={figure.key} figure={figure} whole={whole} />

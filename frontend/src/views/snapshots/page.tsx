@@ -5,6 +5,7 @@ import type { Summary } from "../../payload/recording";
 import type { PageState, Steps } from "../recording/recording_page";
 import { RecordingPage } from "../recording/recording_page";
 import type { ViewState } from "../state";
+import { OomPage } from "./oom_page";
 
 interface Props {
   api: Api;
@@ -17,5 +18,6 @@ interface Props {
 
 /** What was there at one moment, by where it is known from. */
 export function SnapshotPage({ summary, ...shared }: Props): JSX.Element {
+  if (summary.kind === "oom") return <OomPage {...shared} summary={summary} />;
   return <RecordingPage {...shared} tab="snapshots" id={summary.id} />;
 }

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { fixtureRows } from "../payload/fixture";
+import type { Regions } from "../payload/recording";
+import { at, pieces, segments } from "./address_map";
+
+const rows = fixtureRows([
+  { size: 10, region: 0, offset: 30, role: 1 },
+  { size: 20, region: 0, offset: 0, role: 2 },
+  { size: 50, region: 1, offset: 0, role: 3 },
+  { size: 5, region: -1, offset: -1 },
+]);
+const regions = { length: 3, size: Float64Array.of(100, 50, 8) } as unknown as Regions;
+const [first, full, empty] = segments(rows, regions);
+
+describe("segments", () => {
+  it("have their chunks by address, and their largest hole", () => {
+    expect([...first.chunks]).toEqual([1, 0]);
+    expect(first).toMatchObject({ size: 100, used: 30, hole: { from: 40, to: 100 } });
+  });
+
+  it("may be full, or empty", () => {
+    expect(full).toMatchObject({ size: 50, used: 50, hole: { from: 0, to: 0 } });
+    expect(empty).toMatchObject({ size: 8, used: 0, hole: { from: 0, to: 8 } });
+  });
+
+  it("leave out what lies nowhere", () => {
+    expect([first, full, empty].flatMap(({ chunks }) => [...chunks])).not.toContain(3);
+  });
+});
+
+describe("at", () => {
+  it.each([
+    [0, 1, null],
+    [19, 1, null],
+    [20, -1, { from: 20, to: 30 }],
+    [29, -1, { from: 20, to: 30 }],
+    [30, 0, null],
+    [40, -1, { from: 40, to: 100 }],
+  ])("byte %d", (offset, row, hole) => {
+    expect(at(first, rows, offset)).toEqual({ row, hole });
+  });
+
+  it("finds the hole that an empty segment is", () => {
+    expect(at(empty, rows, 3)).toEqual({ row: -1, hole: { from: 0, to: 8 } });
+  });
+});
+
+describe("pieces", () => {
+  it("are chunks where they are wide enough", () => {
+    expect(pieces(first, rows, 2)).toEqual([
+      { x: 0, width: 40, colour: 2, row: 1 },
+      { x: 60, width: 20, colour: 1, row: 0 },
+    ]);
+  });
+
+  it("are pixels where they are not, one for each that is touched", () => {
+    const many = fixtureRows(
+      Array.from({ length: 1000 }, (_, i) => ({
+        size: 1,
+        region: 0,
+        offset: i < 500 ? i : i + 9000,
+        role: 1,
+      })),
+    );
+    const [segment] = segments(many, { length: 1, size: Float64Array.of(10000) } as unknown as Regions);
+    const drawn = pieces(segment, many, 0.01);
+    expect(drawn.map(({ x }) => x)).toEqual([0, 1, 2, 3, 4, 95, 96, 97, 98, 99]);
+    expect(drawn.every(({ width, row }) => width === 1 && row === -1)).toBe(true);
+  });
+});

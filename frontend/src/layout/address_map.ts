@@ -1,0 +1,83 @@
+import type { Regions, Rows } from "../payload/recording";
+
+/** A stretch of addresses that an allocator holds, and the chunks in use there, by address. */
+export interface Segment {
+  size: number;
+  used: number;
+  /** Row numbers, by offset. */
+  chunks: Uint32Array;
+  hole: Hole;
+}
+
+/** Free bytes between chunks, from offset to offset. */
+export interface Hole {
+  from: number;
+  to: number;
+}
+
+/** A filled stretch of a segment in pixels; `row` is its chunk, or -1 where several share it. */
+export interface Piece {
+  x: number;
+  width: number;
+  colour: number;
+  row: number;
+}
+
+const NO_HOLE: Hole = { from: 0, to: 0 };
+
+/** Every region as a segment, in their own order; `hole` is the largest of each, empty where it is full. */
+export function segments(rows: Rows, regions: Regions): Segment[] {
+  const inside = Array.from({ length: regions.length }, (): number[] => []);
+  for (let row = 0; row < rows.length; row++) inside[rows.region[row]]?.push(row);
+  return inside.map((chunks, region) => {
+    chunks.sort((a, b) => rows.offset[a] - rows.offset[b]);
+    const found = { size: regions.size[region], used: 0, chunks: Uint32Array.from(chunks), hole: NO_HOLE };
+    for (const row of chunks) found.used += rows.size[row];
+    for (let place = 0; place <= chunks.length; place++) {
+      const hole = gapBefore(found, rows, place);
+      if (hole.to - hole.from > found.hole.to - found.hole.from) found.hole = hole;
+    }
+    return found;
+  });
+}
+
+/** The free bytes right before the chunk in that place; after the last place, those to the segment's end. */
+function gapBefore({ chunks, size }: Segment, rows: Rows, place: number): Hole {
+  const from = place === 0 ? 0 : rows.offset[chunks[place - 1]] + rows.size[chunks[place - 1]];
+  const to = place === chunks.length ? size : rows.offset[chunks[place]];
+  return { from, to };
+}
+
+/** The chunk at a byte of a segment, or the hole there. */
+export function at(segment: Segment, rows: Rows, offset: number): { row: number; hole: Hole | null } {
+  const { chunks } = segment;
+  let low = 0;
+  let high = chunks.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (rows.offset[chunks[middle]] <= offset) low = middle + 1;
+    else high = middle;
+  }
+  const row = low === 0 ? -1 : chunks[low - 1];
+  if (row >= 0 && offset < rows.offset[row] + rows.size[row]) return { row, hole: null };
+  return { row: -1, hole: gapBefore(segment, rows, low) };
+}
+
+/**
+ * Chunks at least a pixel wide by themselves, narrower ones as one piece for each pixel they touch. So a million
+ * chunks cost what the screen can show of them, and none of them is shown as free.
+ */
+export function pieces({ chunks }: Segment, rows: Rows, scale: number): Piece[] {
+  const drawn: Piece[] = [];
+  let filled = -1; // the pixel of the last narrow piece
+  for (const row of chunks) {
+    const x = rows.offset[row] * scale;
+    const width = rows.size[row] * scale;
+    if (width >= 1) drawn.push({ x, width, colour: rows.colour[row], row });
+    else if (Math.floor(x) > filled) {
+      filled = Math.floor(x);
+      drawn.push({ x: filled, width: 1, colour: rows.colour[row], row: -1 });
+    }
+  }
+  return drawn;
+}

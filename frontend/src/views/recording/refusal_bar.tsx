@@ -1,0 +1,30 @@
+import type { JSX } from "preact";
+import { formatBytes, formatShare } from "../../base/units";
+import type { FirstView } from "../../payload/recording";
+import type { Refusal } from "../../payload/refusal";
+
+/** What was in use, what was asked on top of it, and where the memory ends, as one bar. */
+export function RefusalBar({ view, refusal }: { view: FirstView; refusal: Refusal }): JSX.Element | null {
+  const { peak_bytes: used, capacity_bytes: capacity } = view.recording;
+  const compiling = refusal.phase === "compile";
+  const asked = compiling || refusal.in_use_bytes === null ? 0 : (refusal.asked_bytes ?? 0);
+  const whole = Math.max(capacity ?? 0, used + asked);
+  if (whole === 0) return null;
+  const share = (bytes: number): string => `${(100 * bytes) / whole}%`;
+  const words =
+    `${formatBytes(used)} ${compiling ? "needed" : "in use"}` +
+    (asked > 0 ? `, ${formatBytes(asked)} asked for` : "") +
+    (capacity === null
+      ? ""
+      : `, ${formatShare(used + asked, capacity)} of the capacity of ${formatBytes(capacity)}`);
+  return (
+    <div class="peak-bar refusal-bar" data-testid="refusal-bar">
+      <div class="peak-bar-track" role="img" aria-label={words}>
+        <i class="used" style={{ width: share(used) }} />
+        <i class="asked" style={{ left: share(used), width: share(asked) }} />
+        {capacity !== null && <i class="end" style={{ left: share(capacity) }} title="capacity" />}
+      </div>
+      <p>{words}</p>
+    </div>
+  );
+}

@@ -1,0 +1,55 @@
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { formatBytes, formatCount } from "../../base/units";
+import { segments } from "../../layout/address_map";
+import type { Everything } from "../../payload/recording";
+import type { Refusal } from "../../payload/refusal";
+import type { ViewState } from "../state";
+import { SegmentStrip } from "./segment_strip";
+
+/** A strip each; an allocator that grew by small steps may have thousands, and the largest tell the story. */
+const SHOWN = 24;
+
+interface Props {
+  everything: Everything;
+  refusal: Refusal | null;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** Every segment by address, on one scale: where the holes are, and whether what was asked fits one of them. */
+export function AddressMap({ everything, refusal, store, dark }: Props): JSX.Element {
+  const { rows, regions } = everything;
+  const all = useMemo(() => segments(rows, regions), [rows, regions]);
+  const shown = useMemo(() => {
+    const largest = [...all].sort((a, b) => b.size - a.size).slice(0, SHOWN);
+    const kept = new Set(largest);
+    return all.filter((segment) => kept.has(segment));
+  }, [all]);
+  const span = Math.max(...shown.map(({ size }) => size), 1);
+  const hole = Math.max(...all.map((segment) => segment.hole.to - segment.hole.from), 0);
+  const asked = refusal?.asked_bytes ?? null;
+  return (
+    <section aria-label="Address map" class="address-map" data-testid="address-map">
+      <header class="section-head">
+        <h2>By address</h2>
+        <span class="muted">
+          {formatCount(all.length)} {all.length === 1 ? "segment" : "segments"}; filled is in use, hatched is
+          free. {hole > 0 ? `The largest hole is ${formatBytes(hole)}` : "There are no holes"}
+          {asked !== null && `; ${formatBytes(asked)} was asked for`}.
+        </span>
+      </header>
+      <ol>
+        {shown.map((segment, i) => (
+          <SegmentStrip key={i} {...{ segment, rows, span, store, dark }} />
+        ))}
+      </ol>
+      {all.length > shown.length && (
+        <p class="muted">
+          {formatCount(all.length - shown.length)} smaller segments are not drawn; the table has all chunks.
+        </p>
+      )}
+    </section>
+  );
+}

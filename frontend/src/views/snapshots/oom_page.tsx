@@ -1,0 +1,102 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import type { Api, Problem } from "../../payload/api";
+import type { Everything, FirstView, Summary } from "../../payload/recording";
+import { useFetched } from "../fetched";
+import { ErrorMessage } from "../message";
+import { Breakdown } from "../recording/breakdown";
+import { Details } from "../recording/details";
+import { Caveats, Figures } from "../recording/figures";
+import type { PageState, Steps } from "../recording/recording_page";
+import { shownRows } from "../recording/shown";
+import type { ViewState } from "../state";
+import { TreesScope } from "../trees/trees_scope";
+import { MOMENT_WORDS, WordsContext } from "../words";
+import { AddressMap } from "./address_map";
+
+interface Shared {
+  api: Api;
+  problems: Problem[];
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+interface Props extends Shared {
+  summary: Summary;
+  onState: (state: PageState, steps: Steps | null) => void;
+}
+
+/** An error that ran out of memory: why, what would help, and what was in memory as far as its text tells. */
+export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
+  const { api, store } = shared;
+  const { id } = summary;
+  const first = useFetched(id, (key, signal) => api.memoryViewer(key, signal));
+  const all = useFetched(first.value === null ? null : id, (key, signal) => api.rows(key, signal));
+  const error = first.error ?? all.error;
+  const ready = first.value !== null && all.value !== null;
+  useEffect(() => {
+    onState(error !== null ? "error" : ready ? "ready" : "loading", first.value);
+  }, [error, ready, first.value]);
+  if (error !== null) return <ErrorMessage error={error} />;
+  if (first.value === null) return <div class="placeholder" aria-busy="true" />;
+  return (
+    <WordsContext.Provider value={MOMENT_WORDS}>
+      <TreesScope api={api} recording={first.value.recording} everything={all.value} store={store}>
+        <Loaded {...shared} view={first.value} everything={all.value} />
+      </TreesScope>
+    </WordsContext.Provider>
+  );
+}
+
+function Loaded(props: Shared & { view: FirstView; everything: Everything | null }): JSX.Element {
+  const { api, problems, store, dark, view, everything } = props;
+  const selected = useStore(store, (state) => state.selected);
+  const shown = useMemo(() => shownRows(view, everything), [view, everything]);
+  const row = shown.indexOf(selected);
+  const open = row >= 0 && selected !== null;
+  const shared = { store, dark };
+  return (
+    <main class={`page ${open ? "with-details" : ""}`}>
+      <div class="content">
+        <p class="headline" data-testid="headline">
+          {view.headline}
+        </p>
+        <Remedies sentences={view.refusal?.sentences.slice(2) ?? []} />
+        <Figures view={view} shown={shown} dark={dark} />
+        <Caveats caveats={view.caveats} problems={problems} />
+        {everything !== null && everything.regions.length > 0 && (
+          <AddressMap {...shared} everything={everything} refusal={view.refusal} />
+        )}
+        {view.recording.peak_bytes > 0 && (
+          <Breakdown {...shared} view={view} shown={shown} program={everything?.program ?? null} />
+        )}
+      </div>
+      {open && (
+        <Details
+          {...shared}
+          api={api}
+          id={view.recording.id}
+          number={selected}
+          row={row}
+          rows={shown.rows}
+          length={view.length}
+          times={null}
+        />
+      )}
+    </main>
+  );
+}
+
+/** What to do next, most first. */
+function Remedies({ sentences }: { sentences: string[] }): JSX.Element | null {
+  if (sentences.length === 0) return null;
+  return (
+    <ul class="remedies" aria-label="What would help" data-testid="remedies">
+      {sentences.map((sentence) => (
+        <li key={sentence}>{sentence}</li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,136 @@
+import type { JSX } from "preact";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { cssColor, roleColors } from "../../base/colors";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatExact, formatShare } from "../../base/units";
+import type { Hole, Segment } from "../../layout/address_map";
+import { at, pieces } from "../../layout/address_map";
+import type { Rows } from "../../payload/recording";
+import { Tooltip } from "../recording/tooltip";
+import { pageColours } from "../recording/usage_options";
+import type { ViewState } from "../state";
+import { useWidth } from "../use_width";
+
+const HEIGHT = 22;
+/** Narrower than this there is no room for the gap that tells two neighbours of one colour apart. */
+const GAP_FROM = 4;
+
+interface Props {
+  segment: Segment;
+  rows: Rows;
+  /** Bytes that the whole width stands for, the same for every segment. */
+  span: number;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** One segment from its first byte to its last: chunks in use are filled, what is between them is free. */
+export function SegmentStrip({ segment, rows, span, store, dark }: Props): JSX.Element {
+  const { size, used, hole, chunks } = segment;
+  const host = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const full = useWidth(host);
+  const width = Math.max((full * size) / span, 2);
+  const scale = width / Math.max(size, 1);
+  const selected = useStore(store, (state) => state.selected);
+  const hovered = useStore(store, (state) => state.hovered);
+  const [pointer, setPointer] = useState<{ x: number; row: number; hole: Hole | null } | null>(null);
+  const drawn = useMemo(() => pieces(segment, rows, scale), [segment, rows, scale]);
+
+  useLayoutEffect(() => {
+    const context = full > 0 ? begun(canvas.current, width) : null;
+    if (context === null) return;
+    const palette = roleColors(dark);
+    for (const piece of drawn) {
+      context.fillStyle = cssColor(palette[piece.colour]);
+      context.fillRect(piece.x, 0, piece.width >= GAP_FROM ? piece.width - 1 : piece.width, HEIGHT);
+    }
+    const colours = pageColours();
+    for (const [row, colour] of [
+      [hovered, colours.muted],
+      [selected, colours.ink],
+    ] as const) {
+      if (row === null || !chunks.includes(row)) continue;
+      context.strokeStyle = colour;
+      context.lineWidth = 2;
+      const wide = Math.max(rows.size[row] * scale, 4);
+      context.strokeRect(rows.offset[row] * scale + 1, 1, wide - 2, HEIGHT - 2);
+    }
+  }, [drawn, full, width, scale, hovered, selected, dark]);
+
+  const point = (event: MouseEvent): void => {
+    const found = at(segment, rows, event.offsetX / scale);
+    setPointer({ x: event.offsetX, ...found });
+    store.set({ hovered: found.row < 0 ? null : found.row });
+  };
+  const leave = (): void => {
+    setPointer(null);
+    store.set({ hovered: null });
+  };
+  const step = (event: KeyboardEvent): void => {
+    const by = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key];
+    if (by === undefined || chunks.length === 0) return;
+    event.preventDefault();
+    const place = selected === null ? -1 : chunks.indexOf(selected);
+    store.set({ selected: chunks[Math.min(Math.max(place + by, 0), chunks.length - 1)] });
+  };
+  const first = chunks.length > 0 ? rows.id[chunks[0]] - rows.offset[chunks[0]] : null;
+  const words =
+    `${formatBytes(size)}, ${formatShare(used, Math.max(size, 1))} in use` +
+    (hole.to > hole.from ? `, largest hole ${formatBytes(hole.to - hole.from)}` : "");
+  return (
+    <li class="segment">
+      <code class="muted">{first === null ? "" : `0x${first.toString(16)}`}</code>
+      <div
+        ref={host}
+        class="segment-host"
+        tabindex={0}
+        role="application"
+        aria-label={`Segment of ${words}. Left and right arrows select the next chunk.`}
+        data-testid="segment"
+        onKeyDown={step}
+      >
+        <canvas
+          ref={canvas}
+          style={{ width: `${width}px`, height: `${HEIGHT}px` }}
+          onMouseMove={point}
+          onMouseLeave={leave}
+          onClick={() => pointer !== null && pointer.row >= 0 && store.set({ selected: pointer.row })}
+        />
+        {pointer !== null && (
+          <Tooltip x={pointer.x} y={HEIGHT + 6} width={full}>
+            {pointer.hole === null ? (
+              <Chunk rows={rows} row={pointer.row} />
+            ) : (
+              <b>{formatBytes(pointer.hole.to - pointer.hole.from)} free</b>
+            )}
+          </Tooltip>
+        )}
+      </div>
+      <span>{words}</span>
+    </li>
+  );
+}
+
+function Chunk({ rows, row }: { rows: Rows; row: number }): JSX.Element {
+  return (
+    <>
+      <b>{formatBytes(rows.size[row])} in use</b>
+      {rows.op.at(row) !== "" && <span>{rows.op.at(row)}</span>}
+      <span class="muted">
+        {formatExact(rows.size[row])} at 0x{rows.id[row].toString(16)}
+      </span>
+    </>
+  );
+}
+
+/** The canvas, cleared and in CSS pixels. */
+function begun(canvas: HTMLCanvasElement | null, width: number): CanvasRenderingContext2D | null {
+  const context = canvas?.getContext("2d") ?? null;
+  if (canvas === null || context === null) return null;
+  canvas.width = Math.round(width * devicePixelRatio);
+  canvas.height = Math.round(HEIGHT * devicePixelRatio);
+  context.scale(devicePixelRatio, devicePixelRatio);
+  return context;
+}
