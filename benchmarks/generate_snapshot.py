@@ -1,0 +1,98 @@
+"""A PyTorch memory snapshot of as many events as wanted: a training loop on one device.
+
+    python -m benchmarks.generate_snapshot OUT.pickle [--events 1000000]
+
+A step allocates its tensors forward and frees them backward. Every event has a stack of 40 frames, as a list of its own
+over shared frames, which is how torch.cuda.memory._dump_snapshot writes them: some 300 bytes an event. Takes about a
+kilobyte of memory for each.
+"""
+
+import argparse
+import pickle
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+TENSORS = 500  # of a step, each in a segment of its own
+PARAMETERS = 100  # the first of them: live from the first step to the end
+DEPTH, SITES, FRAMES = 40, 300, 2000
+MIB = 1 << 20
+BASE = 0x7F0000000000
+FREES = ("free_requested", "free_completed")
+
+
+def doings() -> Iterator[tuple[str, int]]:
+    """(action, tensor) without end."""
+    yield from (("alloc", tensor) for tensor in range(PARAMETERS))
+    while True:
+        yield from (("alloc", tensor) for tensor in range(PARAMETERS, TENSORS))
+        yield from ((free, tensor) for tensor in reversed(range(PARAMETERS, TENSORS)) for free in FREES)
+
+
+def address_of(tensor: int) -> int:
+    return BASE + tensor * 64 * MIB
+
+
+def size_of(tensor: int) -> int:
+    return (2 + tensor % 40) * MIB
+
+
+def trace(count: int) -> list[dict[str, Any]]:
+    frames = [{"name": f"function_{i}", "filename": f"/train/model_{i % 20}.py", "line": i + 1} for i in range(FRAMES)]
+    stacks = [[frames[site * (depth + 1) % FRAMES] for depth in range(DEPTH)] for site in range(SITES)]
+    return [
+        {
+            "action": action,
+            "addr": address_of(tensor),
+            "size": size_of(tensor),
+            "stream": 0,
+            "time_us": 1_700_000_000_000_000 + 3 * event,
+            "compile_context": "N/A",
+            "user_metadata": "",
+            "frames": list(stacks[tensor % SITES]),
+        }
+        for event, (action, tensor) in enumerate(islice(doings(), count))
+    ]
+
+
+def segment(tensor: int, state: str) -> dict[str, Any]:
+    address, size = address_of(tensor), size_of(tensor)
+    block = {"address": address, "size": size, "requested_size": size, "state": state, "frames": []}
+    return {
+        "device": 0,
+        "address": address,
+        "total_size": size,
+        "allocated_size": size if state == "active_allocated" else 0,
+        "stream": 0,
+        "segment_type": "large",
+        "segment_pool_id": (0, 0),
+        "is_expandable": False,
+        "frames": [],
+        "blocks": [block],
+    }
+
+
+def generate(file: Path, count: int) -> Path:
+    events = trace(count)
+    state = dict.fromkeys(range(TENSORS), "inactive")
+    after = {"alloc": "active_allocated", "free_requested": "active_pending_free", "free_completed": "inactive"}
+    for event in events:
+        state[(event["addr"] - BASE) // (64 * MIB)] = after[event["action"]]
+    segments = [segment(tensor, state[tensor]) for tensor in range(TENSORS)]
+    with file.open("wb") as stream:
+        pickle.dump({"segments": segments, "device_traces": [events], "external_annotations": []}, stream, protocol=4)
+    return file
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    arguments = parser.parse_args()
+    generate(arguments.out, arguments.events)
+    print(f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
