@@ -424,6 +424,13 @@ def test_names_of_memories() -> None:
     assert len({recording.id for recording in recordings}) == len(recordings)
 
 
+def test_a_name_with_digits_that_are_no_numbers() -> None:
+    log = Log()
+    for name in ("GPU_\u00b2", "GPU_\u0663", "GPU_2"):
+        log.add(False, 0, allocator_name=name)
+    assert [recording.memory for recording in log.read()] == ["GPU_2", "GPU_\u0663", "GPU_\u00b2"]
+
+
 def test_a_name_that_is_not_utf_8() -> None:
     log = Log().add(False, 0, allocator_name="a", tf_op="b", **{"addr": 1, "bytes_allocated": 1})
     for stat in log.plane.lines[0].events[0].stats[:2]:

@@ -21,6 +21,7 @@ from test_xprof_schema import kinds
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
+from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import xprof
 from tb_memplugin.protos.xplane_pb2 import XSpace
@@ -149,6 +150,23 @@ def test_the_peak_and_its_figures(path: Path) -> None:
             assert our["peakStats"][name] == their["peakStats"][name]
         lifetime = max(e.stats["peak_bytes_in_use"] for e in events)
         assert int(our["peakBytesUsageLifetime"]) == lifetime >= int(their["peakBytesUsageLifetime"])
+
+
+def test_the_modules_of_tpu_cores_are_xprof_s() -> None:
+    """But for the clock: XProf leaves out when the host's lines began, which other planes' lines did not."""
+    path = next((path for path in REAL if path.parents[3].name == "xprof_tpu_inference_2_old"), None)
+    if path is None:
+        pytest.skip("the profiles beside the repository are not there")
+    recordings = [r for r in listing_of_path(str(path)).recordings if r.kind == "allocator"]
+    mine, theirs = memory_profile(recordings)["hloModules"], stored(path)["hloModules"]
+    began = 212_990_000  # ps, of the host's lines
+    assert len(mine) == len(theirs) == 414
+    for found, expected in zip(mine, theirs, strict=True):
+        assert [found[name] for name in ("name", "id", "planeName")] == [
+            expected[name] for name in ("name", "id", "planeName")
+        ]
+        for name in ("startTimePs", "endTimePs"):
+            assert int(found[name]) == (int(expected[name]) - began) // 1000 * 1000
 
 
 def test_the_lifetime_peak_that_xprof_loses() -> None:

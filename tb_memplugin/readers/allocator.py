@@ -96,7 +96,7 @@ def memories(events: AllocatorEvents) -> tuple[list[str], I64]:
 
 def counted(name: str) -> list[tuple[int, str]]:
     """A key that sorts numbers within names by their value."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
 
 
 def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str) -> Recording:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tb_memplugin.analysis.usage import explained, peak, usage
 from tb_memplugin.errors import InputError
-from tb_memplugin.recording import I64, Recording, SpanKind
+from tb_memplugin.recording import I64, NamedSpans, Recording, SpanKind
 
 SNAPSHOTS = 10_000  # of an allocator: about 4 MB of JSON, and as many points as the stock page's chart can draw
 
@@ -24,6 +24,8 @@ DTYPES = {
     "s16": "int16", "s8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8",
     "pred": "bool", "c64": "complex64", "c128": "complex128",
 }  # fmt: skip
+
+TPU = "TPU core "
 
 Json = dict[str, Any]
 
@@ -37,31 +39,37 @@ def memory_profile(recordings: list[Recording]) -> Json:
         "numHosts": 1,
         "memoryIds": list(profiles),
         "version": 1,
-        "hloModules": _modules(recordings[0]) if recordings else [],
+        "hloModules": _modules(recordings),
     }
 
 
 def memory_id(recording: Recording) -> str:
     """As XProf names memories: an allocator's name, or the bare number of a TPU core."""
-    return recording.memory.removeprefix("TPU core ")
+    return recording.memory.removeprefix(TPU)
 
 
-def _modules(recording: Recording) -> list[Json]:
-    """The calls of compiled programs, which are the host's and so come before what the device did."""
-    spans = recording.spans
-    if spans is None:
-        return []
-    calls = np.flatnonzero(spans.kind == SpanKind.EXECUTION)[:SNAPSHOTS]
+def _modules(recordings: list[Recording]) -> list[Json]:
+    """Executions of compiled programs: a TPU core's own; elsewhere the host's calls, which come before the device's."""
+    cores = {int(name): r for r in recordings if r.memory.startswith(TPU) and (name := memory_id(r)).isdecimal()}
+    planes = [(f"TPU:{core}", recording) for core, recording in sorted(cores.items())] or [
+        ("host", r) for r in recordings[:1]
+    ]
+    found = [(plane, r.spans, span) for plane, r in planes if r.spans is not None for span in _executions(r.spans)]
     return [
         {
-            "name": spans.name[call],
-            "startTimePs": str(int(spans.start_ns[call]) * 1000),
-            "endTimePs": str(int(spans.end_ns[call]) * 1000),
+            "name": spans.name[span],
+            "startTimePs": str(int(spans.start_ns[span]) * 1000),
+            "endTimePs": str(int(spans.end_ns[span]) * 1000),
             "id": str(number),
-            "planeName": "host",
+            "planeName": plane,
         }
-        for number, call in enumerate(calls.tolist())
+        for number, (plane, spans, span) in enumerate(found)
     ]
+
+
+def _executions(spans: NamedSpans) -> list[int]:
+    rows: list[int] = np.flatnonzero(spans.kind == SpanKind.EXECUTION)[:SNAPSHOTS].tolist()
+    return rows
 
 
 class _Answer:
