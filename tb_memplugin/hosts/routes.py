@@ -12,7 +12,17 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.parameters import choice, integer, required
 from tb_memplugin.hosts.responses import json_response, tables_response
 from tb_memplugin.recording import Recording
-from tb_memplugin.views import compare, device_profile, holes, leaks, memory_profile, memory_viewer, overview, tree
+from tb_memplugin.views import (
+    advice,
+    compare,
+    device_profile,
+    holes,
+    leaks,
+    memory_profile,
+    memory_viewer,
+    overview,
+    tree,
+)
 from tb_memplugin.views.refusal import sentences
 from tb_memplugin.views.summary import summary
 
@@ -42,6 +52,7 @@ class Routes:
             self.details,
             self.leaks,
             self.tree,
+            self.advice,
             self.overview,
             self.device_profile,
             self.callgraph,
@@ -128,6 +139,9 @@ class Routes:
         recording = self._catalog.recording(required(request, "id"))
         merge = integer(request, "merge", 0, 1, default=0)
         return tables_response(tree.tree(recording.complete, choice(request, "by", By), bool(merge)))
+
+    def advice(self, request: Request) -> Response:
+        return json_response(advice.advice(self._catalog.recording(required(request, "id"))))
 
     def overview(self, request: Request) -> Response:
         listing = self._catalog.listing(required(request, "run"))

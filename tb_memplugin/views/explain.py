@@ -154,9 +154,6 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
     yield answer["headline"]
     for sentence in answer.get("refusal", {}).get("sentences", [])[2:]:
         yield f"  - {sentence}"
-    if answer.get("advice"):
-        yield ""
-        yield from advice_lines(answer["advice"], answer["recording"]["peak_bytes"])
     at = answer["at"]
     if "refusal" in answer and not at["bytes"]:
         return  # the text tells of no memory but the one that was asked for

@@ -47,7 +47,7 @@ def test_unrolled_layers(one: Any, batch: int) -> None:
     after = compiled(jax.value_and_grad(unrolled(jax.checkpoint(one))), *arguments, options=BARRIERS)
     advice = given(before, Kind.REMATERIALIZATION)
     assert advice.title == "Rematerialize layer_*"
-    assert advice.change.startswith("jax.checkpoint(layer) around the function that makes one layer_*")
+    assert advice.change.startswith("layer = jax.checkpoint(layer)  # the function that makes one layer_*")
     assert_close(advice, before, after)
     assert Kind.REMATERIALIZATION not in kinds(after)
 

@@ -66,8 +66,8 @@ def _optimizer(recording: Recording, state: I64) -> Iterator[Advice]:
         sentence=f"{bytes_text(size)} of {names} are optimizer state in {WIDE}. In bf16 the peak is "
         f"{bytes_text(saved.bytes)} lower. First moments bear it well; for second moments, which are sums of squares, "
         "try it on a short run, or quantize them.",
-        change="optax.adamw(..., mu_dtype=jnp.bfloat16), or jax.tree.map(lambda m: m.astype(jnp.bfloat16), state) "
-        "where it is made and after each update",
+        change="jax.tree.map(lambda m: m.astype(jnp.bfloat16), state)  # where it is made, and after each update; "
+        "in Optax: optax.adamw(..., mu_dtype=jnp.bfloat16)",
         rows=by_size(recording, state),
         bytes=size,
         saving_bytes=saved.bytes,
@@ -99,8 +99,8 @@ def _computed(recording: Recording, known: Passes, wide: Bools) -> Iterator[Advi
         f"{bytes_text(int(recording.allocations.size[kept].sum()))} of activations kept for the backward pass. With "
         f"these in bf16, and weights cast where they are used, the peak is {bytes_text(saved.bytes)} lower. Keep "
         f"weights, the loss, softmax sums and the statistics of norms in {WIDE}.",
-        change="cast weights and inputs where the model is applied: params = jax.tree.map(lambda w: "
-        "w.astype(jnp.bfloat16), params); in Flax: nn.Dense(..., dtype=jnp.bfloat16, param_dtype=jnp.float32)",
+        change="params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)  # and the inputs, where the model is "
+        "applied; in Flax: nn.Dense(..., dtype=jnp.bfloat16, param_dtype=jnp.float32)",
         rows=by_size(recording, kept if len(kept) else rows),
         bytes=size,
         saving_bytes=saved.bytes,
@@ -122,7 +122,7 @@ def _served(recording: Recording, rows: I64) -> Iterator[Advice]:
         title=f"{names} in bf16",
         sentence=f"{names} hold {bytes_text(size)} in {WIDE}, and nothing here trains them. In bf16 the peak is "
         f"{bytes_text(saved.bytes)} lower.",
-        change="jax.tree.map(lambda w: w.astype(jnp.bfloat16), ...) once, before the program is jitted",
+        change="jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)  # once, before it is passed",
         rows=by_size(recording, rows),
         bytes=size,
         saving_bytes=saved.bytes,

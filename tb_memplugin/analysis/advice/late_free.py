@@ -84,8 +84,8 @@ def _piece_of(recording: Recording, argument: Argument, rows: I64, saved: Saving
             if waiting
             else f"If the device need not hold it to the end of {jitted(recording)}, {lower}."
         ),
-        change="jax.device_put(x, x.sharding.with_memory_kind('pinned_host')) outside of the program, and "
-        "with_memory_kind('device') in it where it is read"
+        change=f"{argument.name} = jax.device_put({argument.name}, sharding.with_memory_kind('pinned_host'))  # and "
+        "back to 'device' in the program, where it is read"
         if waiting
         else f"compute what is made of {argument.name} in a jitted function of its own, and let the caller drop it "
         "before the rest runs",
@@ -117,12 +117,14 @@ def _of_site(recording: Recording, sites: Sites, number: int, ends: I64) -> Advi
     if saved is None:
         return None
     size = int(table.charge[old].sum())
+    frames = recording.stacks.frames(int(table.stack[sites.row[number]]))
+    source = next((f" from {file}:{line}" for _, file, line in frames if file), "")
     leaking = sites.verdict[number] == Verdict.LEAK
     return Advice(
         kind=Kind.LATE_FREE,
         title="Memory of earlier steps is never freed" if leaking else "Memory of the step before is freed late",
-        sentence=f"At the peak {len(old)} allocations of earlier steps still hold {bytes_text(size)}. Freed when "
-        f"their step ends, the peak is {bytes_text(saved.bytes)} lower.",
+        sentence=f"At the peak {len(old)} allocations of earlier steps{source} still hold {bytes_text(size)}. Freed "
+        f"when their step ends, the peak is {bytes_text(saved.bytes)} lower.",
         change="drop what keeps them: a list that grows, a global, a loss kept as an array (float(loss) keeps a number)"
         if leaking
         else "donate the old state to the step that replaces it, and set gradients to None before the next step",

@@ -20,7 +20,7 @@ LEAST_ROWS = 8
 def advise(recording: Recording) -> Iterator[Advice]:
     table, top = recording.allocations, peak(recording)
     live = live_rows(recording, top.position)
-    if not len(live) or recording.program is None or len(live) < LEAST_ROWS:
+    if not len(live) or recording.program is None or (len(live) < LEAST_ROWS and not recording.capacity):
         return
     largest = int(live[0])
     size = int(table.charge[largest])

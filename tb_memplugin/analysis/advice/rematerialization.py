@@ -60,8 +60,8 @@ def _around_layers(recording: Recording, known: Passes, layers: Layers) -> Advic
         kind=Kind.REMATERIALIZATION,
         title=f"Rematerialize {layers.name}",
         sentence=sentence,
-        change=f"jax.checkpoint(layer) around the function that makes one {layers.name}"
-        + (f", or jax.checkpoint(layer, policy={DOTS})" if cheap is not None else ""),
+        change=f"layer = jax.checkpoint(layer)  # the function that makes one {layers.name}"
+        + (f"; or jax.checkpoint(layer, policy={DOTS})" if cheap is not None else ""),
         rows=by_size(recording, kept.saved),
         bytes=size,
         saving_bytes=saved.bytes,

@@ -50,8 +50,8 @@ def _shard(recording: Recording, argument: Argument, rows: I64, copies: I64) -> 
         title=f"Shard {argument.name} over {devices} devices",
         sentence=f"{bytes_text(size)} of {argument.name} are the same on {devices} devices. If each holds its part, "
         f"which {gather}, the peak is {bytes_text(saved.bytes)} lower on every device.",
-        change=f"jax.device_put({argument.name}, NamedSharding(mesh, PartitionSpec(axis))) with the mesh axis that "
-        "the batch is split along, and the same in in_shardings and out_shardings",
+        change=f"jax.device_put({argument.name}, NamedSharding(mesh, PartitionSpec(axis)))  # axis: of the mesh, along "
+        "which the batch is split; the same in in_shardings and out_shardings",
         rows=by_size(recording, rows),
         bytes=size,
         saving_bytes=saved.bytes,
