@@ -339,15 +339,17 @@ def test_by_jitted_function_and_then_by_line() -> None:
                 ("fusion", "jit(step)/jvp(jit(_where))/add", 2),
                 ("fusion", "", 4),
                 ("parameter", "x", 8),
+                ("fusion", "jit(step)/mul", 16),
             ]
         ),
         FRAMES,
-        [4, 6, -1, -1],
+        [4, 6, -1, -1, 2],
     )
     found = forest(of, By.FUNCTION)
     assert drawn(found, weights(of, found)) == [
-        "step 1",
+        "step 17",
         "  loss (/home/me/jax/model.py:30) 1",
+        "  main (train.py:0) 16",
         "_where 2",
         "  mine (array.py:60) 2",
         "no jitted function 4",
@@ -376,6 +378,12 @@ def test_an_allocator_by_jitted_function_and_what_was_there_before() -> None:
     }.items():
         found = forest(of, by)
         assert drawn(found, weights(of, found)) == expected
+
+
+def test_where_no_line_is_known_the_runtime_s_call_stands_in() -> None:
+    frames = [(-1, "PjitFunction(step)", ""), (0, "Execute", ""), (1, "Build buffer allocations", "")]
+    of = with_frames(allocator([Block("step", 8, 0, None), Block("step", 4, 0, None)], 1), frames, [2, 99])
+    assert drawn(forest(of, By.FUNCTION)) == ["step", "  Build buffer allocations", "  no Python line"]
 
 
 def test_an_array_that_is_named_for_its_line() -> None:

@@ -41,23 +41,28 @@ def by_source(recording: Recording, grower: Grower) -> I32:
 
 
 def by_function(recording: Recording, grower: Grower) -> I32:
-    """The node of each row: the jitted function that it is made in, and the user's innermost frame."""
+    """The node of each row: the jitted function that it is made in, then the user's innermost line.
+
+    Where no line is known, the runtime's innermost call stands in for it.
+    """
     rows = recording.allocations
     innermost: dict[int, int] = {-1: -1}
     for at in _frames(recording):
         innermost[at.frame] = innermost[at.caller] if at.framework else at.frame
-    line = _per_row(recording, innermost)
-    function, named = _functions(recording), _line_named(recording)
+    line, named = _per_row(recording, innermost), _line_named(recording)
+    known = (rows.stack >= 0) & (rows.stack < len(recording.stacks.parent))
+    frame = np.where((line < 0) & ~named & known, rows.stack, line)
     name = np.where(named & (line < 0), rows.name.codes, -1)
+    function = _functions(recording)
 
     def path(row: int) -> tuple[str, ...]:
         if what := aside(recording, row):
             return (what,)
-        alone = rows.name[row] if named[row] else NO_LINE
-        place = frame_text(recording.stacks, int(line[row])) if line[row] >= 0 else alone
+        alone = rows.name[row] if name[row] >= 0 else NO_LINE
+        place = frame_text(recording.stacks, int(frame[row])) if frame[row] >= 0 else alone
         return (function[row] or NO_FUNCTION, place)
 
-    return grower.rows([rows.start < 0, function.codes, rows.op.codes, rows.role, line, name], path)
+    return grower.rows([rows.start < 0, function.codes, rows.op.codes, rows.role, frame, name], path)
 
 
 def _functions(recording: Recording) -> Text:
