@@ -1,4 +1,6 @@
 import type { AdviceList, Pasted } from "./advice";
+import type { CompareQuery, Comparison } from "./comparison";
+import type { CallGraph, CallGraphQuery, DeviceProfile, Growth } from "./device_profile";
 import type { By, Forest } from "./forest";
 import { readForest } from "./forest";
 import type { Overview } from "./overview";
@@ -122,6 +124,10 @@ export interface Api {
   leaks(id: string, signal: AbortSignal): Promise<Leaks>;
   tree(id: string, by: By, merge: boolean): Promise<Forest>;
   advice(id: string, signal: AbortSignal): Promise<AdviceList>;
+  deviceProfile(id: string, signal: AbortSignal): Promise<DeviceProfile>;
+  callGraph(query: CallGraphQuery, signal: AbortSignal): Promise<CallGraph>;
+  growth(id: string, signal: AbortSignal): Promise<Growth>;
+  compare(query: CompareQuery, signal: AbortSignal): Promise<Comparison>;
   paste(text: string, signal: AbortSignal): Promise<Pasted>;
 }
 
@@ -159,6 +165,20 @@ export function createApi(base: string): Api {
     leaks: async (id, signal) => (await json("leaks", { id }, signal)) as Leaks,
     tree: async (id, by, merge) => readForest(await tables("tree", { id, by, merge: Number(merge) }, null)),
     advice: async (id, signal) => (await json("advice", { id }, signal)) as AdviceList,
+    deviceProfile: async (id, signal) => (await json("device_profile", { id }, signal)) as DeviceProfile,
+    callGraph: async ({ base, fold, whole, ...query }, signal) =>
+      (await json(
+        "callgraph",
+        { ...query, fold: Number(fold), whole: Number(whole), ...(base === "" ? {} : { base }) },
+        signal,
+      )) as CallGraph,
+    growth: async (id, signal) => (await json("growth", { id }, signal)) as Growth,
+    compare: async ({ a, b, at_a, at_b, by }, signal) =>
+      (await json(
+        "compare",
+        { a, b, by, ...(at_a === null ? {} : { at_a }), ...(at_b === null ? {} : { at_b }) },
+        signal,
+      )) as Comparison,
     paste: async (text, signal) =>
       (await json("paste", {}, signal, { method: "POST", body: text })) as Pasted,
   };

@@ -1,4 +1,6 @@
 import type { GroupKey } from "../layout/grouping";
+import type { StepsBy } from "../payload/comparison";
+import type { Granularity } from "../payload/device_profile";
 import type { By } from "../payload/forest";
 
 export const TABS = ["overview", "memory_viewer", "memory_profile", "snapshots", "compare"] as const;
@@ -52,6 +54,25 @@ export interface ViewState {
   invert: boolean;
   /** Path of the node that a tree is zoomed to; empty is all of it. */
   node: string;
+  /** What one box of a call graph is. */
+  calls: Granularity;
+  /** Regular expressions that a call graph is confined by, as pprof's options of these names. */
+  focus: string;
+  ignore: string;
+  hide: string;
+  /** A call graph with the frames of frameworks. */
+  frames: boolean;
+  /** A call graph of all devices of a file together. */
+  whole: boolean;
+  /** The function that is looked at in a call graph; empty is none. */
+  picked: string;
+  /** Compared recordings by their ids, and the moments of them; empty and null: what is most like to be meant. */
+  a: string;
+  b: string;
+  at_a: number | null;
+  at_b: number | null;
+  /** What the steps of a comparison are. */
+  steps: StepsBy;
   /** Rows that all charts are confined to, as layout/row_filter.ts writes them; empty is all of them. */
   only: string;
 }
@@ -66,6 +87,7 @@ export const FRESH = {
   yzoom: null,
   node: "",
   only: "",
+  picked: "",
 } as const;
 
 export const initialState: ViewState = {
@@ -96,4 +118,16 @@ export const initialState: ViewState = {
   invert: false,
   node: "",
   only: "",
+  calls: "function",
+  focus: "",
+  ignore: "",
+  hide: "",
+  frames: false,
+  whole: false,
+  picked: "",
+  a: "",
+  b: "",
+  at_a: null,
+  at_b: null,
+  steps: "role",
 };

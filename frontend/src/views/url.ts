@@ -1,6 +1,8 @@
 import { readParts, writeParts } from "../base/url_state";
 import type { Store } from "../base/store";
 import { GROUP_KEYS } from "../layout/grouping";
+import { STEPS } from "../payload/comparison";
+import { GRANULARITIES } from "../payload/device_profile";
 import { BYS } from "../payload/forest";
 import { hostWindow } from "./host_window";
 import type { ViewState } from "./state";
@@ -32,6 +34,18 @@ const KEYS = [
   "invert",
   "node",
   "only",
+  "calls",
+  "focus",
+  "ignore",
+  "hide",
+  "frames",
+  "whole",
+  "picked",
+  "a",
+  "b",
+  "at_a",
+  "at_b",
+  "steps",
 ] as const;
 type Key = (typeof KEYS)[number];
 
@@ -46,7 +60,26 @@ const CHOICES: readonly (readonly [Key, readonly string[]])[] = [
   ["chart", ["bars", "flame", "treemap", "tree"]],
   ["by", BYS],
   ["weight", ["bytes", "time"]],
+  ["calls", GRANULARITIES],
+  ["steps", STEPS],
 ];
+
+const TEXTS = [
+  "run",
+  "host",
+  "module",
+  "space",
+  "search",
+  "curves",
+  "node",
+  "only",
+  "focus",
+  "ignore",
+  "hide",
+  "picked",
+  "a",
+  "b",
+] as const;
 
 const KNOWN: ReadonlySet<string> = new Set(KEYS);
 
@@ -72,11 +105,11 @@ export function toValues(state: ViewState): Map<string, string> {
 /** A state from fragment values; what does not read as it should is as at the start. */
 export function fromValues(values: ReadonlyMap<string, string>): Partial<ViewState> {
   const patch: Partial<ViewState> = {};
-  for (const key of ["run", "host", "module", "space", "search", "curves", "node", "only"] as const) {
+  for (const key of TEXTS) {
     const value = values.get(key);
     if (value !== undefined) patch[key] = value;
   }
-  for (const key of ["position", "selected"] as const) {
+  for (const key of ["position", "selected", "at_a", "at_b"] as const) {
     const value = Number(values.get(key) ?? NaN);
     if (Number.isInteger(value)) patch[key] = value;
   }
@@ -88,7 +121,7 @@ export function fromValues(values: ReadonlyMap<string, string>): Partial<ViewSta
     const value = values.get(key) ?? "";
     if (known.includes(value)) Object.assign(patch, { [key]: value });
   }
-  for (const key of ["full", "merge", "invert"] as const) {
+  for (const key of ["full", "merge", "invert", "frames", "whole"] as const) {
     const value = values.get(key) ?? "";
     if (value !== "" && value !== "false") patch[key] = true;
   }
