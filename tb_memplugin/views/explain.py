@@ -14,6 +14,7 @@ from tb_memplugin.analysis.by_frames import NO_LINE
 from tb_memplugin.analysis.by_model import BEFORE, NO_PATH
 from tb_memplugin.analysis.figures import share
 from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
+from tb_memplugin.analysis.steps import step_at
 from tb_memplugin.analysis.traffic import stacked
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
@@ -111,6 +112,7 @@ def moment(recording: Recording, position: int) -> dict[str, Any]:
     return {
         "position": position,
         "time_ns": int(clock[position]) if clock is not None and timed else None,
+        "step": step_at(recording, position),
         "bytes": breakdown(recording, position).total,
         "peak": position == peak(recording).position,
     }
@@ -173,6 +175,9 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
         yield from tree_lines(answer["source"], joined_by=None)
         yield ""
     yield from _buffers(answer) if "buffers" in answer else _groups(answer)
+    if answer.get("advice"):
+        yield ""
+        yield from advice_lines(answer["advice"], answer["recording"]["peak_bytes"])
 
 
 def _tells(tree: Sequence[dict[str, Any]], nothing: str) -> bool:
@@ -186,7 +191,8 @@ def _moment(at: dict[str, Any], axis: str) -> str:
     if at["position"] < 0:
         return "before the first event"
     when = f", {at['time_ns'] / 1e9:.6f} s into the profile" if at["time_ns"] is not None else ""
-    return f"at {'the peak, ' if at['peak'] else ''}#{at['position']}{when}"
+    step = f", in {at['step']}" if at["step"] else ""
+    return f"at {'the peak, ' if at['peak'] else ''}#{at['position']}{when}{step}"
 
 
 def _buffers(answer: dict[str, Any]) -> Iterator[str]:
