@@ -12,7 +12,7 @@ from tb_memplugin.recording import Phase, Recording, Refusal
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.remedies import remedies
 
-ALWAYS = ("capacity", "asked", "free")  # that these are not told is worth telling
+ALWAYS = ("capacity", "asked")  # that these are not told is worth telling
 
 
 def sentences(recording: Recording) -> list[str]:
@@ -119,7 +119,8 @@ def figures(recording: Recording) -> list[Figure]:
         Figure("live_peak", used, top, "All that the text says was in use, or that the program would need."),
         Figure("capacity", "Capacity", recording.capacity, "What this memory holds."),
         Figure("asked", "Asked", refusal.asked, "What was asked and refused."),
-        Figure("missing", "Missing", missing(refusal), "What must go for it to fit, if what is free were one piece."),
+        Figure("missing", "Missing", missing(refusal) or None,
+               "What must go for it to fit, if what is free were one piece."),
         Figure("free", "Free", refusal.free, "What was left, in all."),
         Figure("largest_free", "Largest free piece", refusal.largest_free,
                "The most that could have been had at once."),

@@ -15,6 +15,8 @@ export interface Words {
   excess: string;
   /** What the rows are in order of. */
   order: string;
+  /** What is in use and has no row. */
+  rest: string;
 }
 
 export const PROGRAM_WORDS: Words = {
@@ -27,6 +29,7 @@ export const PROGRAM_WORDS: Words = {
   requested: "unpadded",
   excess: "padding",
   order: "program order",
+  rest: "not explained by any buffer",
 };
 
 export const ALLOCATOR_WORDS: Words = {
@@ -39,6 +42,7 @@ export const ALLOCATOR_WORDS: Words = {
   requested: "requested",
   excess: "rounding",
   order: "order of events",
+  rest: "stack, or not explained by any allocation",
 };
 
 /** Of one moment: what an error or a snapshot lists. */
@@ -52,6 +56,7 @@ export const MOMENT_WORDS: Words = {
   requested: "unpadded",
   excess: "padding",
   order: "order in the file",
+  rest: "not listed",
 };
 
 export const WordsContext = createContext(PROGRAM_WORDS);

@@ -47,9 +47,10 @@ export function FoldLine({ line, total, onToggle }: Props): JSX.Element {
 
 /** What is in use and has no row, so that the lines add up to the curve. */
 export function RestLine({ bytes, total }: { bytes: number; total: number }): JSX.Element {
+  const words = useWords();
   return (
     <div class="fold fold-group fold-sums" role="row" data-testid="unexplained">
-      <span class="fold-label">stack, or not explained by any allocation</span>
+      <span class="fold-label">{words.rest}</span>
       <span />
       <span title={formatExact(bytes)}>{formatBytes(bytes)}</span>
       <span />

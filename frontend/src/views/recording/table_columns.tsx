@@ -130,8 +130,10 @@ export function allocationColumns(of: Rows, times: Float64Array | null): ColumnV
 
 /** The columns of the table of what was there at one moment, that say anything. */
 export function momentColumns(of: Rows): ColumnView[] {
-  const lives: readonly SortKey[] = ["defined", "last_used"];
-  return bufferColumns(1).filter(({ key }) => !lives.includes(key) && !isBlank(of, key));
+  const saysNothing: SortKey[] = ["defined", "last_used"];
+  if (of.role.every((role) => role === 0)) saysNothing.push("role");
+  if (of.size.every((size, row) => size === of.unpadded[row])) saysNothing.push("unpadded", "expansion");
+  return bufferColumns(1).filter(({ key }) => !saysNothing.includes(key) && !isBlank(of, key));
 }
 
 function isBlank(of: Rows, key: SortKey): boolean {

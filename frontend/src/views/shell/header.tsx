@@ -32,7 +32,7 @@ export function Header({ runs, run, options, pageUrl, store, onPaste, onHelp }: 
       <Tabs store={store} />
       <Pickers runs={runs} run={run} options={options} store={store} />
       <nav>
-        {!state.full && options?.chosen != null && (
+        {!state.full && options?.chosen != null && options.chosen.axis !== "INSTANT" && (
           <a
             data-testid="timeline-link"
             href={`${pageUrl}${fragmentOf({ ...state, full: true })}`}

@@ -13,8 +13,11 @@ import type { PageState, Steps } from "../recording/recording_page";
 import { shownRows } from "../recording/shown";
 import type { ViewState } from "../state";
 import { TreesScope } from "../trees/trees_scope";
-import { MOMENT_WORDS, WordsContext } from "../words";
+import { MOMENT_WORDS, type Words, WordsContext } from "../words";
 import { AddressMap } from "./address_map";
+
+/** Nothing is in use while compiling. */
+const COMPILE_WORDS: Words = { ...MOMENT_WORDS, live: "needed" };
 
 interface Shared {
   api: Api;
@@ -42,7 +45,7 @@ export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
   if (error !== null) return <ErrorMessage error={error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
   return (
-    <WordsContext.Provider value={MOMENT_WORDS}>
+    <WordsContext.Provider value={first.value.refusal?.phase === "compile" ? COMPILE_WORDS : MOMENT_WORDS}>
       <TreesScope api={api} recording={first.value.recording} everything={all.value} store={store}>
         <Loaded {...shared} view={first.value} everything={all.value} />
       </TreesScope>
