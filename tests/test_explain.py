@@ -42,7 +42,7 @@ def total(answer: dict[str, Any]) -> int:
 def test_what_is_live_at_the_peak_of_an_allocator() -> None:
     answer = explain(training())
     # In the last step both generations of the parameters are live, beside every leaked block.
-    assert answer["at"] == {"position": 34, "time_ns": 11_000_001, "bytes": 3700, "peak": True}
+    assert answer["at"] == {"position": 34, "time_ns": 11_000_001, "step": "train", "bytes": 3700, "peak": True}
     assert [(g["site"], g["allocations"], g["bytes"]) for g in answer["groups"]] == [
         ("parameters", 2, 2000),
         ("leak in layer (model.py:20)", 12, 1200),
@@ -154,7 +154,7 @@ def test_a_chain_of_nodes_is_one_line() -> None:
 
 def test_lines_for_people() -> None:
     text = "\n".join(view.lines(explain(training())))
-    assert "3.61 KiB live at the peak, #34, 0.011000 s into the profile:" in text
+    assert "3.61 KiB live at the peak, #34, 0.011000 s into the profile, in train:" in text
     assert "1.17 KiB  32.4%     12  f32[25]   leak in layer (model.py:20)" in text
     assert "  500 B  13.5%      -  -         live before the recording" in text
     assert "explained by no allocation" not in text

@@ -63,8 +63,10 @@ def test_every_figure(path: Path) -> None:
         freed = [size for size, event in zip(sizes, events, strict=True) if event.free]
         before = stats[0]["bytes_allocated"] + (sizes[0] if events[0].free else -sizes[0])
         held: dict[int, int] = {}
+        orphans = []
         for size, event in zip(sizes, events, strict=True):
-            held.pop(event.stats["addr"], None)
+            if held.pop(event.stats["addr"], None) is None and event.free:
+                orphans.append(size)
             if not event.free:
                 held[event.stats["addr"]] = size
         assert figures(recording) == {
@@ -75,6 +77,8 @@ def test_every_figure(path: Path) -> None:
             "stack": stats[top]["bytes_reserved"],
             "free": stats[top]["bytes_available"],
             "fragmented": round(stats[top]["bytes_available"] * stats[top]["fragmentation"]),
+            "largest_free": round(stats[top]["bytes_available"] * (1 - stats[top]["fragmentation"])),
+            "freed_before": sum(orphans),
             "allocated": sum(allocated),
             "freed": sum(freed),
             "live_before": before,
@@ -83,6 +87,10 @@ def test_every_figure(path: Path) -> None:
         meta, _ = decode(first_view(recording))
         assert meta["peak"]["position"] == top
         assert f"{len(allocated)} allocations and {len(freed)} frees" in meta["headline"]
+        labels = {figure["key"]: figure["label"] for figure in meta["figures"]}
+        assert labels["freed_before"].endswith(f": {len(orphans):,}") and labels["never_freed"].endswith(
+            f": {len(held):,}"
+        )
         assert before + sum(allocated) - sum(freed) == stats[-1]["bytes_allocated"]
 
 
@@ -190,7 +198,8 @@ def small() -> Recording:
 def test_a_small_log() -> None:
     assert figures(small()) == {
         "live_peak": 163, "capacity": 1000, "reported_peak": 500, "heap": 158, "stack": 5, "free": 837,
-        "fragmented": 209, "allocated": 108, "freed": 28, "live_before": 70, "never_freed": 100,
+        "fragmented": 209, "largest_free": 628, "allocated": 108, "freed": 28, "freed_before": 20, "live_before": 70,
+        "never_freed": 100,
     }  # fmt: skip
     meta, tables = decode(first_view(small()))
     assert meta["headline"] == (

@@ -53,6 +53,16 @@ def steps(recording: Recording) -> Steps:
     )
 
 
+def step_at(recording: Recording, position: int) -> str:
+    """The name of the marked step that the event at a position is in, of several the last to begin; empty for none."""
+    spans, clock = recording.spans, recording.clock
+    if spans is None or clock is None or not 0 <= position < len(clock):
+        return ""
+    time = clock[position]
+    inside = np.flatnonzero((spans.kind == SpanKind.STEP) & (spans.start_ns <= time) & (time < spans.end_ns))
+    return spans.name[int(inside[-1])] if len(inside) else ""
+
+
 def _none(message: str) -> Steps:
     return Steps(np.empty(0, dtype=np.int64), "step", False, message)
 

@@ -19,6 +19,8 @@ class Traffic(NamedTuple):
     allocated_bytes: int
     frees: int
     freed_bytes: int
+    freed_before: int  # frees of what was allocated before the recording
+    freed_before_bytes: int
     live_before: int  # rows
     live_before_bytes: int
     never_freed: int
@@ -36,12 +38,12 @@ class Stacked(NamedTuple):
 
 def traffic(recording: Recording) -> Traffic:
     rows = recording.allocations
-    born, ended = rows.start >= 0, rows.end < recording.length
+    born, ended, freed = rows.start >= 0, rows.end < recording.length, _freed(recording)
 
     def both(which: Mask) -> tuple[int, int]:
         return int(which.sum()), int(rows.size[which].sum())
 
-    return Traffic(*both(born), *both(_freed(recording)), *both(~born), *both(born & ~ended))
+    return Traffic(*both(born), *both(freed), *both(freed & ~born), *both(~born), *both(born & ~ended))
 
 
 def stacked(recording: Recording) -> Stacked:

@@ -130,7 +130,7 @@ def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str)
         clock=log.events.time_ps[log.rows] // 1000,
         reported_peak=int(reported.lifetime_peak.max()) or None,
         capacity=int(whole[free_told].max(initial=0)) or None,
-        caveats=caveats(found.before, found.orphaned, len(log), counts),
+        caveats=caveats(found.before, found.orphaned, found.orphans, len(log), counts),
     )
 
 

@@ -22,13 +22,15 @@ COUNTED = {
 }
 
 
-def caveats(before: int, orphans: int, events: int, counts: Mapping[str, int]) -> tuple[Caveat, ...]:
+def caveats(before: int, orphaned: int, orphans: int, events: int, counts: Mapping[str, int]) -> tuple[Caveat, ...]:
     """`before`: bytes live when the recording began and not freed in it, below 0 where more was freed than was in use;
-    `orphans`: bytes that were live then and freed in it; `counts`: how many of the events each of COUNTED is about."""
+    `orphaned`: bytes that were live then and freed in it, by so many frees, `orphans`; `counts`: how many of the events
+    each of COUNTED is about."""
     found = []
     if before > 0 or orphans:
-        text = "Live when the recording began, so who allocated it is not known; part of it was freed since."
-        found.append(Caveat("live_before", text, max(before, 0) + orphans))
+        freed = f"; {orphans:,} of the {events:,} events free part of it" if orphans else ""
+        text = f"Live when the recording began, so who allocated it is not known{freed}."
+        found.append(Caveat("live_before", text, max(before, 0) + orphaned))
     if before < 0:
         found.append(Caveat("freed_more", "More was freed than was in use when the recording began.", -before))
     found += [

@@ -28,6 +28,7 @@ class Lifetimes(NamedTuple):
     base: int  # the lowest address
     before: int  # bytes live before and not freed, below 0 where more was freed than was in use
     orphaned: int  # bytes live before and freed
+    orphans: int  # by so many frees
 
 
 def lifetimes(log: AllocatorLog) -> Lifetimes:
@@ -69,7 +70,8 @@ def lifetimes(log: AllocatorLog) -> Lifetimes:
         op=_with(log.text("region_type").take(born), "", rest),
         scope=_scopes(log, frame),
     )
-    return Lifetimes(rows, column(np.where(log.frees, log.frame, freed), -1).astype(np.int32), base, before, orphaned)
+    free_stack = column(np.where(log.frees, log.frame, freed), -1).astype(np.int32)
+    return Lifetimes(rows, free_stack, base, before, orphaned, len(orphans))
 
 
 def _names(log: AllocatorLog, born: I64, frame: I32, rest: int) -> Text:

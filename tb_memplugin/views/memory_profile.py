@@ -101,15 +101,27 @@ def figures(recording: Recording) -> list[Figure]:
         Figure("free", "Free at the peak", said["free"] if recording.capacity else None, "What was left at the peak."),
         Figure("fragmented", "Fragmented at the peak", said["fragmented"] if recording.capacity else None,
                "Free memory outside the largest free block: a larger request would fail though the bytes are there."),
+        _largest_free(recording, top.position),
         Figure("allocated", f"Allocated in {moved.allocations:,}", moved.allocated_bytes,
                "All allocations of the profile together, counted over every event."),
         Figure("freed", f"Freed in {moved.frees:,}", moved.freed_bytes,
                "All frees of the profile together, those of earlier memory included."),
+        Figure("freed_before", f"Freed from before: {moved.freed_before:,}", moved.freed_before_bytes,
+               "Frees of what was allocated before the profile began, so that no allocation here matches them."),
         Figure("live_before", "Live before", moved.live_before_bytes,
                "In use when the profile began, so who allocated it is not known."),
         Figure("never_freed", f"Not freed: {moved.never_freed:,}", moved.never_freed_bytes,
                "Allocated in the profile and still live at its end."),
     ]  # fmt: skip
+
+
+def _largest_free(recording: Recording, position: int) -> Figure:
+    pieces = fragmentation(recording)
+    known = position < recording.length and not np.isnan(pieces.largest_free[position])
+    text = "The largest request that the memory left at the peak could have met in one piece"
+    # Addresses tell of holes between blocks, and not of what lies beyond the last.
+    text += "." if pieces.told else ", at least: it is the largest hole between live blocks."
+    return Figure("largest_free", "Largest free block", int(pieces.largest_free[position]) if known else None, text)
 
 
 def planned(recording: Recording, row: int, programs: Sequence[Recording]) -> dict[str, Any] | None:

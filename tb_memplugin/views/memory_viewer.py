@@ -12,6 +12,7 @@ from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
 from tb_memplugin.analysis.once import once
 from tb_memplugin.analysis.roles import roles
 from tb_memplugin.analysis.sharing import sharing
+from tb_memplugin.analysis.steps import step_at
 from tb_memplugin.analysis.traffic import stacked
 from tb_memplugin.analysis.usage import buckets, explained, peak, reserved
 from tb_memplugin.analysis.usage import usage as usage_of
@@ -63,7 +64,9 @@ def encode_first_view(recording: Recording, headline: str, figures: Sequence[Fig
 def rows(recording: Recording) -> bytes:
     """Every allocation, its regions, and the program's instructions, as tables."""
     everything = np.arange(len(recording.allocations))
-    told = {"stacks": stacked(recording)._asdict()} if recording.free_stack is not None else {}
+    told: dict[str, Any] = {}
+    if recording.free_stack is not None:
+        told = {"stacks": stacked(recording)._asdict(), "peak_step": step_at(recording, peak(recording).position)}
     # Of a program's buffers the stack's innermost frame says as much: a compiler merges what lies above it.
     stack = {"stack": stack_texts(recording)} if recording.axis is Axis.TIME else {}
     return encode(
