@@ -1,8 +1,8 @@
 """All benchmarks, one after the other: python -m benchmarks"""
 
-from benchmarks import cold_first_view, cold_memory_profile, summary_start, timeline_frames, tree_positions
+from benchmarks import advice, cold_first_view, cold_memory_profile, summary_start, timeline_frames, tree_positions
 
 if __name__ == "__main__":
-    for benchmark in (summary_start, cold_memory_profile, cold_first_view, tree_positions, timeline_frames):
+    for benchmark in (summary_start, cold_memory_profile, cold_first_view, tree_positions, advice, timeline_frames):
         print(f"\n{benchmark.__name__}: {(benchmark.__doc__ or '').splitlines()[0]}")
         benchmark.main()

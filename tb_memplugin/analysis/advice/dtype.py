@@ -92,12 +92,13 @@ def _computed(recording: Recording, known: Passes, wide: Bools) -> Iterator[Advi
         return
     size = int(recording.allocations.size[rows].sum())
     kept = rows[roles(recording)[rows] == Role.ACTIVATION]
+    kept_size = int(recording.allocations.size[kept].sum())
+    among = f", among them {bytes_text(kept_size)} of activations kept for the backward pass" if kept_size else ""
     yield Advice(
         kind=Kind.DTYPE,
         title="Compute in bf16",
-        sentence=f"Forward and backward pass compute in {WIDE}: {len(rows)} tensors, among them "
-        f"{bytes_text(int(recording.allocations.size[kept].sum()))} of activations kept for the backward pass. With "
-        f"these in bf16, and weights cast where they are used, the peak is {bytes_text(saved.bytes)} lower. Keep "
+        sentence=f"Forward and backward pass compute in {WIDE}: {len(rows)} tensors{among}. With these "
+        f"in bf16, and weights cast where they are used, the peak is {bytes_text(saved.bytes)} lower. Keep "
         f"weights, the loss, softmax sums and the statistics of norms in {WIDE}.",
         change="params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)  # and the inputs, where the model is "
         "applied; in Flax: nn.Dense(..., dtype=jnp.bfloat16, param_dtype=jnp.float32)",
@@ -116,13 +117,16 @@ def _served(recording: Recording, rows: I64) -> Iterator[Advice]:
     if saved is None:
         return
     size = int(recording.allocations.size[rows].sum())
-    names = ", ".join(argument.name for argument in arguments(recording) if np.isin(argument.rows, rows).any())
+    names = [argument.name for argument in arguments(recording) if np.isin(argument.rows, rows).any()]
+    listed, one = ", ".join(names), len(names) == 1
     yield Advice(
         kind=Kind.DTYPE,
-        title=f"{names} in bf16",
-        sentence=f"{names} hold {bytes_text(size)} in {WIDE}, and nothing here trains them. In bf16 the peak is "
+        title=f"{listed} in bf16",
+        sentence=f"{listed} {'holds' if one else 'hold'} {bytes_text(size)} in {WIDE}, and nothing here trains "
+        f"{'it' if one else 'them'}. In bf16 the peak is "
         f"{bytes_text(saved.bytes)} lower.",
-        change="jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)  # once, before it is passed",
+        change="; ".join(f"{name} = jax.tree.map(lambda w: w.astype(jnp.bfloat16), {name})" for name in names)
+        + "  # once, before it is passed",
         rows=by_size(recording, rows),
         bytes=size,
         saving_bytes=saved.bytes,

@@ -7,42 +7,39 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, worth
+from tb_memplugin.analysis.fragmentation import fragmentation
 from tb_memplugin.analysis.liveset import live_rows
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.recording import I64, Recording, RegionKind
 from tb_memplugin.sizes import bytes_text
 
 LEAST_PART = 0.05  # of what is held; best-fit heaps always leave some
-MIXED = "Buffers that live long and short ones take turns in the same memory, and leave holes that fit neither."
+PROGRAM = (
+    "Buffers that live long and short ones take turns in the same memory, and leave holes that fit neither. Fewer sizes "
+    "help (the same shape in each layer, a batch that divides evenly), and so does jax.checkpoint: what is recomputed "
+    "does not live long."
+)
+TORCH = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+BFC = "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
     top = peak(recording)
+    live = live_rows(recording, top.position)
     if recording.program is not None:
         temporary = recording.regions.kind == RegionKind.TEMPORARY
         held = int(recording.regions.size[temporary].sum())
-        live = live_rows(recording, top.position)
         live = live[temporary[recording.allocations.region[live]]]
-        yield from _holes(
-            recording, live, held, held - int(recording.allocations.charge[live].sum()), "temporary memory",
-            f"{MIXED} Fewer sizes help (the same shape in each layer, a batch that divides evenly), and so does "
-            "jax.checkpoint: what is recomputed does not live long.",
-        )  # fmt: skip
-    elif recording.kind.startswith("torch") and len(recording.regions):
-        live = live_rows(recording, top.position)
-        held = int(recording.regions.size.sum())
-        yield from _holes(
-            recording, live, held, held - int(recording.allocations.charge[live].sum()), "the allocator's segments",
-            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-        )  # fmt: skip
-    elif recording.reported is not None and len(recording.reported.free):
-        free = int(recording.reported.free[top.position])
-        part = float(np.nan_to_num(recording.reported.fragmentation[top.position]))
-        yield from _holes(
-            recording, live_rows(recording, top.position), top.bytes + free, int(free * part), "the allocator's memory",
-            "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async, or XLA_PYTHON_CLIENT_PREALLOCATE=true, with which the allocator "
-            "begins with one piece",
-        )  # fmt: skip
+        lost = held - int(recording.allocations.charge[live].sum())
+        yield from _holes(recording, live, held, lost, "temporary memory", PROGRAM)
+    elif 0 <= top.position < len(fragmentation(recording).fragmented):
+        free = fragmentation(recording)
+        lost, largest = free.fragmented[top.position], free.largest_free[top.position]
+        # Where more is free than is used, what is asked for next finds a place.
+        if np.isfinite(lost) and lost + largest <= top.bytes:
+            change = TORCH if recording.kind.startswith("torch") else BFC
+            held = top.bytes + int(lost + largest)
+            yield from _holes(recording, live, held, int(lost), "the allocator's memory", change)
 
 
 def _holes(recording: Recording, live: I64, held: int, lost: int, what: str, change: str) -> Iterator[Advice]:
