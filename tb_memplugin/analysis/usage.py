@@ -75,7 +75,11 @@ def peak(recording: Recording) -> Peak:
 def reserved(recording: Recording) -> int:
     """What the program holds, or the most an allocator held; thread-locals are on the threads' stacks, not in it."""
     regions = recording.regions
+    if recording.held is not None:
+        return int(recording.held.max(initial=0))
     if recording.reported is not None and (recording.axis is not Axis.INSTANT or not len(regions)):
+        return peak(recording).bytes
+    if not len(regions):  # all that is known is what was live
         return peak(recording).bytes
     return int(regions.size[(regions.kind & RegionKind.THREAD_LOCAL) == 0].sum())
 

@@ -34,7 +34,11 @@ def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str =
 
         read = partial(read_oom_text, data, run=run, host=host, source=path)
         return [Part("out-of-memory error", "oom", path, len(data), read)]
-    if path.endswith((".pickle", ".pkl", ".json")) and not path.endswith((".trace.json", ".memory.json")):
+    if path.endswith((".json.gz", ".raw.gz", ".trace.json", ".memory.json", ".raw.json")):
+        from tb_memplugin.readers.torch_profiler import open_torch_profiler
+
+        return open_torch_profiler(data, path, run=run, host=host)
+    if path.endswith((".pickle", ".pkl", ".json")):
         from tb_memplugin.readers.torch_snapshot import open_snapshot
 
         return open_snapshot(data, path, run=run, host=host)

@@ -1,0 +1,46 @@
+"""export_memory_timeline's JSON form: bytes of each category at each time, and no tensor at all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
+from tb_memplugin.readers.torch_profiler.table import Where, timeline
+from tb_memplugin.readers.torch_profiler.versions import MEMORY
+from tb_memplugin.recording import I64, Caveat, Recording, Text
+
+MICROSECOND = 1000  # in nanoseconds
+
+
+def read_curves(time_us: I64, sizes: I64, where: Where) -> list[Recording]:
+    """`time_us`: n times; `sizes`: n x 9, whose first column is always 0 and the others the bytes of a category.
+
+    A category at one level is a row, for as long as it stays there.
+    """
+    by_category = sizes[:, 1:].T.clip(0)
+    n = len(time_us)
+    begins = np.c_[np.ones(len(by_category), bool), np.diff(by_category, axis=1) != 0]
+    category, start = np.nonzero(begins)
+    end = np.r_[start[1:], n]
+    end = np.where(np.r_[category[1:] != category[:-1], True], n, end)
+    size = by_category[category, start]
+    some = size > 0
+    names = Text.of([category.name for category in CATEGORIES]).strings
+    number = np.minimum(category[some], len(CATEGORIES) - 1)
+    caveat = Caveat(
+        "sums-only",
+        "The file holds sums and no tensors: a row is all of one category, while its sum stays the same.",
+    )
+    return [
+        timeline(
+            where,
+            MEMORY,
+            np.maximum.accumulate(time_us) * MICROSECOND,
+            start[some],
+            end[some],
+            size[some],
+            roles(category[some]),
+            Text(number.astype(np.int32), names),
+            caveats=[caveat],
+        )
+    ]

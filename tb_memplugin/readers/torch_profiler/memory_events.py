@@ -1,0 +1,87 @@
+"""The [memory] events of a trace of torch.profiler: what each allocator gave and took back, and its own sums."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.readers.pairing import pair
+from tb_memplugin.readers.torch_profiler.table import Where, timeline
+from tb_memplugin.recording import F64, I64, Caveat, Recording, Reported, Role, Text
+
+# An event is an object with the name and one object inside, its arguments. What else a trace holds, a hundred times
+# as much, is never parsed.
+EVENT = re.compile(rb'\{[^{}]*"\[memory\]"[^{}]*\{[^{}]*\}[^{}]*\}')
+FIELDS = ("Addr", "Bytes", "Total Allocated", "Total Reserved", "Device Id", "Device Type")
+DEVICES = {0: "cpu", 1: "cuda", 6: "hip"}  # numbers of PyTorch's DeviceType; ROCm's may be either of the last two
+MICROSECOND = 1000
+
+
+def read_memory_events(raw: bytes | memoryview, where: Where) -> list[Recording]:
+    """One recording per device, in order of their numbers. InputError naming the file."""
+    found = EVENT.findall(raw)
+    try:
+        events = json.loads(b"[" + b",".join(found) + b"]")
+        time = np.array([event["ts"] for event in events], dtype=np.float64)
+        values = np.array([[event["args"].get(field, -1) for field in FIELDS] for event in events], dtype=np.int64)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        remedy = "its [memory] events are damaged; export the trace again"
+        raise InputError("Not a trace of torch.profiler", where[2], remedy) from error
+    if not len(events):
+        remedy = "profile with torch.profiler.profile(profile_memory=True)"
+        raise InputError("The trace has no [memory] events", where[2], remedy)
+    devices = np.unique(values[:, 4:6], axis=0)
+    return [
+        _device(kind, number, time[here], values[here], where)
+        for number, kind in devices.tolist()
+        if (here := (values[:, 4] == number) & (values[:, 5] == kind)).any()
+    ]
+
+
+def _device(kind: int, number: int, time: F64, values: I64, where: Where) -> Recording:
+    order = np.argsort(time, kind="stable")
+    address, change, allocated, reserved = values[order, :4].T
+    frees, size, n = change < 0, np.abs(change), len(change)
+    pairs = pair(address, frees, address >= 0)
+    row = np.flatnonzero(~frees | (pairs.partner < 0))
+    early = frees[row]
+    start = np.where(early, -1, row)
+    end = np.where(early, row, np.where(pairs.partner[row] >= 0, pairs.partner[row], n))
+    told = allocated >= 0
+    explained = np.cumsum(change) + size[row][early].sum()
+    # What was there before the first event, and no event of the trace tells of, is the rest of the allocator's sum.
+    before = int(allocated[0] - explained[0]) if told.all() else 0
+    caveats = []
+    if pairs.taken:
+        text = f"{pairs.taken:,} allocations came to an address in use; the one before ended there, unseen."
+        caveats.append(Caveat("taken-address", text))
+    if before > 0:
+        start, end, size = np.r_[start, -1], np.r_[end, n], np.r_[size[row], before]
+        address = np.r_[address[row], -1]
+    else:
+        size, address = size[row], address[row]
+    memory = DEVICES.get(kind, f"device type {kind}")
+    in_use = allocated if told.all() else explained
+    return timeline(
+        where,
+        memory if number < 0 else f"{memory}:{number}",
+        np.round(time[order] * MICROSECOND).astype(np.int64),
+        start,
+        end,
+        size,
+        np.full(len(size), Role.UNKNOWN, np.uint8),
+        Text.of([""] * len(size)),
+        address=address,
+        reported=Reported(
+            in_use=in_use,
+            reserved=np.zeros(n, np.int64),
+            free=np.where(reserved >= 0, np.maximum(reserved - in_use, 0), 0),
+            lifetime_peak=np.maximum.accumulate(in_use),
+            fragmentation=np.full(n, np.nan),
+        ),
+        held=reserved if (reserved > 0).all() else None,
+        caveats=caveats,
+    )

@@ -1,0 +1,81 @@
+"""The table of a timeline's allocations: what it does not tell is left empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_memplugin.recording import (
+    I64,
+    U8,
+    Allocations,
+    Axis,
+    Caveat,
+    Recording,
+    Regions,
+    Reported,
+    Stacks,
+    Strings,
+    Text,
+)
+
+Where = tuple[str, str, str]  # run, host, path
+
+
+def timeline(
+    where: Where,
+    memory: str,
+    clock: I64,
+    start: I64,
+    end: I64,
+    size: I64,
+    role: U8,
+    name: Text,
+    *,
+    address: I64 | None = None,
+    reported: Reported | None = None,
+    held: I64 | None = None,
+    caveats: Sequence[Caveat] = (),
+) -> Recording:
+    """`clock`: nanoseconds of each position; rows live at positions start <= p < end, -1 before the first."""
+    run, host, path = where
+    n = len(size)
+    none = Text(np.full(n, -1, np.int32), Strings.of([]))
+    first = int(clock[0]) if len(clock) else 0
+    return Recording(
+        kind="torch_timeline",
+        title="timeline",
+        run=run,
+        host=host,
+        source=path,
+        memory=memory,
+        axis=Axis.TIME,
+        length=len(clock),
+        allocations=Allocations(
+            id=np.arange(n) if address is None else address,
+            size=size,
+            requested=size,
+            charge=size,
+            start=start,
+            end=end,
+            defined=start,
+            last_used=end,
+            region=np.full(n, -1, np.int32),
+            offset=np.full(n, -1, np.int64),
+            canonical=np.arange(n, dtype=np.int32),
+            role=role,
+            stack=np.full(n, -1, np.int32),
+            name=name,
+            shape=none,
+            dtype=none,
+            op=none,
+            scope=none,
+        ),
+        regions=Regions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8)),
+        stacks=Stacks(np.empty(0, np.int32), Text.of([]), Text.of([]), np.empty(0, np.int32)),
+        clock=clock - first,
+        reported=reported,
+        held=held,
+        caveats=tuple(caveats),
+    )

@@ -1,0 +1,138 @@
+"""What torch.profiler writes of memory: each sum, event by event in the plainest way."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from servers import DATA
+
+from tb_memplugin.analysis.usage import explained, peak, usage
+from tb_memplugin.errors import InputError
+from tb_memplugin.readers import open_file
+from tb_memplugin.readers.torch_profiler.categories import CATEGORIES
+from tb_memplugin.recording import Recording
+
+TIMELINES = sorted((DATA / "torch_memory_timeline").glob("*.gz")) if DATA.exists() else []
+TRACES = sorted((DATA / "torch_trace").glob("*.gz")) if DATA.exists() else []
+
+
+def read(content: Any, name: str = "x.raw.json.gz") -> list[Recording]:
+    data = json.dumps(content).encode()
+    [part] = open_file(gzip.compress(data) if name.endswith("gz") else data, name, host="x")
+    return part.read()
+
+
+def by_category(recording: Recording, position: int) -> dict[str, int]:
+    rows = recording.allocations
+    found: dict[str, int] = defaultdict(int)
+    for row in np.flatnonzero((rows.start <= position) & (position < rows.end)).tolist():
+        found[rows.name[row]] += int(rows.size[row])
+    return dict(found)
+
+
+def plainest(content: list[list[int]], upto: int) -> dict[str, int]:
+    """Bytes of each category after so many events that are no memory from before."""
+    found: dict[str, int] = defaultdict(int)
+    events = 0
+    for _, action, change, category in content:
+        events += action != 1
+        if events > upto + 1:
+            break
+        found[CATEGORIES[category].name] += change
+    return {name: size for name, size in found.items() if size}
+
+
+@pytest.mark.parametrize("path", TIMELINES, ids=lambda path: path.stem)
+def test_a_real_timeline_has_the_sums_of_its_file_at_every_event(path: Path) -> None:
+    content = json.loads(gzip.open(path).read())
+    [part] = open_file(path.read_bytes(), str(path), host="x")
+    [recording] = part.read()
+    assert recording.length == sum(action != 1 for _, action, _, _ in content)
+    for position in range(0, recording.length, 397):
+        assert by_category(recording, position) == plainest(content, position)
+    totals = np.cumsum([change for _, _, change, _ in content])
+    assert peak(recording).bytes == totals.max()
+    assert [caveat.code for caveat in recording.caveats] == ["no-identity"]
+
+
+changes = st.lists(st.tuples(st.sampled_from([1, 2, 4]), st.sampled_from([8, 16]), st.integers(0, 2)), max_size=40)
+
+
+@given(changes=changes)
+def test_every_free_ends_one_of_its_size_and_category(changes: list[tuple[int, int, int]]) -> None:
+    live: dict[tuple[int, int], int] = defaultdict(int)
+    content: list[list[int]] = []
+    time = 10
+    for action, size, category in changes:
+        if action == 4 and not live[size, category]:
+            continue
+        if action == 1 and any(row[1] != 1 for row in content):
+            continue
+        time += 1
+        live[size, category] += -1 if action == 4 else 1
+        content.append([-1 if action == 1 else time, action, -size if action == 4 else size, category])
+    if not content:
+        return
+    [recording] = read(content)
+    for position in range(sum(row[1] != 1 for row in content)):
+        assert by_category(recording, position) == plainest(content, position)
+
+
+def test_a_free_without_an_allocation_is_counted() -> None:
+    [recording] = read([[5, 2, 100, 0], [6, 4, -7, 0], [7, 4, -100, 0]])
+    assert {caveat.code for caveat in recording.caveats} == {"no-identity", "free-without-allocation"}
+    assert usage(recording).live.tolist() == [100, 100, 0]
+
+
+def test_sums_alone() -> None:
+    sizes = [[0, 5, 0, 0, 0, 0, 0, 0, 1], [0, 5, 0, 0, 0, 0, 3, 0, 1], [0, 0, 0, 0, 0, 0, 4, 0, 1]]
+    [recording] = read([[10, 20, 30], sizes], "x.memory.json")
+    assert usage(recording).live.tolist() == [6, 9, 5]
+    assert recording.clock is not None and recording.clock.tolist() == [0, 10_000, 20_000]
+    assert by_category(recording, 1) == {"parameter": 5, "gradient": 3, "unknown": 1}
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem[:12])
+def test_a_real_trace_has_the_allocators_sums_and_explains_them(path: Path) -> None:
+    events = [e for e in json.loads(gzip.open(path).read())["traceEvents"] if e.get("name") == "[memory]"]
+    [part] = open_file(path.read_bytes(), str(path), host="x")
+    for recording in part.read():
+        number = {"cpu": (0, -1), "cuda:0": (1, 0), "hip:0": (6, 0)}[recording.memory]
+        own = [e for e in events if (e["args"]["Device Type"], e["args"]["Device Id"]) == number]
+        own.sort(key=lambda event: event["ts"])
+        assert recording.length == len(own)
+        if "Total Allocated" in own[0]["args"]:
+            assert usage(recording).live.tolist() == [event["args"]["Total Allocated"] for event in own]
+        if recording.memory != "cpu":
+            # Nothing but what was there before, and that is a row: all is explained, at every event.
+            assert (explained(recording) == usage(recording).live).all()
+            assert recording.held is not None
+            assert recording.held.tolist() == [event["args"]["Total Reserved"] for event in own]
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("x.raw.json.gz", b"\x1f\x8bnothing"),
+        ("x.raw.json.gz", gzip.compress(b"[[1, 2], [3]]")),
+        ("x.raw.json.gz", gzip.compress(b"[1, 2, 3]")),
+        ("x.memory.json", b'[["a"]]'),
+        ("x.memory.json", b"[[1, 2, 3]]"),
+        ("x.pt.trace.json", b'{"traceEvents": []}'),
+        ("x.pt.trace.json", b'{"traceEvents": [{"name": "[memory]", "args": {"Bytes": "x"}}]}'),
+        ("x.pt.trace.json", b'{"traceEvents": [{"name": "[memory]", "args": {"Bytes": 1e300}, "ts": 1}]}'),
+        ("x.pt.trace.json.gz", gzip.compress(b"{")[:-9]),
+    ],
+)
+def test_what_is_damaged_is_named(name: str, data: bytes) -> None:
+    [part] = open_file(data, f"/logs/{name}", host="x")
+    with pytest.raises(InputError, match="/logs/x"):
+        part.read()
