@@ -1,0 +1,46 @@
+"""The profile that Memory Profile's speed is measured on is what it says it is, and XProf can read it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from allocator_planes import events_of, read
+
+from benchmarks.generate_events import generate
+from tb_memplugin.analysis.traffic import stacked
+from tb_memplugin.analysis.usage import peak
+
+
+def test_the_truth_is_what_is_read() -> None:
+    space, truth = generate(2200, 200)
+    (recording,) = read(space.planes[0])
+    assert sum(len(line.events) for line in space.planes[0].lines) == truth.events == 2200
+    assert recording.length == truth.allocator_events == 200
+    assert peak(recording).bytes == truth.peak_bytes > 0
+    assert recording.caveats == ()
+    told = stacked(recording.complete)
+    assert told.with_stack == told.allocations and told.frees_with_stack == told.frees > 0
+
+
+def test_the_same_numbers_give_the_same_bytes() -> None:
+    first, again = (generate(500, 50)[0].SerializeToString(deterministic=True) for _ in range(2))
+    assert first == again
+
+
+def test_without_allocator_events() -> None:
+    space, truth = generate(100, 0)
+    assert (truth.events, truth.allocator_events) == (100, 0)
+    assert read(space.planes[0]) == []
+
+
+def test_xprof_finds_the_same_peak(tmp_path: Path) -> None:
+    convert = pytest.importorskip("xprof.convert.raw_to_tool_data")
+    space, truth = generate(2200, 200)
+    path = tmp_path / "localhost.xplane.pb"
+    path.write_bytes(space.SerializeToString())
+    answer = json.loads(convert.xspace_to_tool_data([str(path)], "memory_profile", {})[0])
+    (allocator,) = answer["memoryProfilePerAllocator"].values()
+    assert int(allocator["profileSummary"]["peakStats"]["peakBytesInUse"]) == truth.peak_bytes
+    assert {memory: len(events) for memory, events in events_of(path).items()} == {"GPU_0_bfc": 200}
