@@ -25,6 +25,10 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
         {holes.length > 0 &&
           `: ${formatBytes(bytes)} free between allocations, ${formatBytes(holes[0].to - holes[0].from)} in the largest`}
       </summary>
+      <p class="muted">
+        Stretches that no allocation of the profile ever lay in are neither drawn nor counted; the curves of
+        the largest free block and of fragmentation count them, where the allocator tells.
+      </p>
       {unplaced > 0 && (
         <p class="muted">
           {formatBytes(unplaced)} were live before the recording at addresses that it does not tell: they may

@@ -1,0 +1,245 @@
+"""What the Memory Profile can be asked: curves, groups, holes, spans, stacks, files, and a dragged picture."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from conftest import new_context
+from hosts import Host, open_standalone
+from logs import TRAIN
+from playwright.sync_api import Browser, Page
+from servers import DEMO
+from test_payload import decode
+from viewer import Viewer, until
+
+from benchmarks.generate_events import generate
+from tb_memplugin.protos.xplane_pb2 import XSpace
+
+EXECUTE = "PJRT_LoadedExecutable_Execute"
+LEAK, SMALL, LARGE = "leak/cpu", "small/gpu", "large/gpu"
+# Lanes that are shown at first, and threads that the generated profile has.
+LANES, OVERLAPPING = 6, 8
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("busy")
+    logs = folder / "logs"
+    write(logs / SMALL, overlapping(generate(6000, 2000)[0]))
+    # More blocks than are drawn anew in every frame.
+    write(logs / LARGE, generate(80_000, 80_000)[0])
+    for run in ("leak", "train_step"):
+        shutil.copytree(DEMO / run, logs / run)
+    with open_standalone(logs, folder) as host:
+        yield host
+
+
+def write(run: Path, space: XSpace) -> None:
+    folder = run.parent / "plugins" / "profile" / run.name
+    folder.mkdir(parents=True)
+    (folder / "localhost.xplane.pb").write_bytes(space.SerializeToString())
+
+
+def overlapping(space: XSpace) -> XSpace:
+    """The same with an execution on each thread that lasts for all of it."""
+    plane = next(plane for plane in space.planes if plane.name == b"/host:CPU")
+    execute = next(number for number, known in plane.event_metadata.items() if known.name == EXECUTE.encode())
+    for line in plane.lines:
+        line.events.add(metadata_id=execute, offset_ps=0, duration_ps=10**13)
+    assert len(plane.lines) == OVERLAPPING
+    return space
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = new_context(browser)
+    yield context.new_page()
+    context.close()
+
+
+def opened(page: Page, host: Host, run: str, **state: str) -> Viewer:
+    page.goto(host.address({"tab": "memory_profile", "run": run, **state}))
+    viewer = Viewer(page).wait_until_ready()
+    viewer.picture()
+    return viewer
+
+
+def rows_of(host: Host, run: str) -> dict[str, list[float]]:
+    listing = json.loads(host.server.get(f"{host.api}recordings?run={quote(run)}").body)
+    (allocator,) = [one for one in listing["recordings"] if one["kind"] == "allocator"]
+    _, tables = decode(host.server.get(f"{host.api}rows?id={quote(allocator['id'])}").body)
+    return dict(tables["rows"])
+
+
+def test_curves_are_switched_in_the_legend_and_in_the_address(busy: Host, page: Page) -> None:
+    viewer = opened(page, busy, SMALL)
+    read = "chart => chart.querySelector('canvas').toDataURL()"
+    before = viewer.get("usage-chart").evaluate(read)
+    free = viewer.get("curve-free")
+    assert free.get_attribute("aria-pressed") == "false"
+    free.click()
+    viewer.wait_for_state(curves="free")
+    assert free.get_attribute("aria-pressed") == "true"
+    with_free = until(lambda: viewer.get("usage-chart").evaluate(read), before.__ne__, "no curve more")
+    page.reload()
+    viewer.wait_until_ready()
+    until(lambda: viewer.get("usage-chart").evaluate(read), with_free.__eq__, "another chart from the address")
+    viewer.get("curve-free").click()
+    viewer.wait_for_state(curves=None)
+
+
+def test_a_brush_zooms_and_a_double_click_shows_all_again(busy: Host, page: Page) -> None:
+    viewer = opened(page, busy, SMALL)
+    curve = viewer.curve()
+    page.mouse.move(*curve.at(0.25, 0.5))
+    page.mouse.down()
+    page.mouse.move(*curve.at(0.75, 0.4), steps=5)
+    page.mouse.up()
+    zoom, yzoom = viewer.windows()
+    assert zoom == pytest.approx([500, 1500], abs=4)
+    assert yzoom == []
+    plot = viewer.plot()
+    page.mouse.move(*plot.at(0.5, 0.5))
+    page.keyboard.down("Alt")
+    page.mouse.wheel(0, -400)
+    page.keyboard.up("Alt")
+    again, yzoom = viewer.windows()
+    assert again == zoom
+    assert len(yzoom) == 2
+    page.mouse.dblclick(*viewer.curve().at(0.5, 0.2))
+    assert viewer.windows() == ([], yzoom)
+
+
+def test_rows_gather_by_the_step_they_were_born_in(busy: Host, page: Page) -> None:
+    viewer = opened(page, busy, LEAK, group="step")
+    lines = viewer.get("group-line").all_inner_texts()
+    assert any("train 0" in line for line in lines)
+    assert any("train 23" in line for line in lines)
+    # Of one step all that is left at the end is the block that leaks in each.
+    assert "1 allocation" in next(line for line in lines if "train 7" in line)
+    headings = viewer.get("buffer-table").get_by_role("columnheader").all_inner_texts()
+    assert "Step" in headings
+    assert "Region" not in headings, "a column without a text in any row"
+
+
+def test_rows_gather_by_stack_each_by_a_name_of_its_own(busy: Host, page: Page) -> None:
+    viewer = opened(page, busy, SMALL, group="stack")
+    labels = viewer.get("group-line").evaluate_all("lines => lines.map(l => l.querySelector('[title]').title)")
+    assert len(labels) == len(set(labels)) > 0
+    assert all(" frame" in label for label in labels)
+
+
+@pytest.mark.parametrize("run", [LEAK, SMALL])
+def test_the_csv_adds_up_to_what_is_in_use_and_tells_times(busy: Host, page: Page, tmp_path: Path, run: str) -> None:
+    viewer = opened(page, busy, run, group="none")
+    saved = tmp_path / "allocations.csv"
+    viewer.download("Save CSV").save_as(saved)
+    lines = list(csv.DictReader(saved.read_text().splitlines()))
+    total = sum(int(line["in_use_bytes"]) for line in lines)
+    peak = viewer.figures()["live_peak"]
+    assert f"{total:,} bytes" == peak
+    for line in lines:
+        born, freed = line["allocated_at_ns"], line["freed_at_ns"]
+        assert float(line["allocated_at_s"]) == pytest.approx(int(born) / 1e9)
+        assert not freed or int(line["held_ns"]) == int(freed) - int(born)
+
+
+def test_holes_are_listed_and_lead_to_who_pins_them(busy: Host, page: Page) -> None:
+    viewer = opened(page, busy, SMALL, layout="address")
+    rows = rows_of(busy, SMALL)
+    position = int(viewer.text("inspected-position"))
+    live = [row for row, start in enumerate(rows["start"]) if start <= position < rows["end"][row]]
+    live.sort(key=lambda row: rows["offset"][row])
+    ends = [rows["offset"][row] + rows["size"][row] for row in live]
+    gaps = sum(rows["offset"][after] > end for end, after in zip(ends, live[1:], strict=False))
+    # The generated allocator hands out ever higher addresses from the first on, which may be free by now.
+    lowest = int(min(rows["offset"]) < rows["offset"][live[0]])
+    viewer.get("holes").locator("summary").click()
+    assert viewer.get("holes").inner_text().startswith(f"{gaps + lowest} hole")
+    neighbour = viewer.get("hole").first.get_by_test_id("hole-neighbour").first
+    name = neighbour.inner_text()
+    neighbour.click()
+    assert name.split(", ")[0] in viewer.details()
+    state = until(viewer.state, lambda state: "selected" in state, "nothing is selected")
+    assert int(state["selected"]) in live
+
+
+def test_a_hole_says_its_size_and_its_neighbours_under_the_pointer(busy: Host, page: Page) -> None:
+    viewer = opened(page, busy, SMALL, layout="address")
+    plot, tooltip = viewer.plot(), viewer.get("timeline").locator(".tooltip")
+    for down in range(5, 100, 5):
+        page.mouse.move(*plot.at(0.5, down / 100))
+        page.wait_for_timeout(60)
+        if tooltip.count() and "Hole of" in tooltip.inner_text():
+            break
+    text = tooltip.inner_text()
+    assert "Hole of" in text
+    assert "below" in text
+    assert "above" in text
+
+
+def test_spans_in_lanes_below_are_counted_and_unfold(busy: Host, page: Page) -> None:
+    viewer = opened(page, busy, SMALL)
+    spans, more = viewer.get("spans"), viewer.get("more-lanes")
+    assert more.inner_text().startswith("+")
+    tops = "spans => new Set([...spans.children].map(span => span.style.top)).size"
+    assert spans.evaluate(tops) == LANES
+    more.click()
+    until(lambda: spans.evaluate(tops), lambda lanes: lanes >= OVERLAPPING, "still folded")
+    assert more.inner_text() == "fewer lanes"
+
+
+def test_details_have_the_stack_of_the_free(busy: Host, page: Page) -> None:
+    rows = rows_of(busy, SMALL)
+    freed = next(row for row, end in enumerate(rows["end"]) if rows["start"][row] >= 0 and end < 2000)
+    viewer = opened(page, busy, SMALL, selected=str(freed))
+    assert "Freed at" in viewer.details()
+
+
+def test_a_run_without_events_has_one_reason_first(busy: Host, page: Page) -> None:
+    page.goto(busy.address({"tab": "memory_profile", "run": TRAIN}))
+    viewer = Viewer(page).wait_until_ready()
+    assert viewer.get("reason").get_attribute("data-code") == "cpu_backend"
+    others = viewer.get("no-events").locator("details")
+    assert "Tracer level" not in viewer.text("no-events")
+    others.locator("summary").click()
+    assert "Tracer level" in viewer.text("no-events")
+    assert "CPU backend" not in others.inner_text()
+
+
+LISTEN = """
+window.moved = 0;
+window.Worker = class extends Worker {
+  constructor(...parts) {
+    super(...parts);
+    this.addEventListener("message", ({ data }) => { if (data.picture?.moved) window.moved += 1; });
+  }
+};
+"""
+
+
+def test_a_dragged_picture_comes_to_rest_as_its_address_draws_it(busy: Host, page: Page) -> None:
+    page.add_init_script(LISTEN)
+    viewer = opened(page, busy, LARGE, zoom="20000.25,60000.75")
+    start = viewer.picture()
+    plot = viewer.plot()
+    page.mouse.move(*plot.at(0.5, 0.5))
+    page.mouse.down()
+    for step in range(1, 25):
+        page.mouse.move(*plot.at(0.5 - 0.011 * step, 0.5))
+    page.mouse.up()
+    viewer.page.mouse.move(1, 1)
+    page.wait_for_timeout(400)
+    after = viewer.picture()
+    assert after[0] != start[0]
+    assert page.evaluate("moved") > 0, "every frame was drawn anew"
+    page.wait_for_timeout(400)  # the address follows
+    page.reload()
+    viewer.wait_until_ready()
+    viewer.assert_picture(after)
