@@ -21,7 +21,7 @@ from tb_memplugin.analysis.residence import together
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.recording import Phase, Recording, Refusal, RegionKind, Role, SpanKind, Text
+from tb_memplugin.recording import Axis, Phase, Recording, Refusal, RegionKind, Role, SpanKind, Text
 from tb_memplugin.views.overview import overview
 
 PARAMETER, OUTPUT, TEMPORARY = RegionKind.PARAMETER, RegionKind.OUTPUT, RegionKind.TEMPORARY
@@ -214,7 +214,9 @@ def test_headlines() -> None:
     assert headline(dataclasses.replace(step, capacity=6000)) == (
         "jit_train(1) in HBM does not fit: it needs 5.88 KiB of 5.86 KiB, 18 B too much."
     )
-    failed = dataclasses.replace(step, kind="oom", title="error", refusal=Refusal(asked=2048, free=1024))
+    failed = dataclasses.replace(
+        step, kind="oom", axis=Axis.INSTANT, title="error", refusal=Refusal(asked=2048, free=1024)
+    )
     assert headline(step, failed) == "2 recordings. HBM of error ran out of memory: 1.00 KiB was lacking."
 
 

@@ -12,7 +12,7 @@ from tb_memplugin.analysis.liveset import bytes_by_role
 from tb_memplugin.analysis.residence import Together, together
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
-from tb_memplugin.recording import Recording, Role
+from tb_memplugin.recording import Axis, Recording, Role
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.summary import summary
 
@@ -74,7 +74,7 @@ def _lacked(room: Headroom) -> str:
 def _name(recording: Recording) -> str:
     if recording.kind == "program":
         return f"{recording.title} in {recording.memory}"
-    where = recording.host if recording.kind == "allocator" else recording.title
+    where = recording.title if recording.axis is Axis.INSTANT else recording.host
     return f"{recording.memory} of {where}" if where else recording.memory
 
 

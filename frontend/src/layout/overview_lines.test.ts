@@ -36,8 +36,14 @@ const train = row("jit_train(1)", {
   role: { role: 8, bytes: 4000, share: 0.8 },
   part: { name: "layer_*", repeats: 48, bytes: 2000, share: 0.4 },
 });
-const gpu2 = row("b", { kind: "allocator", title: "allocator", memory: "GPU_2_bfc", headroom_bytes: -5 });
-const gpu10 = row("a", { kind: "allocator", title: "allocator", memory: "GPU_10_bfc" });
+const gpu2 = row("b", {
+  kind: "allocator",
+  axis: "TIME",
+  title: "allocator",
+  memory: "GPU_2_bfc",
+  headroom_bytes: -5,
+});
+const gpu10 = row("a", { kind: "allocator", axis: "TIME", title: "allocator", memory: "GPU_10_bfc" });
 const ids = (rows: readonly OverviewRow[]): string[] => rows.map(({ id }) => id);
 
 describe("a run's recordings as lines", () => {

@@ -50,9 +50,9 @@ export interface TopAdvice {
 /** By id of the recording: null where there is nothing to advise; absent where it is not known, or not yet. */
 export type AdviceById = ReadonlyMap<string, TopAdvice | null>;
 
-/** What a recording is called beside others: a program by its name, memory of a device by the device's. */
-export function nameOf({ kind, title, memory }: Summary): string {
-  return kind === "allocator" ? memory : title;
+/** What a recording is called beside others: a program or a file by its name, memory over time by the memory's. */
+export function nameOf({ axis, title, memory }: Summary): string {
+  return axis === "TIME" ? memory : title;
 }
 
 /** A Python frame as `a.<locals>.name (folder/file.py:12)`: what tells it from others comes last. */

@@ -24,7 +24,27 @@ const KINDS: Record<string, string> = {
   oom: "Out of memory",
 };
 
+const NOTABLY = 1.01;
+
+/** Columns that would say the same, or nothing, on every line are left out: the headline says what is unknown. */
 export function overviewColumns(
+  rows: readonly OverviewRow[],
+  advice: AdviceById,
+  dark: boolean,
+  onOpen: (row: OverviewRow) => void,
+): OverviewColumn[] {
+  const says: Partial<Record<OverviewKey, boolean>> = {
+    host: new Set(rows.map(({ host }) => host)).size > 1,
+    needed: rows.some(({ needed_bytes, peak_bytes }) => needed_bytes > NOTABLY * peak_bytes),
+    capacity: rows.some(({ capacity_bytes }) => capacity_bytes !== null),
+    left: rows.some(({ headroom_bytes }) => headroom_bytes !== null),
+    role: rows.some(({ role }) => role !== null),
+    part: rows.some(({ part }) => part !== null),
+  };
+  return everyColumn(advice, dark, onOpen).filter(({ key }) => says[key] !== false);
+}
+
+function everyColumn(
   advice: AdviceById,
   dark: boolean,
   onOpen: (row: OverviewRow) => void,
@@ -34,7 +54,7 @@ export function overviewColumns(
       "name",
       "Recording",
       "A compiled program, or a memory as it was used",
-      "minmax(190px, 1.6fr)",
+      "minmax(170px, 1.6fr)",
       (row) => (
         <button
           class="link"
@@ -67,7 +87,7 @@ export function overviewColumns(
       true,
     ),
     column("capacity", "Capacity", "All the memory there is, and who says so", "80px", capacity, true),
-    column("left", "Left", "Capacity less what is needed; the bar is what is needed", "150px", left, true),
+    column("left", "Left", "Capacity less what is needed; the bar is what is needed", "126px", left, true),
     column("role", "Most of it", "The largest category at the peak", "minmax(130px, .9fr)", (row) =>
       row.role === null ? (
         <span class="muted">–</span>

@@ -30,7 +30,7 @@ export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.
   const filtered = useMemo(() => filterOverview(rows, search, size, advice), [rows, search, size, advice]);
   const lines = useMemo(() => sortOverview(filtered.rows, sort, advice), [filtered, sort, advice]);
   const open = (row: OverviewRow): void => openRecording(store, row);
-  const columns = useMemo(() => overviewColumns(advice, dark, open), [advice, dark]);
+  const columns = useMemo(() => overviewColumns(rows, advice, dark, open), [rows, advice, dark]);
   const template = columns.map((column) => column.track).join(" ");
   return (
     <section
