@@ -57,11 +57,11 @@ def _of_program(recording: Recording, beside: Sequence[Recording]) -> tuple[int 
 
 
 def _lacking(recording: Recording) -> int | None:
-    """What was left less what was asked for; at least one byte was lacking."""
+    """What was left, in one piece where that is told, less what was asked for; at least one byte was lacking."""
     refusal = recording.refusal
     if refusal is None or refusal.asked is None:
         return None
-    left = refusal.free
+    left = refusal.free if refusal.largest_free is None else refusal.largest_free
     if left is None and refusal.capacity is not None and refusal.in_use is not None:
         left = refusal.capacity - refusal.in_use
     if left is None and refusal.capacity is not None and refusal.phase == "compile":

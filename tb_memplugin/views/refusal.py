@@ -40,10 +40,16 @@ def refused(recording: Recording) -> dict[str, Any] | None:
         "in_use_bytes": refusal.in_use,
         "missing_bytes": missing(refusal),
         "phase": refusal.phase.value,
+        "used_is": used_is(refusal),
         "reason": reason(refusal).value,
         "wanted_by": refusal.wanted_by,
         "sentences": sentences(recording),
     }
+
+
+def used_is(refusal: Refusal) -> str:
+    """What the bytes of the recording are: `in use`, or `needed` by a program that was not let run."""
+    return "needed" if refusal.in_use is None else "in use"
 
 
 def _asked(recording: Recording, refusal: Refusal) -> str:
@@ -113,10 +119,10 @@ def figures(recording: Recording) -> list[Figure]:
     padding = int((rows.size[live] - rows.requested[live]).sum())
     scattered = None
     if refusal.free is not None and refusal.largest_free is not None:
-        scattered = max(refusal.free - refusal.largest_free, 0)
-    used = "Needed" if refusal.phase is Phase.COMPILE else "In use"
+        scattered = max(refusal.free - refusal.largest_free, 0) or None
     every = [
-        Figure("live_peak", used, top, "All that the text says was in use, or that the program would need."),
+        Figure("live_peak", used_is(refusal).capitalize(), top or None,
+               "All that the text says was in use, or that the program would need."),
         Figure("capacity", "Capacity", recording.capacity, "What this memory holds."),
         Figure("asked", "Asked", refusal.asked, "What was asked and refused."),
         Figure("missing", "Missing", missing(refusal) or None,
@@ -125,8 +131,8 @@ def figures(recording: Recording) -> list[Figure]:
         Figure("largest_free", "Largest free piece", refusal.largest_free,
                "The most that could have been had at once."),
         Figure("fragmented", "Fragmented", scattered, "Free memory outside the largest free piece."),
-        Figure("listed", "Listed", listed, "What the text tells buffer by buffer."),
-        Figure("padding", "Padding", padding if refusal.phase is Phase.COMPILE else None,
+        Figure("listed", "Listed", listed or None, "What the text tells buffer by buffer."),
+        Figure("padding", "Padding", padding or None,
                "Bytes that hold no data: buffers are rounded up to the tiles of their layout."),
         Figure("reported_peak", "Lifetime peak", recording.reported_peak,
                "The most in use since the allocator began, as it says itself."),

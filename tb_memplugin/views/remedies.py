@@ -55,6 +55,13 @@ def _less(recording: Recording, refusal: Refusal) -> str:
             f"Lower what is live{much}: a smaller batch with gradients summed over several, torch.utils.checkpoint, "
             "bf16, or sharding (FSDP). torch.cuda.memory._dump_snapshot writes a file that shows every tensor."
         )
+    if recording.memory.startswith("ONNX"):
+        return f"Lower what is live{much}: a smaller batch, or give the arena more (gpu_mem_limit, max_mem)."
+    if "a tensor of shape" in refusal.wanted_by:  # as TensorFlow says it
+        return (
+            f"Lower what is live{much}: a smaller batch, tf.recompute_grad, mixed precision, or more devices "
+            "(tf.distribute). A profile of a smaller run shows which tensors these are."
+        )
     return (
         f"Lower what is live{much}: a smaller batch, donated arguments, rematerialization (jax.checkpoint), "
         "bf16, or sharding over more devices. A profile of a smaller run shows which buffers these are."

@@ -8,6 +8,8 @@ export interface Refusal {
   missing_bytes: number | null;
   /** When: "compile", "load" or "run". When compiling, what is asked is all that the program needs. */
   phase: string;
+  /** What the bytes of the recording are: "in use", or "needed" by a program that was not let run. */
+  used_is: string;
   reason: string;
   wanted_by: string;
   /** What was asked, why it failed, and then what would help. */

@@ -113,12 +113,14 @@ export function BufferTable(props: Props): JSX.Element {
           ) : (
             <>
               <Toggle label="By category" on={grouped} onChange={setGrouped} />
-              <Toggle
-                label="Sharers"
-                title="Also buffers inside memory that another one is charged for"
-                on={sharers}
-                onChange={setSharers}
-              />
+              {!moment && (
+                <Toggle
+                  label="Sharers"
+                  title="Also buffers inside memory that another one is charged for"
+                  on={sharers}
+                  onChange={setSharers}
+                />
+              )}
             </>
           )
         }

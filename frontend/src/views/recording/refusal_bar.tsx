@@ -6,13 +6,13 @@ import type { Refusal } from "../../payload/refusal";
 /** What was in use, what was asked on top of it, and where the memory ends, as one bar. */
 export function RefusalBar({ view, refusal }: { view: FirstView; refusal: Refusal }): JSX.Element | null {
   const { peak_bytes: used, capacity_bytes: capacity } = view.recording;
-  const compiling = refusal.phase === "compile";
-  const asked = compiling || refusal.in_use_bytes === null ? 0 : (refusal.asked_bytes ?? 0);
+  // What a program needs in all is not beside what is in use.
+  const asked = refusal.in_use_bytes === null ? 0 : (refusal.asked_bytes ?? 0);
   const whole = Math.max(capacity ?? 0, used + asked);
   if (whole === 0) return null;
   const share = (bytes: number): string => `${(100 * bytes) / whole}%`;
   const words =
-    `${formatBytes(used)} ${compiling ? "needed" : "in use"}` +
+    `${formatBytes(used)} ${refusal.used_is}` +
     (asked > 0 ? `, ${formatBytes(asked)} asked for` : "") +
     (capacity === null
       ? ""

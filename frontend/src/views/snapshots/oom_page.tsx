@@ -16,8 +16,8 @@ import { TreesScope } from "../trees/trees_scope";
 import { MOMENT_WORDS, type Words, WordsContext } from "../words";
 import { AddressMap } from "./address_map";
 
-/** Nothing is in use while compiling. */
-const COMPILE_WORDS: Words = { ...MOMENT_WORDS, live: "needed" };
+/** Of a program that was not let run. */
+const NEEDED_WORDS: Words = { ...MOMENT_WORDS, live: "needed" };
 
 interface Shared {
   api: Api;
@@ -45,7 +45,7 @@ export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
   if (error !== null) return <ErrorMessage error={error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
   return (
-    <WordsContext.Provider value={first.value.refusal?.phase === "compile" ? COMPILE_WORDS : MOMENT_WORDS}>
+    <WordsContext.Provider value={first.value.refusal?.used_is === "needed" ? NEEDED_WORDS : MOMENT_WORDS}>
       <TreesScope api={api} recording={first.value.recording} everything={all.value} store={store}>
         <Loaded {...shared} view={first.value} everything={all.value} />
       </TreesScope>
