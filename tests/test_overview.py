@@ -89,6 +89,7 @@ def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
         (Refusal(asked=9000, capacity=8000, phase=Phase.COMPILE), -1000),
         (Refusal(asked=100, free=300, largest_free=50), -50),  # what is free is in pieces
         (Refusal(asked=100, free=300), -1),
+        (Refusal(asked=100, free=300), -1),  # fragmented, though it does not say so
         (Refusal(asked=100), None),
         (Refusal(), None),
     ],
