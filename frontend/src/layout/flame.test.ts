@@ -74,7 +74,8 @@ describe("a flame graph", () => {
 
 describe("a treemap", () => {
   const boxes = treemap(tree, total, 0, 804, 400 + HEADING + 2);
-  const box = (path: string) => boxes.find(({ node }) => pathOf(tree, node) === path);
+  const box = (path: string, own = false) =>
+    boxes.find((found) => pathOf(tree, found.node) === path && found.own === own);
 
   it("gives areas as things weigh, inside their parents", () => {
     const [a, b] = [box("a/x"), box("b")];
@@ -82,8 +83,9 @@ describe("a treemap", () => {
     expect([a?.x, a?.width, a?.height]).toEqual([722, 80, 400]);
     const [y, z] = [box("b/y"), box("b/z")];
     const area = (of: typeof a): number => (of?.width ?? 0) * (of?.height ?? 0);
-    // Their own row takes the third part: 10 of 90, as bare ground.
     expect(area(y) / area(z)).toBeCloseTo(3);
+    // What hangs from b itself has a box beside them.
+    expect(area(z) / area(box("b", true))).toBeCloseTo(2);
     expect((area(y) + area(z)) / (716 * (400 - HEADING - 2))).toBeCloseTo(80 / 90);
   });
 
@@ -100,9 +102,10 @@ describe("a treemap", () => {
           outer.x + outer.width <= inner.x + 1e-6 ||
           inner.y + inner.height <= outer.y + 1e-6 ||
           outer.y + outer.height <= inner.y + 1e-6;
-        const nested = inner.node < tree.end[outer.node] && inner.node >= outer.node;
-        const around = outer.node < tree.end[inner.node] && outer.node >= inner.node;
-        expect(apart || nested || around).toBe(true);
+        const holds = (big: typeof inner, small: typeof inner): boolean =>
+          !big.own && small.node < tree.end[big.node] && small.node >= big.node;
+        const [nested, around] = [holds(outer, inner), holds(inner, outer)];
+        expect(inner === outer || apart || nested || around).toBe(true);
       }
   });
 

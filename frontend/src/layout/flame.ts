@@ -7,6 +7,8 @@ import { childrenOf, type Tree } from "./forest";
 export interface Box {
   node: number;
   gathered: number;
+  /** Whether it is only what hangs from the node itself, beside what is below it. */
+  own: boolean;
   /** The top of a chain of nodes drawn as one, of which `node` is the bottom; else the node itself. */
   from: number;
   x: number;
@@ -45,7 +47,7 @@ export function flame(tree: Tree, total: Float64Array, top: number, width: numbe
 }
 
 function box(node: number, gathered: number, x: number, level: number, width: number): Box {
-  return { node, gathered, from: node, x, y: level * FLAME_LINE, width, height: FLAME_LINE };
+  return { node, gathered, own: false, from: node, x, y: level * FLAME_LINE, width, height: FLAME_LINE };
 }
 
 function sum(total: Float64Array, nodes: number[], from: number): number {

@@ -166,6 +166,13 @@ describe("searching", () => {
     expect(searchTree(tree, total, "nothing")).toMatchObject({ nodes: 0, weight: 0 });
   });
 
+  it("lights what matches and all below it", () => {
+    const { marked, lit } = searchTree(tree, total, "layer_0");
+    const [layer, weight, other] = [at("params/layer_0"), at("params/layer_0/w"), at("params/layer_1")];
+    expect([layer, weight, other, 0].map((node) => marked?.[node])).toEqual([1, 0, 0, 0]);
+    expect([layer, weight, other, 0].map((node) => lit?.[node])).toEqual([1, 1, 0, 0]);
+  });
+
   it("marks nothing where nothing is searched for, and not what weighs nothing", () => {
     expect(searchTree(tree, total, "").marked).toBeNull();
     expect(searchTree(tree, total, "live before").nodes).toBe(0);

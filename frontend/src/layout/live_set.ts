@@ -28,7 +28,7 @@ export function hasRoles(rows: Rows): boolean {
 }
 
 /** Bytes per role number, over some rows. */
-export function bytesByRole(rows: Rows, live: Uint32Array): Map<number, number> {
+export function bytesByRole(rows: Rows, live: Iterable<number>): Map<number, number> {
   const bytes = new Map<number, number>();
   for (const row of live) bytes.set(rows.role[row], (bytes.get(rows.role[row]) ?? 0) + rows.charge[row]);
   return new Map([...bytes].sort((a, b) => b[1] - a[1]));

@@ -5,6 +5,8 @@ import { labelOf, type Tree } from "./forest";
 export interface Found {
   /** 1 for each node whose label matches; null where nothing is searched for. */
   marked: Uint8Array | null;
+  /** 1 for each such node and all below it; null where nothing is searched for. */
+  lit: Uint8Array | null;
   nodes: number;
   /** Of what is at or below a match, each thing once. */
   weight: number;
@@ -12,8 +14,9 @@ export interface Found {
 
 export function searchTree(tree: Tree, total: Float64Array, typed: string): Found {
   const search = compileSearch(typed);
-  if (search.empty) return { marked: null, nodes: 0, weight: 0 };
+  if (search.empty) return { marked: null, lit: null, nodes: 0, weight: 0 };
   const marked = new Uint8Array(tree.length);
+  const lit = new Uint8Array(tree.length);
   const known = new Map<number, boolean>();
   let nodes = 0;
   let weight = 0;
@@ -31,6 +34,7 @@ export function searchTree(tree: Tree, total: Float64Array, typed: string): Foun
     if (node < counted) continue;
     weight += total[node];
     counted = tree.end[node];
+    lit.fill(1, node, counted);
   }
-  return { marked, nodes, weight };
+  return { marked, lit, nodes, weight };
 }

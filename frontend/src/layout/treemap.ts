@@ -24,7 +24,7 @@ export function treemap(tree: Tree, total: Float64Array, top: number, width: num
   const boxes: Box[] = [];
   const put = (from: number, rect: Rect): void => {
     const { node, children } = chain(tree, total, from);
-    boxes.push({ node, gathered: 0, from, ...rect });
+    boxes.push({ node, gathered: 0, own: false, from, ...rect });
     if (children.length === 0 || rect.width < HEADED.width || rect.height < HEADED.height) return;
     const inside = {
       x: rect.x + GAP,
@@ -42,10 +42,12 @@ export function treemap(tree: Tree, total: Float64Array, top: number, width: num
     }));
     items.push({
       area: area(small),
-      put: (at) => void boxes.push({ node, gathered: small.length, from: node, ...at }),
+      put: (at) => void boxes.push({ node, gathered: small.length, own: false, from: node, ...at }),
     });
-    // What hangs from the node itself keeps its share of the area, as bare ground.
-    items.push({ area: total[node] * perWeight - area(children), put: () => undefined });
+    items.push({
+      area: total[node] * perWeight - area(children),
+      put: (at) => void boxes.push({ node, gathered: 0, own: true, from: node, ...at }),
+    });
     const some = items.filter((item) => item.area >= 1).sort((a, b) => b.area - a.area);
     squarified(
       some.map((item) => item.area),

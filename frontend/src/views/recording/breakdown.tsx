@@ -71,7 +71,7 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
           onPick={(picked) => store.set({ chart: picked })}
         />
       </header>
-      {roles && <Categories rows={rows} live={kept} dark={dark} />}
+      {roles && <Categories rows={rows} live={kept} peak={view.peak} dark={dark} />}
       {chart === "bars" ? (
         <BufferCharts shown={shown} live={kept} store={store} dark={dark} />
       ) : (

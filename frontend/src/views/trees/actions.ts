@@ -6,15 +6,22 @@ import type { ViewState } from "../state";
 import type { Scene } from "./scene";
 import type { TreeKind } from "./trees";
 
+/** A box, or a node as a box of its own. */
+export type Place = Pick<Box, "node" | "gathered" | "own">;
+
+export function placeOf(node: number): Place {
+  return { node, gathered: 0, own: false };
+}
+
 /** What can be done with a node, in whichever chart it is. */
 export interface Actions {
   /** What a click does: zooms in, or selects where there is nothing but one row. With Shift: shows only these rows. */
-  press: (box: Pick<Box, "node" | "gathered">, shift: boolean) => void;
+  press: (place: Place, shift: boolean) => void;
   zoom: (node: number) => void;
   /** Confines all charts to the rows below a node. */
   only: (node: number) => void;
-  /** Row that a node is, where it is a single one without others below; else -1. */
-  rowOf: (node: number) => number;
+  /** The row that is all there is at a place, or -1. */
+  rowOf: (place: Place) => number;
 }
 
 export function actionsOf(scene: Scene, kind: TreeKind, live: Uint32Array, store: Store<ViewState>): Actions {
@@ -25,15 +32,16 @@ export function actionsOf(scene: Scene, kind: TreeKind, live: Uint32Array, store
     if (node === 0 || weights.count[node] === 0) store.set({ only: "" });
     else store.set({ only: writeFilter({ kind: "node", ...kind, path: pathOf(tree, node) }) });
   };
-  const rowOf = (node: number): number => {
-    if (weights.count[node] !== 1 || weights.self[node] === 0) return -1;
-    return live.find((row) => tree.leaf[row] === node) ?? -1;
+  const rowOf = ({ node, gathered, own }: Place): number => {
+    if (gathered > 0 || weights.self[node] === 0 || (!own && weights.count[node] > 1)) return -1;
+    const [row, ...more] = live.filter((at) => tree.leaf[at] === node);
+    return more.length > 0 ? -1 : row;
   };
-  const press = ({ node, gathered }: Pick<Box, "node" | "gathered">, shift: boolean): void => {
-    const row = gathered > 0 ? -1 : rowOf(node);
-    if (shift) only(node);
+  const press = (place: Place, shift: boolean): void => {
+    const row = rowOf(place);
+    if (shift) only(place.node);
     else if (row >= 0) store.set({ selected: row === store.get().selected ? null : row });
-    else zoom(node);
+    else zoom(place.node);
   };
   return { press, zoom, only, rowOf };
 }

@@ -9,6 +9,8 @@ import type { Actions } from "./actions";
 import { labelOfBox } from "./paint";
 import type { Scene } from "./scene";
 
+const MOST_ABOVE = 4;
+
 interface Props {
   scene: Scene;
   box: Box;
@@ -20,36 +22,25 @@ interface Props {
 
 /** What is under the pointer: its name and place, what it weighs, alone and of the rest, and what a click would do. */
 export function HoverCard({ scene, box, x, y, width, actions }: Props): JSX.Element {
-  const { tree, weights, unit } = scene;
-  const { total, self, count, role } = weights;
+  const { tree, weights, top } = scene;
+  const { node, gathered, own, from } = box;
   const words = useWords();
-  const { node, gathered } = box;
-  const above = lineage(tree, tree.parent[box.from]).map((at) => labelOf(tree, at));
-  const items = (many: number): string => `${formatCount(many)} ${many === 1 ? words.item : words.items}`;
-  if (gathered > 0)
-    return (
-      <Tooltip x={x} y={y + 18} width={width}>
-        <b>{formatCount(gathered)} more, too small to draw</b>
-        <span class="muted">below {labelOf(tree, node)}: a click zooms in</span>
-      </Tooltip>
-    );
-  const parent = tree.parent[box.from];
-  const leaf = actions.rowOf(node) >= 0;
+  const below = own || gathered > 0;
+  const above = nearest(lineage(tree, below ? node : tree.parent[from]).map((at) => labelOf(tree, at)));
+  const leaf = actions.rowOf(box) >= 0;
   return (
     <Tooltip x={x} y={y + 18} width={width}>
-      <b>{labelOfBox(scene, box)}</b>
+      <b>{gathered > 0 ? `${formatCount(gathered)} more, too small to draw` : labelOfBox(scene, box)}</b>
       {above.length > 0 && <span class="muted">{above.join(" › ")}</span>}
-      <span>
-        <b>{unit.format(total[node])}</b>
-        {`, ${formatShare(total[node], total[0])} of ${unit.format(total[0])}`}
-        {parent > 0 && `, ${formatShare(total[node], total[parent])} of ${labelOf(tree, parent)}`}
-      </span>
-      <span>
-        {count[node] > 0 && items(count[node])}
-        {role[node] !== 0 && `, mostly ${ROLES[role[node]]}`}
-        {self[node] > 0 && self[node] < total[node] && `, ${unit.format(self[node])} its own`}
-      </span>
-      {node !== scene.top && (
+      {gathered === 0 && (
+        <Weight
+          scene={scene}
+          weight={(own ? weights.self : weights.total)[node]}
+          of={below ? node : tree.parent[from]}
+        />
+      )}
+      {!below && <About scene={scene} node={node} />}
+      {(node !== top || below) && (
         <span class="muted">
           Click {leaf ? `selects this ${words.item}` : "zooms in"} · Shift + click shows only{" "}
           {leaf ? "it" : "these"} everywhere
@@ -57,4 +48,33 @@ export function HoverCard({ scene, box, x, y, width, actions }: Props): JSX.Elem
       )}
     </Tooltip>
   );
+}
+
+/** Of a long way down, the last steps: the whole of it is in the trail once one zooms. */
+function nearest(labels: string[]): string[] {
+  return labels.length > MOST_ABOVE ? ["…", ...labels.slice(-MOST_ABOVE)] : labels;
+}
+
+/** A weight, and its share of everything and of what it is a part of. */
+function Weight({ scene, weight, of }: { scene: Scene; weight: number; of: number }): JSX.Element {
+  const { tree, weights, unit } = scene;
+  const all = weights.total[0];
+  return (
+    <span>
+      <b>{unit.format(weight)}</b>
+      {`, ${formatShare(weight, all)} of ${unit.format(all)}`}
+      {of > 0 && `, ${formatShare(weight, weights.total[of])} of ${labelOf(tree, of)}`}
+    </span>
+  );
+}
+
+function About({ scene: { weights, unit }, node }: { scene: Scene; node: number }): JSX.Element {
+  const words = useWords();
+  const { total, self, count, role } = weights;
+  const said = [
+    count[node] > 0 && `${formatCount(count[node])} ${count[node] === 1 ? words.item : words.items}`,
+    role[node] !== 0 && `${count[node] === 1 ? "" : "mostly "}${ROLES[role[node]]}`,
+    self[node] > 0 && self[node] < total[node] && `${unit.format(self[node])} itself`,
+  ];
+  return <span>{said.filter(Boolean).join(", ")}</span>;
 }

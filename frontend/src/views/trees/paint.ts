@@ -34,15 +34,13 @@ export function paintTree(canvas: HTMLCanvasElement, picture: Picture): void {
   context.clearRect(0, 0, picture.width, picture.height);
   context.font = FONT;
   context.textBaseline = "middle";
-  const around = new Set(
-    picture.nested ? picture.boxes.map(({ from, gathered }) => holder(picture, from, gathered)) : [],
-  );
-  for (const box of picture.boxes) paintBox(context, picture, box, around.has(box.node));
+  const around = new Set(picture.nested ? picture.boxes.map((box) => holder(picture, box)) : []);
+  for (const box of picture.boxes) paintBox(context, picture, box, !box.own && around.has(box.node));
 }
 
 /** The node that a box lies in. */
-function holder({ scene }: Picture, from: number, gathered: number): number {
-  return gathered > 0 ? from : scene.tree.parent[from];
+function holder({ scene }: Picture, { from, gathered, own }: Box): number {
+  return gathered > 0 || own ? from : scene.tree.parent[from];
 }
 
 /** `around`: others lie in it. */
@@ -62,7 +60,8 @@ function paintBox(context: CanvasRenderingContext2D, picture: Picture, box: Box,
   if (width < LABEL_FROM || height < LINE - 3) return;
   const ink = inkOn(filled);
   const label = labelOfBox(scene, box);
-  const weight = scene.unit.format(scene.weights.total[box.node]);
+  const { total, self } = scene.weights;
+  const weight = scene.unit.format((box.own ? self : total)[box.node]);
   const [left, room] = [box.x + PADDING, width - 2 * PADDING];
   const middle = box.y + Math.min(height, 1.15 * LINE) / 2 + 0.5;
   context.fillStyle = ink;
@@ -95,13 +94,12 @@ function fillOf(scene: Scene, { node }: Box, paints: Paints): number {
   const { tree, weights, found } = scene;
   const own = tree.framework[node] === 1 ? paints.framework : paints.role(weights.role[node]);
   const tinted = mixed(own, paints.surface, paints.tints[tree.name[node] % paints.tints.length]);
-  return found.marked === null || found.marked[node] === 1
-    ? tinted
-    : mixed(tinted, paints.surface, paints.dimmed);
+  return found.lit === null || found.lit[node] === 1 ? tinted : mixed(tinted, paints.surface, paints.dimmed);
 }
 
 /** What stands in a box: its label, those above it that it is drawn as one with, and how many were merged. */
-export function labelOfBox({ tree }: Scene, { node, from }: Pick<Box, "node" | "from">): string {
+export function labelOfBox({ tree }: Scene, { node, from, own }: Box): string {
+  if (own) return "itself";
   const labels: string[] = [];
   for (let at = node; at > tree.parent[from]; at = tree.parent[at]) labels.push(labelWithCount(tree, at));
   return labels.reverse().join(" › ");

@@ -58,7 +58,7 @@ export function TreeCanvas(props: Props): JSX.Element {
     const to = onTreeKey(event, scene, focused, actions);
     if (to === null) return;
     setFocus(to);
-    const box = boxes.find(({ node, gathered }) => node === to && gathered === 0);
+    const box = boxes.find(({ node, gathered, own }) => node === to && gathered === 0 && !own);
     if (box !== undefined && host.current !== null) scrollTo(host.current, box);
   };
 
@@ -113,8 +113,13 @@ interface OutlineProps {
 /** Around the box of a node, or of the nearest one above it that is drawn. */
 function Outline({ boxes, node, scene, kind }: OutlineProps): JSX.Element | null {
   const drawn = useMemo(() => {
-    const byNode = new Map(boxes.map((box) => [box.gathered > 0 ? -1 : box.node, box]));
-    for (let at = node; at >= 0; at = scene.tree.parent[at]) {
+    if (node < 0) return null;
+    const { parent } = scene.tree;
+    const byNode = new Map<number, Box>();
+    for (const box of boxes)
+      if (box.gathered === 0 && !box.own)
+        for (let at = box.node; at > parent[box.from]; at = parent[at]) byNode.set(at, box);
+    for (let at = node; at >= 0; at = parent[at]) {
       const box = byNode.get(at);
       if (box !== undefined) return box;
     }

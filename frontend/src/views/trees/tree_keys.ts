@@ -1,4 +1,4 @@
-import type { Actions } from "./actions";
+import { type Actions, placeOf } from "./actions";
 import { weighed } from "./describe";
 import type { Scene } from "./scene";
 
@@ -21,7 +21,7 @@ export function onTreeKey(event: KeyboardEvent, scene: Scene, node: number, acti
     ArrowRight: () => beside(1),
     ArrowLeft: () => beside(-1),
     Home: () => top,
-    Enter: stay(() => actions.press({ node, gathered: 0 }, event.shiftKey)),
+    Enter: stay(() => actions.press(placeOf(node), event.shiftKey)),
     o: stay(() => actions.only(node)),
   };
   // At the top of everything Escape is for what else is open.

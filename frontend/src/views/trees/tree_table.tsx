@@ -7,7 +7,7 @@ import { TableHead } from "../recording/table_head";
 import { saveText } from "../recording/table_toolbar";
 import { VirtualLines } from "../recording/virtual_lines";
 import { capital, useWords } from "../words";
-import type { Actions } from "./actions";
+import { type Actions, placeOf } from "./actions";
 import type { Scene } from "./scene";
 import { treeColumns, TreeLineView, trackTemplate } from "./tree_line";
 
@@ -113,7 +113,7 @@ function keysOf(
       if (open === true) toggle(node);
       else if (node !== top) focus(tree.parent[node]);
     },
-    Enter: () => actions.press({ node, gathered: 0 }, false),
+    Enter: () => actions.press(placeOf(node), false),
     o: () => actions.only(node),
   };
 }
