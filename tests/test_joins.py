@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from recordings import Row, recording
 from servers import DATA
+from werkzeug.test import Client
 
 from tb_memplugin.analysis.joins import BUILD, join_programs
-from tb_memplugin.catalog import listing_of_path
-from tb_memplugin.recording import Recording, RegionKind, Stacks, Text
+from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.hosts.api import MemoryApp
+from tb_memplugin.recording import Recording, RegionKind, Regions, SpanKind, Stacks, Text
+from tb_memplugin.views.joins import joins
 
 KINDS = [(1000, RegionKind.TEMPORARY), (512, RegionKind.OUTPUT), (256, RegionKind.THREAD_LOCAL)]
 
@@ -28,7 +31,7 @@ def test_joined_by_function_and_size_rounded_up() -> None:
     joined = join_programs(allocator([1024, 512, 768, 512], ["f", "f", "f", "g"]), [program])
     assert joined.program.tolist() == [0, 0, -1, -1]
     assert joined.region.tolist() == [0, 1, -1, -1]
-    assert joined.executable == 4
+    assert joined.executable.sum() == 4
 
 
 def test_thread_locals_are_never_allocated_so() -> None:
@@ -37,7 +40,7 @@ def test_thread_locals_are_never_allocated_so() -> None:
 
 def test_other_allocations_are_not_an_executables() -> None:
     joined = join_programs(allocator([1024], ["f"], frame="DevicePut"), [recording([], 1, KINDS)])
-    assert (joined.executable, joined.program.tolist()) == (0, [-1])
+    assert (joined.executable.tolist(), joined.program.tolist()) == ([False], [-1])
 
 
 @pytest.mark.parametrize(
@@ -49,7 +52,7 @@ def test_all_executable_allocations_of_real_gpu_profiles_are_joined(profile: str
     recordings = listing_of_path(str(DATA / "xplane" / profile)).recordings
     programs = [r for r in recordings if r.kind == "program"]
     joined = [join_programs(r.complete, programs) for r in recordings if r.kind == "allocator"]
-    assert sum(j.executable for j in joined) == count
+    assert sum(int(j.executable.sum()) for j in joined) == count
     assert sum(int((j.program >= 0).sum()) for j in joined) == count
 
 
@@ -57,7 +60,7 @@ def test_frames_inside_the_one_that_builds_belong_to_it() -> None:
     made = allocator([1024, 1024], ["f", "f"], frame=BUILD[1])
     rows = dataclasses.replace(made.allocations, stack=np.array([1, -1], dtype=np.int32))
     joined = join_programs(dataclasses.replace(made, allocations=rows), [recording([], 1, KINDS)])
-    assert (joined.executable, joined.program.tolist()) == (1, [0, -1])
+    assert (joined.executable.tolist(), joined.program.tolist()) == ([True, False], [0, -1])
 
 
 def test_all_outputs_of_a_real_tpu_profile_are_joined() -> None:
@@ -70,7 +73,7 @@ def test_all_outputs_of_a_real_tpu_profile_are_joined() -> None:
     for allocated in (r.complete for r in recordings if r.kind == "allocator"):
         joined = join_programs(allocated, programs)
         rows = np.flatnonzero(joined.program >= 0)
-        assert len(rows) == joined.executable > 0
+        assert len(rows) == joined.executable.sum() > 0
         count += len(rows)
         for row in rows.tolist():
             program = programs[joined.program[row]]
@@ -79,3 +82,47 @@ def test_all_outputs_of_a_real_tpu_profile_are_joined() -> None:
             assert program.regions.size[region] == allocated.allocations.requested[row]
             assert program.regions.kind[region] & RegionKind.OUTPUT
     assert count == 14
+
+
+def test_a_program_without_regions() -> None:
+    nothing = dataclasses.replace(recording([], 1), regions=recording([], 1, KINDS).regions)
+    empty = dataclasses.replace(
+        nothing, regions=Regions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
+    )
+    assert join_programs(allocator([1024], ["f"]), [empty, nothing]).program.tolist() == [1]
+
+
+@pytest.mark.parametrize("profile", ["tracelens_mi300_conv_minimal_08", "xprof_tpu_inference_2_old"])
+def test_what_runs_and_what_is_not_joined_over_http(profile: str) -> None:
+    if not DATA.is_dir():
+        pytest.skip("the real profiles are not beside the repository")
+    catalog = Catalog(str(DATA / "xplane" / profile))
+    listing = catalog.listing_of_run(catalog.runs()[0])
+    allocated = next(r for r in listing.recordings if r.kind == "allocator").complete
+    clock, spans = allocated.clock, allocated.spans
+    assert clock is not None and spans is not None
+    client = Client(MemoryApp(catalog))
+    for at in (0, allocated.length // 2, allocated.length - 1):
+        answer = client.get("/api/joins", query_string={"id": allocated.id, "at": at}).json
+        assert answer is not None
+        inside = [
+            spans.name[i]
+            for i in range(len(spans))
+            if spans.kind[i] == SpanKind.EXECUTION and spans.start_ns[i] <= clock[at] < spans.end_ns[i]
+        ]
+        titles = {program["title"] for program in answer["programs"] if program["running"]}
+        assert titles == {
+            r.title
+            for r in listing.recordings
+            if r.kind == "program" and (r.title in inside or r.title.removeprefix("jit_").partition("(")[0] in inside)
+        }
+        assert answer["unjoined"] == {"allocations": 0, "bytes": 0}
+        assert sum(program["bytes"] for program in answer["programs"]) == answer["executable"]["bytes"] > 0
+
+
+def test_what_is_not_joined_is_counted() -> None:
+    answer = joins(allocator([1024, 512, 768], ["f", "g", "f"]), [recording([], 1, KINDS)], 0)
+    assert answer["executable"] == {"allocations": 3, "bytes": 2304}
+    assert answer["unjoined"] == {"allocations": 2, "bytes": 1280}
+    (program,) = answer["programs"]
+    assert (program["title"], program["allocations"], program["running"]) == ("jit_f(1)", 1, False)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.recording import I32, I64, Recording, RegionKind
+from tb_memplugin.recording import I32, I64, Recording, RegionKind, SpanKind
 
 # The runtime's frames around the allocations that a program's own buffer allocations become: on GPU all of them, on TPU
 # the outputs, since temporaries are on the core's stack.
@@ -23,12 +23,12 @@ Mask = npt.NDArray[np.bool_]
 class Joined(NamedTuple):
     """Per row of the allocator's recording: the program (its number in the list given) and the region in it, or -1.
 
-    `executable` counts rows that a program's execution allocated, joined or not.
+    `executable` rows are those that a program's execution allocated, joined or not.
     """
 
     program: I32
     region: I32
-    executable: int
+    executable: Mask
 
 
 def join_programs(allocator: Recording, programs: Sequence[Recording]) -> Joined:
@@ -44,7 +44,7 @@ def join_programs(allocator: Recording, programs: Sequence[Recording]) -> Joined
         match = NAME.fullmatch(candidate.title)
         mine = built[_says(allocator, match[1])[built]] if match else built[:0]
         mine = mine[program[mine] < 0]
-        if not len(mine):
+        if not len(mine) or not len(candidate.regions):
             continue
         sizes = np.where(_allocated(candidate), _rounded(candidate.regions.size), -1)
         # An output that is an argument's memory too needs new memory only where the argument could not be donated.
@@ -53,15 +53,32 @@ def join_programs(allocator: Recording, programs: Sequence[Recording]) -> Joined
         at = np.minimum(np.searchsorted(sizes[order], wanted), len(order) - 1)
         same = sizes[order][at] == wanted
         program[mine[same]], region[mine[same]] = number, order[at[same]]
-    return Joined(program, region, len(built))
+    executable = np.zeros(len(rows), dtype=bool)
+    executable[built] = True
+    return Joined(program, region, executable)
+
+
+def running(allocator: Recording, programs: Sequence[Recording], position: int) -> list[int]:
+    """The programs (their numbers in the list) that an execution is marked of at the event at a position."""
+    spans, clock = allocator.spans, allocator.clock
+    if spans is None or clock is None or not 0 <= position < len(clock):
+        return []
+    time = clock[position]
+    ours = (spans.kind == SpanKind.EXECUTION) & (spans.start_ns <= time) & (time < spans.end_ns)
+    # A device tells a program's key, a host the function that was compiled.
+    names = {spans.name[row] for row in np.flatnonzero(ours).tolist()}
+    return [
+        number
+        for number, program in enumerate(programs)
+        if program.title in names or ((match := NAME.fullmatch(program.title)) and match[1] in names)
+    ]
 
 
 def _allocated(program: Recording) -> Mask:
     """Regions that an execution allocates: temporaries and outputs, but no argument, no constant and no stack."""
     kind = program.regions.kind
-    mask: Mask = (kind == RegionKind.TEMPORARY) | (
-        (kind & RegionKind.OUTPUT > 0) & (kind & RegionKind.THREAD_LOCAL == 0)
-    )
+    output = (kind & (RegionKind.OUTPUT | RegionKind.THREAD_LOCAL)) == RegionKind.OUTPUT
+    mask: Mask = (kind == RegionKind.TEMPORARY) | output
     return mask
 
 

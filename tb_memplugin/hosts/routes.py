@@ -17,6 +17,7 @@ from tb_memplugin.views import (
     compare,
     device_profile,
     holes,
+    joins,
     leaks,
     memory_profile,
     memory_viewer,
@@ -49,6 +50,7 @@ class Routes:
             self.rows,
             self.usage,
             self.holes,
+            self.joins,
             self.details,
             self.leaks,
             self.tree,
@@ -115,6 +117,14 @@ class Routes:
         buckets = integer(request, "buckets", 1, MAX_BUCKETS, default=1024)
         view = memory_viewer if recording.clock is None else memory_profile
         return tables_response(view.usage(recording, start, end, buckets))
+
+    def joins(self, request: Request) -> Response:
+        """What the programs of the same file account for, and which of them run at a position."""
+        recording_id = required(request, "id")
+        recording = self._catalog.recording(recording_id).complete
+        at = integer(request, "at", -1, max(recording.length - 1, 0))
+        programs = [beside for beside in self._catalog.beside(recording_id) if beside.kind == "program"]
+        return json_response(joins.joins(recording, programs, at))
 
     def holes(self, request: Request) -> Response:
         """The free pieces of memory at a position, -1 is before the first."""
