@@ -50,6 +50,7 @@ class Values:
     use_begin: I64  # n + 1: value v is read at the positions use[use_begin[v]:use_begin[v + 1]], rising
     use: I32
     carried: tuple[I32, I32]  # (from, to): what goes into a loop or branch, and what it is there and afterwards
+    bundled: tuple[I32, I32]  # (from, to): what one instruction makes of which, where it does several things at once
     argument: I32  # per value: the leaf of the program's arguments that it is, counted in order; -1 none
     result: I32  # per leaf of the program's result, in order: its value; -1 where that is not known
     donor: I32  # per leaf of the result: the argument's leaf whose memory it is given; -1 none

@@ -79,16 +79,20 @@ def clipped(p: Params, m: Params, x: Array, y: Array) -> Any:
     return tree(lambda p, m: p - 0.1 * m, p, m), m, value, norm
 
 
-def scanned(p: Params, m: Params, x: Array, y: Array) -> Any:
+def scanned(remat: bool = False) -> Callable[..., Any]:
     """Layers stacked and scanned over: one argument holds the weights of all."""
+    apply = jax.checkpoint(layer) if remat else layer
 
-    def total(p: Params) -> Array:
-        last, _ = lax.scan(lambda x, p: (layer(p, x), None), x, p)
-        return jnp.mean((last - y) ** 2)
+    def step(p: Params, m: Params, x: Array, y: Array) -> Any:
+        def total(p: Params) -> Array:
+            last, _ = lax.scan(lambda x, p: (apply(p, x), None), x, p)
+            return jnp.mean((last - y) ** 2)
 
-    value, g = jax.value_and_grad(total)(p)
-    m = tree(lambda m, g: 0.9 * m + g, m, g)
-    return tree(lambda p, m: p - 0.1 * m, p, m), m, value
+        value, g = jax.value_and_grad(total)(p)
+        m = tree(lambda m, g: 0.9 * m + g, m, g)
+        return tree(lambda p, m: p - 0.1 * m, p, m), m, value
+
+    return step
 
 
 def accumulated(p: Params, m: Params, xs: Array, ys: Array) -> Any:
@@ -101,6 +105,17 @@ def accumulated(p: Params, m: Params, xs: Array, ys: Array) -> Any:
     g, values = lax.scan(turn, tree(jnp.zeros_like, p), (xs, ys))
     m = tree(lambda m, g: 0.9 * m + g, m, g)
     return tree(lambda p, m: p - 0.1 * m, p, m), m, values.mean()
+
+
+def many_steps(p: Params, m: Params, xs: Array, ys: Array) -> Any:
+    """A loop of whole training steps: what one turn updates, the next computes with."""
+
+    def turn(state: tuple[Params, Params], batch: tuple[Array, Array]) -> Any:
+        p, m, value = momentum()(*state, *batch)
+        return (p, m), value
+
+    (p, m), values = lax.scan(turn, (p, m), (xs, ys))
+    return p, m, values
 
 
 def mixed(p: Params, m: Params, x: Array, y: Array) -> Any:
@@ -150,9 +165,12 @@ STEPS: dict[str, Step] = {
     "adam": Step(adam, (P, P, P, INTEGER, X, Y)),
     "adam_donated": Step(adam, (P, P, P, INTEGER, X, Y), (0, 1, 2, 3)),
     "clipped": Step(clipped, (P, P, X, Y), (0, 1)),
-    "scanned": Step(scanned, (STACKED, STACKED, X, Y), (0, 1)),
+    "scanned": Step(scanned(), (STACKED, STACKED, X, Y), (0, 1)),
+    "scanned_remat": Step(scanned(remat=True), (STACKED, STACKED, X, Y), (0, 1)),
     "accumulated": Step(accumulated, (P, P, MICRO, MICRO), (0, 1)),
     "mixed": Step(mixed, (P, P, HALF, HALF), (0, 1)),
+    "many_steps": Step(many_steps, (P, P, MICRO, MICRO), (0, 1)),
+    "gradients": Step(jax.value_and_grad(loss), (P, X, Y)),
     "decode": Step(decode, ({f"layer_{i}": SQUARE for i in range(LAYERS)}, CACHE, array(1, WIDTH), INTEGER), (1,)),
     "forward": Step(forward, (P | {"embedding": array(500, WIDTH)}, TOKENS)),
     "product": Step(lambda x, y: x @ y, (array(128, 96), array(96, 160))),

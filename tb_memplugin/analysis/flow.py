@@ -45,7 +45,8 @@ class Csr:
 class Flow:
     """Values and positions as one graph: node v is a value, node n + p the instruction at position p.
 
-    A value leads to what reads it and to what it is carried into; an instruction to what it makes.
+    A value leads to what reads it and to what it is carried into; an instruction to what it makes. Where it makes
+    each of several things of one other, those lead to each other instead.
     """
 
     values: Values
@@ -64,11 +65,14 @@ class Flow:
         """(source, target) nodes of every edge, by the position where it happens."""
         values = self.values
         reader = values.read
-        made = np.flatnonzero(values.made >= 0).astype(np.int32)
-        source = np.r_[reader, self.at(values.made[made]), values.carried[0]].astype(np.int32)
-        target = np.r_[self.at(values.use), made, values.carried[1]].astype(np.int32)
+        alone = values.made >= 0
+        alone[values.bundled[1]] = False
+        made = np.flatnonzero(alone).astype(np.int32)
+        source = np.r_[reader, self.at(values.made[made]), values.carried[0], values.bundled[0]].astype(np.int32)
+        target = np.r_[self.at(values.use), made, values.carried[1], values.bundled[1]].astype(np.int32)
         # At one position: what is carried in, what is read, what is made.
-        when = np.r_[3 * values.use + 1, 3 * values.made[made] + 2, 3 * values.made[values.carried[1]]]
+        carried, bundled = (values.made[pairs[1]] for pairs in (values.carried, values.bundled))
+        when = np.r_[3 * values.use + 1, 3 * values.made[made] + 2, 3 * carried, 3 * bundled + 2]
         _, order = grouped(np.maximum(when, 0).astype(np.int32), 3 * self.length + 3)
         return source[order], target[order]
 

@@ -7,6 +7,7 @@ import numpy as np
 from tb_memplugin.analysis.flow import Csr, Flow, Mask, flow
 from tb_memplugin.analysis.once import once
 from tb_memplugin.analysis.reads import SEVERAL, owner_of, reads
+from tb_memplugin.analysis.tensor_roles import tensor_roles
 from tb_memplugin.analysis.training import Phase, Training, training
 from tb_memplugin.analysis.twins import Twins, twins
 from tb_memplugin.recording import I32, U8, Recording, RegionKind, Role, Text
@@ -32,13 +33,14 @@ def roles(recording: Recording) -> U8:
     be either, such as both sides of a first product, is unknown.
 
     Memory that is held for the whole program has the role of what it is held for: the argument, the result or the
-    constant. Of anything but programs, roles are as their source tells them.
+    constant. Of tensors, stacks and lifetimes tell (tensor_roles.py); of anything else, roles are
+    as their source tells them.
     """
-    known, told, program = flow(recording), recording.allocations.role, recording.program
+    if recording.kind == "torch_snapshot":
+        return tensor_roles(recording)
+    known, told, program, rows = flow(recording), recording.allocations.role, recording.program, purposes(recording)
     if known is None or program is None or program.value is None:
         return told
-    of_value = _of_values(known, program.op, twins(recording), training(recording))
-    rows = np.where(program.value >= 0, of_value[program.value], Role.UNKNOWN).astype(np.uint8)
     region = recording.allocations.region
     held_for = np.full(len(recording.regions), Role.UNKNOWN, dtype=np.uint8)
     is_argument = (program.value >= 0) & (known.values.argument[program.value] >= 0)
@@ -47,6 +49,19 @@ def roles(recording: Recording) -> U8:
     return np.select(
         [kind == RegionKind.TEMPORARY, (kind & RegionKind.PARAMETER) != 0], [rows, held_for[region]], told
     ).astype(np.uint8)
+
+
+@once
+def purposes(recording: Recording) -> U8:
+    """The same of the value that each row holds, whatever its memory is held for: results and constants are temporary.
+
+    An activation may lie where the new weights will be written, and costs nothing there.
+    """
+    known, program = flow(recording), recording.program
+    if known is None or program is None or program.value is None:
+        return recording.allocations.role
+    of_value = _of_values(known, program.op, twins(recording), training(recording))
+    return np.where(program.value >= 0, of_value[program.value], Role.UNKNOWN).astype(np.uint8)
 
 
 def _of_values(known: Flow, op: Text, pairs: Twins, step: Training | None) -> U8:
@@ -107,6 +122,7 @@ def _made_in(values: Values, op: Text, step: Training) -> U8:
     n = len(values)
     makes = ~np.array([op.strings[i] in CARRYING for i in range(len(op.strings))] + [True])[op.codes]
     by_instruction = (values.made >= 0) & makes[values.made]
+    by_instruction[values.bundled[1]] = False
     made: U8 = np.where(by_instruction, step.phase[n + np.maximum(values.made, 0)], step.phase[:n]).astype(np.uint8)
     return made
 

@@ -169,6 +169,8 @@ def _passes(known: Flow, program: Program, pairs: Twins, weight: Mask, found: Re
     phase = np.select(
         [forward, backward, results | follows], [Phase.FORWARD, Phase.BACKWARD, Phase.UPDATE], Phase.NONE
     ).astype(np.uint8)
+    # An instruction that does several things at once belongs to the last pass that any of them belongs to.
+    np.maximum.at(phase, known.at(values.made[values.bundled[1]]), phase[values.bundled[1]])
     gradient = source | (of_weights.inside & follows[:n] & ~needed[:n] & ~update.of_arguments(pairs.argument))
     return Training(pairs, weight, phase, follows, gradient, update.reading)
 

@@ -15,7 +15,7 @@ from tb_memplugin.native.text import intern
 from tb_memplugin.native.wire import scan
 from tb_memplugin.readers.hlo.dataflow import Dataflow
 from tb_memplugin.readers.hlo.module import COMPUTATION, COMPUTATIONS, Index, Lists, Module
-from tb_memplugin.readers.hlo.nodes import is_one_of, spread, within
+from tb_memplugin.readers.hlo.nodes import at, is_one_of, spread, within
 from tb_memplugin.readers.hlo.shapes import ShapeTable, elements_of
 from tb_memplugin.recording import I32, I64, U8, Strings
 from tb_memplugin.values import Alike, Likeness
@@ -30,6 +30,7 @@ ELEMENTWISE = {
 }  # fmt: skip
 IN_PLACE = {"dynamic-update-slice", "scatter"}
 PARTS = {"slice", "dynamic-slice", "concatenate", "pad", "all-gather", "reduce-scatter"}
+BUNDLES = {"all-reduce", "all-reduce-start"}
 UNLIKE = 255
 WAVES = 5  # of fusions opened: an update is rarely spread over more than two
 WORK = 20_000_000  # instructions looked at inside fusions: bounds what a damaged file may cost
@@ -41,6 +42,10 @@ def alike(module: Module, dataflow: Dataflow, elements: I64) -> Alike:
     source, target, steps, kind = _plain(module, dataflow, elements)
     if not nodes.total:
         return Alike(source, target, steps, kind)
+    fro, to = bundles(dataflow)
+    nothing = np.zeros(len(fro), dtype=np.int32)
+    source, target = np.r_[source, fro], np.r_[target, to]
+    steps, kind = np.r_[steps, nothing], np.r_[kind, nothing.astype(np.uint8)]
     opened = np.zeros(dataflow.schedule.length, dtype=bool)
     fusion = nodes.is_opcode({"fusion"})
     carried_to, carried_from = dataflow.carries
@@ -56,11 +61,31 @@ def alike(module: Module, dataflow: Dataflow, elements: I64) -> Alike:
         if not len(positions):
             break
         opened[positions] = True
-        found = _inside(module, dataflow, positions.astype(np.int32), elements)
+        try:
+            found = _inside(module, dataflow, positions.astype(np.int32), elements)
+        except ValueError:  # a damaged body, which nothing else needs: what is alike stays unknown from there on
+            break
         source, target, steps, kind = (
             np.r_[old, new] for old, new in zip((source, target, steps, kind), found, strict=True)
         )
     return Alike(source, target, steps, kind)
+
+
+def bundles(dataflow: Dataflow) -> tuple[I32, I32]:
+    """(operand, element) values of collectives that compilers combine: each element comes of one operand alone."""
+    nodes, module = dataflow.nodes, dataflow.module
+    positions = nodes.where(BUNDLES)
+    rows = dataflow.schedule.order[positions]
+    counts = module.operands.count()[rows]
+    combined = nodes.shapes.child_count[nodes.top(positions)] == counts
+    positions, rows, counts = positions[combined], rows[combined], counts[combined]
+    user, nth = np.repeat(positions, counts), within(counts)
+    operand = module.operands.values[spread(module.operands.begin[rows], counts)]
+    source = at(dataflow.schedule.position, operand)
+    to, fro, _ = nodes.link(user, source, nodes.element(user, nth), nodes.top(source))
+    source, target = dataflow.shown[fro], dataflow.shown[to]
+    known = (source >= 0) & (target >= 0)
+    return source[known].astype(np.int32), target[known].astype(np.int32)
 
 
 def _results(dataflow: Dataflow) -> I32:

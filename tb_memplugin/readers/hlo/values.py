@@ -7,7 +7,7 @@ import numpy as np
 from tb_memplugin.native.graph import grouped
 from tb_memplugin.readers.hlo.dataflow import NO_USE, SHALLOW, Dataflow
 from tb_memplugin.readers.hlo.flows import PASS_ON
-from tb_memplugin.readers.hlo.likeness import alike
+from tb_memplugin.readers.hlo.likeness import alike, bundles
 from tb_memplugin.readers.hlo.module import Lists, Module
 from tb_memplugin.readers.hlo.nodes import Nodes, spread
 from tb_memplugin.readers.hlo.shapes import elements_of
@@ -38,6 +38,7 @@ def values_of(module: Module, dataflow: Dataflow) -> Values:
         use_begin=begin,
         use=use,
         carried=(carried_from.astype(np.int32), carried_to.astype(np.int32)),
+        bundled=bundles(dataflow) if dataflow.nodes.total else (argument[:0], argument[:0]),
         argument=argument,
         result=_shown(dataflow, results),
         donor=_donors(nodes, arguments, results),
