@@ -14,13 +14,13 @@ from statistics import median
 import numpy as np
 
 from benchmarks.generate import generate
-from benchmarks.timing import spread
 from tb_memplugin.analysis.attribution import By, forest, weigh
 from tb_memplugin.analysis.liveset import live_rows
 from tb_memplugin.analysis.usage import usage
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.recording import Recording
 
+TARGET = 0.1  # seconds
 SHOWN = ((By.MODEL, False), (By.MODEL, True), (By.SOURCE, False), (By.FUNCTION, False), (By.SHAPE, False))
 
 
@@ -38,8 +38,8 @@ def measure(recording: Recording, by: By, merge: bool, positions: int) -> None:
             raise SystemExit(f"position {position}: the roots do not sum up to what is live")
     name = f"{by}, layers merged" if merge else by.value
     print(
-        f"  {name:22}{len(found.parent):8,} nodes   made in {made:.3f} s   a position {spread(seconds)}"
-        f"{'' if median(seconds) < 0.1 else '   MISSED'}"
+        f"  {name:22}{len(found.parent):8,} nodes   made in {made:.3f} s   a position {1000 * median(seconds):.1f} ms "
+        f"[{1000 * min(seconds):.1f}, {1000 * max(seconds):.1f}]{'' if median(seconds) < TARGET else '   MISSED'}"
     )
 
 
