@@ -1,0 +1,101 @@
+"""A training loop of PyTorch as its caching allocator sees it, with the stacks that torch's own files give.
+
+Linear layers and SGD with momentum: every tensor's role is known, because the loop says it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from caching_allocator import MIB, CachingAllocator
+
+from tb_memplugin.recording import Role
+
+Frames = list[dict[str, Any]]
+
+
+def frames(*functions: tuple[str, str, int]) -> Frames:
+    return [{"name": name, "filename": file, "line": line} for name, file, line in functions]
+
+
+MAIN = ("<module>", "train.py", 90)
+MOVE = frames(
+    ("_apply", "/site-packages/torch/nn/modules/module.py", 927),
+    ("to", "/site-packages/torch/nn/modules/module.py", 1342),
+    MAIN,
+)
+FORWARD = frames(
+    ("at::_ops::addmm::call(at::Tensor const&)", "??", 0),
+    ("forward", "/site-packages/torch/nn/modules/linear.py", 125),
+    ("_call_impl", "/site-packages/torch/nn/modules/module.py", 1762),
+    ("forward", "model.py", 20),
+    ("train", "train.py", 30),
+    MAIN,
+)
+BACKWARD = frames(
+    ("at::_ops::mm::call(at::Tensor const&, at::Tensor const&)", "??", 0),
+    ("torch::autograd::generated::AddmmBackward0::apply()", "??", 0),
+    ("torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)", "??", 0),
+)
+STEP = frames(
+    ("at::_ops::clone::call(at::Tensor const&)", "??", 0),
+    ("_multi_tensor_sgd", "/site-packages/torch/optim/sgd.py", 447),
+    ("step", "/site-packages/torch/optim/sgd.py", 120),
+    ("wrapper", "/site-packages/torch/optim/optimizer.py", 485),
+    ("train", "train.py", 33),
+    MAIN,
+)
+ZERO = frames(("zero_grad", "/site-packages/torch/optim/optimizer.py", 900), ("train", "train.py", 31), MAIN)
+
+
+class Training:
+    """`truth` maps the number of each alloc event to the tensor's role."""
+
+    def __init__(self, iterations: int, *, clears: bool, layers: int = 4, marks: bool = True) -> None:
+        self.allocator = CachingAllocator()
+        self.truth: dict[int, Role] = {}
+        self.marks: list[dict[str, Any]] = []
+        self._marked = marks
+        self.layers = layers
+        for layer in range(layers):
+            self.make(layer, MOVE, Role.PARAMETER)
+        gradients: list[int] = []
+        momenta: list[int] = []
+        for _ in range(iterations):
+            if clears:
+                for gradient in gradients:
+                    self.free(gradient, ZERO)
+                gradients = []
+            activations = [self.make(layer + 7, FORWARD, Role.ACTIVATION) for layer in range(layers)]
+            for layer in reversed(range(layers)):
+                rest = self.make(layer, BACKWARD, Role.TEMPORARY)
+                if len(gradients) < layers:
+                    gradients.append(self.make(layer, BACKWARD, Role.GRADIENT))
+                self.free(rest, BACKWARD)
+                self.free(activations[layer], BACKWARD)
+            self.mark("START")
+            if not momenta:
+                momenta = [self.make(layer, STEP, Role.OPTIMIZER_STATE) for layer in range(layers)]
+            self.free(self.make(1, STEP, Role.TEMPORARY), STEP)
+            self.mark("END")
+
+    def size(self, layer: int) -> int:
+        return (3 + layer) * MIB + 100 * layer
+
+    def make(self, layer: int, stack: Frames, role: Role) -> int:
+        address = self.allocator.alloc(self.size(layer), stack)
+        assert address is not None
+        self.truth[len(self.allocator.trace) - 1] = role
+        return address
+
+    def free(self, address: int, stack: Frames) -> None:
+        self.allocator.request_free(address, stack)
+        self.allocator.complete_free(address, stack)
+
+    def mark(self, stage: str) -> None:
+        self.allocator.clock += 1
+        entry = {"device": 0, "time_us": self.allocator.clock, "name": "Optimizer.step#SGD.step", "stage": stage}
+        self.marks += [entry] if self._marked else []
+
+    def snapshot(self) -> dict[str, Any]:
+        return self.allocator.snapshot(external_annotations=self.marks)
