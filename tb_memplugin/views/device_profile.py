@@ -171,6 +171,7 @@ def series(recordings: Sequence[Recording]) -> dict[str, Any]:
             {
                 "id": recording.id,
                 "title": recording.title,
+                "host": recording.host,
                 "step": recording.taken.step if recording.taken else None,
                 "time_ns": recording.taken.time_ns if recording.taken else None,
                 "bytes": int(total),

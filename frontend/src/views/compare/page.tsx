@@ -1,9 +1,20 @@
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { firstPair } from "../../layout/compared";
 import type { Api, Listing, Runs } from "../../payload/api";
+import type { CompareQuery, Comparison } from "../../payload/comparison";
+import { CallGraphSection } from "../call_graph/call_graph";
+import { useKept } from "../call_graph/use_kept";
+import { useFetched } from "../fetched";
+import { ErrorMessage, Message } from "../message";
+import { Caveats } from "../recording/figures";
 import type { PageState } from "../recording/recording_page";
 import type { ViewState } from "../state";
+import { Changes } from "./changes";
+import { Sides } from "./sides";
+import { WaterfallSection } from "./waterfall";
 
 interface Props {
   api: Api;
@@ -16,7 +27,88 @@ interface Props {
 }
 
 /** What changed from one recording, or moment of one, to another. */
-export function ComparePage({ run, onState }: Props): JSX.Element {
-  useEffect(() => onState("ready"), [run]);
-  return <main class="page" />;
+export function ComparePage({ api, runs, run, listing, store, dark, onState }: Props): JSX.Element {
+  const pair = usePair(api, runs, run, listing, store);
+  const at_a = useStore(store, (state) => state.at_a);
+  const at_b = useStore(store, (state) => state.at_b);
+  const by = useStore(store, (state) => state.steps);
+  const query: CompareQuery | null = pair === null ? null : { ...pair, at_a, at_b, by };
+  const { value, error, waiting } = useKept(query === null ? null : JSON.stringify(query), (key, signal) =>
+    api.compare(JSON.parse(key) as CompareQuery, signal),
+  );
+  const [drawn, setDrawn] = useState(false);
+  const settled = error !== null || (!waiting && (value === null || !ofCalls(value) || drawn));
+  useEffect(
+    () => onState(error !== null ? "error" : settled ? "ready" : "loading"),
+    [error, settled, JSON.stringify(query)],
+  );
+  return (
+    <main class="page">
+      <div class="content">
+        <Sides api={api} runs={runs} pair={pair} comparison={value} store={store} />
+        {error !== null && <ErrorMessage error={error} />}
+        {value === null && error === null && pair !== null && <div class="placeholder" aria-busy="true" />}
+        {pair === null && (
+          <Message title="There is nothing to compare in this run">Choose another run above.</Message>
+        )}
+        {value !== null && error === null && (
+          <>
+            <p class="headline" data-testid="headline">
+              {value.headline}
+            </p>
+            <Caveats caveats={caveats(value)} problems={listing.problems} />
+            <WaterfallSection comparison={value} store={store} />
+            <Changes comparison={value} store={store} dark={dark} />
+            {ofCalls(value) && (
+              <CallGraphSection
+                api={api}
+                id={value.b.recording.id}
+                base={value.a.recording.id}
+                devices={1}
+                fileName="change"
+                store={store}
+                onReady={setDrawn}
+              />
+            )}
+          </>
+        )}
+      </div>
+    </main>
+  );
+}
+
+/** A change in a call graph, as pprof's --diff_base draws it; against itself it has no functions. */
+function ofCalls({ a, b }: Comparison): boolean {
+  return a.recording.kind === "device_profile" && a.recording.id !== b.recording.id;
+}
+
+function caveats({ a, b }: Comparison): Comparison["a"]["recording"]["caveats"] {
+  const of = (name: string, side: Comparison["a"]): Comparison["a"]["recording"]["caveats"] =>
+    side.recording.caveats.map((caveat) => ({ ...caveat, text: `${name}: ${caveat.text}` }));
+  return a.recording.id === b.recording.id ? a.recording.caveats : [...of("A", a), ...of("B", b)];
+}
+
+/** The two that the state names, or those most like to be meant. Null while that is not known, or there is nothing. */
+function usePair(
+  api: Api,
+  runs: Runs,
+  run: string,
+  listing: Listing,
+  store: Store<ViewState>,
+): { a: string; b: string } | null {
+  const a = useStore(store, (state) => state.a);
+  const b = useStore(store, (state) => state.b);
+  const alone = useMemo(() => firstPair(listing.recordings, []), [listing]);
+  const before = runs.runs[runs.runs.findIndex(({ name }) => name === run) + 1]?.name ?? null;
+  const needed = a === "" && b === "" && alone !== null && alone.a === alone.b ? before : null;
+  const earlier = useFetched(needed, (name, signal) => api.recordings(name, signal));
+  const guessed = useMemo(() => {
+    if (needed === null || alone === null) return alone;
+    if (earlier.value === null && earlier.error === null) return null;
+    return firstPair(listing.recordings, earlier.value?.recordings ?? []);
+  }, [needed, alone, earlier.value, earlier.error]);
+  return useMemo(() => {
+    const [one, other] = [a === "" ? (guessed?.a ?? b) : a, b === "" ? (guessed?.b ?? a) : b];
+    return one === "" || other === "" ? null : { a: one, b: other };
+  }, [a, b, guessed]);
 }

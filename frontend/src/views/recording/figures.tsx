@@ -41,7 +41,7 @@ interface Whole {
 /** These are the whole itself, or sums over time, of which the whole has no share. */
 const WITHOUT_SHARE = new Set(["reserved", "capacity", "allocated", "freed"]);
 
-function FigureCell({ figure, whole }: { figure: Figure; whole: Whole }): JSX.Element {
+export function FigureCell({ figure, whole }: { figure: Figure; whole: Whole }): JSX.Element {
   const { key, label, bytes, text } = figure;
   const share =
     bytes !== null && whole.bytes !== null && !WITHOUT_SHARE.has(key)

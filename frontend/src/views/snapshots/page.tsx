@@ -5,6 +5,7 @@ import type { Summary } from "../../payload/recording";
 import type { PageState, Steps } from "../recording/recording_page";
 import { RecordingPage } from "../recording/recording_page";
 import type { ViewState } from "../state";
+import { DeviceProfilePage } from "./device_profile";
 import { OomPage } from "./oom_page";
 
 interface Props {
@@ -19,5 +20,6 @@ interface Props {
 /** What was there at one moment, by where it is known from. */
 export function SnapshotPage({ summary, ...shared }: Props): JSX.Element {
   if (summary.kind === "oom") return <OomPage {...shared} summary={summary} />;
+  if (summary.kind === "device_profile") return <DeviceProfilePage {...shared} summary={summary} />;
   return <RecordingPage {...shared} tab="snapshots" id={summary.id} />;
 }

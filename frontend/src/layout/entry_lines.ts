@@ -1,0 +1,106 @@
+import { compileSearch } from "../base/search";
+import type { Change, Entry } from "../payload/comparison";
+import { ROLES } from "../payload/recording";
+import { csvOf } from "./csv";
+import { parseSizeFilter } from "./table_filter";
+
+export type EntryKey = "change" | "bytes_a" | "bytes_b" | "delta" | "role" | "shape" | "site" | "source";
+
+export interface EntrySort {
+  key: EntryKey;
+  descending: boolean;
+}
+
+export const CHANGE_WORDS: Record<Change, string> = {
+  only_a: "only in A",
+  only_b: "only in B",
+  grown: "grown",
+  shrunk: "shrunk",
+  same: "unchanged",
+};
+
+export function delta({ bytes_a, bytes_b }: Entry): number {
+  return bytes_b - bytes_a;
+}
+
+/** Entries of the kinds wanted (all, if none is), with the searched text, that changed by as much as asked for. */
+export function filterEntries(
+  entries: readonly Entry[],
+  wanted: ReadonlySet<Change>,
+  search: string,
+  size: string,
+): { entries: Entry[]; errors: string[] } {
+  const errors: string[] = [];
+  const sizeTest = parseSizeFilter(size);
+  if (sizeTest === null) errors.push(`“${size.trim()}” is no size; write >1MiB, <=512 KiB or 1MiB..2GiB.`);
+  const found = compileSearch(search);
+  if (found.error !== null) errors.push(`Looked for as plain text, since ${found.error.toLowerCase()}.`);
+  const texts = ({ site, name, op, op_name, source, shape, role }: Entry): string[] => [
+    site,
+    name,
+    op,
+    op_name,
+    source,
+    shape,
+    ROLES[role],
+  ];
+  const kept = entries.filter(
+    (entry) =>
+      (wanted.size === 0 || wanted.has(entry.change)) &&
+      (sizeTest === null || sizeTest(Math.abs(delta(entry)))) &&
+      (found.empty || texts(entry).some((text) => found.matches(text))),
+  );
+  return { entries: kept, errors };
+}
+
+/** Changes by size, whichever their sign. */
+export function sortEntries(entries: readonly Entry[], { key, descending }: EntrySort): Entry[] {
+  const way = descending ? -1 : 1;
+  const value = (entry: Entry): number | string => {
+    if (key === "delta") return Math.abs(delta(entry));
+    if (key === "role") return ROLES[entry.role];
+    if (key === "change") return CHANGE_WORDS[entry.change];
+    return entry[key];
+  };
+  return entries.slice().sort((a, b) => {
+    const [x, y] = [value(a), value(b)];
+    return (
+      way *
+      (typeof x === "number" && typeof y === "number"
+        ? x - y
+        : `${x}`.localeCompare(`${y}`, "en", { numeric: true }))
+    );
+  });
+}
+
+export function entriesCsv(entries: readonly Entry[]): string {
+  const headings = [
+    "change",
+    "bytes_a",
+    "bytes_b",
+    "change_bytes",
+    "allocations_a",
+    "allocations_b",
+    "category",
+    "shape",
+    "shape_before",
+    "site",
+    "source",
+  ];
+  return csvOf(
+    headings,
+    entries.map((entry) => [
+      CHANGE_WORDS[entry.change],
+      entry.bytes_a,
+      entry.bytes_b,
+      delta(entry),
+      entry.allocations_a,
+      entry.allocations_b,
+      ROLES[entry.role],
+      entry.shape,
+      entry.shape_before,
+      entry.site,
+      entry.source,
+    ]),
+  );
+}

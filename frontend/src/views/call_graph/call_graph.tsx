@@ -1,0 +1,107 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatCount, formatExact } from "../../base/units";
+import { layoutCallGraph } from "../../layout/call_graph";
+import type { Api } from "../../payload/api";
+import type { CallGraph, CallGraphQuery } from "../../payload/device_profile";
+import { nodeName } from "../../payload/device_profile";
+import { ErrorMessage } from "../message";
+import type { ViewState } from "../state";
+import { Neighbours } from "./neighbours";
+import { Picture } from "./picture";
+import { Toolbar } from "./toolbar";
+import { TopTable } from "./top_table";
+import { useKept } from "./use_kept";
+
+interface Props {
+  api: Api;
+  id: string;
+  /** Another profile, which this one is shown as a change of; empty is none. */
+  base: string;
+  /** How many devices the file has. */
+  devices: number;
+  fileName: string;
+  store: Store<ViewState>;
+  onReady: (ready: boolean) => void;
+}
+
+/** Who called whom to allocate what: as boxes and arrows, and as the table that pprof calls top. */
+export function CallGraphSection({ api, id, base, devices, fileName, store, onReady }: Props): JSX.Element {
+  const query = useQuery(store, id, base);
+  const key = JSON.stringify(query);
+  const { value: graph, error, waiting } = useKept(key, (_, signal) => api.callGraph(query, signal));
+  const picked = useStore(store, (state) => state.picked);
+  const picture = useMemo(() => (graph === null ? null : layoutCallGraph(graph)), [graph]);
+  const node = useMemo(() => (graph === null ? -1 : find(graph, picked)), [graph, picked]);
+  useEffect(() => onReady(!waiting), [waiting]);
+  const pick = (chosen: number): void =>
+    store.set({
+      picked: graph === null || chosen < 0 || chosen === node ? "" : nodeName(graph.nodes, chosen),
+    });
+  return (
+    <section class="call-graph" aria-label="Call graph" aria-busy={waiting}>
+      <header class="section-head">
+        <h2>{base === "" ? "Call graph" : "Call graph of the change"}</h2>
+        <span class="muted" data-testid="call-graph-summary">
+          {graph !== null && summary(graph, base !== "")}
+        </span>
+      </header>
+      <Toolbar devices={devices} store={store} />
+      {error !== null && <ErrorMessage error={error} />}
+      {graph !== null && picture !== null && error === null && (
+        <>
+          <div class={node >= 0 ? "call-graph-body with-neighbours" : "call-graph-body"}>
+            <Picture
+              graph={graph}
+              picture={picture}
+              picked={node}
+              onPick={pick}
+              change={base !== ""}
+              fileName={fileName}
+            />
+            {node >= 0 && (
+              <Neighbours graph={graph} node={node} change={base !== ""} onPick={pick} store={store} />
+            )}
+          </div>
+          <TopTable
+            graph={graph}
+            picked={node}
+            onPick={pick}
+            fileName={`${fileName}-top.csv`}
+            store={store}
+          />
+        </>
+      )}
+    </section>
+  );
+}
+
+function useQuery(store: Store<ViewState>, id: string, base: string): CallGraphQuery {
+  const by = useStore(store, (state) => state.calls);
+  const focus = useStore(store, (state) => state.focus);
+  const ignore = useStore(store, (state) => state.ignore);
+  const hide = useStore(store, (state) => state.hide);
+  const fold = !useStore(store, (state) => state.frames);
+  const whole = useStore(store, (state) => state.whole);
+  return { id, base, by, focus, ignore, hide, fold, whole };
+}
+
+function find({ nodes }: CallGraph, picked: string): number {
+  if (picked === "") return -1;
+  return nodes.flat.findIndex((_, node) => nodeName(nodes, node) === picked);
+}
+
+/** What the picture leaves out is said, with its bytes. */
+function summary(graph: CallGraph, change: boolean): JSX.Element {
+  const { total, shown, unplaced, not_drawn: left, nodes_total: count } = graph;
+  const parts = [
+    `${formatCount(count - left.nodes)} of ${formatCount(count)} functions drawn`,
+    left.nodes > 0 && `each of the others holds ${formatBytes(left.largest)} or less`,
+    !change && shown !== total && `${formatBytes(shown)} of ${formatBytes(total)} kept by focus and ignore`,
+    unplaced !== 0 && `${formatBytes(unplaced)} in stacks without a frame left`,
+    change && `shares are of ${formatBytes(total)} before`,
+  ];
+  return <span title={formatExact(total)}>{parts.filter(Boolean).join("; ")}</span>;
+}

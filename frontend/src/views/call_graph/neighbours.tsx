@@ -1,0 +1,78 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { formatBytes, formatCount, formatExact } from "../../base/units";
+import { percent } from "../../layout/call_graph";
+import type { CallGraph } from "../../payload/device_profile";
+import { nodeName } from "../../payload/device_profile";
+import type { ViewState } from "../state";
+
+interface Props {
+  graph: CallGraph;
+  node: number;
+  change: boolean;
+  onPick: (node: number) => void;
+  store: Store<ViewState>;
+}
+
+/** One function: its figures, who calls it, what it calls, and the graph confined to it or without it. */
+export function Neighbours({ graph, node, change, onPick, store }: Props): JSX.Element {
+  const { nodes, calls, total } = graph;
+  const name = nodeName(nodes, node);
+  const pattern = `^${escaped(nodes.function[node] || nodes.file[node])}$`;
+  const around = (from: readonly number[], to: readonly number[]): [number, number][] =>
+    from
+      .flatMap((end, call): [number, number][] => (end === node ? [[to[call], calls.bytes[call]]] : []))
+      .sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+  const list = (heading: string, found: [number, number][]): JSX.Element => (
+    <>
+      <h3>{heading}</h3>
+      {found.length === 0 && <p class="muted">None in the picture.</p>}
+      <ul>
+        {found.map(([other, bytes]) => (
+          <li key={other}>
+            <button class="link" onClick={() => onPick(other)}>
+              {nodeName(nodes, other)}
+            </button>
+            <span title={formatExact(bytes)}>{formatBytes(bytes)}</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+  return (
+    <aside class="neighbours" data-testid="function-details" aria-label={`The function ${name}`}>
+      <header>
+        <h2>{name}</h2>
+        <button class="quiet" aria-label="Close" onClick={() => onPick(-1)}>
+          ×
+        </button>
+      </header>
+      <dl>
+        <dt>{change ? "Its own change" : "Its own"}</dt>
+        <dd title={formatExact(nodes.flat[node])}>
+          {formatBytes(nodes.flat[node])} ({percent(nodes.flat[node], total)})
+        </dd>
+        <dt>With what it calls</dt>
+        <dd title={formatExact(nodes.cum[node])}>
+          {formatBytes(nodes.cum[node])} ({percent(nodes.cum[node], total)})
+        </dd>
+        <dt>Allocations</dt>
+        <dd>{formatCount(nodes.cum_allocations[node])}</dd>
+      </dl>
+      {nodes.function[node] !== "" && (
+        <div class="buttons">
+          <button onClick={() => store.set({ focus: pattern })}>Focus</button>
+          <button onClick={() => store.set({ ignore: pattern, picked: "" })}>Ignore</button>
+          <button onClick={() => store.set({ hide: pattern, picked: "" })}>Hide</button>
+        </div>
+      )}
+      {list("Called by", around(calls.callee, calls.caller))}
+      {list("Calls", around(calls.caller, calls.callee))}
+    </aside>
+  );
+}
+
+/** A name as a regular expression that only it matches. */
+function escaped(name: string): string {
+  return name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}

@@ -1,0 +1,190 @@
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { formatExact } from "../../base/units";
+import type { Box, Picture as Layout } from "../../layout/call_graph";
+import { curve } from "../../layout/call_graph";
+import type { CallGraph } from "../../payload/device_profile";
+import { nodeName } from "../../payload/device_profile";
+import { useWidth } from "../use_width";
+import { saveSvg } from "./save_svg";
+
+interface Props {
+  graph: CallGraph;
+  picture: Layout;
+  /** Row in the graph's nodes; -1 is none. */
+  picked: number;
+  onPick: (node: number) => void;
+  /** Whether figures are changes. */
+  change: boolean;
+  fileName: string;
+}
+
+const TALLEST = 620;
+const SMALLEST_SCALE = 0.15;
+const ZOOM = 1.25;
+
+/** Boxes and arrows. Fits its place at first; a drag or the scroll bars move it, the buttons and Ctrl+wheel zoom. */
+export function Picture({ graph, picture, picked, onPick, change, fileName }: Props): JSX.Element {
+  const frame = useRef<HTMLDivElement>(null);
+  const drawing = useRef<SVGSVGElement>(null);
+  const width = useWidth(frame);
+  const [zoom, setZoom] = useState<number | null>(null);
+  const fit = width === 0 ? 1 : Math.min(1, Math.max(width / Math.max(picture.width, 1), SMALLEST_SCALE));
+  const scale = zoom ?? fit;
+  useEffect(() => setZoom(null), [picture]);
+  const zoomBy = (factor: number): void => setZoom(Math.min(Math.max(scale * factor, SMALLEST_SCALE), 3));
+  const near = new Set(neighbours(graph, picked));
+  if (picture.boxes.length === 0)
+    return <div class="call-graph-frame muted">No stack is left: clear focus, ignore and hide.</div>;
+  return (
+    <div class="call-graph-place">
+      <div class="call-graph-zoom" role="group" aria-label="Zoom">
+        <button aria-label="Zoom out" onClick={() => zoomBy(1 / ZOOM)}>
+          −
+        </button>
+        <button aria-label="Zoom in" onClick={() => zoomBy(ZOOM)}>
+          +
+        </button>
+        <button aria-pressed={zoom === null} onClick={() => setZoom(null)}>
+          Fit
+        </button>
+        <button onClick={() => drawing.current !== null && saveSvg(drawing.current, `${fileName}-calls.svg`)}>
+          SVG
+        </button>
+      </div>
+      <div
+        ref={frame}
+        class="call-graph-frame"
+        data-testid="call-graph"
+        style={{ maxHeight: `${TALLEST}px` }}
+        onWheel={(event) => {
+          if (!event.ctrlKey && !event.metaKey) return;
+          event.preventDefault();
+          zoomBy(event.deltaY < 0 ? ZOOM : 1 / ZOOM);
+        }}
+      >
+        <svg
+          ref={drawing}
+          width={picture.width * scale}
+          height={picture.height * scale}
+          viewBox={`0 0 ${picture.width} ${picture.height}`}
+          role="group"
+          aria-label="Call graph"
+        >
+          <defs>
+            <marker
+              id="arrow"
+              viewBox="0 0 8 8"
+              refX="7"
+              refY="4"
+              markerWidth="8"
+              markerHeight="8"
+              markerUnits="userSpaceOnUse"
+              orient="auto"
+            >
+              <path d="M0,0 L8,4 L0,8 z" />
+            </marker>
+          </defs>
+          {picture.arrows.map((arrow) => {
+            const { caller, callee, bytes, residual } = graph.calls;
+            const beside = picked >= 0 && (caller[arrow.call] === picked || callee[arrow.call] === picked);
+            const names = `${nodeName(graph.nodes, caller[arrow.call])} → ${nodeName(graph.nodes, callee[arrow.call])}`;
+            return (
+              <g key={arrow.call} class={`call ${sign(bytes[arrow.call], change)} ${beside ? "beside" : ""}`}>
+                <title>
+                  {`${names}: ${formatExact(bytes[arrow.call])}${residual[arrow.call] ? ", at times through functions that are not drawn" : ""}`}
+                </title>
+                <path
+                  d={curve(arrow.points)}
+                  stroke-width={arrow.width}
+                  stroke-dasharray={residual[arrow.call] ? "5 4" : undefined}
+                  marker-end="url(#arrow)"
+                />
+                <text
+                  x={arrow.labelAt[0]}
+                  y={arrow.labelAt[1]}
+                  text-anchor="middle"
+                  dominant-baseline="middle"
+                >
+                  {arrow.label}
+                </text>
+              </g>
+            );
+          })}
+          {picture.boxes.map((box) => (
+            <BoxShape
+              key={box.node}
+              box={box}
+              graph={graph}
+              state={box.node === picked ? "picked" : picked >= 0 && !near.has(box.node) ? "aside" : ""}
+              change={change}
+              onPick={onPick}
+            />
+          ))}
+        </svg>
+      </div>
+    </div>
+  );
+}
+
+interface BoxProps {
+  box: Box;
+  graph: CallGraph;
+  state: "picked" | "aside" | "";
+  change: boolean;
+  onPick: (node: number) => void;
+}
+
+function BoxShape({ box, graph, state, change, onPick }: BoxProps): JSX.Element {
+  const { flat, cum } = graph.nodes;
+  const name = nodeName(graph.nodes, box.node);
+  // Cumulative share, as pprof colours its boxes; the figures in the box say the same.
+  const heat = Math.min(Math.abs(cum[box.node]) / Math.max(Math.abs(graph.total), 1), 1);
+  return (
+    <g
+      class={`box ${state} ${sign(cum[box.node], change)}`}
+      role="button"
+      tabindex={0}
+      aria-pressed={state === "picked"}
+      aria-label={box.lines.join(", ")}
+      data-testid="call-graph-box"
+      style={{ "--heat": `${Math.round(4 + 30 * Math.sqrt(heat))}%` }}
+      onClick={() => onPick(box.node)}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        onPick(box.node);
+      }}
+    >
+      <title>{`${name}: ${formatExact(flat[box.node])} of its own, ${formatExact(cum[box.node])} with what it calls`}</title>
+      <rect x={box.x} y={box.y} width={box.width} height={box.height} rx="4" />
+      {box.lines.map((line, i) => (
+        <text
+          key={i}
+          x={box.x + box.width / 2}
+          y={box.y + box.height / 2 + (i - (box.lines.length - 1) / 2) * box.font * 1.3}
+          font-size={box.font}
+          class={i === 0 ? "name" : ""}
+          text-anchor="middle"
+          dominant-baseline="central"
+        >
+          {line}
+        </text>
+      ))}
+    </g>
+  );
+}
+
+function sign(bytes: number, change: boolean): string {
+  return !change || bytes === 0 ? "" : bytes > 0 ? "grown" : "shrunk";
+}
+
+/** The function itself, who calls it, and what it calls. */
+function neighbours({ calls }: CallGraph, node: number): number[] {
+  const found = [node];
+  calls.caller.forEach((caller, call) => {
+    if (caller === node) found.push(calls.callee[call]);
+    if (calls.callee[call] === node) found.push(caller);
+  });
+  return found;
+}

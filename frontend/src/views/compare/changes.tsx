@@ -1,0 +1,177 @@
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatCount, formatExact } from "../../base/units";
+import type { EntryKey, EntrySort } from "../../layout/entry_lines";
+import { CHANGE_WORDS, delta, entriesCsv, filterEntries, sortEntries } from "../../layout/entry_lines";
+import type { Change, Comparison, Entry } from "../../payload/comparison";
+import { CHANGES } from "../../payload/comparison";
+import { Role } from "../recording/role";
+import { TableHead } from "../recording/table_head";
+import { TableToolbar } from "../recording/table_toolbar";
+import { VirtualLines } from "../recording/virtual_lines";
+import type { ViewState } from "../state";
+
+const COLUMNS: readonly { key: EntryKey; heading: string; about: string; numeric: boolean; track: string }[] =
+  [
+    {
+      key: "change",
+      heading: "Change",
+      about: "Only in one of them, grown or shrunk",
+      numeric: false,
+      track: "92px",
+    },
+    { key: "bytes_a", heading: "A", about: "Bytes in A", numeric: true, track: "84px" },
+    { key: "bytes_b", heading: "B", about: "Bytes in B", numeric: true, track: "84px" },
+    { key: "delta", heading: "B − A", about: "Bytes more in B", numeric: true, track: "92px" },
+    { key: "role", heading: "Category", about: "What it is for", numeric: false, track: "128px" },
+    {
+      key: "shape",
+      heading: "Shape",
+      about: "And what it was, where it changed",
+      numeric: false,
+      track: "minmax(110px, .7fr)",
+    },
+    {
+      key: "site",
+      heading: "What",
+      about: "Model path, or what was allocated where",
+      numeric: false,
+      track: "minmax(180px, 1.4fr)",
+    },
+    {
+      key: "source",
+      heading: "Source",
+      about: "The innermost line of your own code",
+      numeric: false,
+      track: "minmax(140px, 1fr)",
+    },
+  ];
+const TEMPLATE = COLUMNS.map(({ track }) => track).join(" ");
+
+interface Props {
+  comparison: Comparison;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** What is only in one of them, and what grew and shrank: matched by what it is, not by its id. */
+export function Changes({ comparison, store, dark }: Props): JSX.Element {
+  const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
+  const search = useStore(store, (state) => state.search);
+  const [size, setSize] = useState("");
+  const [wanted, setWanted] = useState<ReadonlySet<Change>>(new Set());
+  const [sort, setSort] = useState<EntrySort>({ key: "delta", descending: true });
+  const [selected, setSelected] = useState(-1);
+  const filtered = useMemo(
+    () => filterEntries(entries, wanted, search, size),
+    [entries, wanted, search, size],
+  );
+  const lines = useMemo(() => sortEntries(filtered.entries, sort), [filtered, sort]);
+  const toggle = (change: Change): void => {
+    const next = new Set(wanted);
+    if (!next.delete(change)) next.add(change);
+    setWanted(next);
+  };
+  return (
+    <section aria-label="Changes" class="changes">
+      <header class="section-head">
+        <h2>What changed</h2>
+        <span class="buttons" role="group" aria-label="Kinds of change">
+          {CHANGES.map((change) => (
+            <button
+              key={change}
+              aria-pressed={wanted.has(change)}
+              disabled={changes[change].entries === 0}
+              data-testid={`change-${change}`}
+              onClick={() => toggle(change)}
+            >
+              {formatCount(changes[change].entries)} {CHANGE_WORDS[change]}
+              {changes[change].bytes !== 0 && <b> {signed(changes[change].bytes)}</b>}
+            </button>
+          ))}
+        </span>
+      </header>
+      <TableToolbar
+        search={search}
+        onSearch={(text) => store.set({ search: text, match: null })}
+        size={size}
+        onSize={setSize}
+        options={<></>}
+        errors={filtered.errors}
+        summary={
+          `${formatCount(lines.length)} of ${formatCount(count)}` +
+          (left > 0 ? `, the smallest left out: ${formatBytes(left)}` : "")
+        }
+        csv={() => entriesCsv(lines)}
+        fileName="changes.csv"
+      />
+      <VirtualLines
+        count={lines.length}
+        reveal={selected}
+        empty={count === 0 ? "Nothing is live in either." : "Nothing matches the filter."}
+        label="Changes"
+        onStep={(by) => setSelected(Math.min(Math.max(selected + by, 0), lines.length - 1))}
+        head={<TableHead columns={COLUMNS} template={TEMPLATE} sort={sort} onSort={setSort} />}
+        line={(i) => (
+          <Line entry={lines[i]} selected={i === selected} dark={dark} onPick={() => setSelected(i)} />
+        )}
+      />
+    </section>
+  );
+}
+
+interface LineProps {
+  entry: Entry;
+  selected: boolean;
+  dark: boolean;
+  onPick: () => void;
+}
+
+function Line({ entry, selected, dark, onPick }: LineProps): JSX.Element {
+  const moved = delta(entry);
+  const several = (bytes: number, allocations: number): JSX.Element => (
+    <span
+      role="gridcell"
+      class="numeric"
+      title={`${formatExact(bytes)} in ${formatCount(allocations)} allocations`}
+    >
+      {allocations === 0 ? <span class="muted">–</span> : formatBytes(bytes)}
+    </span>
+  );
+  const shape = entry.shape_before === "" ? entry.shape : `${entry.shape}, was ${entry.shape_before}`;
+  return (
+    <div
+      role="row"
+      data-testid="change-row"
+      class={selected ? "table-line selected" : "table-line"}
+      aria-selected={selected}
+      style={{ gridTemplateColumns: TEMPLATE }}
+      onClick={onPick}
+    >
+      <span role="gridcell">{CHANGE_WORDS[entry.change]}</span>
+      {several(entry.bytes_a, entry.allocations_a)}
+      {several(entry.bytes_b, entry.allocations_b)}
+      <span role="gridcell" class={`numeric ${moved > 0 ? "grown" : moved < 0 ? "shrunk" : ""}`}>
+        {signed(moved)}
+      </span>
+      <span role="gridcell">
+        <Role role={entry.role} dark={dark} />
+      </span>
+      <span role="gridcell" title={shape}>
+        {shape}
+      </span>
+      <span role="gridcell" title={entry.site}>
+        {entry.site}
+      </span>
+      <span role="gridcell" title={entry.source}>
+        {entry.source}
+      </span>
+    </div>
+  );
+}
+
+function signed(bytes: number): string {
+  return `${bytes > 0 ? "+" : ""}${formatBytes(bytes)}`;
+}

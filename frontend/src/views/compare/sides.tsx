@@ -1,0 +1,152 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatCount } from "../../base/units";
+import { comparable } from "../../layout/compared";
+import { formatTime } from "../../layout/ticks";
+import type { Api, Runs } from "../../payload/api";
+import type { Comparison, Side } from "../../payload/comparison";
+import type { Summary } from "../../payload/recording";
+import { useFetched } from "../fetched";
+import { Combobox } from "../shell/combobox";
+import type { ViewState } from "../state";
+
+interface Props {
+  api: Api;
+  runs: Runs;
+  pair: { a: string; b: string } | null;
+  comparison: Comparison | null;
+  store: Store<ViewState>;
+}
+
+/** Which two, and which moments of them. */
+export function Sides({ api, runs, pair, comparison, store }: Props): JSX.Element {
+  const swap = (): void => {
+    const { at_a, at_b } = store.get();
+    if (pair !== null) store.set({ a: pair.b, b: pair.a, at_a: at_b, at_b: at_a });
+  };
+  const shared = { api, runs, store };
+  return (
+    <section class="sides" aria-label="What is compared">
+      <OneSide {...shared} name="a" id={pair?.a ?? ""} other={pair?.b ?? ""} side={comparison?.a ?? null} />
+      <button data-testid="swap" title="B against A" aria-label="Swap A and B" onClick={swap}>
+        ⇄
+      </button>
+      <OneSide {...shared} name="b" id={pair?.b ?? ""} other={pair?.a ?? ""} side={comparison?.b ?? null} />
+    </section>
+  );
+}
+
+interface OneSideProps {
+  api: Api;
+  runs: Runs;
+  name: "a" | "b";
+  id: string;
+  other: string;
+  side: Side | null;
+  store: Store<ViewState>;
+}
+
+function OneSide({ api, runs, name, id, other, side, store }: OneSideProps): JSX.Element {
+  const run = runOf(runs, id);
+  const listing = useFetched(run === "" ? null : run, (key, signal) => api.recordings(key, signal));
+  const otherRun = runOf(runs, other);
+  const others = useFetched(otherRun === "" ? null : otherRun, (key, signal) => api.recordings(key, signal));
+  const known = listing.value?.recordings ?? [];
+  const counterpart = others.value?.recordings.find((recording) => recording.id === other);
+  // The second is to be of the first's kind; the first may be anything.
+  const offered = comparable(known, name === "b" ? counterpart : undefined);
+  const pick = (picked: string): void =>
+    store.set(name === "a" ? { a: picked, b: other, at_a: null } : { b: picked, a: other, at_b: null });
+  const pickRun = (picked: string): void => {
+    api.recordings(picked, new AbortController().signal).then(
+      ({ recordings }) => {
+        const best = comparable(recordings, counterpart).at(0);
+        if (best !== undefined) pick(best.id);
+        else if (recordings.length > 0)
+          store.set({ a: recordings[0].id, b: recordings[0].id, at_a: null, at_b: null });
+      },
+      () => undefined,
+    );
+  };
+  return (
+    <div class="side" data-testid={`side-${name}`}>
+      <b class="side-name">{name.toUpperCase()}</b>
+      <Combobox
+        label="Run"
+        testid={`run-${name}`}
+        options={runs.runs.map((each) => ({ value: each.name, label: each.name, detail: "" }))}
+        value={run}
+        onPick={pickRun}
+      />
+      <Combobox
+        label="Recording"
+        testid={`recording-${name}`}
+        options={offered.map((recording) => ({
+          value: recording.id,
+          label: titleOf(recording),
+          detail: formatBytes(recording.peak_bytes),
+        }))}
+        value={titleOf(known.find((recording) => recording.id === id))}
+        onPick={pick}
+      />
+      {side !== null && side.length > 1 && side.recording.id === id && (
+        <Moment name={name} side={side} store={store} />
+      )}
+      <span class="muted" data-testid={`bytes-${name}`}>
+        {side !== null && formatBytes(side.bytes)}
+      </span>
+    </div>
+  );
+}
+
+function Moment({
+  name,
+  side,
+  store,
+}: {
+  name: "a" | "b";
+  side: Side;
+  store: Store<ViewState>;
+}): JSX.Element {
+  const key = name === "a" ? "at_a" : "at_b";
+  const at = useStore(store, (state) => state[key]);
+  const set = (value: number | null): void => store.set(name === "a" ? { at_a: value } : { at_b: value });
+  return (
+    <span class="moment">
+      <label>
+        at position{" "}
+        <input
+          type="number"
+          min={0}
+          max={side.length - 1}
+          value={side.position}
+          data-testid={`moment-${name}`}
+          onChange={(event) => {
+            const value = event.currentTarget.valueAsNumber;
+            set(Number.isInteger(value) ? Math.min(Math.max(value, 0), side.length - 1) : null);
+          }}
+        />
+      </label>
+      <span class="muted">
+        of {formatCount(side.length)}
+        {side.time_ns !== null && `, ${formatTime(side.time_ns)}`}
+      </span>
+      <button class="link" disabled={at === null} onClick={() => set(null)}>
+        {at === null ? "the peak" : "to the peak"}
+      </button>
+    </span>
+  );
+}
+
+/** Ids begin with the run's name; one run's name may begin with another's. */
+function runOf(runs: Runs, id: string): string {
+  const names = runs.runs.map(({ name }) => name).filter((name) => id.startsWith(`${name}|`));
+  return names.sort((x, y) => y.length - x.length)[0] ?? "";
+}
+
+function titleOf(recording: Summary | undefined): string {
+  if (recording === undefined) return "";
+  const { kind, title, memory, host } = recording;
+  return [title, memory, kind === "device_profile" ? "" : host].filter((part) => part !== "").join(", ");
+}

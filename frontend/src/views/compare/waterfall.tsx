@@ -1,0 +1,68 @@
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatExact } from "../../base/units";
+import type { Fall } from "../../layout/waterfall";
+import { waterfall } from "../../layout/waterfall";
+import type { Comparison } from "../../payload/comparison";
+import { Choice } from "../choice";
+import type { ViewState } from "../state";
+
+const STEPS = [
+  { value: "role", label: "Category", about: "Parameters, activations, temporaries and so on" },
+  { value: "model", label: "Layer", about: "Arguments, passes and layers of the model" },
+  { value: "source", label: "Source line", about: "The innermost line of your own code" },
+] as const;
+
+/** From A's bytes to B's, a step for each category, layer or line that changed. */
+export function WaterfallSection(props: { comparison: Comparison; store: Store<ViewState> }): JSX.Element {
+  const { comparison, store } = props;
+  const chosen = useStore(store, (state) => state.steps);
+  const { a, b, steps } = comparison;
+  const chart = useMemo(() => waterfall(a.bytes, b.bytes, steps), [comparison]);
+  return (
+    <section aria-label="From A to B">
+      <header class="section-head">
+        <h2>From A to B</h2>
+        <span class="muted">
+          {chart.unchanged > 0 && `${chart.unchanged} unchanged`}
+          {chart.unchanged > 0 && chart.origin > 0 && ", "}
+          {chart.origin > 0 && `the axis begins at ${formatBytes(chart.origin)}`}
+        </span>
+        <span class="spacer" />
+        <Choice
+          label="Steps by"
+          testid="steps"
+          options={STEPS}
+          value={chosen}
+          onPick={(picked) => store.set({ steps: picked })}
+        />
+      </header>
+      <ol class={chart.origin > 0 ? "waterfall cut" : "waterfall"} data-testid="waterfall">
+        {chart.bars.map((bar, i) => (
+          <Bar key={`${i} ${bar.label}`} bar={bar} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Bar({ bar }: { bar: Fall }): JSX.Element {
+  const change = bar.bytes_b - bar.bytes_a;
+  const [left, right] = [Math.min(bar.from, bar.to), Math.max(bar.from, bar.to)];
+  const total = bar.kind === "total";
+  const words = total ? formatBytes(bar.bytes_b) : `${change > 0 ? "+" : ""}${formatBytes(change)}`;
+  const about = total
+    ? formatExact(bar.bytes_b)
+    : `${formatExact(bar.bytes_a)} in A, ${formatExact(bar.bytes_b)} in B`;
+  return (
+    <li class={bar.kind} title={about} data-testid="waterfall-step">
+      <span class="label">{total ? bar.label : <bdi>{bar.label}</bdi>}</span>
+      <span class="track">
+        <i style={{ left: `${100 * left}%`, width: `${100 * (right - left)}%` }} />
+      </span>
+      <span class="numeric">{words}</span>
+    </li>
+  );
+}

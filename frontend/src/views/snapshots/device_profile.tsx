@@ -1,0 +1,185 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatCount } from "../../base/units";
+import { liveAt } from "../../layout/live_set";
+import type { Api, Problem } from "../../payload/api";
+import type { DeviceProfile } from "../../payload/device_profile";
+import type { Everything, Summary } from "../../payload/recording";
+import { CallGraphSection } from "../call_graph/call_graph";
+import { Choice } from "../choice";
+import { useFetched } from "../fetched";
+import { ErrorMessage } from "../message";
+import { Caveats, FigureCell } from "../recording/figures";
+import type { PageState, Steps } from "../recording/recording_page";
+import type { ViewState } from "../state";
+import { FRESH } from "../state";
+import { TreeCharts } from "../trees/tree_charts";
+import { TreesScope } from "../trees/trees_scope";
+import { MOMENT_WORDS, WordsContext } from "../words";
+import { GrowthSection } from "./device_profile_growth";
+
+interface Props {
+  api: Api;
+  summary: Summary;
+  problems: Problem[];
+  store: Store<ViewState>;
+  dark: boolean;
+  onState: (state: PageState, steps: Steps | null) => void;
+}
+
+/** What jax.profiler.save_device_memory_profile saved: live arrays and executables, by the calls that made them. */
+export function DeviceProfilePage({ api, summary, problems, store, dark, onState }: Props): JSX.Element {
+  const { id } = summary;
+  const profile = useFetched(id, (key, signal) => api.deviceProfile(key, signal));
+  const all = useFetched(profile.value === null ? null : id, (key, signal) => api.rows(key, signal));
+  const [drawn, setDrawn] = useState(false);
+  const error = profile.error ?? all.error;
+  const ready = profile.value !== null && all.value !== null && drawn;
+  useEffect(() => onState(error !== null ? "error" : ready ? "ready" : "loading", null), [error, ready]);
+  if (profile.error !== null) return <ErrorMessage error={profile.error} />;
+  if (profile.value === null) return <div class="placeholder" aria-busy="true" />;
+  const fileName = `${summary.title}-${summary.memory}`;
+  return (
+    <WordsContext.Provider value={MOMENT_WORDS}>
+      <TreesScope api={api} recording={summary} everything={all.value} store={store}>
+        <main class="page">
+          <div class="content">
+            <p class="headline" data-testid="headline">
+              {profile.value.headline}
+            </p>
+            <Figures profile={profile.value} />
+            <Caveats caveats={summary.caveats} problems={problems} />
+            <Devices profile={profile.value} store={store} />
+            <CallGraphSection
+              api={api}
+              id={id}
+              base=""
+              devices={profile.value.devices.length}
+              fileName={fileName}
+              store={store}
+              onReady={setDrawn}
+            />
+            <Trees all={all.value} fileName={fileName} store={store} dark={dark} />
+            <GrowthSection api={api} id={id} store={store} dark={dark} />
+          </div>
+        </main>
+      </TreesScope>
+    </WordsContext.Provider>
+  );
+}
+
+function Figures({ profile }: { profile: DeviceProfile }): JSX.Element {
+  const { capacity_bytes: capacity } = profile.recording;
+  const { step, time_ns: time } = profile.taken;
+  const when = [
+    step !== null && `after step ${formatCount(step)}`,
+    time !== null && `taken ${new Date(time / 1e6).toLocaleString("en-GB")}`,
+  ].filter(Boolean);
+  return (
+    <section class="figures" aria-label="Figures">
+      {when.length > 0 && <p class="muted">{when.join(", ")}</p>}
+      <dl>
+        {profile.figures
+          .filter(({ bytes }) => bytes !== null)
+          .map((figure) => (
+            <FigureCell
+              key={figure.key}
+              figure={figure}
+              whole={{ bytes: capacity, words: "of the capacity" }}
+            />
+          ))}
+      </dl>
+    </section>
+  );
+}
+
+/** The devices of the file, and what is on each. */
+function Devices({
+  profile,
+  store,
+}: {
+  profile: DeviceProfile;
+  store: Store<ViewState>;
+}): JSX.Element | null {
+  if (profile.devices.length < 2) return null;
+  const most = Math.max(1, ...profile.devices.map(({ bytes }) => bytes));
+  return (
+    <section aria-label="Devices">
+      <header class="section-head">
+        <h2>Devices of this file</h2>
+      </header>
+      <ul class="devices" data-testid="device-list">
+        {profile.devices.map(({ id, memory, bytes, kinds }) => (
+          <li key={id}>
+            <button
+              class="link"
+              aria-current={id === profile.recording.id}
+              onClick={() => store.set({ space: memory, ...FRESH })}
+            >
+              {memory}
+            </button>
+            <span class="device-bar" style={{ "--used": `${(100 * bytes) / most}%` }}>
+              {formatBytes(bytes)}
+            </span>
+            <span class="muted">
+              {kinds
+                .map(
+                  ({ kind, allocations, bytes: held }) =>
+                    `${formatCount(allocations)} ${kind} ${formatBytes(held)}`,
+                )
+                .join(", ")}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const CHARTS = [
+  { value: "flame", label: "Flame graph", about: "Each frame as wide as what it and its callees hold" },
+  { value: "treemap", label: "Treemap", about: "Each frame as large as what it and its callees hold" },
+  { value: "tree", label: "Tree table", about: "The same in numbers" },
+] as const;
+
+interface TreesProps {
+  /** Null until every row has come. */
+  all: Everything | null;
+  fileName: string;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** The stacks of this device as trees: top-down and bottom-up. */
+function Trees({ all, fileName, store, dark }: TreesProps): JSX.Element {
+  const state = useStore(store, ({ chart }) => chart);
+  const chart = state === "bars" ? "flame" : state;
+  const live = useMemo(() => (all === null ? new Uint32Array(0) : liveAt(all.rows, 0)), [all]);
+  return (
+    <section aria-label="Stacks">
+      <header class="section-head">
+        <h2>By what called it</h2>
+        <span class="spacer" />
+        <Choice
+          label="Chart"
+          testid="chart"
+          options={CHARTS}
+          value={chart}
+          onPick={(picked) => store.set({ chart: picked })}
+        />
+      </header>
+      <TreeCharts
+        rows={all?.rows ?? null}
+        program={all?.program ?? null}
+        live={live}
+        unexplained={0}
+        compiled={false}
+        fileName={fileName}
+        store={store}
+        dark={dark}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,183 @@
+import type { JSX } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { cssColor } from "../../base/colors";
+import type { Store } from "../../base/store";
+import { formatBytes, formatExact } from "../../base/units";
+import { csvOf } from "../../layout/csv";
+import type { Band } from "../../layout/growth_chart";
+import { growthChart } from "../../layout/growth_chart";
+import type { Api } from "../../payload/api";
+import type { Growth } from "../../payload/device_profile";
+import { useFetched } from "../fetched";
+import { ErrorMessage } from "../message";
+import { saveText } from "../recording/table_toolbar";
+import type { ViewState } from "../state";
+import { FRESH } from "../state";
+import { useWidth } from "../use_width";
+
+interface Props {
+  api: Api;
+  id: string;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** How the profiles of a run grow from one to the next, and which lines do. Nothing where there is but one. */
+export function GrowthSection({ api, id, store, dark }: Props): JSX.Element | null {
+  const { value, error } = useFetched(id, (key, signal) => api.growth(key, signal));
+  if (error !== null) return <ErrorMessage error={error} />;
+  if (value === null || value.points.length < 2) return null;
+  return <Series growth={value} id={id} store={store} dark={dark} />;
+}
+
+const HEIGHT = 220;
+const LEFT = 76;
+const RIGHT = 16;
+const BOTTOM = 26;
+const TOP = 10;
+
+interface SeriesProps {
+  growth: Growth;
+  id: string;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+function Series({ growth, id, store, dark }: SeriesProps): JSX.Element {
+  const [pointed, setPointed] = useState<number | null>(null);
+  const chart = useMemo(() => growthChart(growth), [growth]);
+  const leaks = growth.sites.filter(({ verdict }) => verdict === "leak").length;
+  const colour = (band: number): string => bandColour(band, chart.bands.length, dark);
+  const csv = (): string =>
+    csvOf(
+      ["site", "verdict", ...growth.points.map(({ title }) => title)],
+      growth.sites.map(({ site, verdict, curve }) => [site, verdict ?? "", ...curve]),
+    );
+  return (
+    <section class="growth-series" aria-label="Growth over the profiles" data-testid="growth-series">
+      <header class="section-head">
+        <h2>Over the {growth.points.length} profiles of this run</h2>
+        <span class="muted">
+          {growth.message ?? (leaks === 0 ? "Nothing leaks from one to the next." : `${leaks} leaking`)}
+        </span>
+        <span class="spacer" />
+        <button onClick={() => saveText(csv(), "growth.csv")}>Save CSV</button>
+      </header>
+      <Chart
+        {...{ growth, id, store, pointed, onPoint: setPointed, colour, bands: chart.bands }}
+        chart={chart}
+      />
+      <ol class="growth-sites" onMouseLeave={() => setPointed(null)}>
+        {[...chart.bands].reverse().map((band) => {
+          const site = band.site < 0 ? null : growth.sites[band.site];
+          const last = band.top[band.top.length - 1] - band.bottom[band.bottom.length - 1];
+          return (
+            <li
+              key={band.site}
+              class={band.site === pointed ? "pointed" : ""}
+              data-testid="growth-site"
+              onMouseEnter={() => setPointed(band.site)}
+            >
+              <i class="swatch" style={{ background: colour(chart.bands.indexOf(band)) }} />
+              <code title={site?.site}>{site?.site ?? "all others"}</code>
+              <b class={site?.verdict === "leak" ? "leaking" : "muted"}>{site?.verdict ?? ""}</b>
+              <span class="numeric" title={formatExact(last)}>
+                {formatBytes(last)}
+              </span>
+              <span class="muted">{site?.sentence ?? ""}</span>
+            </li>
+          );
+        })}
+      </ol>
+    </section>
+  );
+}
+
+interface ChartProps extends Omit<SeriesProps, "dark"> {
+  chart: ReturnType<typeof growthChart>;
+  bands: Band[];
+  pointed: number | null;
+  onPoint: (site: number | null) => void;
+  colour: (band: number) => string;
+}
+
+function Chart({ growth, id, store, chart, pointed, onPoint, colour }: ChartProps): JSX.Element {
+  const place = useRef<HTMLDivElement>(null);
+  const width = useWidth(place);
+  const { points } = growth;
+  const x = (i: number): number =>
+    LEFT + (i * Math.max(width - LEFT - RIGHT, 0)) / Math.max(points.length - 1, 1);
+  const y = (bytes: number): number => TOP + (HEIGHT - TOP - BOTTOM) * (1 - bytes / chart.most);
+  const area = ({ bottom, top }: Band): string =>
+    `M${top.map((bytes, i) => `${x(i)},${y(bytes)}`).join(" L")} L${bottom
+      .map((bytes, i) => `${x(i)},${y(bytes)}`)
+      .reverse()
+      .join(" L")} Z`;
+  const every = Math.max(1, Math.ceil((points.length * 70) / Math.max(width - LEFT - RIGHT, 1)));
+  const name = (i: number): string => {
+    const { step, title } = points[i];
+    return step === null ? title.replace(/\.[^.]*$/, "") : `step ${step}`;
+  };
+  return (
+    <div ref={place} class="growth-chart">
+      <svg width={width} height={HEIGHT} role="group" aria-label="Bytes of each site in each profile">
+        {chart.ticks.map(({ value, label }) => (
+          <g key={value} class="tick">
+            <line x1={LEFT} x2={width - RIGHT} y1={y(value)} y2={y(value)} />
+            <text x={LEFT - 6} y={y(value)} text-anchor="end" dominant-baseline="middle">
+              {label}
+            </text>
+          </g>
+        ))}
+        {chart.bands.map((band, i) => (
+          <path
+            key={band.site}
+            d={area(band)}
+            fill={colour(i)}
+            class={pointed !== null && pointed !== band.site ? "band aside" : "band"}
+            onMouseEnter={() => onPoint(band.site)}
+            onMouseLeave={() => onPoint(null)}
+          >
+            <title>{band.site < 0 ? "all others" : growth.sites[band.site].site}</title>
+          </path>
+        ))}
+        {points.map((point, i) => (
+          <g
+            key={point.id}
+            class={point.id === id ? "point current" : "point"}
+            role="button"
+            tabindex={0}
+            aria-label={`${point.title}, ${formatBytes(point.bytes)}: open it`}
+            data-testid="growth-point"
+            onClick={() => store.set({ host: point.host, ...FRESH })}
+            onKeyDown={(event) => event.key === "Enter" && store.set({ host: point.host, ...FRESH })}
+          >
+            <title>{`${point.title}: ${formatBytes(point.bytes)}. Click to open it.`}</title>
+            <line x1={x(i)} x2={x(i)} y1={TOP} y2={HEIGHT - BOTTOM} />
+            <circle cx={x(i)} cy={y(point.bytes)} r={point.id === id ? 5 : 3.5} />
+            {i % every === 0 && (
+              <text
+                x={x(i)}
+                y={HEIGHT - 8}
+                text-anchor={i === 0 ? "start" : i === points.length - 1 ? "end" : "middle"}
+              >
+                {name(i)}
+              </text>
+            )}
+          </g>
+        ))}
+      </svg>
+    </div>
+  );
+}
+
+/** What grows most is on top and stands out; what lies under it is the paler the less it moves. */
+function bandColour(band: number, count: number, dark: boolean): string {
+  const [from, to] = dark ? [0x39424e, 0xe9742b] : [0xcdd6df, 0xd55e00];
+  const part = count < 2 ? 1 : band / (count - 1);
+  const mixed = [16, 8, 0].map((shift) => {
+    const [a, b] = [(from >> shift) & 255, (to >> shift) & 255];
+    return Math.round(a + (b - a) * part ** 1.5) << shift;
+  });
+  return cssColor(mixed.reduce((whole, piece) => whole | piece, 0));
+}
