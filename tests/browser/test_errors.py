@@ -1,0 +1,120 @@
+"""Errors on the page: pasted in every host, and found as files beside the profiles."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Open, new_context
+from hosts import Host, open_standalone
+from playwright.sync_api import Browser
+from viewer import Viewer, until
+
+TEXTS = Path(__file__).parent.parent / "oom_texts"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("errors")
+    logs = folder / "logs" / "errors"
+    logs.mkdir(parents=True)
+    for text in TEXTS.glob("*.txt"):
+        shutil.copy(text, logs / f"{text.stem}.oom.txt")
+    with open_standalone(folder / "logs", folder) as host:
+        yield host
+
+
+@pytest.fixture(scope="module")
+def page(files: Host, browser: Browser) -> Iterator[Viewer]:
+    context = new_context(browser)
+    yield Viewer(context.new_page())
+    context.close()
+
+
+def show(page: Viewer, files: Host, name: str) -> Viewer:
+    page.page.goto("about:blank")
+    page.page.goto(files.address({"tab": "snapshots", "run": "errors", "host": name}))
+    return page.wait_until_ready()
+
+
+def test_a_pasted_error_is_explained_and_shown(open_at: Open, host: Host) -> None:
+    """In every host, where the server lets our page send it, and no other."""
+    viewer = open_at(tab="overview")
+    viewer.get("paste").click()
+    viewer.get("paste-text").fill((TEXTS / "tpu_compile.txt").read_text())
+    viewer.get("paste-read").click()
+    viewer.get("paste-open").wait_for()
+    assert "The program needs 19.2 GiB of HBM, which holds 15.8 GiB." in viewer.text("paste-answer")
+    viewer.get("paste-open").click()
+    viewer.get("remedies").wait_for()
+    viewer.wait_until_ready()
+    assert viewer.text("headline") == (
+        "The program needs 19.2 GiB of HBM, which holds 15.8 GiB. That is 3.50 GiB too much."
+    )
+    runs = json.loads(host.server.get(f"{host.api}runs").text)["runs"]
+    assert any(run["name"].startswith("pasted/") for run in runs)
+
+
+def test_an_address_of_a_pasted_error_shows_it_again(open_at: Open, host: Host) -> None:
+    text = (TEXTS / "bfc_old.txt").read_text()
+    opened = open_at(tab="overview")
+    answer = opened.frame.evaluate(
+        "text => fetch('api/paste', {method: 'POST', body: text}).then(answer => answer.json())", text
+    )
+    opened.go(host.address({"tab": "snapshots", "run": answer["run"]}))
+    opened.get("remedies").wait_for()
+    assert opened.text("headline").startswith("GPU_0_bfc was asked for 3.00 KiB")
+
+
+def test_figures_and_what_is_not_listed(page: Viewer, files: Host) -> None:
+    show(page, files, "tpu_compile")
+    figures = page.figures()
+    assert figures["live_peak"] == figures["asked"] == "20,669,530,112 bytes"
+    assert figures["missing"] == "3,758,096,384 bytes"  # 3.50 GiB
+    assert page.text("live-heading") == "19.3 GiB needed in 6 buffers"
+    assert "not listed" in page.text("unexplained") and "2.23 GiB" in page.text("unexplained")
+    assert page.get("address-map").count() == 0  # the text tells of no addresses
+    assert page.get("timeline-link").count() == 0
+
+
+def test_chunks_are_drawn_by_address(page: Viewer, files: Host) -> None:
+    show(page, files, "bfc_tensorflow")
+    segments = page.get("segment")
+    assert segments.count() == 5
+    assert "The largest hole is 3.97 MiB; 32.0 MiB was asked for." in page.text("address-map")
+    strip = segments.nth(3).locator("canvas")  # 1 MiB in use, 1 in use, 1 free, 1 in use
+    box = strip.bounding_box()
+    assert box is not None
+    said = []
+    for quarter in range(4):
+        page.page.mouse.move(box["x"] + box["width"] * (quarter + 0.5) / 4, box["y"] + 10)
+        said.append(page.frame.locator(".segment .tooltip b").inner_text())
+    assert said == ["1.00 MiB in use", "1.00 MiB in use", "1.00 MiB free", "1.00 MiB in use"]
+    page.page.mouse.click(box["x"] + box["width"] * 0.9, box["y"] + 10)
+    # The fourth segment begins at 7f66319f9040, and its last chunk 3 MiB further on.
+    assert "0x300000" in page.details()
+
+
+def test_chunks_are_stepped_through_by_key(page: Viewer, files: Host) -> None:
+    show(page, files, "bfc_old")
+    segment = page.get("segment")
+    segment.focus()
+
+    def chosen() -> str:
+        fragment: str = page.frame.evaluate("location.hash")
+        return fragment.partition("selected=")[2]
+
+    steps = {"Home": "0", "ArrowRight": "1", "End": "2", "ArrowLeft": "1"}
+    for key, row in steps.items():
+        segment.press(key)
+        until(chosen, row.__eq__, key)
+
+
+def test_an_error_that_lists_nothing_still_says_why(page: Viewer, files: Host) -> None:
+    show(page, files, "onnxruntime")
+    assert "16.0 MiB more would have to be free" in page.text("headline")
+    assert page.get("live-heading").count() == 0
+    assert set(page.figures()) >= {"asked", "missing", "free"} and "listed" not in page.figures()
