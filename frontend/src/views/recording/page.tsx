@@ -3,6 +3,7 @@ import type { Store } from "../../base/store";
 import type { Api, Problem } from "../../payload/api";
 import type { FirstView, Program, Spans } from "../../payload/recording";
 import type { Axis } from "../../layout/axis";
+import { AdvicePanel } from "../advice/advice_panel";
 import type { ViewState } from "../state";
 import { Breakdown } from "./breakdown";
 import { Caveats, Figures } from "./figures";
@@ -36,6 +37,7 @@ export function Page(props: Props): JSX.Element {
       <Caveats caveats={view.caveats} problems={problems} />
       <UsageSection {...{ api, view, shown, program, spans, axis, store, dark }}>{children}</UsageSection>
       {view.recording.kind === "allocator" && <Growth api={api} id={view.recording.id} store={store} />}
+      <AdvicePanel api={api} id={shown.complete ? view.recording.id : null} store={store} />
       <Breakdown view={view} shown={shown} program={program} store={store} dark={dark} />
     </>
   );

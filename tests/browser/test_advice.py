@@ -1,0 +1,177 @@
+"""What would help, and errors that are pasted."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from conftest import new_context
+from hosts import Host, open_standalone
+from logs import HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, TRAIN
+from playwright.sync_api import Browser, Route
+from viewer import Viewer, until
+
+OOM_TEXTS = Path(__file__).parent.parent / "oom_texts"
+START = {"tab": "memory_viewer", "run": TRAIN, "module": LARGEST}
+
+
+@pytest.fixture(scope="module")
+def alone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("advice")
+    shutil.copytree(logs, folder / "logs")
+    with open_standalone(folder / "logs", folder) as host:
+        yield host
+
+
+@pytest.fixture
+def viewer(alone: Host, browser: Browser) -> Iterator[Viewer]:
+    context = new_context(browser)
+    page = context.new_page()
+    page.goto(alone.address(START))
+    yield Viewer(page).wait_until_ready()
+    context.close()
+
+
+def advice_of(host: Host, run: str = TRAIN, module: str = LARGEST) -> list[dict[str, Any]]:
+    asked = quote(f"{run}|localhost|{module}|HBM")
+    answer: dict[str, Any] = json.loads(host.server.get(f"{host.api}advice?id={asked}").body)
+    found: list[dict[str, Any]] = answer["advice"]
+    return found
+
+
+def pieces(viewer: Viewer) -> list[str]:
+    found = until(lambda: viewer.get("advice-piece").all_inner_texts(), bool, "no advice")
+    return [str(text) for text in found]
+
+
+def test_each_piece_says_what_it_saves_and_what_to_change(viewer: Viewer, alone: Host) -> None:
+    expected = advice_of(alone)
+    assert len(expected) > 1
+    if viewer.get("more-advice").count() or len(pieces(viewer)) < len(expected):
+        viewer.get("more-advice").click()
+    shown = until(lambda: pieces(viewer), lambda found: len(found) == len(expected), "not all of it")
+    for text, piece in zip(shown, expected, strict=True):
+        assert piece["title"] in text
+        assert piece["sentence"] in text
+        assert piece["change"] in text
+    exact = viewer.get("advice-piece").locator(".piece-saving b").evaluate_all("all => all.map(one => one.title)")
+    assert exact == [f"{piece['saving_bytes']:,} bytes" for piece in expected]
+    assert [piece["saving_bytes"] for piece in expected] == sorted(
+        (piece["saving_bytes"] for piece in expected), reverse=True
+    )
+
+
+def test_the_change_is_copied_as_it_is(viewer: Viewer, alone: Host) -> None:
+    pieces(viewer)
+    viewer.get("copy-change").first.click()
+    copied = until(lambda: str(viewer.frame.evaluate("navigator.clipboard.readText()")), bool, "nothing was copied")
+    assert copied == advice_of(alone)[0]["change"]
+
+
+def test_its_buffers_are_shown_alone_in_every_chart(viewer: Viewer, alone: Host) -> None:
+    first = advice_of(alone)[0]
+    pieces(viewer)
+    before = viewer.picture()
+    viewer.get("advice-rows").first.click()
+    only = viewer.wait_for_state()
+    only = until(viewer.state, lambda state: "only" in state, "no filter in the address")
+    ranges = [part.split("-") for part in only["only"].removeprefix("rows:").split(",")]
+    assert [row for part in ranges for row in range(int(part[0]), int(part[-1]) + 1)] == sorted(first["rows"])
+    until(lambda: viewer.text("live-heading"), lambda text: re.match(r".* of .* live", text) is not None, "all of it")
+    assert viewer.picture()[0] != before[0]
+    viewer.page.reload()
+    viewer.wait_until_ready()
+    until(viewer.get("only-chip").count, bool, "the filter is gone")
+    viewer.get("advice-rows").first.click()
+    viewer.wait_for_state(only=None)
+
+
+def test_where_nothing_helps_it_says_so(alone: Host, browser: Browser) -> None:
+    context = new_context(browser)
+
+    def nothing(route: Route) -> None:
+        route.fulfill(json={"advice": [], "peak_bytes": 1})
+
+    context.route("**/api/advice?*", nothing)
+    page = context.new_page()
+    page.goto(alone.address(START))
+    viewer = Viewer(page).wait_until_ready()
+    until(lambda: viewer.text("advice"), lambda text: "Nothing we know would lower this peak" in text, "not said")
+    context.close()
+
+
+def test_the_page_does_not_wait_for_advice(alone: Host, browser: Browser) -> None:
+    context = new_context(browser)
+    context.route("**/api/advice?*", lambda route: None)
+    page = context.new_page()
+    page.goto(alone.address(START))
+    viewer = Viewer(page).wait_until_ready()
+    viewer.picture()
+    assert len(viewer.table()) > 10
+    assert viewer.get("advice").get_attribute("aria-busy") == "true"
+    context.close()
+
+
+def test_names_that_are_markup_stay_text(alone: Host, browser: Browser) -> None:
+    module = f"{HOSTILE_MODULE}(2)"
+    context = new_context(browser)
+
+    def hostile(route: Route) -> None:
+        piece = {"kind": "donation", "title": MARKUP, "sentence": MARKUP, "change": MARKUP, "bytes": 1}
+        piece |= {"saving_bytes": 1, "new_peak_bytes": 1, "rows": [0]}
+        route.fulfill(json={"advice": [piece], "peak_bytes": 2})
+
+    context.route("**/api/advice?*", hostile)
+    page = context.new_page()
+    page.goto(alone.address({**START, "run": HOSTILE, "module": module}))
+    viewer = Viewer(page).wait_until_ready()
+    assert pieces(viewer)[0].count(MARKUP) == 3
+    assert page.evaluate("window.pwned") is None
+    context.close()
+
+
+def test_an_error_is_pasted_explained_and_opened(viewer: Viewer) -> None:
+    text = (OOM_TEXTS / "tpu_compile.txt").read_text()
+    viewer.get("paste").click()
+    assert viewer.get("paste-read").is_disabled()
+    viewer.get("paste-text").fill(text)
+    viewer.get("paste-read").click()
+    said = until(lambda: viewer.get("paste-answer").all_inner_texts(), bool, "no answer")[0]
+    assert "GiB" in said
+    viewer.get("paste-open").click()
+    state = until(viewer.state, lambda state: state.get("run", "").startswith("pasted/"), "not its run")
+    assert state["tab"] == "snapshots"
+    viewer.wait_until_ready()
+    assert viewer.get("paste-box").count() == 0
+    # It is a run like others from now on.
+    assert viewer.get("run-picker").input_value() == state["run"]
+
+
+def test_a_text_of_something_else_is_refused_in_words(viewer: Viewer) -> None:
+    viewer.get("paste").click()
+    viewer.get("paste-text").fill("All is well.\n")
+    viewer.get("paste-text").press("Control+Enter")
+    said = until(lambda: viewer.get("paste-answer").all_inner_texts(), bool, "no answer")[0]
+    assert len(said) > 20
+    assert viewer.get("paste-open").count() == 0
+    viewer.page.keyboard.press("Escape")
+    until(viewer.get("paste-box").count, lambda count: count == 0, "it stays open")
+
+
+def test_a_file_dropped_on_the_page_is_read(viewer: Viewer) -> None:
+    text = (OOM_TEXTS / "bfc_tensorflow.txt").read_text()
+    drop = """text => {
+      const data = new DataTransfer();
+      data.items.add(new File([text], 'job.log', { type: 'text/plain' }));
+      const event = { dataTransfer: data, bubbles: true, cancelable: true };
+      document.body.dispatchEvent(new DragEvent('drop', event));
+    }"""
+    viewer.frame.evaluate(drop, text)
+    until(lambda: viewer.get("paste-open").count(), bool, "it was not read")
+    assert viewer.get("paste-text").input_value() == text.replace("\r\n", "\n")
