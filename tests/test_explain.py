@@ -101,7 +101,7 @@ def test_each_tree_sums_up_to_all(position: int) -> None:
     assert of.reported is not None
     stack = dataclasses.replace(of, reported=dataclasses.replace(of.reported, reserved=np.full(of.length, 77)))
     answer = explain(stack, f"#{position}") if position >= 0 else explain(early(stack), "0ns")
-    for tree in (answer["model"], answer["source"]):
+    for tree in (answer["model"], answer["source"], answer["function"]):
         assert sum(node["bytes"] for node in tree if node["depth"] == 0) == answer["at"]["bytes"]
         assert sum(node["share"] for node in tree if node["depth"] == 0) == pytest.approx(1)
 
@@ -113,12 +113,16 @@ def early(of: Recording) -> Recording:
 
 def test_trees_in_order_of_weight() -> None:
     answer = explain(training())
-    assert [(node["depth"], node["label"], node["bytes"]) for node in answer["model"]] == [
+    assert [(node["depth"], node["label"], node["bytes"]) for node in answer["function"]] == [
         (0, "parameters", 2000),
-        (1, "parameters", 2000),
+        (1, "no Python line", 2000),
         (0, "leak", 1200),
-        (1, "leak", 1200),
+        (1, "layer (model.py:20)", 1200),
         (0, "live before the recording", 500),
+    ]
+    assert [node["label"] for node in answer["model"] if node["depth"] == 0] == [
+        "no model path",
+        "live before the recording",
     ]
     assert [(node["depth"], node["label"], node["bytes"]) for node in answer["source"]] == [
         (0, "no Python line", 2000),
@@ -158,7 +162,8 @@ def test_lines_for_people() -> None:
     assert "1.17 KiB  32.4%     12  f32[25]   leak in layer (model.py:20)" in text
     assert "  500 B  13.5%      -  -         live before the recording" in text
     assert "explained by no allocation" not in text
-    assert "By model path:\n1.95 KiB  54.1%  parameters/parameters\n1.17 KiB  32.4%  leak/leak\n" in text
+    assert "By model path" not in text
+    assert "By jitted function:\n1.95 KiB  54.1%  parameters: no Python line\n1.17 KiB  32.4%  leak: layer" in text
     assert "By source:\n1.95 KiB  54.1%  no Python line\n1.17 KiB  32.4%  layer (model.py:20)\n" in text
     assert "With a stack: 12 of 24 allocations, 0 of 12 frees" in text
     assert "Leaks, over 12 steps: 1\n" in text

@@ -69,7 +69,7 @@ def _arguments(recording: Recording) -> set[str]:
 
 
 def _of_runtime(recording: Recording, grower: Grower) -> I32:
-    """TensorFlow names the operation; JAX's runtime knows the jitted function, and its own calls in it."""
+    """TensorFlow names the operation. JAX's runtime knows the jitted function and its own calls, which are no path."""
     rows = recording.allocations
     ops = {text: op_path(TENSORFLOW_TYPE.sub("", text)) for text in _distinct(rows.name) if "/" in text}
 
@@ -78,7 +78,7 @@ def _of_runtime(recording: Recording, grower: Grower) -> I32:
         if what := aside(recording, row):
             return (what,)
         if name not in ops:
-            return (rows.scope[row] or NO_PATH, name or UNNAMED)
+            return (NO_PATH, *filter(None, (rows.scope[row], name or UNNAMED)))
         within, parts = ops[name]
         return (within.value if within is Pass.BACKWARD else FORWARD_AND_UPDATE, *parts)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.attribution import By, forest, weigh
-from tb_memplugin.analysis.by_frames import NO_LINE
+from tb_memplugin.analysis.by_frames import NO_FUNCTION, NO_LINE
 from tb_memplugin.analysis.by_model import BEFORE, CONSTANTS, NO_PATH
 from tb_memplugin.analysis.liveset import live_rows
 from tb_memplugin.analysis.once import once
@@ -17,7 +17,7 @@ from tb_memplugin.analysis.usage import peak
 from tb_memplugin.recording import I64, Axis, Recording
 
 LEAST_SHARE = 0.01  # less than this is no answer
-ASIDE = {BEFORE, CONSTANTS, NO_PATH}
+ASIDE = {BEFORE, CONSTANTS, NO_FUNCTION, NO_LINE, NO_PATH}
 
 
 class Part(NamedTuple):
@@ -34,14 +34,23 @@ def biggest_part(recording: Recording) -> Part | None:
     """
     rows = live_rows(recording, peak(recording).position)
     weights = recording.allocations.charge[rows]
-    model = forest(recording, By.MODEL, merge=True)
+    model, function = forest(recording, By.MODEL, merge=True), forest(recording, By.FUNCTION)
     total = weigh(model, rows, weights)
     source = forest(recording, By.SOURCE)
     own = np.bincount(source.leaf[rows], weights, len(source.parent)).astype(np.int64)
-    lines = [node for node in np.flatnonzero(own).tolist() if source.label[node] not in (NO_LINE, *ASIDE)]
-    parts = (_layer(model, total), _scope(model, total, recording.axis is Axis.TIME), _heaviest(source, own, lines))
+    parts = (
+        _layer(model, total),
+        _scope(model, total),
+        # All of a program is one jitted function; a runtime has several.
+        _heaviest(function, weigh(function, rows, weights), _roots(function)) if recording.axis is Axis.TIME else None,
+        _heaviest(source, own, [node for node in np.flatnonzero(own).tolist() if source.label[node] not in ASIDE]),
+    )
     least = LEAST_SHARE * peak(recording).bytes
     return next((part for part in parts if part is not None and part.bytes >= least), None)
+
+
+def _roots(tree: Forest) -> list[int]:
+    return [node for node, above in enumerate(tree.parent.tolist()) if above < 0 and tree.label[node] not in ASIDE]
 
 
 def _layer(model: Forest, total: I64) -> Part | None:
@@ -63,13 +72,10 @@ def _layer(model: Forest, total: I64) -> Part | None:
     return _heaviest(model, total, outermost, [repeating[templates[node]] for node in outermost])
 
 
-def _scope(model: Forest, total: I64, runtime: bool) -> Part | None:
-    """A scope right below a pass; of a runtime, a jitted function."""
-    parent = model.parent.tolist()
-    roots = [node for node, above in enumerate(parent) if above < 0 and model.label[node] not in ASIDE]
-    if runtime:
-        return _heaviest(model, total, roots)
-    inner = [node for node, above in enumerate(parent) if above in roots and model.end[node] > node + 1]
+def _scope(model: Forest, total: I64) -> Part | None:
+    """A scope right below a pass, or a part of the arguments."""
+    roots = set(_roots(model))
+    inner = [n for n, above in enumerate(model.parent.tolist()) if above in roots and model.end[n] > n + 1]
     return _heaviest(model, total, inner)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_memplugin.analysis.attribution import By
 from tb_memplugin.analysis.breakdown import breakdown
-from tb_memplugin.analysis.by_frames import NO_LINE
+from tb_memplugin.analysis.by_frames import NO_FUNCTION, NO_LINE
 from tb_memplugin.analysis.by_model import BEFORE, NO_PATH
 from tb_memplugin.analysis.figures import share
 from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
@@ -36,6 +36,12 @@ KEPT_SHARE = 100  # what is kept is told from a hundredth of the peak on
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ns": 1}  # micro sign, or mu
 MOMENT = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,18}})?)\s*({'|'.join(NANOSECONDS)})")
 IDS_LISTED = 5
+# Of a chain of frames the innermost tells enough; of the scopes of a model all do.
+TREES: tuple[tuple[str, str, str, str | None], ...] = (
+    ("model", "By model path:", NO_PATH, "/"),
+    ("function", "By jitted function:", NO_FUNCTION, ": "),
+    ("source", "By source:", NO_LINE, None),
+)
 
 
 def choose(recordings: Sequence[Recording], wanted: str | None, path: str) -> Recording:
@@ -93,7 +99,7 @@ def explain(recording: Recording, at: str | None = None) -> dict[str, Any]:
 
 
 def _trees(recording: Recording, position: int) -> dict[str, Any]:
-    """The same bytes three times: by what they are for, by model path and by source; each sums up to all."""
+    """The same bytes by what they are for, by model path, source and jitted function; each sums up to all."""
     total = breakdown(recording, position).total
     roles = [
         {"role": role.name.lower().replace("_", " "), "bytes": size, "share": share(size, total)}
@@ -103,6 +109,8 @@ def _trees(recording: Recording, position: int) -> dict[str, Any]:
         "roles": roles,
         "model": weighed(recording, By.MODEL, position, merge=True),
         "source": weighed(recording, By.SOURCE, position),
+        # A program is one jitted function.
+        "function": weighed(recording, By.FUNCTION, position) if recording.axis is Axis.TIME else [],
     }
 
 
@@ -166,14 +174,11 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
         roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
         yield from aligned([["bytes", "share", "role"], *roles], 2)
         yield ""
-    if _tells(answer["model"], NO_PATH):
-        yield "By model path:"
-        yield from tree_lines(answer["model"])
-        yield ""
-    if _tells(answer["source"], NO_LINE):
-        yield "By source:"
-        yield from tree_lines(answer["source"], joined_by=None)
-        yield ""
+    for tree, heading, nothing, joined_by in TREES:
+        if _tells(answer[tree], nothing):
+            yield heading
+            yield from tree_lines(answer[tree], joined_by)
+            yield ""
     yield from _buffers(answer) if "buffers" in answer else _groups(answer)
     if answer.get("advice"):
         yield ""
