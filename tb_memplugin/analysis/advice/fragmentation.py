@@ -15,9 +15,9 @@ from tb_memplugin.sizes import bytes_text
 
 LEAST_PART = 0.05  # of what is held; best-fit heaps always leave some
 PROGRAM = (
-    "Buffers that live long and short ones take turns in the same memory, and leave holes that fit neither. Fewer sizes "
-    "help (the same shape in each layer, a batch that divides evenly), and so does jax.checkpoint: what is recomputed "
-    "does not live long."
+    "Buffers that live long and short ones take turns in the same memory, and leave holes that fit neither. Fewer "
+    "sizes help (the same shape in each layer, a batch that divides evenly), and so does jax.checkpoint: what is "
+    "recomputed does not live long."
 )
 TORCH = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 BFC = "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"

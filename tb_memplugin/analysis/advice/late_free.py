@@ -11,7 +11,7 @@ from tb_memplugin.analysis.advice.passes import Bools, Passes, passes
 from tb_memplugin.analysis.advice.piece import Advice, Kind, Saving, by_size, saving
 from tb_memplugin.analysis.flow import row_of_value
 from tb_memplugin.analysis.leaks import Sites, leaks
-from tb_memplugin.analysis.replay import Change, join, lives, released, without
+from tb_memplugin.analysis.replay import Change, join, lives, released, relived
 from tb_memplugin.analysis.sites import sites_of
 from tb_memplugin.analysis.twins import twins
 from tb_memplugin.analysis.usage import peak
@@ -19,6 +19,7 @@ from tb_memplugin.analysis.verdicts import Verdict
 from tb_memplugin.recording import I64, Recording
 from tb_memplugin.sizes import bytes_text
 
+LONG = 4  # a fourth of the program: what is read sooner is not worth moving
 LATE = (Verdict.LEAK, Verdict.KEPT)
 
 
@@ -36,8 +37,10 @@ def _idle(recording: Recording, known: Passes, argument: Argument) -> Advice | N
     """An argument most of which is not read before the peak, or not after it."""
     everywhere = np.ones(known.length, dtype=bool)
     first, last = known.first_use(everywhere)[argument.rows], known.last_use(everywhere)[argument.rows]
-    at = peak(recording).position
-    later, over = (last >= 0) & (first > at), (last >= 0) & (last < at)
+    at, begin = peak(recording).position, int(known.uses[1].min(initial=known.length))
+    long = (known.length - begin) // LONG
+    later = (last >= 0) & (first > at) & (first[last >= 0].min(initial=known.length) > begin + long)
+    over = (last >= 0) & (last < min(at, known.length - long))
     for rows, waiting in ((argument.rows[later], True), (argument.rows[over], False)):
         size = recording.allocations.size
         if 2 * int(size[rows].sum()) > int(size[argument.rows].sum()):
@@ -107,24 +110,26 @@ def _of_earlier_steps(recording: Recording) -> Iterator[Advice]:
 
 
 def _of_site(recording: Recording, sites: Sites, number: int, ends: I64) -> Advice | None:
+    """As if each of the site's allocations were freed by the end of its step, in all steps."""
     table, at = recording.allocations, peak(recording).position
-    every = np.flatnonzero(table.start >= 0)
-    group, _ = sites_of(table, every, sized=bool(sites.sized[number]))
-    mine = every[group == group[np.searchsorted(every, sites.row[number])]]
-    before = ends[ends <= at].max(initial=-1)
-    old = mine[(table.start[mine] <= before) & (table.end[mine] > at)]
-    saved = saving(recording, without(recording, old)) if len(old) else None
-    if saved is None:
+    group, _ = sites_of(table, np.arange(len(table)), sized=bool(sites.sized[number]))
+    own = lives(recording).take(np.flatnonzero((group == group[sites.row[number]]) & (table.charge > 0)))
+    step_ends = np.append(ends + 1, recording.length)[np.searchsorted(ends, own.start)]
+    freed = np.where(own.start < 0, 0, np.maximum(step_ends, own.start + 1))
+    saved = saving(recording, relived(recording, own.row, own._replace(end=np.minimum(own.end, freed))))
+    old = own.row[(freed <= at) & (own.end > at)]
+    if saved is None or not len(old):
         return None
     size = int(table.charge[old].sum())
     frames = recording.stacks.frames(int(table.stack[sites.row[number]]))
     source = next((f" from {file}:{line}" for _, file, line in frames if file), "")
     leaking = sites.verdict[number] == Verdict.LEAK
+    count = f"{len(old)} allocations" if len(old) > 1 else "an allocation"
     return Advice(
         kind=Kind.LATE_FREE,
         title="Memory of earlier steps is never freed" if leaking else "Memory of the step before is freed late",
-        sentence=f"At the peak {len(old)} allocations of earlier steps{source} still hold {bytes_text(size)}. Freed "
-        f"when their step ends, the peak is {bytes_text(saved.bytes)} lower.",
+        sentence=f"At the peak {count} of earlier steps{source} still hold{'' if len(old) > 1 else 's'} "
+        f"{bytes_text(size)}. Were all freed when their step ends, the peak would be {bytes_text(saved.bytes)} lower.",
         change="drop what keeps them: a list that grows, a global, a loss kept as an array (float(loss) keeps a number)"
         if leaking
         else "donate the old state to the step that replaces it, and set gradients to None before the next step",

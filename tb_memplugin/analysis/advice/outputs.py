@@ -25,7 +25,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     copied = _copied(recording, known, results)
     if piece := _passed_on(recording, copied):
         yield piece
-    rest = np.setdiff1d(results, copied)
+    rest: I64 = results[~np.isin(results, np.r_[copied, row_of_value(recording)[twins(recording).value]])]
     backward = known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
     if not backward.any():
         return
@@ -37,12 +37,11 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def _results(recording: Recording, known: Passes) -> I64:
-    """Rows of results in memory of their own that no argument comes back as."""
-    values, row = known.values, row_of_value(recording)
-    found = np.setdiff1d(values.result, np.append(twins(recording).value, -1))
-    rows = np.unique(row[found])
-    rows = rows[rows >= 0].astype(np.int64)
-    made: I64 = rows[(known.made[rows] >= 0) & (values.argument[known.value[rows]] < 0)]
+    """Rows of results in memory of their own."""
+    values = known.values
+    found = np.unique(row_of_value(recording)[values.result[(values.result >= 0) & (values.donor < 0)]])
+    rows = found[found >= 0].astype(np.int64)
+    made: I64 = rows[(known.made[rows] >= 0) & (values.argument[known.value[rows]] < 0)].astype(np.int64)
     return made
 
 

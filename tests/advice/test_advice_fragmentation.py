@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from advised import MIB, given, kinds
+from allocators import Block, allocator
+from recordings import Row, recording
+
+from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.recording import Recording, RegionKind
+
+
+def program(held: int) -> Recording:
+    """80 MiB live at once, in temporary memory of so many MiB."""
+    rows = [Row(60 * MIB, 0, 4), Row(20 * MIB, 2, 4, offset=60 * MIB), Row(70 * MIB, 5, 6)]
+    return recording(rows, 8, [(held * MIB, RegionKind.TEMPORARY)])
+
+
+def test_temporary_memory_that_no_buffer_fits_in() -> None:
+    advice = given(program(100), Kind.FRAGMENTATION)
+    assert advice.title == "Fragmentation: 20% of temporary memory"
+    assert advice.bytes == advice.saving_bytes == 20 * MIB
+    assert advice.new_peak_bytes == 80 * MIB
+    assert advice.rows.tolist() == [0, 1]
+
+
+def test_a_heap_that_is_packed_well_is_left_alone() -> None:
+    assert Kind.FRAGMENTATION not in kinds(program(82))
+
+
+def told(in_use: int, part: float) -> Recording:
+    """An allocator of 1 GiB with one block, which says how broken up the rest is."""
+    made = allocator([Block("weights", in_use * MIB, 0, None)], 1)
+    assert made.reported is not None
+    fragmentation = np.full(made.length, part)
+    return dataclasses.replace(made, reported=dataclasses.replace(made.reported, fragmentation=fragmentation))
+
+
+def test_an_allocator_that_is_nearly_full_and_broken_up() -> None:
+    advice = given(told(824, 0.5), Kind.FRAGMENTATION)
+    assert advice.bytes == 100 * MIB  # half of the 200 MiB that are free
+    assert advice.change == "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"
+
+
+def test_where_most_is_free_holes_do_no_harm() -> None:
+    assert Kind.FRAGMENTATION not in kinds(told(300, 0.5))
+
+
+def test_where_all_that_is_free_is_one_block_there_are_no_holes() -> None:
+    assert Kind.FRAGMENTATION not in kinds(told(824, 0.0))
