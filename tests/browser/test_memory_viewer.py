@@ -99,7 +99,7 @@ def check_table(viewer: Viewer, expected: Recording, position: int) -> None:
 def copied(viewer: Viewer) -> list[dict[str, str]]:
     """The table, by way of the clipboard."""
     viewer.frame.evaluate("navigator.clipboard.writeText('')")
-    viewer.frame.get_by_role("button", name=re.compile("^Cop(y|ied)")).click()
+    viewer.frame.get_by_role("button", name=re.compile("^Cop(y CSV|ied)")).click()
     text = until(
         lambda: str(viewer.frame.evaluate("navigator.clipboard.readText()")), bool, "the clipboard stays empty"
     )
