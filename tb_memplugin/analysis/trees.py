@@ -14,7 +14,7 @@ from tb_memplugin.recording import F64, I32, I64, U8, Text
 Weights = TypeVar("Weights", I64, F64)
 
 MAX_DEPTH = 256  # what lies deeper belongs to the node there: real stacks are up to 221 frames deep
-UNTOLD_APART = "args"  # the arguments of a function are different things, not one thing repeated
+POSITIONAL = "args"  # JAX's name for arguments without one: different things, not one thing repeated
 INDEX = re.compile(r"\[\d+\]")
 DIGITS = re.compile(r"(\d+)")
 NUMBERED = re.compile(r"(?:^|[_.\-\[])\d+(?:$|[_.\-\]])")
@@ -119,31 +119,37 @@ def merge_layers(grower: Grower, leaf: I32) -> Forest:
     An index merges only with one that has the same below it, since the items of a tuple may be different things; a
     name at the end of a path only where its number stands apart, since `w1` and `w2` are.
     """
-    below: list[set[str]] = [set() for _ in grower.parent]
+    alike = _alike(grower)
+    known, members = dict[tuple[int, str, frozenset[str]], int](), list[list[str]]()
+    result, target = Grower(), list[int]()
+    for node, parent in enumerate(grower.parent):
+        above = target[parent] if parent >= 0 else -1
+        merged = known.setdefault((above, *alike[node]), len(members))
+        if merged == len(members):
+            members.append([])
+            result.parent.append(above)
+            result.framework.append(grower.framework[node])
+        members[merged].append(grower.label[node])
+        target.append(merged)
+    result.label = [_common(labels) for labels in members]
+    return result.forest(np.r_[np.array(target, dtype=np.int32), -1][leaf], [len(labels) for labels in members])
+
+
+def _alike(grower: Grower) -> list[tuple[str, frozenset[str]]]:
+    """Per node, what siblings must share to be one: a name, and for an index what is below."""
     templates = {label: DIGITS.sub("*", label) for label in set(grower.label)}
+    below: list[set[str]] = [set() for _ in grower.parent]
     for label, parent in zip(grower.label, grower.parent, strict=True):
         if parent >= 0:
             below[parent].add(templates[label])
-    into, members, target = dict[tuple[int, str, frozenset[str]], int](), list[list[str]](), list[int]()
-    parents, framework = list[int](), list[bool]()
-    for label, parent, children, foreign in zip(grower.label, grower.parent, below, grower.framework, strict=True):
-        template, same = templates[label], frozenset[str]()
-        if INDEX.fullmatch(label):
-            same = frozenset(children)
-            template = label if parent >= 0 and grower.label[parent] == UNTOLD_APART else template
-        elif not children and not NUMBERED.search(label):
-            template = label
-        above = target[parent] if parent >= 0 else -1
-        node = into.setdefault((above, template, same), len(members))
-        if node == len(members):
-            members.append([])
-            parents.append(above)
-            framework.append(foreign)
-        members[node].append(label)
-        target.append(node)
-    result = Grower()
-    result.parent, result.framework, result.label = parents, framework, [_common(labels) for labels in members]
-    return result.forest(np.r_[np.array(target, dtype=np.int32), -1][leaf], [len(labels) for labels in members])
+    found = []
+    for label, parent, children in zip(grower.label, grower.parent, below, strict=True):
+        index = INDEX.fullmatch(label) is not None
+        apart = (
+            parent >= 0 and grower.label[parent] == POSITIONAL if index else not (children or NUMBERED.search(label))
+        )
+        found.append((label if apart else templates[label], frozenset(children) if index else frozenset()))
+    return found
 
 
 def _common(labels: Sequence[str]) -> str:
