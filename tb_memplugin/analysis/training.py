@@ -26,10 +26,9 @@ import numpy as np
 from tb_memplugin.analysis.flow import Flow, Mask, flow, marked, spread
 from tb_memplugin.analysis.once import once
 from tb_memplugin.analysis.reads import Reads, owner_of, reads
-from tb_memplugin.analysis.twins import LABELS, Twins, comes_of, twins
+from tb_memplugin.analysis.twins import LABELS, NO_TWINS, Twins, comes_of, twins
 from tb_memplugin.analysis.update import Update
 from tb_memplugin.recording import I32, U8, Program, Recording
-from tb_memplugin.values import Values
 
 EVIDENCE = 8  # weights that are tried for it, the largest first
 
@@ -62,7 +61,8 @@ def training(recording: Recording) -> Training | None:
     if known is None or program is None:
         return None
     owner = owner_of(known, around=False)
-    for returned, pairs in ((False, twins(recording)), (True, _gradients(known.values))):
+    for returned, candidates in ((False, twins), (True, _gradients)):
+        pairs = candidates(recording)
         update = Update.of(known.values, pairs.value)
         found = reads(known, owner, ~update.reading).joined_only
         weight = _weights(known, pairs, found)
@@ -73,11 +73,15 @@ def training(recording: Recording) -> Training | None:
     return None
 
 
-def _gradients(values: Values) -> Twins:
+def _gradients(recording: Recording) -> Twins:
     """The arguments and results that may be weights and their gradients, where nothing is updated: by shape, in order.
 
     A gradient has the shape of its weight, and both come in the order of one tree.
     """
+    known = flow(recording)
+    if known is None:
+        return NO_TWINS
+    values = known.values
     arguments = np.flatnonzero((values.argument >= 0) & (values.floating != 0))
     free: dict[int, list[int]] = {}
     for argument in arguments[np.argsort(values.argument[arguments])][::-1].tolist():
@@ -152,8 +156,10 @@ def _passes(known: Flow, program: Program, pairs: Twins, weight: Mask, found: Re
     before = turn.backward.reach(joints)
     source &= ~before[:n]
     follows = turn.forward.reach(np.flatnonzero(source))
-    leaves = np.setdiff1d(values.result[values.result >= 0], pairs.value)
-    leaves = leaves[(values.argument[leaves] < 0) & ~follows[leaves]]
+    leaves = values.result[values.result >= 0]
+    is_pair = np.zeros(n, dtype=bool)
+    is_pair[pairs.value] = True
+    leaves = leaves[(values.argument[leaves] < 0) & ~follows[leaves] & ~is_pair[leaves]]
     forward = _forward(turn, joints, leaves)
     source &= ~forward[:n]
     needed = turn.backward.reach(np.flatnonzero(source))

@@ -35,6 +35,10 @@ class Twins:
         return Twins(*(getattr(self, column)[which] for column in self.__slots__))
 
 
+_NONE = np.empty(0, dtype=np.int32)
+NO_TWINS = Twins(_NONE, _NONE, _NONE, _NONE.astype(np.uint8), _NONE.astype(np.uint8))
+
+
 @once
 def twins(recording: Recording) -> Twins:
     """By the path from argument to result that goes element by element, the shortest first.
@@ -44,10 +48,7 @@ def twins(recording: Recording) -> Twins:
     does come of the other. Names are not looked at.
     """
     known = flow(recording)
-    if known is None:
-        none = np.empty(0, dtype=np.int32)
-        return Twins(none, none, none, none.astype(np.uint8), none.astype(np.uint8))
-    return _pair(known)
+    return NO_TWINS if known is None else _pair(known)
 
 
 def _pair(known: Flow) -> Twins:

@@ -90,13 +90,11 @@ def _index_texts(path: Lists, buffer: I32) -> Text:
 def _shape_columns(module: Module, node: I32) -> tuple[Text, Text, I64]:
     """Shape text, dtype and unpadded bytes per row; each distinct shape is looked at once. Node -1 is unknown."""
     table, _ = module.shape_of
-    distinct, code = np.unique(node, return_inverse=True)
-    protos = [table.protos[n] if n >= 0 else None for n in distinct.tolist()]
-    texts = Strings.of([shapes.text(p) if p is not None else "" for p in protos])
-    dtypes = Strings.of([shapes.dtype(p) if p is not None else "" for p in protos])
-    unpadded = np.array([shapes.unpadded_bytes(p) if p is not None else 0 for p in protos], dtype=np.int64)
-    codes = code.astype(np.int32)
-    return Text(codes, texts), Text(codes, dtypes), unpadded[code]
+    codes = np.where(node >= 0, table.kind[node], -1).astype(np.int32)
+    texts = Strings.of([shapes.text(proto) for proto in table.protos])
+    dtypes = Strings.of([shapes.dtype(proto) for proto in table.protos])
+    unpadded = np.array([*map(shapes.unpadded_bytes, table.protos), 0], dtype=np.int64)  # the last: of none
+    return Text(codes, texts), Text(codes, dtypes), unpadded[codes]
 
 
 def take(table: Allocations, rows: I64, regions: I64, n_regions: int) -> Allocations:

@@ -193,8 +193,8 @@ class _Bodies:
 def _elements(module: Module, table: dict[str, Any]) -> I64:
     codes, first = intern(module.data, *table["shape"])
     shapes = ShapeTable.parse([*module.pieces(table["shape"].take(first)), b""])
-    elements = np.array([elements_of(shapes.protos[node]) for node in shapes.begin.tolist()], dtype=np.int64)
-    found: I64 = elements[codes]
+    elements = np.array([elements_of(shape) for shape in shapes.protos], dtype=np.int64)
+    found: I64 = elements[shapes.kind[shapes.begin]][codes]
     return found
 
 

@@ -95,7 +95,8 @@ class ShapeTable:
 
     begin: I32  # per shape: its first node
     count: I32  # per shape: how many nodes
-    protos: list[ShapeProto]  # per node
+    protos: list[ShapeProto]  # distinct: a program's tuples hold the same few arrays over and over
+    kind: I32  # per node: which of them it is
     extent: I32  # per node: itself and all nodes below it
     child_begin: I32  # per node: its first entry in `children`
     child_count: I32
@@ -104,7 +105,7 @@ class ShapeTable:
     @staticmethod
     def parse(pieces: list[bytes]) -> ShapeTable:
         """From serialized ShapeProtos; one that is damaged becomes a shape of no type and no bytes."""
-        begin, nodes = [], list[ShapeProto]()
+        begin, nodes, distinct = [], list[int](), _Distinct()
         child_lists: list[list[int]] = []
         extents: list[int] = []
         for piece in pieces:
@@ -114,13 +115,14 @@ class ShapeTable:
             except Exception:  # protobuf's DecodeError; its class differs between implementations
                 shape = ShapeProto()
             begin.append(len(nodes))
-            _number(shape, nodes, child_lists, extents)
+            _number(shape, distinct, nodes, child_lists, extents)
         ends = [*begin[1:], len(nodes)]
         counts = [len(children) for children in child_lists]
         return ShapeTable(
             begin=np.array(begin, dtype=np.int32),
             count=np.array([e - b for b, e in zip(begin, ends, strict=True)], dtype=np.int32),
-            protos=nodes,
+            protos=distinct.protos,
+            kind=np.array(nodes, dtype=np.int32),
             extent=np.array(extents, dtype=np.int32),
             child_begin=np.cumsum([0, *counts], dtype=np.int32)[:-1],
             child_count=np.array(counts, dtype=np.int32),
@@ -136,14 +138,30 @@ class ShapeTable:
         return found
 
 
-def _number(shape: ShapeProto, nodes: list[ShapeProto], child_lists: list[list[int]], extents: list[int]) -> None:
+class _Distinct:
+    """Shapes as they come, each once."""
+
+    def __init__(self) -> None:
+        self.protos: list[ShapeProto] = []
+        self._known: dict[bytes, int] = {}
+
+    def number(self, shape: ShapeProto) -> int:
+        number = self._known.setdefault(shape.SerializeToString(), len(self.protos))
+        if number == len(self.protos):
+            self.protos.append(shape)
+        return number
+
+
+def _number(
+    shape: ShapeProto, distinct: _Distinct, nodes: list[int], child_lists: list[list[int]], extents: list[int]
+) -> None:
     """Append the shape's nodes in preorder. Protobuf itself bounds how deep a message nests."""
     first = len(nodes)
     children: list[int] = []
-    nodes.append(shape)
+    nodes.append(distinct.number(shape))
     child_lists.append(children)
     extents.append(0)
     for element in shape.tuple_shapes:
         children.append(len(nodes))
-        _number(element, nodes, child_lists, extents)
+        _number(element, distinct, nodes, child_lists, extents)
     extents[first] = len(nodes) - first

@@ -132,11 +132,13 @@ def _shapes(module: Module) -> tuple[I32, I64, U8]:
     code: list[int] = []
     elements: list[int] = []
     floating: list[bool] = []
-    for shape in module.shape_of[0].protos:
+    table, _ = module.shape_of
+    for shape in table.protos:
         known = seen.setdefault((shape.element_type, *shape.dimensions), len(seen))
         code.append(known)
         if known == len(elements):
             elements.append(elements_of(shape))
             floating.append(shape.element_type in REAL_OR_COMPLEX)
-    codes = np.array([*code, len(seen)], dtype=np.int32)[module.buffer_node]  # the last: no shape
+    node = module.buffer_node
+    codes = np.array([*code, len(seen)], dtype=np.int32)[np.where(node >= 0, table.kind[node], -1)]  # the last: none
     return codes, np.array([*elements, 0], dtype=np.int64)[codes], np.array([*floating, False], dtype=np.uint8)[codes]
