@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from pathlib import Path
@@ -11,10 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tb_memplugin.analysis.attribution import By, forest
 from tb_memplugin.analysis.usage import explained, peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers.oom_text import read_oom_text
 from tb_memplugin.recording import Axis, Phase, Recording, Refusal, Role
+from tb_memplugin.views import memory_viewer
+from tb_memplugin.views.explain import explain, lines
 
 TEXTS = Path(__file__).parent / "oom_texts"
 ALL = sorted(TEXTS.glob("*.txt"))
@@ -138,7 +142,7 @@ def test_a_dump_that_ends_early_says_how_much_it_explains() -> None:
     (recording,) = read_oom_text(cut.encode())
     assert sorted(recording.regions.size.tolist()) == [2 * MIB, 16 * MIB, 32 * MIB]  # as far as the third is listed
     assert len(recording.allocations) == 1 + 19 + 2
-    assert caveats(recording) == {"text_cut": 0}  # the allocator's own sum comes after the end
+    assert caveats(recording) == {"text_cut": None}  # the allocator's own sum comes after the end
 
 
 def test_a_list_that_ends_early_says_how_much_it_explains() -> None:
@@ -149,6 +153,22 @@ def test_a_list_that_ends_early_says_how_much_it_explains() -> None:
         "arguments", "fusion.12", "", "global allocations", "scoped allocations",
     ]  # fmt: skip
     assert caveats(recording)["text_cut"] == 20_669_530_112 - (16 * GIB + 20 * MIB)
+
+
+def test_a_list_without_its_head() -> None:
+    """Copied from where the buffers begin."""
+    text = (TEXTS / "xla_gpu.txt").read_text()
+    at = text.index("BufferAssignment stats")
+    (recording,) = read_oom_text(text[at : text.index("Traceback", at)].encode())
+    assert len(recording.allocations) == 4 and peak(recording).bytes == 8_461_085_573
+    assert recording.refusal == Refusal()
+
+
+def test_a_list_that_a_web_page_has_run_together() -> None:
+    text = (TEXTS / "tpu_compile.txt").read_text()
+    text = text.replace("Used 19.25G", "**Used 19.25G").replace("==========\n\n  2. Size", "========== 2\\. Size")
+    (recording,) = read_oom_text(text.encode())
+    assert rows(recording) == rows(read("tpu_compile.txt"))
 
 
 def test_several_failures_are_several_recordings_and_the_fullest_comes_first() -> None:
@@ -213,6 +233,26 @@ def test_damaged_numbers(path: Path, random: random.Random) -> None:
         return random.choice([match[0], "0", "9" * random.randrange(1, 25), "18446744073709551615", match[0] * 3])
 
     check(re.sub(r"\d+", other, path.read_text()).encode())
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_whatever_was_read_can_be_asked_everything(path: Path) -> None:
+    data = path.read_bytes()
+    for end in range(len(data), 0, -max(len(data) // 12, 1)):
+        try:
+            recordings = read_oom_text(data[:end])
+        except InputError:
+            continue
+        for recording in recordings:
+            memory_viewer.first_view(recording)
+            memory_viewer.rows(recording)
+            memory_viewer.usage(recording, 0, 1, 1)
+            json.dumps(explain(recording), allow_nan=False)
+            assert next(iter(lines(explain(recording)))) == memory_viewer.headline(recording)
+            for row in range(min(len(recording.allocations), 3)):
+                assert memory_viewer.details(recording, row)["row"] == row
+            for by in By:
+                assert len(forest(recording, by).leaf) == len(recording.allocations)
 
 
 @given(st.binary(max_size=2000))

@@ -34,9 +34,8 @@ UNCOUNTED = {Role.OPTIMIZER_STATE, Role.STATE}
 def first_view(recording: Recording) -> bytes:
     """Figures, the curve and the largest buffers at the peak, as tables."""
     curve = _usage_table(recording, 0, recording.length, FIRST_BUCKETS)
-    if recording.refusal is not None:
-        return encode_first_view(recording, refusal.headline(recording), refusal.figures(recording), curve)
-    return encode_first_view(recording, headline(recording), figures(recording), curve)
+    numbers = figures(recording) if recording.refusal is None else refusal.figures(recording)
+    return encode_first_view(recording, headline(recording), numbers, curve)
 
 
 def encode_first_view(recording: Recording, headline: str, figures: Sequence[Figure], curve: Table) -> bytes:
@@ -87,6 +86,8 @@ def usage(recording: Recording, start: int, end: int, count: int) -> bytes:
 
 def headline(recording: Recording) -> str:
     """The answer in words: how much, of what, and what most of it is."""
+    if recording.refusal is not None:
+        return refusal.headline(recording)
     top = peak(recording)
     if not top.bytes:
         return f"{recording.title} uses no {recording.memory}."

@@ -76,23 +76,18 @@ def _reported(refusal: Refusal, used: int, peak: int | None) -> Reported:
     )
 
 
+CUT = "The text ends inside its list: the bytes are those that it does not explain"
+LARGEST_ONLY = "The text lists only the largest: the bytes are those that it leaves out"
+NO_LIST = "The text says how much, and not what was in memory"
+
+
 def _told(failure: Failure, listed: int, used: int) -> list[Caveat]:
     """What of the whole the text does not list."""
     if failure.cut:
-        return [
-            Caveat(
-                "text_cut", "The text ends inside its list: the bytes are those that it does not explain", used - listed
-            )
-        ]
-    if used > listed and len(failure.rows.allocations):
-        return [
-            Caveat(
-                "not_listed", "The text lists only the largest: the bytes are those that it leaves out", used - listed
-            )
-        ]
+        return [Caveat("text_cut", CUT, used - listed or None)]
     if not len(failure.rows.allocations):
-        return [Caveat("nothing_listed", "The text says how much, and not what was in memory", used or None)]
-    return []
+        return [Caveat("nothing_listed", NO_LIST, used or None)]
+    return [Caveat("not_listed", LARGEST_ONLY, used - listed)] if used > listed else []
 
 
 def _sound(rows: Rows) -> tuple[Rows, list[Caveat]]:

@@ -35,7 +35,7 @@ from tb_memplugin.recording import Caveat, Phase, Refusal, Role
 from tb_memplugin.sizes import PRINTED as SIZE
 
 HEAD = re.compile(
-    rf"Ran out of memory in memory space (\w{{1,20}})\.\s+Used ({SIZE}) of ({SIZE}) \w{{1,20}}\."
+    rf"Ran out of memory in memory space (\w{{1,20}})\.\s+\*{{0,2}}Used ({SIZE}) of ({SIZE}) \w{{1,20}}\."
     rf"(?:\s+Exceeded \w{{1,20}} capacity by {SIZE})?"
 )
 TOTAL = re.compile(rf"Total \w{{1,20}} usage >= ({SIZE})")
@@ -45,7 +45,7 @@ OUTPUT = re.compile(rf"Output size ({SIZE})(?:; shares ({SIZE}) with arguments)?
 PROGRAM = re.compile(rf"Program \w{{1,20}} requirement ({SIZE})")
 PART = re.compile(rf"(?m)^(global|scoped|overlays)\s+({SIZE})")
 LIST = re.compile(r"Largest program allocations in \w{1,20}")
-ITEM = re.compile(rf"(?m)^\d{{1,4}}\\?\.\s+Size: ({SIZE})")
+ITEM = re.compile(rf"(?m)(?:^|={{10,}} )\d{{1,4}}\\?\.\s+Size: ({SIZE})")
 SHAPE = re.compile(r"(?m)^Shape: (\S[^\n]{0,2000})")
 UNPADDED = re.compile(rf"(?m)^Unpadded size: ({SIZE})")
 LABEL = re.compile(r"(?m)^XLA label: ([^\n]{0,8000})")
@@ -76,7 +76,7 @@ def _whole(block: str, used: int) -> list[Buffer]:
     reserved, arguments, total = (size_of(p.search(block)) for p in (RESERVED, ARGUMENTS, TOTAL))
     found = []
     # Of some chips the reserved memory is part of what is counted as used, of others of neither side.
-    if reserved and total is not None and abs(total - used) * 100 < used:
+    if reserved and total is not None and abs(total - used) * 1000 < used:
         found.append(Buffer(reserved, name="reserved by the system"))
     if arguments:
         found.append(Buffer(arguments, name="arguments", role=Role.PARAMETER))

@@ -32,6 +32,7 @@ HEAD = re.compile(
 EXECUTABLE = re.compile(r"\A[\s.]{0,10}\[executable_name='([^'\n]{1,300})'\]")
 # What follows the head before the statistics: the allocator's own tags.
 STATS = re.compile(r"\A[^\n]{0,400}\n{0,3}(?:\[[^\n]{0,400}\n)?BufferAssignment (?:OOM Debugging|stats)")
+BARE = re.compile(r"BufferAssignment stats:")  # of a text that begins after its head
 TOTAL = re.compile(rf"(?m)^total allocation:\s+({SIZE})")
 PEAK = re.compile(r"Peak buffers:")
 ITEM = re.compile(rf"(?m)^Buffer (\d{{1,5}}):\s*\nSize: ({SIZE})")
@@ -47,7 +48,12 @@ SHARED = re.compile(
 
 
 def find(text: str) -> Iterator[Failure]:
-    for head, block in blocks(HEAD, text):
+    heads = blocks(HEAD, text)
+    for head, block in heads or blocks(BARE, text):
+        if head.re is BARE:
+            rows, used, cut = _program(block)
+            yield Failure(head.start(), head.end() + len(block), "xla", "", Refusal(), rows, used=used, cut=cut)
+            continue
         asked = int(head[4]) if head[4] else size_of(head)
         device = head[3] or head[5]
         memory = head[2] or (f"GPU {device}" if device else "")
