@@ -110,14 +110,22 @@ def test_enclosing_beside_plain_python(intervals: list[tuple[int, int, int]]) ->
     assert found.tolist() == expected.tolist()
 
 
-@given(st.lists(st.tuples(st.integers(-1, 30), st.integers(0, 3)), max_size=30))
-def test_chains_beside_plain_python(events: list[tuple[int, int]]) -> None:
-    parent = np.array([min(p, i - 1) for i, (p, _) in enumerate(events)], dtype=np.int32)
-    name = np.array([n for _, n in events], dtype=np.int32)
-    leaf, node_parent, node_name = intern_chains(parent, name, np.arange(len(events)))
+@given(st.lists(st.tuples(st.integers(-1, 30), st.integers(0, 3), st.integers(-1, 30)), max_size=30))
+def test_chains_beside_plain_python(events: list[tuple[int, int, int]]) -> None:
+    """What caused an event, like what encloses it, comes before it here, so that no chain runs in a circle."""
+    parent = np.array([min(p, i - 1) for i, (p, _, _) in enumerate(events)], dtype=np.int32)
+    name = np.array([n for _, n, _ in events], dtype=np.int32)
+    cause = {i: min(c, i - 1) for i, (_, _, c) in enumerate(events) if i and c >= 0}
+    consumer, producer = (np.array(list(side), dtype=np.int32) for side in (cause.keys(), cause.values()))
+    leaf, node_parent, node_name = intern_chains(parent, name, consumer, producer, np.arange(len(events)))
 
     def names(event: int) -> list[int]:
-        return [int(name[event]), *names(int(parent[event]))] if event >= 0 else []
+        around = []
+        while event >= 0:
+            around.append(event)
+            event = int(parent[event])
+        caused = [event for event in around if event in cause]
+        return [int(name[event]) for event in around] + (names(cause[caused[-1]]) if caused else [])
 
     def nodes(node: int) -> list[int]:
         return [int(node_name[node]), *nodes(int(node_parent[node]))] if node >= 0 else []
@@ -125,3 +133,24 @@ def test_chains_beside_plain_python(events: list[tuple[int, int]]) -> None:
     assert [nodes(int(node)) for node in leaf] == [names(int(p)) for p in parent]
     distinct = {tuple(names(int(p))[k:]) for p in parent for k in range(len(names(int(p))))}
     assert len(node_parent) == len(distinct)
+
+
+def test_each_task_of_a_thread_goes_on_with_what_caused_it() -> None:
+    """A thread's own loop may be one event around all of its tasks."""
+    tasks: list[Event] = [
+        ("loop", 0, 100, {}),
+        ("run", 10, 20, {"_ct": 1, "_c": 1}), ("alloc", 12, 0, {}),
+        ("run", 40, 20, {"_ct": 1, "_c": 2}), ("alloc", 42, 0, {}),
+        ("alloc", 90, 0, {}),
+    ]  # fmt: skip
+    causes: list[Event] = [("first", 1, 4, {"_pt": 1, "_p": 1}), ("second", 30, 4, {"_pt": 1, "_p": 2})]
+    found = calls((0, tasks), (0, causes))
+    assert [chain(found, i) for i in range(3)] == [["run", "loop", "first"], ["run", "loop", "second"], ["loop"]]
+
+
+def test_an_id_that_is_used_again_is_the_last_one_s() -> None:
+    tasks: list[Event] = [("run", at, 9, {"_ct": 1, "_c": 7}) for at in (0, 20, 40)]
+    tasks += [("alloc", at + 1, 0, {}) for at in (0, 20, 40)]
+    causes: list[Event] = [("first", 10, 4, {"_pt": 1, "_p": 7}), ("second", 30, 4, {"_pt": 1, "_p": 7})]
+    found = calls((0, tasks), (0, causes))
+    assert [chain(found, i) for i in range(3)] == [["run"], ["run", "first"], ["run", "second"]]

@@ -57,45 +57,89 @@ def enclosing(const int64_t[::1] line_events, const int64_t[::1] start, const in
     return parent_array
 
 
-def intern_chains(const int32_t[::1] parent, const int32_t[::1] name, const int64_t[::1] wanted):
+cdef struct Link:
+    int32_t event
+    bint own      # what is above it is so whoever is inside it, so that its node can be remembered
+    bint caused   # it or something above it on its line is a consumer
+
+
+cdef class _Chains:
+    cdef unordered_map[int32_t, int32_t] caused_by
+    cdef unordered_map[int32_t, Link] known         # by event; `event` is its node
+    cdef unordered_map[uint64_t, int32_t] below     # by a node and a name: the node of that name in it
+    cdef vector[int32_t] node_parent, node_name
+    cdef vector[Link] chain
+
+    cdef int32_t node(self, const int32_t[::1] parent, const int32_t[::1] name, int32_t event) except -2 nogil:
+        """The node of an event, -1 of none."""
+        cdef int32_t node = -1
+        cdef int64_t line = 0, cause = -1    # where in the chain the line begins, and its outermost consumer is
+        cdef uint64_t key
+        cdef Link link
+        self.chain.clear()
+        # Links between threads may run in a circle in a broken file: the walk is bounded.
+        while self.chain.size() < 4096:
+            if event < 0 and cause < 0:
+                break
+            if event < 0:
+                event = self.caused_by[self.chain[cause].event]
+                self.settle(line, cause, True)
+                line, cause = self.chain.size(), -1
+            elif self.known.count(event) and (cause < 0 or self.known[event].caused):
+                node = self.known[event].event
+                self.settle(line, self.chain.size() - 1, self.known[event].caused)
+                break
+            else:
+                link.event, link.own, link.caused = event, cause < 0, False
+                self.chain.push_back(link)
+                if self.caused_by.count(event):
+                    cause = self.chain.size() - 1
+                event = parent[event]
+        while self.chain.size():
+            link = self.chain.back()
+            self.chain.pop_back()
+            key = (<uint64_t>(node + 1) << 32) | <uint64_t>(name[link.event] + 1)
+            if not self.below.count(key):
+                self.below[key] = <int32_t>self.node_parent.size()
+                self.node_parent.push_back(node)
+                self.node_name.push_back(name[link.event])
+            node = self.below[key]
+            if link.own:
+                event, link.event = link.event, node
+                self.known[event] = link
+        return node
+
+    cdef void settle(self, int64_t first, int64_t last, bint caused) noexcept nogil:
+        """A line's part of the chain is known to its end: up to `last` it is its own, and beyond it somebody else's."""
+        cdef int64_t i
+        for i in range(first, <int64_t>self.chain.size()):
+            self.chain[i].own = i <= last
+            self.chain[i].caused = caused
+
+
+def intern_chains(const int32_t[::1] parent, const int32_t[::1] name, const int32_t[::1] consumer,
+                  const int32_t[::1] producer, const int64_t[::1] wanted):
     """One tree of the chains of the `wanted` events' parents: events of one name in one place are one node.
 
+    Where a line's own nesting ends, the outermost `consumer` in it goes on with its `producer`, an event of another.
     Returns per wanted event its innermost node (-1 without a parent), and per node its parent node and its name.
     """
     cdef Py_ssize_t i
     leaf_array = np.full(wanted.shape[0], -1, dtype=np.int32)
     cdef int32_t[::1] leaf = leaf_array
-    cdef unordered_map[int32_t, int32_t] node_of
-    cdef unordered_map[uint64_t, int32_t] below
-    cdef vector[int32_t] node_parent, chain
-    cdef vector[int32_t] node_name
-    cdef int32_t event, node
-    cdef uint64_t key
+    cdef _Chains chains = _Chains()
+    for i in range(consumer.shape[0]):
+        chains.caused_by[consumer[i]] = producer[i]
     with nogil:
         for i in range(wanted.shape[0]):
-            chain.clear()
-            event = parent[wanted[i]]
-            # A link between threads may run in a circle in a broken file: the walk is bounded.
-            while event >= 0 and not node_of.count(event) and chain.size() < 4096:
-                chain.push_back(event)
-                event = parent[event]
-            node = node_of[event] if event >= 0 and node_of.count(event) else -1
-            while chain.size():
-                event = chain.back()
-                chain.pop_back()
-                key = (<uint64_t>(node + 1) << 32) | <uint64_t>(name[event] + 1)
-                if not below.count(key):
-                    below[key] = <int32_t>node_parent.size()
-                    node_parent.push_back(node)
-                    node_name.push_back(name[event])
-                node = below[key]
-                node_of[event] = node
-            leaf[i] = node
-    parents = np.empty(node_parent.size(), dtype=np.int32)
-    names = np.empty(node_parent.size(), dtype=np.int32)
-    cdef int32_t[::1] parents_view = parents
-    cdef int32_t[::1] names_view = names
-    for i in range(<Py_ssize_t>node_parent.size()):
-        parents_view[i] = node_parent[i]
-        names_view[i] = node_name[i]
-    return leaf_array, parents, names
+            leaf[i] = chains.node(parent, name, parent[wanted[i]])
+    return leaf_array, _array(chains.node_parent), _array(chains.node_name)
+
+
+cdef _array(vector[int32_t]& cells):
+    array = np.empty(cells.size(), dtype=np.int32)
+    cdef int32_t[::1] view = array
+    cdef Py_ssize_t i
+    for i in range(<Py_ssize_t>cells.size()):
+        view[i] = cells[i]
+    return array

@@ -57,9 +57,9 @@ def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
     parent = enclosing(found["line_events"], start, stop)
     events = HostEvents(names, found["kind"], start, stop, parent, _stats(found))
     spans = host_spans(events)
-    _link(parent, events.stats, np.cumsum(found["line_events"]))
+    consumer, producer = _links(events.stats, start, np.cumsum(found["line_events"]))
     made = np.flatnonzero(events.of_kinds([kinds[key] for key in wanted]))
-    leaf, node_parent, node_name = intern_chains(parent, found["kind"], made)
+    leaf, node_parent, node_name = intern_chains(parent, found["kind"], consumer, producer, made)
     labels = [names[name] if name >= 0 else "" for name in node_name.tolist()]
     frames = [PYTHON_FRAME.fullmatch(label) for label in labels]
     stacks = Stacks(
@@ -85,29 +85,22 @@ def _pair(stats: dict[str, tuple[I32, I64]], kind: str, number: str) -> tuple[I3
     return events, ids.view(np.uint64) ^ (kinds.view(np.uint64) * MIXER)
 
 
-def _link(parent: I32, stats: dict[str, tuple[I32, I64]], line_end: I64) -> None:
-    """Where a thread's own nesting ends, go on with the event that produced it, or the first thing that is in it."""
+def _links(stats: dict[str, tuple[I32, I64]], start_ps: I64, line_end: I64) -> tuple[I32, I32]:
+    """Events, and those of other threads that caused them: of several with one id the last that began before."""
     producers, made = _pair(stats, "_pt", "_p")
     consumers, asked = _pair(stats, "_ct", "_c")
-    if not len(producers) or not len(consumers):
-        return
-    order = np.argsort(made, kind="stable")
-    at = np.minimum(np.searchsorted(made[order], asked), len(order) - 1)
-    producer = producers[order][at]
-    elsewhere = np.searchsorted(line_end, producer, "right") != np.searchsorted(line_end, consumers, "right")
-    same = (made[order][at] == asked) & elsewhere
-    root = _outermost(parent, consumers[same])
-    # Of several links out of one root, the one of the outermost consumer counts: events come outermost first.
-    parent[root[::-1]] = producer[same][::-1]
-
-
-def _outermost(parent: I32, events: I32) -> I32:
-    root = events.copy()
-    while True:
-        above = parent[root]
-        if not (above >= 0).any():
-            return root
-        root = np.where(above >= 0, above, root)
+    _, key = np.unique(np.r_[made, asked], return_inverse=True)
+    _, time = np.unique(start_ps[np.r_[producers, consumers]], return_inverse=True)
+    # One number that sorts by the id and then by time.
+    moment = key.ravel().astype(np.int64) * (len(time) + 1) + time.ravel()
+    order = np.argsort(moment[: len(made)], kind="stable")
+    at = np.searchsorted(moment[: len(made)][order], moment[len(made) :], side="right") - 1
+    found = np.flatnonzero(at >= 0)
+    caused, cause = consumers[found], order[at[found]]
+    same = made[cause] == asked[found]
+    caused, by = caused[same], producers[cause[same]]
+    elsewhere = np.searchsorted(line_end, by, "right") != np.searchsorted(line_end, caused, "right")
+    return caused[elsewhere], by[elsewhere]
 
 
 def _jitted(labels: list[str], parent: I32) -> Text:
