@@ -14,13 +14,14 @@ from conftest import new_context
 from hosts import Host, open_standalone
 from logs import TRAIN
 from playwright.sync_api import Browser, Page
-from servers import DEMO
+from servers import DATA, DEMO
 from test_payload import decode
 from viewer import Viewer, until
 
 from benchmarks.generate_events import generate
 from tb_memplugin.protos.xplane_pb2 import XSpace
 
+JOINED = DATA / "xplane" / "tracelens_mi300_conv_minimal_08"
 EXECUTE = "PJRT_LoadedExecutable_Execute"
 LEAK, SMALL, LARGE = "leak/cpu", "small/gpu", "large/gpu"
 # Lanes that are shown at first, and threads that the generated profile has.
@@ -200,6 +201,39 @@ def test_details_have_the_stack_of_the_free(busy: Host, page: Page) -> None:
     freed = next(row for row, end in enumerate(rows["end"]) if rows["start"][row] >= 0 and end < 2000)
     viewer = opened(page, busy, SMALL, selected=str(freed))
     assert "Freed at" in viewer.details()
+
+
+@pytest.mark.skipif(not JOINED.exists(), reason="needs the profile of an AMD GPU")
+def test_what_an_execution_allocated_leads_to_its_program_and_its_buffers(browser: Browser, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(JOINED, logs / "joined")
+    with open_standalone(logs, tmp_path) as host:
+        context = new_context(browser)
+        viewer = opened(context.new_page(), host, "joined/run")
+        until(viewer.get("executions").count, bool, "no programs are named")
+        program = viewer.get("executions").get_by_test_id("program-link").first
+        title = program.inner_text()
+        viewer.get("table-group").select_option("none")
+        viewer.get("buffer-row").filter(has_text="Build buffer allocations").first.click()
+        assert f"Planned by {title}" in viewer.details()
+        buffer = viewer.get("details").get_by_test_id("program-link").nth(1)
+        name = buffer.inner_text()
+        buffer.click()
+        viewer.wait_for_state(tab="memory_viewer", module=title)
+        viewer.wait_until_ready()
+        assert name in viewer.details()
+        context.close()
+
+
+def test_spans_are_reached_by_keys(busy: Host, page: Page) -> None:
+    viewer = opened(page, busy, LEAK)
+    first = viewer.get("spans").locator("button").first
+    first.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    zoom, _ = viewer.windows()
+    assert len(zoom) == 2
 
 
 def test_a_run_without_events_has_one_reason_first(busy: Host, page: Page) -> None:

@@ -72,6 +72,20 @@ export interface Details {
   planned?: Planned | null;
 }
 
+interface Amount {
+  allocations: number;
+  bytes: number;
+}
+
+/** What executions of programs allocated, over all events, and which programs run at one of them. */
+export interface Joins {
+  at: number;
+  executable: Amount;
+  /** Of these what no planned memory was found for. */
+  unjoined: Amount;
+  programs: ({ recording: string; title: string; memory: string; running: boolean } & Amount)[];
+}
+
 /** What a program planned in an allocation that it made. */
 export interface Planned {
   title: string;
@@ -122,6 +136,7 @@ export interface Api {
   usage(id: string, from: number, to: number, buckets: number, signal: AbortSignal): Promise<Usage>;
   details(id: string, row: number, signal: AbortSignal): Promise<Details>;
   leaks(id: string, signal: AbortSignal): Promise<Leaks>;
+  joins(id: string, at: number, signal: AbortSignal): Promise<Joins>;
   tree(id: string, by: By, merge: boolean): Promise<Forest>;
   advice(id: string, signal: AbortSignal): Promise<AdviceList>;
   deviceProfile(id: string, signal: AbortSignal): Promise<DeviceProfile>;
@@ -162,6 +177,7 @@ export function createApi(base: string): Api {
     usage: async (id, from, to, buckets, signal) =>
       readUsage((await tables("usage", { id, from, to, buckets }, signal)).table("usage")),
     details: async (id, row, signal) => (await json("details", { id, row }, signal)) as Details,
+    joins: async (id, at, signal) => (await json("joins", { id, at }, signal)) as Joins,
     leaks: async (id, signal) => (await json("leaks", { id }, signal)) as Leaks,
     tree: async (id, by, merge) => readForest(await tables("tree", { id, by, merge: Number(merge) }, null)),
     advice: async (id, signal) => (await json("advice", { id }, signal)) as AdviceList,

@@ -92,7 +92,7 @@ export function Details({ api, id, number, row, rows, length, times, store, dark
           <Fact name={times === null ? "Allocation" : "Address"}>
             {times === null &&
               `${value.region.kind} #${value.region.index}, ${formatBytes(value.region.size)}; at offset `}
-            <code title={formatExact(value.offset)}>0x{value.offset.toString(16)}</code>
+            <Place {...{ details: value, addressed: times !== null }} />
           </Fact>
         )}
       </dl>
@@ -104,12 +104,18 @@ export function Details({ api, id, number, row, rows, length, times, store, dark
         <>
           <Stack frames={value.stack} />
           {value.freed_stack.length > 0 && <Stack frames={value.freed_stack} title="Freed at" />}
-          {value.planned != null && <PlannedBuffers planned={value.planned} />}
+          {value.planned != null && <PlannedBuffers planned={value.planned} store={store} />}
           {times === null && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
         </>
       )}
     </aside>
   );
+}
+
+/** Where a row lies: from the start of its allocation, or in all memory, where regions are numbered by their address. */
+function Place({ details, addressed }: { details: BufferDetails; addressed: boolean }): JSX.Element {
+  const place = details.offset + (addressed ? (details.region?.index ?? 0) : 0);
+  return <code title={formatExact(details.offset)}>0x{place.toString(16)}</code>;
 }
 
 interface LifeProps {

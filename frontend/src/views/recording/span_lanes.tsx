@@ -25,6 +25,16 @@ interface Props {
   store: Store<ViewState>;
 }
 
+/** Left and right go to the span drawn before or after the one with the focus; all of them are one stop of Tab. */
+function goToNext(event: KeyboardEvent): void {
+  if (!(event.target instanceof HTMLElement)) return;
+  const { previousElementSibling: before, nextElementSibling: after } = event.target;
+  const next = event.key === "ArrowLeft" ? before : event.key === "ArrowRight" ? after : null;
+  if (!(next instanceof HTMLElement)) return;
+  event.preventDefault();
+  next.focus();
+}
+
 /** Steps and executions over the curve, on its x axis. A click zooms to one. */
 export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
@@ -52,7 +62,7 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
         <button
           key={span}
           class={`span span-${spans.kind[span]}`}
-          tabindex={-1}
+          tabindex={found.length === 0 ? 0 : -1}
           title={`${name}, ${length}, from ${formatTime(spans.start_ns[span])}`}
           style={{
             left: `${GUTTER_LEFT + from}px`,
@@ -78,7 +88,15 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
   const more = lanes.count - FIRST_LANES;
   return (
     <>
-      <div ref={host} class="spans" data-testid="spans" style={{ height: `${count * LANE}px` }}>
+      <div
+        ref={host}
+        class="spans"
+        data-testid="spans"
+        role="group"
+        aria-label="Steps and executions. Arrow keys go from one to the next, Enter zooms to it."
+        style={{ height: `${count * LANE}px` }}
+        onKeyDown={goToNext}
+      >
         {drawn}
       </div>
       {more > 0 && (

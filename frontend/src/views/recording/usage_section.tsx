@@ -9,6 +9,7 @@ import type { ViewState } from "../state";
 import { useWords } from "../words";
 import { AxisChoices } from "./axis_choices";
 import { CurveLegend } from "./curve_legend";
+import { Executions } from "./executions";
 import { Inspected } from "./inspected";
 import type { Shown } from "./shown";
 import { SpanLanes } from "./span_lanes";
@@ -28,21 +29,24 @@ interface Props {
   children: JSX.Element;
 }
 
-/** Memory over the axis: steps and executions, the curves below them, and the timeline. */
+/** Memory over the axis: steps and executions, the curves below them, the timeline, and which programs ran. */
 export function UsageSection(props: Props): JSX.Element {
   const { api, view, shown, program, spans, axis, store, dark, children } = props;
   const words = useWords();
   const { axis: kind, capacity_bytes } = view.recording;
   const known = useMemo(() => knownCurves(view.usage, kind !== "TIME" || capacity_bytes !== null), [view]);
   return (
-    <section aria-label={`Usage over the ${words.whole}`}>
-      <UsageHeading {...{ view, program, known, store, dark }} />
-      {spans !== null && program?.time_ns != null && (
-        <SpanLanes spans={spans} times={program.time_ns} axis={axis} store={store} />
-      )}
-      <UsageChart {...{ api, view, program, axis, known, shown, store, dark }} />
-      {children}
-    </section>
+    <>
+      <section aria-label={`Usage over the ${words.whole}`}>
+        <UsageHeading {...{ view, program, known, store, dark }} />
+        {spans !== null && program?.time_ns != null && (
+          <SpanLanes spans={spans} times={program.time_ns} axis={axis} store={store} />
+        )}
+        <UsageChart {...{ api, view, program, axis, known, shown, store, dark }} />
+        {children}
+      </section>
+      {view.recording.kind === "allocator" && shown.complete && <Executions {...{ api, view, store }} />}
+    </>
   );
 }
 
