@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from profiles import DAMAGED, Compiled, compiled_programs, profiles
 
+from tb_memplugin.analysis.advice import advise
 from tb_memplugin.analysis.usage import peak, usage
 from tb_memplugin.errors import InputError
 from tb_memplugin.protos.hlo_pb2 import HloProto
@@ -49,6 +50,7 @@ def ask(recording: Recording) -> None:
     memory_viewer.rows(recording)
     for row in range(min(len(recording.allocations), 3)):
         memory_viewer.details(recording, row)
+    advise(recording)
     if recording.program:
         xprof_schema.memory_viewer([recording], recording.program.memory_space)
 
