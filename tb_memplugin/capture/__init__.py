@@ -1,7 +1,34 @@
-"""What a training script or a test calls: it runs beside the program, and writes where it is told to."""
+"""What a training script or a test calls: it runs beside the program, and writes where it is told to.
 
-from tb_memplugin.capture.device_profiles import on_oom, snapshot, snapshot_every
-from tb_memplugin.capture.live_arrays import track
-from tb_memplugin.capture.programs import assert_fits, compiled, report
+JAX is loaded for what watches JAX, PyTorch for what watches PyTorch, and neither for the other.
+"""
 
-__all__ = ["assert_fits", "compiled", "on_oom", "report", "snapshot", "snapshot_every", "track"]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tb_memplugin.capture.device_profiles import on_oom, snapshot, snapshot_every
+    from tb_memplugin.capture.live_arrays import track
+    from tb_memplugin.capture.programs import assert_fits, compiled, report
+    from tb_memplugin.capture.torch_history import torch_memory
+
+__all__ = ["assert_fits", "compiled", "on_oom", "report", "snapshot", "snapshot_every", "torch_memory", "track"]
+
+_HOME = {
+    "assert_fits": "programs",
+    "compiled": "programs",
+    "on_oom": "device_profiles",
+    "report": "programs",
+    "snapshot": "device_profiles",
+    "snapshot_every": "device_profiles",
+    "torch_memory": "torch_history",
+    "track": "live_arrays",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
