@@ -6,32 +6,17 @@ of them after another: a program's updates are few beside all that it fuses.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tb_memplugin.native.graph import derive, grouped, reach
-from tb_memplugin.native.text import intern
-from tb_memplugin.native.wire import scan
 from tb_memplugin.readers.hlo.dataflow import Dataflow
-from tb_memplugin.readers.hlo.module import COMPUTATION, COMPUTATIONS, Index, Lists, Module
-from tb_memplugin.readers.hlo.nodes import at, is_one_of, spread, within
-from tb_memplugin.readers.hlo.shapes import ShapeTable, elements_of
-from tb_memplugin.recording import I32, I64, U8, Strings
+from tb_memplugin.readers.hlo.fusions import UNLIKE, Bodies, kinds, opcode_classes
+from tb_memplugin.readers.hlo.module import Module
+from tb_memplugin.readers.hlo.nodes import at, spread, within
+from tb_memplugin.recording import I32, I64, U8
 from tb_memplugin.values import Alike, Likeness
 
-COPIED = {"bitcast", "copy", "reshape", "transpose", "reverse", "opt-barrier", "convert", "all-reduce"}
-ELEMENTWISE = {
-    "abs", "add", "and", "atan2", "bitcast-convert", "cbrt", "ceil", "clamp", "compare", "complex", "cosine", "divide",
-    "erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite", "log", "log-plus-one", "logistic",
-    "maximum", "minimum", "multiply", "negate", "not", "or", "power", "real", "reduce-precision", "remainder",
-    "round-nearest-afz", "round-nearest-even", "rsqrt", "select", "shift-left", "shift-right-arithmetic",
-    "shift-right-logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor",
-}  # fmt: skip
-IN_PLACE = {"dynamic-update-slice", "scatter"}
-PARTS = {"slice", "dynamic-slice", "concatenate", "pad", "all-gather", "reduce-scatter"}
 BUNDLES = {"all-reduce", "all-reduce-start"}
-UNLIKE = 255
 WAVES = 5  # of fusions opened: an update is rarely spread over more than two
 WORK = 20_000_000  # instructions looked at inside fusions: bounds what a damaged file may cost
 
@@ -109,8 +94,8 @@ def _plain(module: Module, dataflow: Dataflow, elements: I64) -> Pairs:
     top = dataflow.shown[nodes.base[:-1]] if nodes.total else np.full(len(order), -1, dtype=np.int32)
     target = top[user]
     source = np.where(position >= 0, top[position], -1)
-    classes, weights = _classes(module.opcode.strings)
-    kind = _kinds(classes[nodes.opcode[user]], within(counts), elements[target], elements[source])
+    likeness, weights = opcode_classes(module.opcode.strings)
+    kind = kinds(likeness[nodes.opcode[user]], within(counts), elements[target], elements[source])
     known = (source >= 0) & (target >= 0) & (source != target) & (kind != UNLIKE)
     steps = weights[nodes.opcode[user]].astype(np.int32)
     return source[known].astype(np.int32), target[known].astype(np.int32), steps[known], kind[known]
@@ -121,7 +106,7 @@ def _inside(module: Module, dataflow: Dataflow, positions: I32, elements: I64) -
     nodes = dataflow.nodes
     called = module.callees.nth(dataflow.schedule.order[positions], 0)
     positions, called = positions[called >= 0], called[called >= 0]
-    body = _Bodies(module, called)
+    body = Bodies(module, called)
     # A body's root is its result, or the tuple of its results.
     root = body.index.rows(module.computations["root_id"][called])
     inner = np.where(root >= 0, body.count[root], 0)
@@ -162,63 +147,3 @@ def _inside(module: Module, dataflow: Dataflow, positions: I32, elements: I64) -
     known = (source >= 0) & (target >= 0) & (source != target)
     known &= (kind == Likeness.PART) | (elements[source] == elements[target])
     return source[known], target[known], steps[known], kind[known]
-
-
-class _Bodies:
-    """The instructions of some fused computations as one graph; `first` and `stop` are each computation's rows."""
-
-    def __init__(self, module: Module, computations: I64) -> None:
-        rows, which = np.unique(computations, return_inverse=True)
-        inside = scan(module.data, COMPUTATION, module.tables[COMPUTATIONS]["span"].take(rows))
-        table = inside["instructions"]
-        n = len(table["id"])
-        bounds = np.searchsorted(table["parent"], np.arange(len(rows) + 1))
-        self.first, self.stop = bounds[:-1][which].astype(np.int64), bounds[1:][which].astype(np.int64)
-        self.index = Index(table["id"])
-        lists = Lists.of(inside["instructions.operand_ids"], n)
-        self.begin, self.count = lists.begin.astype(np.int64), lists.count()
-        self.operand = self.index.rows(lists.values)
-        self.parameter_number = table["parameter_number"]
-        opcode = module.texts(table["opcode"])
-        classes, weights = _classes(opcode.strings)
-        self.weight = weights[opcode.codes]
-        self.is_tuple = is_one_of(opcode, {"tuple"})
-        self.is_parameter = is_one_of(opcode, {"parameter"})
-        elements = _elements(module, table)
-        user = np.repeat(np.arange(n), self.count)
-        of = np.where(self.operand >= 0, elements[self.operand], -1) if n else elements[:0]
-        self.kind = _kinds(classes[opcode.codes[user]], within(self.count), elements[user], of)
-
-
-def _elements(module: Module, table: dict[str, Any]) -> I64:
-    codes, first = intern(module.data, *table["shape"])
-    shapes = ShapeTable.parse([*module.pieces(table["shape"].take(first)), b""])
-    elements = np.array([elements_of(shape) for shape in shapes.protos], dtype=np.int64)
-    found: I64 = elements[shapes.kind[shapes.begin]][codes]
-    return found
-
-
-def _classes(opcodes: Strings) -> tuple[U8, U8]:
-    """Per opcode, and for none: its Likeness or UNLIKE, and how many steps it is."""
-    found = np.full(len(opcodes) + 1, UNLIKE, dtype=np.uint8)
-    weight = np.ones(len(opcodes) + 1, dtype=np.uint8)
-    for i in range(len(opcodes)):
-        name = opcodes[i]
-        if name in COPIED or name in ELEMENTWISE:
-            found[i], weight[i] = Likeness.ELEMENTWISE, name in ELEMENTWISE
-        elif name in IN_PLACE:
-            found[i] = Likeness.IN_PLACE
-        elif name in PARTS:
-            found[i], weight[i] = Likeness.PART, 0
-    return found, weight
-
-
-def _kinds(likeness: U8, nth: I64, result: I64, operand: I64) -> U8:
-    """Per operand of an instruction of this likeness, by how many elements the two have."""
-    same = (result == operand) & (result > 0)
-    kept = np.select(
-        [likeness == Likeness.ELEMENTWISE, likeness == Likeness.IN_PLACE, likeness == Likeness.PART],
-        [same, same & (nth == 0), operand > 1],  # an index is no part
-        False,
-    )
-    return np.where(kept, likeness, UNLIKE).astype(np.uint8)

@@ -15,6 +15,7 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 TUPLE = 13
+NO_CHILDREN: list[int] = []
 POINTER_BYTES = 8  # a tuple is a table of pointers to its elements
 COMBINED_DIMENSION = -(2**63)  # in a tile: as large as it needs to be
 
@@ -163,5 +164,10 @@ def _number(
     extents.append(0)
     for element in shape.tuple_shapes:
         children.append(len(nodes))
-        _number(element, distinct, nodes, child_lists, extents)
+        if element.tuple_shapes:
+            _number(element, distinct, nodes, child_lists, extents)
+        else:
+            nodes.append(distinct.number(element))
+            child_lists.append(NO_CHILDREN)
+            extents.append(1)
     extents[first] = len(nodes) - first
