@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.by_model import aside
+from tb_memplugin.analysis.by_model import asides
 from tb_memplugin.analysis.frames import Frame, callers_first, frame_text
 from tb_memplugin.analysis.paths import jitted_function
 from tb_memplugin.analysis.trees import Grower
@@ -53,16 +53,16 @@ def by_function(recording: Recording, grower: Grower) -> I32:
     known = (rows.stack >= 0) & (rows.stack < len(recording.stacks.parent))
     frame = np.where((line < 0) & ~named & known, rows.stack, line)
     name = np.where(named & (line < 0), rows.name.codes, -1)
-    function = _functions(recording)
+    function, aside = _functions(recording), asides(recording)
 
     def path(row: int) -> tuple[str, ...]:
-        if what := aside(recording, row):
+        if what := aside[row]:
             return (what,)
         alone = rows.name[row] if name[row] >= 0 else NO_LINE
         place = frame_text(recording.stacks, int(frame[row])) if frame[row] >= 0 else alone
         return (function[row] or NO_FUNCTION, place)
 
-    return grower.rows([rows.start < 0, function.codes, rows.op.codes, rows.role, frame, name], path)
+    return grower.rows([aside.codes, function.codes, frame, name], path)
 
 
 def _functions(recording: Recording) -> Text:
@@ -97,7 +97,7 @@ def _per_row(recording: Recording, of_frame: dict[int, int]) -> I32:
 
 def _with_rest(recording: Recording, grower: Grower, leaf: I32, otherwise: str) -> I32:
     """Rows without a frame under what they are, or `otherwise`."""
-    rows, rest = recording.allocations, np.flatnonzero(leaf < 0)
-    columns = [rows.start[rest] < 0, rows.op.codes[rest], rows.role[rest]]
-    leaf[rest] = grower.rows(columns, lambda i: (aside(recording, int(rest[i])) or otherwise,))
+    rest = np.flatnonzero(leaf < 0)
+    aside = asides(recording).take(rest)
+    leaf[rest] = grower.rows([aside.codes], lambda i: (aside[i] or otherwise,))
     return leaf

@@ -11,11 +11,12 @@ from tb_memplugin.analysis.copies import scopes
 from tb_memplugin.analysis.flow import flow
 from tb_memplugin.analysis.paths import OpPath, Pass, argument_path, op_path
 from tb_memplugin.analysis.trees import Grower
-from tb_memplugin.recording import I32, Axis, Recording, Role, Text
+from tb_memplugin.recording import I32, Axis, Recording, Role, Strings, Text
 
 ARGUMENTS, COPIES, CONSTANTS = "arguments", "copies of arguments", "constants"
 FORWARD_AND_UPDATE = "forward and update"  # TensorFlow marks what belongs to a gradient, and nothing else
 BEFORE, NO_PATH, UNNAMED = "live before the recording", "no model path", "unnamed"
+ASIDES = (ARGUMENTS, CONSTANTS, BEFORE)
 PARAMETER = "parameter"  # HLO's word for an argument
 PYTREE = re.compile(r"\[['\"]")  # a key in an op_name: what a compiler makes of an argument keeps the argument's path
 TENSORFLOW_TYPE = re.compile(r":\w+$")  # `layer/MatMul:MatMul`
@@ -26,25 +27,27 @@ def by_model(recording: Recording, grower: Grower) -> I32:
     return (_of_runtime if recording.axis is Axis.TIME else _of_program)(recording, grower)
 
 
-def aside(recording: Recording, row: int) -> str:
-    """What the row is where it is not the result of an operation: no frame and no scope asked for it."""
+def asides(recording: Recording) -> Text:
+    """What rows are that are no operation's results, so that no scope and no frame asked for them; empty of others."""
     rows = recording.allocations
     if recording.axis is Axis.TIME:
-        return BEFORE if rows.start[row] < 0 else ""
-    if rows.op[row] == PARAMETER and rows.role[row] != Role.THREAD_LOCAL:  # a reduction's own function has some too
-        return ARGUMENTS
-    return CONSTANTS if rows.role[row] == Role.CONSTANT else ""
+        code = np.where(rows.start < 0, ASIDES.index(BEFORE), -1)
+    else:
+        parameters = [code for code in range(len(rows.op.strings)) if rows.op.strings[code] == PARAMETER]
+        # The function of a reduction has arguments too, on the stack of the thread that runs it.
+        given = np.isin(rows.op.codes, parameters) & (rows.role != Role.THREAD_LOCAL)
+        code = np.select([given, rows.role == Role.CONSTANT], [ASIDES.index(ARGUMENTS), ASIDES.index(CONSTANTS)], -1)
+    return Text(code.astype(np.int32), Strings.of(ASIDES))
 
 
 def _of_program(recording: Recording, grower: Grower) -> I32:
-    rows = recording.allocations
-    arguments = _arguments(recording)
-    scope = scopes(recording)
+    rows, aside, scope = recording.allocations, asides(recording), scopes(recording)
+    arguments = _arguments(recording, aside)
     ops = {text: op_path(text) for text in _distinct(scope) if text not in arguments and not PYTREE.search(text)}
     trained = any(op.within is Pass.BACKWARD for op in ops.values())
 
     def path(row: int) -> Iterable[str]:
-        text, what = scope[row], aside(recording, row)
+        text, what = scope[row], aside[row]
         if what == ARGUMENTS:
             return (ARGUMENTS, *(argument_path(text) or (NO_PATH,)))
         if what:
@@ -53,15 +56,15 @@ def _of_program(recording: Recording, grower: Grower) -> I32:
             return (NO_PATH, rows.op[row] or UNNAMED)
         return _in_pass(ops[text], trained) if text in ops else (COPIES, *argument_path(text))
 
-    return grower.rows([scope.codes, rows.op.codes, rows.role], path)
+    bare = np.r_[np.diff(scope.strings.offsets) == 0, True][scope.codes]
+    return grower.rows([aside.codes, scope.codes, np.where(bare, rows.op.codes, -1)], path)
 
 
-def _arguments(recording: Recording) -> set[str]:
+def _arguments(recording: Recording, aside: Text) -> set[str]:
     """The paths of the program's arguments, those in other memories too: a copy here may be of one there."""
-    rows, program, known = recording.allocations, recording.program, flow(recording)
-    parameters = [code for code in range(len(rows.op.strings)) if rows.op.strings[code] == PARAMETER]
-    given = np.isin(rows.op.codes, parameters) & (rows.role != Role.THREAD_LOCAL)
-    names = set(_distinct(rows.scope.take(np.flatnonzero(given))))
+    program, known = recording.program, flow(recording)
+    given = np.flatnonzero(aside.codes == ASIDES.index(ARGUMENTS))
+    names = set(_distinct(recording.allocations.scope.take(given)))
     if known is not None and program is not None:
         made = known.values.made[known.values.argument >= 0]
         names.update(_distinct(program.scope.take(made[made >= 0])))
@@ -70,19 +73,19 @@ def _arguments(recording: Recording) -> set[str]:
 
 def _of_runtime(recording: Recording, grower: Grower) -> I32:
     """TensorFlow names the operation. JAX's runtime knows the jitted function and its own calls, which are no path."""
-    rows = recording.allocations
+    rows, aside = recording.allocations, asides(recording)
     ops = {text: op_path(TENSORFLOW_TYPE.sub("", text)) for text in _distinct(rows.name) if "/" in text}
 
     def path(row: int) -> Iterable[str]:
         name = rows.name[row]
-        if what := aside(recording, row):
+        if what := aside[row]:
             return (what,)
         if name not in ops:
             return (NO_PATH, *filter(None, (rows.scope[row], name or UNNAMED)))
         within, parts = ops[name]
         return (within.value if within is Pass.BACKWARD else FORWARD_AND_UPDATE, *parts)
 
-    return grower.rows([rows.start < 0, rows.name.codes, rows.scope.codes], path)
+    return grower.rows([aside.codes, rows.name.codes, rows.scope.codes], path)
 
 
 def _distinct(column: Text) -> list[str]:
