@@ -11,13 +11,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import BinaryIO
 
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.pasted import PastedTexts
-from tb_memplugin.readers.oom_text import read_oom_text
+from tb_memplugin.readers.oom_text import MAX_BYTES, read_oom_text
 from tb_memplugin.readers.part import Reason
 from tb_memplugin.recording import Axis, Recording
 
@@ -148,9 +149,14 @@ def listing_of_path(path: str) -> Listing:
     return _merged(read_file(file, run.name) for run in logdir.find_runs(path) for file in run.files)
 
 
-def listing_of_text(text: bytes, source: str) -> Listing:
-    """The recordings of a text that is in no file. InputError where no error is in it."""
-    return _merged([Listing(read_oom_text(text, source=source))])
+def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
+    """The recordings of a text that is in no file, from as much of its end as is read of any. InputError if none."""
+    text, skipped = b"", 0
+    while chunk := stream.read(MAX_BYTES):
+        text += chunk
+        skipped += max(len(text) - MAX_BYTES, 0)
+        text = text[-MAX_BYTES:]
+    return _merged([Listing(read_oom_text(text, source=source, skipped=skipped))])
 
 
 def read_file(file: HostFile, run: str) -> Listing:

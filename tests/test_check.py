@@ -123,6 +123,12 @@ def test_a_text_without_an_error_is_bad_input(tmp_path: Path) -> None:
         assert done.returncode == 2 and b"No out-of-memory error in the text" in done.stderr
 
 
+def test_of_a_long_log_the_end_is_read() -> None:
+    log = b"step 1 loss 2.0\n" * (2**20 + 2**19) + b"exit code 137\n"  # 24 MiB and 14 bytes
+    (recording,) = json.loads(tb_memplugin("summary", "-", "--json", stdin=log).stdout)["recordings"]
+    assert {caveat["code"]: caveat["bytes"] for caveat in recording["caveats"]}["only_end_read"] == 8 * 2**20 + 14
+
+
 def test_names_in_a_text_do_not_reach_the_terminal_as_controls() -> None:
     name = "jit\x1b]0;owned\x07\x9b31m"
     text = f"Error loading program '{name}': Attempting to allocate 1.00G. That was not possible. There are 0B free."

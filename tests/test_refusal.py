@@ -71,6 +71,16 @@ def test_fragmentation() -> None:
     }  # fmt: skip
 
 
+def test_fragmentation_of_a_real_allocator() -> None:
+    """Six chunks of 4 MiB and one of 12 MiB are in use; of 28 MiB that are free no two neighbours are."""
+    said = sentences(file("bfc_fragmented.txt"))
+    assert said[0] == (
+        "bfc_cpu_allocator_for_gpu was asked for 10.0 MiB for AddV2, a tensor of shape [2560,1024] and type float; "
+        "28.0 MiB of 64.0 MiB was free, 4.00 MiB of it in one piece."
+    )
+    assert said[1] == "Enough is free, but not in one piece: the free memory is fragmented."
+
+
 def test_another_process_on_the_device() -> None:
     said = sentences(
         of(

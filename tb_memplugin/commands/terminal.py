@@ -15,10 +15,10 @@ STDIN = "standard input"
 
 def listing_of(path: str) -> Listing:
     """Everything in there; what cannot be read is told on standard error."""
-    from tb_memplugin.catalog import listing_of_path, listing_of_text
+    from tb_memplugin.catalog import listing_of_path, listing_of_stream
 
     if path == "-":
-        return listing_of_text(sys.stdin.buffer.read(), STDIN)
+        return listing_of_stream(sys.stdin.buffer, STDIN)
     # The log is for servers; here every problem is printed as a line of its own.
     logging.getLogger("tb_memplugin").setLevel(logging.ERROR)
     listing = listing_of_path(path)

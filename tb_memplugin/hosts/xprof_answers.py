@@ -52,7 +52,8 @@ class Answers:
     def listed(self, route: str, parameters: Parameters) -> Response:
         """What /runs, /run_tools, /hosts and /module_list answer, in XProf's forms."""
         if route == "/runs":
-            return json_response([run.name for run in self._catalog.runs()])
+            # What was pasted has no profile, and none of its tools.
+            return json_response([run.name for run in self._catalog.runs() if run.folder])
         run = self._run(parameters)
         if route == "/run_tools":
             return json_response(TOOLS)

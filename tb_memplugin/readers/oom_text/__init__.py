@@ -30,8 +30,13 @@ FORMATS = (tpu_compile, tpu_limits, tpu_runtime, xla_gpu, bfc, remat, cuda, torc
 MAX_BYTES = 16 << 20
 
 
-def read_oom_text(data: bytes | memoryview, *, run: str = "", host: str = "", source: str = "") -> list[Recording]:
-    """A recording per failure, the one that says most first. InputError where the text tells of none."""
+def read_oom_text(
+    data: bytes | memoryview, *, run: str = "", host: str = "", source: str = "", skipped: int = 0
+) -> list[Recording]:
+    """A recording per failure, the one that says most first. InputError where the text tells of none.
+
+    Of a long text the end is read; `skipped` bytes of it were left out by the caller already.
+    """
     text = clean(bytes(data[-MAX_BYTES:]).decode("utf-8", "replace"))
     failures = merge.most_telling_first(merge.merged(failure for form in FORMATS for failure in form.find(text)))
     if not failures:
@@ -41,7 +46,8 @@ def read_oom_text(data: bytes | memoryview, *, run: str = "", host: str = "", so
             "give the whole message, from its first line; of a program that only ended, its exit code is enough",
         )
     found = recordings(failures, run=run, host=host, source=source)
-    if len(data) <= MAX_BYTES:
+    skipped += max(len(data) - MAX_BYTES, 0)
+    if not skipped:
         return found
-    cut = Caveat("only_end_read", "Of this long text only the end was read", len(data) - MAX_BYTES)
+    cut = Caveat("only_end_read", "Of this long text only the end was read; the bytes are those before it", skipped)
     return [replace(recording, caveats=(*recording.caveats, cut)) for recording in found]
