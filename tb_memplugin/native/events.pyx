@@ -146,7 +146,7 @@ cdef class _Chosen(_Walk):
     """Events of some names, with some of their stats; each stat has a column."""
     cdef _Numbers kinds, columns
     cdef int width
-    cdef size_t room              # events that the columns have room for
+    cdef size_t room              # events that a column, once it occurs, is made to hold
     cdef vector[int64_t] of_line, offset, duration, kind
     cdef vector[vector[int64_t]] values
     cdef vector[vector[uint8_t]] forms
@@ -156,7 +156,7 @@ cdef class _Chosen(_Walk):
         cdef Item field
         cdef const unsigned char* q = p
         cdef int64_t metadata = 0
-        cdef int kind, column
+        cdef int kind
         # The metadata id comes first, and most events are not ours: they cost one field.
         while q < end:
             if not item(&q, end, &field):
@@ -172,10 +172,7 @@ cdef class _Chosen(_Walk):
         self.offset.push_back(0)
         self.duration.push_back(0)
         if self.kind.size() > self.room:
-            self.room = 2 * self.kind.size()
-            for column in range(self.width):
-                self.values[column].resize(self.room)
-                self.forms[column].resize(self.room)  # IS_ABSENT
+            self.room = self.kind.size() + self.kind.size() // 4
         while p < end:
             if not item(&p, end, &field):
                 return BROKEN
@@ -195,6 +192,9 @@ cdef class _Chosen(_Walk):
             return False
         column = self.columns.of(stat.metadata)
         if column >= 0 and stat.form != IS_ABSENT:
+            if self.values[column].size() < self.kind.size():
+                self.values[column].resize(self.room)
+                self.forms[column].resize(self.room)  # IS_ABSENT
             self.values[column][self.kind.size() - 1] = (
                 self.text(column, &stat) if stat.form == IS_TEXT else stat.value
             )
@@ -229,8 +229,8 @@ def collect(plane, kinds, columns, int width):
     cdef int64_t events = walk.kind.size()
     return {
         **lines, "line": _taken(walk.of_line), "offset_ps": _taken(walk.offset), "duration_ps": _taken(walk.duration),
-        "kind": _taken(walk.kind), "form": [_taken_bytes(walk.forms[column], events) for column in range(width)],
-        "value": [_taken(walk.values[column], events) for column in range(width)],
+        "kind": _taken(walk.kind), "form": [_padded_bytes(walk.forms[column], events) for column in range(width)],
+        "value": [_padded(walk.values[column], events) for column in range(width)],
         "texts": [_texts(walk.texts[column]) for column in range(width)],
     }
 
@@ -324,11 +324,15 @@ cdef list _texts(unordered_map[string_view, int32_t]& known):
 
 # Each gives the memory of the vector back, so that two copies of one column are all that there is at once.
 
-cdef _taken(vector[int64_t]& cells, int64_t count=-1):
-    """The first so many."""
-    count = cells.size() if count < 0 else count
-    array = np.empty(count, dtype=np.int64)
+cdef _taken(vector[int64_t]& cells):
+    return _padded(cells, cells.size())
+
+
+cdef _padded(vector[int64_t]& cells, size_t count):
+    """So many, with zeros where there are fewer."""
+    array = np.zeros(count, dtype=np.int64) if cells.size() < count else np.empty(count, dtype=np.int64)
     cdef int64_t[::1] view = array
+    count = min(count, cells.size())
     if count:
         memcpy(&view[0], cells.data(), count * sizeof(int64_t))
     vector[int64_t]().swap(cells)
@@ -344,9 +348,10 @@ cdef _taken_narrow(vector[int32_t]& cells):
     return array
 
 
-cdef _taken_bytes(vector[uint8_t]& cells, int64_t count):
-    array = np.empty(count, dtype=np.uint8)
+cdef _padded_bytes(vector[uint8_t]& cells, size_t count):
+    array = np.zeros(count, dtype=np.uint8) if cells.size() < count else np.empty(count, dtype=np.uint8)
     cdef uint8_t[::1] view = array
+    count = min(count, cells.size())
     if count:
         memcpy(&view[0], cells.data(), count)
     vector[uint8_t]().swap(cells)
