@@ -9,7 +9,7 @@ import { weigh } from "./weights";
 function weighed(sizes: [string, number][]): { tree: Tree; total: Float64Array } {
   const rows = fixtureRows(sizes.map(([, size]) => ({ size })));
   const paths = sizes.map(([path]) => path.split("/").filter(Boolean));
-  const tree = grow(fixtureForest(paths), rows, "none", false);
+  const tree = grow(fixtureForest(paths), rows, { none: "none", rest: "rest" }, false);
   const live = Uint32Array.from(sizes, (_, row) => row);
   return { tree, total: weigh(tree, rows, live, rows.charge, 0).total };
 }

@@ -24,7 +24,8 @@ const rows = fixtureRows([
   { size: 7, role: 0 },
   { size: 3, role: 2, start: -1 },
 ]);
-const tree = grow(fixtureForest(PATHS), rows, "no model path", false);
+const UNSAID = { none: "no model path", rest: "not explained" };
+const tree = grow(fixtureForest(PATHS), rows, UNSAID, false);
 const at = (path: string, within: Tree = tree): number => nodeAt(within, path);
 
 describe("one tree of all rows", () => {
@@ -34,7 +35,7 @@ describe("one tree of all rows", () => {
       "step",
       "no model path",
       "live before the recording",
-      "not explained by any allocation",
+      "not explained",
     ]);
     expect([...tree.leaf].map((node) => pathOf(tree, node))).toEqual([
       "params/layer_0/w",
@@ -48,7 +49,7 @@ describe("one tree of all rows", () => {
   });
 
   it("tells apart what an allocator held before", () => {
-    const pathless = grow(fixtureForest(PATHS.map(() => [])), rows, "no stack", true);
+    const pathless = grow(fixtureForest(PATHS.map(() => [])), rows, { ...UNSAID, none: "no stack" }, true);
     expect([...pathless.leaf].map((node) => labelOf(pathless, node))).toEqual([
       ...Array<string>(5).fill("no stack"),
       "live before the recording",
@@ -59,7 +60,7 @@ describe("one tree of all rows", () => {
     const slashes = grow(
       fixtureForest([["a", "b", "c"], ["a/b", "d"], ["a\\", "/"], ["a"]]),
       rows,
-      "none",
+      UNSAID,
       false,
     );
     for (let node = 0; node < slashes.length; node++) expect(at(pathOf(slashes, node), slashes)).toBe(node);
@@ -84,7 +85,7 @@ describe("weighing", () => {
     expect(of("params/layer_0")).toEqual([110, 0, 2, 1]);
     expect(of("params")).toEqual([213, 3, 4, 1]);
     expect(of("step")).toEqual([60, 0, 1, 5]);
-    expect(of("not explained by any allocation")).toEqual([20, 20, 0, 0]);
+    expect(of("not explained")).toEqual([20, 20, 0, 0]);
     expect(of("")).toEqual([300, 0, 6, 1]);
   });
 
@@ -132,7 +133,7 @@ describe("bottom-up", () => {
       b: 10,
       params: 3,
       "no model path": 7,
-      "not explained by any allocation": 20,
+      "not explained": 20,
     });
     expect(total[at("w/layer_0", up)]).toBe(100);
     expect(total[at("w/jax.jit/step", up)]).toBe(60);
@@ -149,7 +150,7 @@ describe("bottom-up", () => {
   });
 
   it("counts what comes back to its own name once", () => {
-    const recursive = invert(grow(fixtureForest([["f", "g", "f"], ["f"]]), rows, "none", false));
+    const recursive = invert(grow(fixtureForest([["f", "g", "f"], ["f"]]), rows, UNSAID, false));
     const weights = weigh(recursive, rows, Uint32Array.of(0, 1), rows.charge, 0);
     expect(weights.total[at("f", recursive)]).toBe(110);
     expect(weights.total[at("f/g/f", recursive)]).toBe(100);

@@ -23,20 +23,26 @@ export interface Tree {
   rest: number;
 }
 
-/** Names of the nodes that stand for what a classification cannot say. */
-export const EVERYTHING = "everything";
-export const BEFORE = "live before the recording";
-export const UNEXPLAINED = "not explained by any allocation";
+const EVERYTHING = "everything";
+const BEFORE = "live before the recording";
+
+/** What nodes are called that stand for what a classification cannot say. */
+export interface Unsaid {
+  /** Rows without a path. */
+  none: string;
+  /** Bytes that no row explains. */
+  rest: string;
+}
 
 /**
- * One tree of the forest's trees, with nodes of their own for rows without any: `none` is what these are called. An
- * allocator knows nothing of what was live `before` its recording, so that is told apart.
+ * One tree of the forest's trees, with nodes of their own for rows without any. An allocator knows nothing
+ * of what was live `before` its recording, so that is told apart.
  */
-export function grow(forest: Forest, rows: Rows, none: string, before: boolean): Tree {
+export function grow(forest: Forest, rows: Rows, unsaid: Unsaid, before: boolean): Tree {
   const { length, label } = forest;
   const [noPath, earlier, rest] = [length + 1, length + 2, length + 3];
   const known = label.dictionary.length;
-  const own = ["", EVERYTHING, none, BEFORE, UNEXPLAINED];
+  const own = ["", EVERYTHING, unsaid.none, BEFORE, unsaid.rest];
   const tree = blank(length + 4);
   tree.name[0] = known + 1;
   tree.end[0] = tree.length;

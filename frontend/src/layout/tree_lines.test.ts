@@ -16,7 +16,7 @@ const tree = grow(
     ["main", "run", "step", "loss"],
   ]),
   rows,
-  "none",
+  { none: "none", rest: "rest" },
   false,
 );
 const weights = weigh(tree, rows, Uint32Array.of(0, 1, 2, 3, 4), rows.charge, 0);

@@ -52,6 +52,8 @@ export class Trees {
     private readonly api: Api,
     private readonly id: string,
     private readonly everything: Everything,
+    /** What bytes are called that no row explains. */
+    private readonly rest: string,
     /** Whether rows may be older than the recording, so that nothing else is known of them. */
     private readonly older: boolean,
   ) {}
@@ -69,7 +71,7 @@ export class Trees {
 
   private async ask({ by, merge }: TreeKind): Promise<Tree> {
     const forest = await this.api.tree(this.id, by, merge);
-    return grow(forest, this.everything.rows, NONE[by], this.older);
+    return grow(forest, this.everything.rows, { none: NONE[by], rest: this.rest }, this.older);
   }
 }
 

@@ -4,6 +4,7 @@ import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
 import type { Everything, Summary } from "../../payload/recording";
 import type { ViewState } from "../state";
+import { useWords } from "../words";
 import { OnlyContext, useOnly } from "./only";
 import { OnlyChip } from "./only_chip";
 import { Trees, TreesContext } from "./trees";
@@ -20,9 +21,10 @@ interface Props {
 /** Gives what is inside the trees of a recording, and the rows that all charts are confined to. */
 export function TreesScope({ api, recording, everything, store, children }: Props): JSX.Element {
   const { id, axis } = recording;
+  const { rest } = useWords();
   const trees = useMemo(
-    () => (everything === null ? null : new Trees(api, id, everything, axis === "TIME")),
-    [api, id, axis, everything],
+    () => (everything === null ? null : new Trees(api, id, everything, rest, axis === "TIME")),
+    [api, id, axis, rest, everything],
   );
   const only = useOnly(store, trees, everything?.rows ?? null);
   return (
