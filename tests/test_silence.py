@@ -78,6 +78,12 @@ def test_the_level_is_told() -> None:
     assert "at level 0," in why(profile((GPU, BUSY), level=None, host=False)).text
 
 
+def test_options_that_cannot_be_read_are_not_told() -> None:
+    space = profile((GPU, IDLE), level=1)
+    next(stat for plane in space.planes for stat in plane.stats if stat.bytes_value).bytes_value = b"\xff\xff"
+    assert why(space).code == "no_device_work"
+
+
 def written(space: bytes, folder: Path, host: str = "host") -> Path:
     session = folder / "plugins/profile/run"
     session.mkdir(parents=True, exist_ok=True)

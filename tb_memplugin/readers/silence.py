@@ -70,14 +70,19 @@ def reason(planes: Sequence[Plane]) -> Reason:
 
 
 def _levels(planes: Sequence[Plane]) -> _Levels | None:
-    """What the profiler was asked for; older ones do not tell."""
+    """What the profiler was asked for; older ones do not tell, and damaged ones do not either."""
     for plane in planes:
         if plane.name == ENVIRONMENT:
             stats = plane.metadata["stats"]
             for row in np.flatnonzero(stats["bytes_value"].length).tolist():
                 if plane.stat_names.get(int(stats["metadata_id"][row])) == OPTIONS_STAT:
-                    start, length = (int(column[row]) for column in stats["bytes_value"])
-                    one = Spans(np.array([start]), np.array([length]))
-                    told = scan(plane.data, OPTIONS, one)[""]
-                    return _Levels(int(told["host_tracer_level"][0]), int(told["device_tracer_level"][0]))
+                    return _read(plane.data, stats["bytes_value"].take(np.array([row])))
     return None
+
+
+def _read(data: memoryview, options: Spans) -> _Levels | None:
+    try:
+        told = scan(data, OPTIONS, options)[""]
+    except ValueError:
+        return None
+    return _Levels(int(told["host_tracer_level"][0]), int(told["device_tracer_level"][0]))
