@@ -8,7 +8,7 @@ import pytest
 from pprof_files import Frame, Sample, profile_of
 from servers import DEMO
 
-from tb_memplugin.analysis.growth import Growth, growth
+from tb_memplugin.analysis.growth import Growth, growth, series_of
 from tb_memplugin.analysis.verdicts import Verdict
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.readers import open_file
@@ -61,18 +61,28 @@ def test_files_are_counted_as_people_count_and_steps_come_before_names() -> None
     assert [r.title for r in growth(stepped).series] == [f"m{i}.prof" for i in reversed(range(12))]
 
 
+def test_a_series_is_of_one_name_and_memory() -> None:
+    of_name = {title: profiles({"f": [1]})[0] for title in ("m1.prof", "m22.prof", "other3.prof", "m.prof")}
+    of_name = {title: replace(recording, title=title) for title, recording in of_name.items()}
+    elsewhere = replace(of_name["m1.prof"], memory="cuda:1")
+    same = series_of(of_name["m1.prof"], [*of_name.values(), elsewhere])
+    assert [r.title for r in same] == ["m1.prof", "m22.prof"]
+
+
 def test_what_comes_and_goes_is_no_leak() -> None:
     assert Verdict.LEAK not in verdicts(growth(profiles({"pool": [5, 60, 9, 80, 4, 70, 6, 90, 5, 60, 3]})))
 
 
 def test_few_profiles_show_curves_and_no_verdict() -> None:
-    said = series(profiles({"f": [1, 2, 3]}))
+    recordings = profiles({"f": [1, 2, 3]})
+    said = series(recordings[0], recordings)
     assert "5 profiles or more" in said["message"]
     assert [(site["curve"], site["verdict"]) for site in said["sites"]] == [([1, 2, 3], None)]
 
 
 def test_the_loop_of_jaxs_page() -> None:
-    said = series(listing_of_path(str(DEMO / "device_profile_leak")).recordings)
+    recordings = listing_of_path(str(DEMO / "device_profile_leak")).recordings
+    said = series(recordings[0], recordings)
     leaking, steady = said["sites"]
     assert leaking["verdict"] == "leak" and leaking["site"].startswith("anotherfunc (")
     assert leaking["curve"] == [40_000 * rows for rows in (1, 3, 6, 10, 15, 21, 28, 36, 45)]

@@ -61,6 +61,15 @@ def growth(recordings: Sequence[Recording]) -> Growth:
     return Growth(series, found, holder[order], np.array([int(r.allocations.charge.sum()) for r in series], np.int64))
 
 
+def series_of(recording: Recording, recordings: Sequence[Recording]) -> list[Recording]:
+    """Those of the same kind and memory whose files differ in their numbers alone: memory1.prof to memory9.prof."""
+
+    def thread(other: Recording) -> tuple[str, str, str]:
+        return other.kind, other.memory, NUMBERS.sub("*", other.title)
+
+    return [other for other in recordings if thread(other) == thread(recording)]
+
+
 def in_order(recordings: Sequence[Recording]) -> list[Recording]:
     def counted(recording: Recording) -> list[tuple[int, str]]:
         """memory2 before memory10."""

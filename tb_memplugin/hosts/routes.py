@@ -189,15 +189,10 @@ class Routes:
         return [recording for recording in beside if recording.kind == device_profile.KIND]
 
     def growth(self, request: Request) -> Response:
-        """Over the device profiles of a run that are of the same memory as this one."""
+        """Over the device profiles of its run that are of one series with this one."""
         recording = self._catalog.recording(required(request, "id"))
         listing = self._catalog.listing(recording.run)
-        same = [
-            other
-            for other in listing.recordings
-            if (other.kind, other.memory) == (device_profile.KIND, recording.memory)
-        ]
-        return json_response(device_profile.series(same))
+        return json_response(device_profile.series(recording, listing.recordings))
 
     def compare(self, request: Request) -> Response:
         """At the peaks, or at positions `at_a` and `at_b`."""

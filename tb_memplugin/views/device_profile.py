@@ -10,7 +10,7 @@ import numpy as np
 from tb_memplugin.analysis.callgraph import By, Callgraph, Refine, callgraph
 from tb_memplugin.analysis.figures import Figure
 from tb_memplugin.analysis.frames import callers_first, frame_text
-from tb_memplugin.analysis.growth import growth
+from tb_memplugin.analysis.growth import growth, series_of
 from tb_memplugin.analysis.samples import Samples, change, live_samples
 from tb_memplugin.analysis.usage import explained, peak
 from tb_memplugin.analysis.verdicts import Verdict
@@ -159,9 +159,9 @@ def _encoded(found: Callgraph, by: By) -> dict[str, Any]:
 FIGURES = ("line", "flat", "cum", "flat_allocations", "cum_allocations")
 
 
-def series(recordings: Sequence[Recording]) -> dict[str, Any]:
-    """The answer of api/growth: a point per recording, and its sites, those that leak first."""
-    found = growth(recordings)
+def series(recording: Recording, recordings: Sequence[Recording]) -> dict[str, Any]:
+    """The answer of api/growth: a point for each of one series with `recording`, and sites, those that leak first."""
+    found = growth(series_of(recording, recordings))
     sites = found.leaks.sites
     shown = range(min(SITES_LISTED, len(found.holder))) if sites is not None else range(0)
     rest = sites.live[len(shown) :].sum(axis=0).tolist() if sites is not None else []
@@ -169,14 +169,14 @@ def series(recordings: Sequence[Recording]) -> dict[str, Any]:
         "message": found.leaks.steps.message or None,
         "points": [
             {
-                "id": recording.id,
-                "title": recording.title,
-                "host": recording.host,
-                "step": recording.taken.step if recording.taken else None,
-                "time_ns": recording.taken.time_ns if recording.taken else None,
+                "id": point.id,
+                "title": point.title,
+                "host": point.host,
+                "step": point.taken.step if point.taken else None,
+                "time_ns": point.taken.time_ns if point.taken else None,
                 "bytes": int(total),
             }
-            for recording, total in zip(found.series, found.total.tolist(), strict=True)
+            for point, total in zip(found.series, found.total.tolist(), strict=True)
         ],
         "sites": [
             {

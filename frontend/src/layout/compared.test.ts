@@ -27,16 +27,17 @@ const profile = (name: string): Summary =>
 describe("firstPair", () => {
   it("takes the first and the last of a series, as people count", () => {
     const run = ["m10", "m2", "m1"].map(profile);
-    expect(firstPair([...run, summary("p")], [])).toEqual({ a: "m1", b: "m10" });
+    expect(firstPair([...run, summary("p")], [])).toEqual({ a: "m1", b: "m10", at_a: null });
   });
 
   it("takes the same program of the run before, whatever its id", () => {
     const before = [summary("old g", { title: "jit_g(7)" }), summary("old f", { title: "jit_f(9)" })];
-    expect(firstPair([summary("f")], before)).toEqual({ a: "old f", b: "f" });
+    expect(firstPair([summary("f")], before)).toEqual({ a: "old f", b: "f", at_a: null });
   });
 
-  it("takes the largest with itself where there is nothing else, and nothing of nothing", () => {
-    expect(firstPair([summary("f")], [])).toEqual({ a: "f", b: "f" });
+  it("takes the beginning and the peak of the largest where there is nothing else, and nothing of nothing", () => {
+    expect(firstPair([summary("f")], [])).toEqual({ a: "f", b: "f", at_a: 0 });
+    expect(firstPair([summary("m", { axis: "INSTANT" })], [])).toEqual({ a: "m", b: "m", at_a: null });
     expect(firstPair([], [summary("f")])).toBeNull();
   });
 });

@@ -4,6 +4,8 @@ import type { Summary } from "../payload/recording";
 export interface Pair {
   a: string;
   b: string;
+  /** The moment of A; null is its peak. */
+  at_a: number | null;
 }
 
 /** A program's id is another one after each change. */
@@ -15,7 +17,8 @@ const byNumber = new Intl.Collator("en", { numeric: true }).compare;
 
 /**
  * Of a run, the first and the last of the largest series of one kind and memory, in number order; where everything is
- * there but once, the same thing in the run before it, if that has it; else the largest recording with itself.
+ * there but once, the same thing in the run before it, if that has it; else the beginning and the
+ * peak of the largest recording.
  */
 export function firstPair(now: readonly Summary[], before: readonly Summary[]): Pair | null {
   if (now.length === 0) return null;
@@ -27,13 +30,14 @@ export function firstPair(now: readonly Summary[], before: readonly Summary[]): 
   const longest = [...series.values()].sort((x, y) => y.length - x.length)[0];
   if (longest.length > 1) {
     const ordered = longest.slice().sort((x, y) => byNumber(`${x.host} ${x.title}`, `${y.host} ${y.title}`));
-    return { a: ordered[0].id, b: ordered[ordered.length - 1].id };
+    return { a: ordered[0].id, b: ordered[ordered.length - 1].id, at_a: null };
   }
   for (const recording of now) {
     const earlier = before.find((other) => what(other) === what(recording));
-    if (earlier !== undefined) return { a: earlier.id, b: recording.id };
+    if (earlier !== undefined) return { a: earlier.id, b: recording.id, at_a: null };
   }
-  return { a: now[0].id, b: now[0].id };
+  const [{ id, axis }] = now;
+  return { a: id, b: id, at_a: axis === "INSTANT" ? null : 0 };
 }
 
 /** What may be compared with a recording: those of its kind, those of its name first. */

@@ -31,7 +31,12 @@ describe("waterfall", () => {
   });
 
   it("has only the totals where nothing changed", () => {
-    expect(waterfall(7, 7, [step("x", 7, 7)]).bars.map(({ label }) => label)).toEqual(["A", "B"]);
+    const { bars, origin } = waterfall(7, 7, [step("x", 7, 7)]);
+    expect(bars.map(({ label, from, to }) => [label, from, to])).toEqual([
+      ["A", 0, 1],
+      ["B", 0, 1],
+    ]);
+    expect(origin).toBe(0);
     expect(waterfall(0, 0, []).bars).toHaveLength(2);
   });
 });

@@ -34,7 +34,8 @@ export function waterfall(totalA: number, totalB: number, steps: readonly Step[]
   });
   const levels = [totalA, totalB, ...spans.map(({ to }) => to)];
   const [least, most] = [Math.min(...levels), Math.max(...levels, 1)];
-  const origin = most - least < LEAST_IN_USE * most ? Math.max(0, least - (most - least)) : 0;
+  const small = most > least && most - least < LEAST_IN_USE * most;
+  const origin = small ? Math.max(0, least - (most - least)) : 0;
   const end = most;
   const at = (bytes: number): number => (bytes - origin) / Math.max(end - origin, 1);
   const total = (label: string, bytes: number): Fall => ({

@@ -90,6 +90,9 @@ export const FRESH = {
   picked: "",
 } as const;
 
+/** What is compared, before anything is chosen. */
+export const NO_PAIR = { a: "", b: "", at_a: null, at_b: null } as const;
+
 export const initialState: ViewState = {
   tab: "overview",
   run: "",
@@ -125,9 +128,6 @@ export const initialState: ViewState = {
   frames: false,
   whole: false,
   picked: "",
-  a: "",
-  b: "",
-  at_a: null,
-  at_b: null,
+  ...NO_PAIR,
   steps: "role",
 };

@@ -23,15 +23,23 @@ const TALLEST = 620;
 const SMALLEST_SCALE = 0.15;
 const ZOOM = 1.25;
 
-/** Boxes and arrows. Fits its place at first; a drag or the scroll bars move it, the buttons and Ctrl+wheel zoom. */
+/** Below this a box cannot be read; a larger picture is then moved, not made smaller. */
+const READABLE = 0.6;
+
+/** Boxes and arrows. Fits its place if it can be read so; drag and scroll bars move it, buttons and Ctrl+wheel zoom. */
 export function Picture({ graph, picture, picked, onPick, change, fileName }: Props): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
   const drawing = useRef<SVGSVGElement>(null);
   const width = useWidth(frame);
   const [zoom, setZoom] = useState<number | null>(null);
   const fit = width === 0 ? 1 : Math.min(1, Math.max(width / Math.max(picture.width, 1), SMALLEST_SCALE));
-  const scale = zoom ?? fit;
+  const scale = zoom ?? Math.max(fit, Math.min(READABLE, 1));
   useEffect(() => setZoom(null), [picture]);
+  // The function that is looked at, or else the first, is in sight.
+  const shown = picture.boxes.find(({ node }) => node === picked) ?? picture.boxes.at(0);
+  useEffect(() => {
+    if (frame.current !== null) bringIntoSight(frame.current, shown, scale);
+  }, [shown?.node, picture, width]);
   const zoomBy = (factor: number): void => setZoom(Math.min(Math.max(scale * factor, SMALLEST_SCALE), 3));
   const near = new Set(neighbours(graph, picked));
   if (picture.boxes.length === 0)
@@ -45,7 +53,7 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
         <button aria-label="Zoom in" onClick={() => zoomBy(ZOOM)}>
           +
         </button>
-        <button aria-pressed={zoom === null} onClick={() => setZoom(null)}>
+        <button aria-pressed={scale === fit} onClick={() => setZoom(fit)}>
           Fit
         </button>
         <button onClick={() => drawing.current !== null && saveSvg(drawing.current, `${fileName}-calls.svg`)}>
@@ -57,6 +65,7 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
         class="call-graph-frame"
         data-testid="call-graph"
         style={{ maxHeight: `${TALLEST}px` }}
+        onPointerDown={(event) => startDrag(event, event.currentTarget)}
         onWheel={(event) => {
           if (!event.ctrlKey && !event.metaKey) return;
           event.preventDefault();
@@ -125,6 +134,35 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
       </div>
     </div>
   );
+}
+
+function bringIntoSight(frame: HTMLElement, box: Box | undefined, scale: number): void {
+  if (box === undefined) return;
+  const [left, top] = [box.x * scale, box.y * scale];
+  const [right, bottom] = [left + box.width * scale, top + box.height * scale];
+  if (left < frame.scrollLeft || right > frame.scrollLeft + frame.clientWidth)
+    frame.scrollLeft = (left + right - frame.clientWidth) / 2;
+  if (top < frame.scrollTop || bottom > frame.scrollTop + frame.clientHeight)
+    frame.scrollTop = (top + bottom - frame.clientHeight) / 2;
+}
+
+/** Moves what is in sight with the pointer, from anywhere but a box. */
+function startDrag(event: PointerEvent, frame: HTMLElement): void {
+  if (event.button !== 0 || (event.target as Element).closest(".box") !== null) return;
+  const from = { x: event.clientX + frame.scrollLeft, y: event.clientY + frame.scrollTop };
+  const move = (moved: PointerEvent): void => {
+    frame.scrollLeft = from.x - moved.clientX;
+    frame.scrollTop = from.y - moved.clientY;
+  };
+  const stop = (): void => {
+    frame.removeEventListener("pointermove", move);
+    frame.removeEventListener("pointerup", stop);
+    frame.removeEventListener("pointercancel", stop);
+  };
+  frame.setPointerCapture(event.pointerId);
+  frame.addEventListener("pointermove", move);
+  frame.addEventListener("pointerup", stop);
+  frame.addEventListener("pointercancel", stop);
 }
 
 interface BoxProps {

@@ -48,7 +48,15 @@ const COLUMNS: readonly { key: EntryKey; heading: string; about: string; numeric
       track: "minmax(140px, 1fr)",
     },
   ];
-const TEMPLATE = COLUMNS.map(({ track }) => track).join(" ");
+/** A device profile knows neither category nor shape, and not everything a source: no column is empty throughout. */
+function columnsOf(entries: readonly Entry[]): typeof COLUMNS {
+  const told: Partial<Record<EntryKey, boolean>> = {
+    role: entries.some(({ role }) => role !== 0),
+    shape: entries.some(({ shape }) => shape !== ""),
+    source: entries.some(({ source }) => source !== ""),
+  };
+  return COLUMNS.filter(({ key }) => told[key] ?? true);
+}
 
 interface Props {
   comparison: Comparison;
@@ -69,6 +77,8 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
     [entries, wanted, search, size],
   );
   const lines = useMemo(() => sortEntries(filtered.entries, sort), [filtered, sort]);
+  const columns = useMemo(() => columnsOf(entries), [entries]);
+  const template = columns.map(({ track }) => track).join(" ");
   const toggle = (change: Change): void => {
     const next = new Set(wanted);
     if (!next.delete(change)) next.add(change);
@@ -113,25 +123,59 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
         empty={count === 0 ? "Nothing is live in either." : "Nothing matches the filter."}
         label="Changes"
         onStep={(by) => setSelected(Math.min(Math.max(selected + by, 0), lines.length - 1))}
-        head={<TableHead columns={COLUMNS} template={TEMPLATE} sort={sort} onSort={setSort} />}
+        head={<TableHead columns={columns} template={template} sort={sort} onSort={setSort} />}
         line={(i) => (
-          <Line entry={lines[i]} selected={i === selected} dark={dark} onPick={() => setSelected(i)} />
+          <div
+            role="row"
+            data-testid="change-row"
+            class={i === selected ? "table-line selected" : "table-line"}
+            aria-selected={i === selected}
+            style={{ gridTemplateColumns: template }}
+            onClick={() => setSelected(i)}
+          >
+            {columns.map((column) => (
+              <Cell key={column.key} column={column.key} entry={lines[i]} dark={dark} />
+            ))}
+          </div>
         )}
       />
     </section>
   );
 }
 
-interface LineProps {
-  entry: Entry;
-  selected: boolean;
-  dark: boolean;
-  onPick: () => void;
+function Cell({ column, entry, dark }: { column: EntryKey; entry: Entry; dark: boolean }): JSX.Element {
+  if (column === "bytes_a") return <Amount bytes={entry.bytes_a} allocations={entry.allocations_a} />;
+  if (column === "bytes_b") return <Amount bytes={entry.bytes_b} allocations={entry.allocations_b} />;
+  if (column === "delta") {
+    const moved = delta(entry);
+    return (
+      <span role="gridcell" class={`numeric ${moved > 0 ? "grown" : moved < 0 ? "shrunk" : ""}`}>
+        {signed(moved)}
+      </span>
+    );
+  }
+  if (column === "role")
+    return (
+      <span role="gridcell">
+        <Role role={entry.role} dark={dark} />
+      </span>
+    );
+  const text = textOf(column, entry);
+  return (
+    <span role="gridcell" title={text}>
+      {text}
+    </span>
+  );
 }
 
-function Line({ entry, selected, dark, onPick }: LineProps): JSX.Element {
-  const moved = delta(entry);
-  const several = (bytes: number, allocations: number): JSX.Element => (
+function textOf(column: "change" | "shape" | "site" | "source", entry: Entry): string {
+  if (column === "change") return CHANGE_WORDS[entry.change];
+  if (column === "shape" && entry.shape_before !== "") return `${entry.shape}, was ${entry.shape_before}`;
+  return entry[column];
+}
+
+function Amount({ bytes, allocations }: { bytes: number; allocations: number }): JSX.Element {
+  return (
     <span
       role="gridcell"
       class="numeric"
@@ -139,36 +183,6 @@ function Line({ entry, selected, dark, onPick }: LineProps): JSX.Element {
     >
       {allocations === 0 ? <span class="muted">–</span> : formatBytes(bytes)}
     </span>
-  );
-  const shape = entry.shape_before === "" ? entry.shape : `${entry.shape}, was ${entry.shape_before}`;
-  return (
-    <div
-      role="row"
-      data-testid="change-row"
-      class={selected ? "table-line selected" : "table-line"}
-      aria-selected={selected}
-      style={{ gridTemplateColumns: TEMPLATE }}
-      onClick={onPick}
-    >
-      <span role="gridcell">{CHANGE_WORDS[entry.change]}</span>
-      {several(entry.bytes_a, entry.allocations_a)}
-      {several(entry.bytes_b, entry.allocations_b)}
-      <span role="gridcell" class={`numeric ${moved > 0 ? "grown" : moved < 0 ? "shrunk" : ""}`}>
-        {signed(moved)}
-      </span>
-      <span role="gridcell">
-        <Role role={entry.role} dark={dark} />
-      </span>
-      <span role="gridcell" title={shape}>
-        {shape}
-      </span>
-      <span role="gridcell" title={entry.site}>
-        {entry.site}
-      </span>
-      <span role="gridcell" title={entry.source}>
-        {entry.source}
-      </span>
-    </div>
   );
 }
 

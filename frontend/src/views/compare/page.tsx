@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
+import type { Pair } from "../../layout/compared";
 import { firstPair } from "../../layout/compared";
 import type { Api, Listing, Runs } from "../../payload/api";
 import type { CompareQuery, Comparison } from "../../payload/comparison";
@@ -29,10 +30,9 @@ interface Props {
 /** What changed from one recording, or moment of one, to another. */
 export function ComparePage({ api, runs, run, listing, store, dark, onState }: Props): JSX.Element {
   const pair = usePair(api, runs, run, listing, store);
-  const at_a = useStore(store, (state) => state.at_a);
   const at_b = useStore(store, (state) => state.at_b);
   const by = useStore(store, (state) => state.steps);
-  const query: CompareQuery | null = pair === null ? null : { ...pair, at_a, at_b, by };
+  const query: CompareQuery | null = pair === null ? null : { ...pair, at_b, by };
   const { value, error, waiting } = useKept(query === null ? null : JSON.stringify(query), (key, signal) =>
     api.compare(JSON.parse(key) as CompareQuery, signal),
   );
@@ -42,6 +42,10 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
     () => onState(error !== null ? "error" : settled ? "ready" : "loading"),
     [error, settled, JSON.stringify(query)],
   );
+  useEffect(() => {
+    // Named in the URL: shared, it means the same when there is a newer run.
+    if (pair !== null) store.set(pair);
+  }, [pair]);
   return (
     <main class="page">
       <div class="content">
@@ -89,26 +93,18 @@ function caveats({ a, b }: Comparison): Comparison["a"]["recording"]["caveats"] 
 }
 
 /** The two that the state names, or those most like to be meant. Null while that is not known, or there is nothing. */
-function usePair(
-  api: Api,
-  runs: Runs,
-  run: string,
-  listing: Listing,
-  store: Store<ViewState>,
-): { a: string; b: string } | null {
+function usePair(api: Api, runs: Runs, run: string, listing: Listing, store: Store<ViewState>): Pair | null {
   const a = useStore(store, (state) => state.a);
   const b = useStore(store, (state) => state.b);
+  const at_a = useStore(store, (state) => state.at_a);
   const alone = useMemo(() => firstPair(listing.recordings, []), [listing]);
   const before = runs.runs[runs.runs.findIndex(({ name }) => name === run) + 1]?.name ?? null;
-  const needed = a === "" && b === "" && alone !== null && alone.a === alone.b ? before : null;
+  const open = a === "" || b === "";
+  const needed = open && alone !== null && alone.a === alone.b ? before : null;
   const earlier = useFetched(needed, (name, signal) => api.recordings(name, signal));
-  const guessed = useMemo(() => {
-    if (needed === null || alone === null) return alone;
-    if (earlier.value === null && earlier.error === null) return null;
-    return firstPair(listing.recordings, earlier.value?.recordings ?? []);
-  }, [needed, alone, earlier.value, earlier.error]);
   return useMemo(() => {
-    const [one, other] = [a === "" ? (guessed?.a ?? b) : a, b === "" ? (guessed?.b ?? a) : b];
-    return one === "" || other === "" ? null : { a: one, b: other };
-  }, [a, b, guessed]);
+    if (!open) return { a, b, at_a };
+    const waiting = needed !== null && earlier.value === null && earlier.error === null;
+    return waiting ? null : firstPair(listing.recordings, earlier.value?.recordings ?? []);
+  }, [open, a, b, at_a, needed, listing, earlier.value, earlier.error]);
 }

@@ -5,7 +5,7 @@ import type { Runs } from "../../payload/api";
 import type { Options } from "../../payload/choose";
 import type { Summary } from "../../payload/recording";
 import type { ViewState } from "../state";
-import { FRESH } from "../state";
+import { FRESH, NO_PAIR } from "../state";
 import type { Option } from "./combobox";
 import { Combobox } from "./combobox";
 
@@ -44,7 +44,7 @@ export function Pickers({ runs, run, options, store }: Props): JSX.Element {
         testid="run-picker"
         options={runOptions}
         value={run}
-        onPick={(name) => pick({ run: name, host: "", module: "", space: "" })}
+        onPick={(name) => pick({ run: name, host: "", module: "", space: "", ...NO_PAIR })}
       />
       {options !== null && (
         <Select
