@@ -173,6 +173,8 @@ class Regions:
     index: I64  # what the source calls it
     size: I64
     kind: U8  # RegionKind
+    start: I64 | None = None  # there at positions start <= p < end; None: all along
+    end: I64 | None = None
 
     def __len__(self) -> int:
         return len(self.size)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import DATA
 
+from tb_memplugin.analysis.fragmentation import fragmentation, holes
 from tb_memplugin.analysis.usage import peak, usage
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers import open_file
@@ -295,3 +296,22 @@ def test_what_is_no_snapshot_is_refused_or_empty(data: bytes) -> None:
         assert part.read() == []
     except InputError as error:
         assert "/logs/x.pickle" in str(error)
+
+
+@settings(max_examples=80, deadline=None)
+@given(doings=doings)
+def test_free_memory_is_what_the_segments_hold_beyond_their_blocks(doings: list[tuple[str, int]]) -> None:
+    allocator = CachingAllocator(limit=256 * MIB)
+    act(allocator, doings)
+    if not allocator.trace:
+        return
+    snapshot = allocator.snapshot()
+    [recording] = read(snapshot)
+    last = recording.length - 1
+    free = sorted(b["size"] for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "inactive")
+    assert sorted(holes(recording, last).size.tolist()) == free
+    pieces = fragmentation(recording)
+    assert pieces.largest_free[last] == max(free, default=0)
+    assert recording.held is not None
+    # At every event, segments that came and went included.
+    assert (pieces.largest_free + pieces.fragmented + usage(recording).live).tolist() == recording.held.tolist()

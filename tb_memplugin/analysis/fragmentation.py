@@ -53,6 +53,9 @@ def holes(recording: Recording, position: int) -> Holes:
     found = np.flatnonzero(gap > 0)
     found = found[np.argsort(-gap[found], kind="stable")]
     region = np.searchsorted(placed.edges, reach[found], side="right") - 1
+    begin, end = _lives(recording)
+    there = (begin[region] <= position) & (position < end[region])
+    found, region = found[there], region[there]
     return Holes(
         region=region.astype(np.int32),
         offset=reach[found] - placed.edges[region],
@@ -95,18 +98,29 @@ def _placed(recording: Recording) -> _Placed:
     return _Placed(row[some], low[some], high[some], edges)
 
 
+def _lives(recording: Recording) -> tuple[I64, I64]:
+    """(first position, position past the last) of each region."""
+    regions, n = recording.regions, recording.length
+    begin = np.full(len(regions), -1) if regions.start is None else regions.start
+    return begin, np.full(len(regions), n) if regions.end is None else regions.end
+
+
 def _runs(recording: Recording) -> tuple[I64, I64]:
     """The longest hole, and all holes together, at each position."""
     rows, placed = recording.allocations, _placed(recording)
     regions = len(placed.edges) - 1
+    begin, end = _lives(recording)
+    # A region that is not there, before and after its life, is no free memory: as if one row took it all.
+    absent = np.r_[np.full(regions, -1), end], np.r_[begin, np.full(regions, recording.length)]
+    low, high = placed.edges[:-1] + np.arange(regions), placed.edges[1:] + np.arange(regions)
     # A byte that is always taken keeps what is free at the end of a region from what is free at the start of the next.
     shift = rows.region[placed.row].astype(np.int64)
     fence = placed.edges[1:] + np.arange(regions)
     return free_runs(
-        np.r_[rows.start[placed.row], np.full(regions, -1)],
-        np.r_[rows.end[placed.row], np.full(regions, recording.length)],
-        np.r_[placed.low + shift, fence],
-        np.r_[placed.high + shift, fence + 1],
+        np.r_[rows.start[placed.row], np.full(regions, -1), absent[0]],
+        np.r_[rows.end[placed.row], np.full(regions, recording.length), absent[1]],
+        np.r_[placed.low + shift, fence, low, low],
+        np.r_[placed.high + shift, fence + 1, high, high],
         int(placed.edges[-1]) + regions,
         recording.length,
     )
