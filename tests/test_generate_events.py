@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 from allocator_planes import events_of, read
 
 from benchmarks.generate_events import generate
+from benchmarks.timing import python
 from tb_memplugin.analysis.traffic import stacked
 from tb_memplugin.analysis.usage import peak
 
@@ -33,6 +35,20 @@ def test_without_allocator_events() -> None:
     space, truth = generate(100, 0)
     assert (truth.events, truth.allocator_events) == (100, 0)
     assert read(space.planes[0]) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process's memory")
+def test_the_first_view_takes_less_memory_than_three_files(tmp_path: Path) -> None:
+    """The mapped file among it, as the benchmark measures it."""
+    small, large = tmp_path / "small.xplane.pb", tmp_path / "large.xplane.pb"
+    small.write_bytes(generate(100, 10)[0].SerializeToString())
+    large.write_bytes(generate(440_000, 40_000)[0].SerializeToString())
+    command = ("-m", "benchmarks.cold_memory_profile", "--once", "ours", str(large), str(small))
+    done = subprocess.run(python(*command), capture_output=True, check=True)
+    _, answer, memory = json.loads(done.stdout)
+    size = large.stat().st_size
+    assert answer > 0
+    assert size < memory < 3 * size
 
 
 def test_xprof_finds_the_same_peak(tmp_path: Path) -> None:
