@@ -39,8 +39,16 @@ def gated(weights: Tree, x: Array) -> Array:
     return made
 
 
+def attentive(weights: Tree, x: Array) -> Array:
+    """Sequences of 128: what attention keeps grows with their square."""
+    heads = (x @ weights["up"]).reshape(-1, 128, 2, 8, WIDTH // 8)
+    scores = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", heads[:, :, 0], heads[:, :, 1]))
+    mixed = jnp.einsum("bhqk,bkhd->bqhd", scores, heads[:, :, 1])
+    return gated(weights, x + mixed.reshape(x.shape))
+
+
 @pytest.mark.parametrize("batch", [1024, 4096, 8192])
-@pytest.mark.parametrize("one", [layer, gated])
+@pytest.mark.parametrize("one", [layer, gated, attentive])
 def test_unrolled_layers(one: Any, batch: int) -> None:
     arguments = weights(), array(batch, WIDTH)
     before = compiled(jax.value_and_grad(unrolled(one)), *arguments, options=BARRIERS)
@@ -52,7 +60,7 @@ def test_unrolled_layers(one: Any, batch: int) -> None:
     assert Kind.REMATERIALIZATION not in kinds(after)
 
 
-@pytest.mark.parametrize("one", [layer, gated])
+@pytest.mark.parametrize("one", [layer, gated, attentive])
 @pytest.mark.parametrize("optimizer", [sgd, adam])
 def test_layers_in_a_training_step(one: Any, optimizer: Any) -> None:
     arguments = step_arguments(4096, optimizer=optimizer)
@@ -70,7 +78,7 @@ def test_the_evidence_is_what_the_backward_pass_reads() -> None:
 
 
 @pytest.mark.parametrize("batch", [1024, 8192])
-@pytest.mark.parametrize("one", [layer, gated])
+@pytest.mark.parametrize("one", [layer, gated, attentive])
 def test_the_body_of_a_scan(one: Any, batch: int) -> None:
     arguments = stacked_weights(), array(batch, WIDTH)
     before = compiled(jax.value_and_grad(scanned(one)), *arguments)
