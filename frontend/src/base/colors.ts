@@ -15,7 +15,7 @@ const LIGHT = [
   0x009e73, // temporary: green
   0x7b5ea7, // executable: violet
   0x96755b, // thread-local: brown
-  0x2a9fa6, // state: teal
+  0x00606b, // state: dark teal
 ] as const;
 
 const DARK = [
@@ -30,7 +30,7 @@ const DARK = [
   0x1fb68a, // temporary
   0x9d82c9, // executable
   0xb08c70, // thread-local
-  0x4fc4ca, // state
+  0xa5eef0, // state
 ] as const;
 
 export function roleColors(dark: boolean): readonly number[] {
