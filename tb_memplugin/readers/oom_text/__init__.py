@@ -38,7 +38,9 @@ def read_oom_text(
     Of a long text the end is read; `skipped` bytes of it were left out by the caller already.
     """
     text = clean(bytes(data[-MAX_BYTES:]).decode("utf-8", "replace"))
-    failures = merge.most_telling_first(merge.merged(failure for form in FORMATS for failure in form.find(text)))
+    # Most of a log tells of nothing, and a plain search for a few words is a hundred times as fast as the patterns.
+    told = [form for form in FORMATS if any(mark in text for mark in form.MARKS)]
+    failures = merge.most_telling_first(merge.merged(failure for form in told for failure in form.find(text)))
     if not failures:
         raise InputError(
             "No out-of-memory error in the text",

@@ -27,6 +27,7 @@ from tb_memplugin.readers.oom_text.rows import Rows, columns, segments
 from tb_memplugin.recording import Caveat, Refusal, Text
 from tb_memplugin.sizes import PRINTED as SIZE
 
+MARKS = ("ran out of memory trying", " dump for ", "Bin (256):", " of size ")
 # The other lines of this kind tell of an attempt that was allowed to fail.
 HEAD = re.compile(
     rf"Allocator \((?P<name>[^)\n]{{1,100}})\) ran out of memory trying to allocate (?P<asked>{SIZE})"

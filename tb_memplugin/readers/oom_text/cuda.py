@@ -11,6 +11,7 @@ from tb_memplugin.readers.oom_text.failure import Failure, blocks, last, size_of
 from tb_memplugin.recording import Refusal
 from tb_memplugin.sizes import PRINTED as SIZE
 
+MARKS = ("CUDA_ERROR_OUT_OF_MEMORY", "cuMemAllocAsync failed", "OOM when allocating")
 DRIVER = re.compile(
     rf"failed to allocate {SIZE} \((\d{{1,18}}) bytes\) from device: CUDA_ERROR_OUT_OF_MEMORY(?![^\n]*retry)"
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tb_memplugin.readers.oom_text.failure import Failure, last
 from tb_memplugin.recording import Refusal
 
+MARKS = ("Available memory of", "requested buffer of size")
 LINE = re.compile(
     r"Available memory of (?P<free>\d{1,19}) is smaller than requested bytes of (?P<wanted>\d{1,19})"
     r"|Failed to allocate memory for requested buffer of size (?P<size>\d{1,19})"

@@ -9,6 +9,7 @@ from tb_memplugin.readers.oom_text.failure import Failure, last
 from tb_memplugin.recording import Caveat, Phase, Refusal
 from tb_memplugin.sizes import PRINTED as SIZE
 
+MARKS = ("by rematerialization",)
 LINE = re.compile(
     rf"Can't reduce memory use below {SIZE} \((-?\d{{1,18}}) bytes\) by rematerialization; "
     rf"only reduced to {SIZE} \((\d{{1,18}}) bytes\)(?:, down from {SIZE} \((\d{{1,18}}) bytes\))?"

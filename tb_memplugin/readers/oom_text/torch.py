@@ -20,6 +20,7 @@ from tb_memplugin.readers.oom_text.rows import Buffer, words
 from tb_memplugin.recording import Caveat, Refusal
 from tb_memplugin.sizes import PRINTED as SIZE
 
+MARKS = ("ut of memory",)
 HEAD = re.compile(rf"\b([A-Z]{{2,8}}) out of memory\.\s+Tried to allocate ({SIZE})")
 MPS = re.compile(
     rf"MPS backend out of memory \(MPS allocated: ({SIZE}), other allocations: ({SIZE}), max allowed: ({SIZE})\)\."

@@ -34,6 +34,7 @@ from tb_memplugin.readers.oom_text.rows import Buffer, words
 from tb_memplugin.recording import Caveat, Phase, Refusal, Role
 from tb_memplugin.sizes import PRINTED as SIZE
 
+MARKS = ("Ran out of memory in memory space",)
 HEAD = re.compile(
     rf"Ran out of memory in memory space (\w{{1,20}})\.\s+\*{{0,2}}Used ({SIZE}) of ({SIZE}) \w{{1,20}}\."
     rf"(?:\s+Exceeded \w{{1,20}} capacity by {SIZE})?"

@@ -11,6 +11,10 @@ from tb_memplugin.recording import Phase, Refusal
 from tb_memplugin.sizes import PRINTED as SIZE
 from tb_memplugin.sizes import printed_size
 
+MARKS = (
+    "exceeding available bytes", "would exceed memory", "while allocating on stack", " capacity",
+    "Aborting compilation early", "Ran out of memory on ",
+)  # fmt: skip
 CORES = re.compile(
     rf"TPU TensorCore Hbm usage: ({SIZE}), SparseCore Hbm usage:? ({SIZE}), exceeding available bytes: ({SIZE})"
 )

@@ -15,6 +15,7 @@ from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
 from tb_memplugin.recording import Phase, Refusal
 from tb_memplugin.sizes import PRINTED as SIZE
 
+MARKS = ("That was not possible",)
 HEAD = re.compile(
     r"(?:Error loading program(?: '(?P<program>[^'\n]{1,300})')?:\s+)?"
     rf"Attempting to (?P<verb>allocate|reserve) (?P<asked>{SIZE})(?: at the bottom of memory)?\.\s+"

@@ -25,6 +25,10 @@ from tb_memplugin.readers.oom_text.rows import Buffer, Rows, words
 from tb_memplugin.recording import Phase, Refusal, Role
 from tb_memplugin.sizes import PRINTED as SIZE
 
+MARKS = (
+    "Out of memory while trying", "Failed to allocate request", "BufferAssignment stats", "exceeds the base limit",
+    "hared memory",
+)  # fmt: skip
 HEAD = re.compile(
     rf"Out of memory while trying to allocate ({SIZE})(?:\s+with allocator (\S{{1,100}}) on device (\d{{1,5}}))?"
     rf"|Failed to allocate request for {SIZE} \((\d{{1,18}})B\) on device ordinal (\d{{1,5}})"
