@@ -47,10 +47,15 @@ def profile(name: str, logdir: Path) -> Path:
     return path
 
 
-def step_of(path: Path, name: str = PROGRAM) -> Recording:
-    """The one program that is the step."""
-    module = program(name).runtime_executable().hlo_modules()[0].name
-    (found,) = (r for r in listing_of_path(str(path)).recordings if r.title.startswith(f"{module}("))
+def only(path: Path) -> Recording:
+    """Of what is told of one program."""
+    (found,) = listing_of_path(str(path)).recordings
+    return found
+
+
+def same(ours: Recording, path: Path) -> Recording:
+    """The program of that key in a profile, which may hold others that this process compiled."""
+    (found,) = (recording for recording in listing_of_path(str(path)).recordings if recording.title == ours.title)
     return found
 
 
@@ -75,12 +80,11 @@ def test_two_within_a_second_are_two_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["momentum_donated", "adam", "scanned", "accumulated", "mixed", "decode", "forward"])
 def test_it_agrees_with_the_profile(name: str, tmp_path: Path) -> None:
     """On CPU the profile has the compiler's traces and JAX has none: of loops' carries a rebuilt life may differ."""
-    ours = step_of(capture.compiled(program(name), tmp_path / "before"), name)
-    theirs = step_of(profile(name, tmp_path / "after"), name)
+    ours = only(capture.compiled(program(name), tmp_path / "before"))
+    theirs = same(ours, profile(name, tmp_path / "after"))
     told, known = dict(columns(ours)), dict(columns(theirs))
     rebuilt = {"last_used"} | ({"charge", "end"} if name in ("scanned", "accumulated") else set())
     assert {column for column, cells in told.items() if cells != known[column]} <= rebuilt
-    assert ours.title == theirs.title
     assert (peak(ours), reserved(ours)) == (peak(theirs), reserved(theirs))
     assert np.array_equal(ours.regions.size, theirs.regions.size)
     assert np.array_equal(roles(ours), roles(theirs))
@@ -102,9 +106,12 @@ def test_xprof_says_of_it_what_it_says_of_the_profile(tmp_path: Path) -> None:
     """All of it, for a program without temporaries: without traces XProf shows none of those."""
     convert = pytest.importorskip("xprof.convert.raw_to_tool_data")
 
+    before, after = capture.compiled(program("product"), tmp_path / "before"), profile("product", tmp_path / "after")
+    title = only(before).title
+
     def answer(path: Path) -> dict[str, Any]:
         assert "memory_viewer" in convert.xspace_to_tool_names([str(path)])
-        options = {"module_name": step_of(path, "product").title, "memory_space": "0"}
+        options = {"module_name": title, "memory_space": "0"}
         told, _ = convert.xspace_to_tool_data([str(path)], "memory_viewer", options)
         found: dict[str, Any] = json.loads(told)
         # What is held throughout comes in no order, and is numbered as it comes.
@@ -112,11 +119,11 @@ def test_xprof_says_of_it_what_it_says_of_the_profile(tmp_path: Path) -> None:
         numbers = {key: value for key, value in found.items() if isinstance(value, (float, int, str))}
         return {**numbers, "buffers": sorted(buffers, key=lambda buffer: str(buffer["label"]))}
 
-    ours = answer(capture.compiled(program("product"), tmp_path / "before"))
+    ours = answer(before)
     shapes = {buffer["shapeString"].split("{")[0] for buffer in ours["buffers"]}
     assert shapes == {"f32[128,96]", "f32[96,160]", "f32[128,160]"}
     assert ours["totalBufferAllocationMib"] * 2**20 == 4 * (128 * 160 + 128 * 96 + 96 * 160)
-    assert ours == answer(profile("product", tmp_path / "after"))
+    assert ours == answer(after)
 
 
 def test_shapes_are_enough_and_nothing_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +144,7 @@ def test_the_report_is_printed_and_returned(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_what_fits_passes_and_what_does_not_explains(before: Path) -> None:
-    needed = reserved(step_of(before))
+    needed = reserved(only(before))
     capture.assert_fits(program(), needed)
     capture.assert_fits(program(), "1GiB")
     with pytest.raises(AssertionError) as failure:
