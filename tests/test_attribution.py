@@ -41,6 +41,9 @@ PASSES = {"F": Pass.FORWARD, "B": Pass.BACKWARD, "R": Pass.REMATERIALIZED, "O": 
         ("jit(step)/jvp()/while/body/closed_call/attention/squeeze", "F", "attention squeeze"),
         ("jit(step)/transpose(jvp())/while/body/closed_call/checkpoint/mlp/add_any", "B", "mlp add_any"),
         ("jit(step)/transpose(jvp())/while/body/checkpoint/rematted_computation/mlp/mul", "R", "mlp mul"),
+        ("jit(f)/transpose(jvp(a))/b/c/jvp(a)/b/c/checkpoint/mlp/mul", "B", "a b c mlp mul"),
+        ("jit(f)/transpose(jvp(a))/jvp(a)/checkpoint/rematted_computation/mlp/mul", "R", "a mlp mul"),
+        ("jit(f)/transpose(jvp(a))/b/jvp(a)/c/mul", "B", "a b a c mul"),  # nothing is repeated
         ("checkpoint/rematted_computation/attention/reduce_sum", "R", "attention reduce_sum"),
         ("jit(loss)/while/body/closed_call/checkpoint/mlp/rsqrt", "O", "mlp rsqrt"),
         ("jit(loss)/while", "O", "while"),
@@ -97,6 +100,7 @@ def test_no_text_breaks_a_path(text: str) -> None:
 def test_paths_are_bounded() -> None:
     assert len(op_path("a/" * 100_000).parts) == MAX_PARTS + 1
     assert len(argument_path("a" + ".a" * 100_000)) == MAX_PARTS + 1
+    assert len(op_path("transpose(jvp(a))/" + "jvp(b)/" * 100_000).parts) == MAX_PARTS + 1
     assert op_path("jvp(" * 100_000 + ")" * 100_000).within is Pass.FORWARD
 
 

@@ -24,6 +24,9 @@ class Pass(StrEnum):
     OTHER = "update and other"
 
 
+Piece = tuple[list[str], str]  # of an op_name: its wrappers, outermost first, and what is in them
+
+
 class OpPath(NamedTuple):
     within: Pass  # OTHER where the name does not say
     parts: tuple[str, ...]  # scopes, outermost first, and the operation
@@ -56,7 +59,7 @@ KEY = re.compile(
 
 def op_path(op_name: str) -> OpPath:
     """Of an instruction's op_name, or of what TensorFlow calls an operation."""
-    pieces = [_unwrapped(piece) for piece in _pieces(op_name)]
+    pieces = _without_repeats([_unwrapped(piece) for piece in _pieces(op_name)])
     names = [name for _, name in pieces]
     within, parts = Pass.OTHER, list[str]()
     for i, (wrappers, name) in enumerate(pieces):
@@ -96,13 +99,24 @@ def _pieces(op_name: str) -> Iterator[str]:
     yield from filter(None, held)
 
 
-def _unwrapped(piece: str) -> tuple[list[str], str]:
+def _unwrapped(piece: str) -> Piece:
     """`transpose(jvp(layer))` as its wrappers, outermost first, and what is in them."""
     wrappers: list[str] = []
     while piece.endswith(")") and len(wrappers) < MAX_WRAPPERS and (match := WRAPPED.fullmatch(piece)):
         wrappers.append(match[1])
         piece = match[2]
     return wrappers, piece
+
+
+def _without_repeats(pieces: list[Piece]) -> list[Piece]:
+    """Inside of jax.checkpoint a backward pass repeats the path to it: transpose(jvp(a))/b/jvp(a)/b/checkpoint/c."""
+    names = [name for _, name in pieces]
+    first = next((i for i, (wrappers, _) in enumerate(pieces) if "transpose" in wrappers), len(pieces))
+    for again in range(first + 1, min(len(pieces), first + MAX_PARTS)):
+        after = 2 * again - first
+        if "jvp" in pieces[again][0] and names[first:again] == names[again:after]:
+            return pieces[:again] + pieces[after:]
+    return pieces
 
 
 def _within(so_far: Pass, wrappers: list[str], name: str) -> Pass:
