@@ -287,6 +287,16 @@ def test_an_odd_figure_is_a_caveat_with_a_count(change: dict[str, Any], caveat: 
     assert "2 of 2 events" in next(c.text for c in recording.caveats if c.code == caveat)
 
 
+def test_time_that_goes_backwards_is_a_caveat_with_a_count() -> None:
+    log = Log()
+    for time, address, in_use in ((30, 3, 24), (10, 1, 8), (20, 2, 16)):
+        log.add(False, time, **{**GOOD, "addr": address, "allocation_bytes": 8, "bytes_allocated": in_use})
+    recording = log.only()
+    assert counts(recording) == {"out_of_order": 1}
+    assert unexplained(recording) == [0, 0, 0]
+    assert recording.allocations.start.tolist() == [0, 1, 2]
+
+
 def test_an_address_of_zero_and_a_core_of_zero_are_good() -> None:
     recording = made(
         (False, {**ALLOCATION, "addr": 0, "allocator_name": None, "index_on_host": 0}),

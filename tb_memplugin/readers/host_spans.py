@@ -80,8 +80,12 @@ def _groups(events: HostEvents) -> _Found:
     start, stop = np.full(len(groups), 2**63 - 1), np.full(len(groups), -(2**63))
     np.minimum.at(start, which, events.start_ps[grouped])
     np.maximum.at(stop, which, events.stop_ps[grouped])
-    names = {code: f"step {code}" for code in groups.tolist()}
-    return _Found(SpanKind.STEP, start, stop, groups, names)
+    # A group within another's time is a side of its work, as the input that it reads, and no step beside it.
+    order = np.lexsort((-stop, start))
+    reach = np.maximum.accumulate(stop[order])
+    whole = order[np.r_[True, stop[order][1:] > reach[:-1]]] if len(order) else order
+    names = {code: f"step {code}" for code in groups[whole].tolist()}
+    return _Found(SpanKind.STEP, start[whole], stop[whole], groups[whole], names)
 
 
 def _of_events(kind: SpanKind, events: HostEvents, which: npt.NDArray[np.integer], names: dict[int, str]) -> _Found:
