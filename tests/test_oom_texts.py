@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tb_memplugin.analysis.advice import advise
 from tb_memplugin.analysis.attribution import By, forest
 from tb_memplugin.analysis.usage import explained, peak
 from tb_memplugin.errors import InputError
@@ -247,6 +248,7 @@ def test_whatever_was_read_can_be_asked_everything(path: Path) -> None:
             memory_viewer.first_view(recording)
             memory_viewer.rows(recording)
             memory_viewer.usage(recording, 0, 1, 1)
+            assert advise(recording) == []
             json.dumps(explain(recording), allow_nan=False)
             assert next(iter(lines(explain(recording)))) == memory_viewer.headline(recording)
             for row in range(min(len(recording.allocations), 3)):

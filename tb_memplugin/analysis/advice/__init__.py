@@ -36,6 +36,11 @@ ASKED = (
 
 @once
 def advise(recording: Recording) -> list[Advice]:
-    """Each piece on its own: two that concern the same bytes do not save them twice."""
+    """Each piece on its own: two that concern the same bytes do not save them twice.
+
+    None for an error, whose text has no schedule that could be replayed.
+    """
+    if recording.refusal is not None:
+        return []
     found = [piece for ask in ASKED for piece in ask(recording)]
     return sorted(found, key=lambda piece: -piece.saving_bytes)
