@@ -11,8 +11,12 @@ from torch_training import Training
 
 from tb_memplugin.analysis.carried import carried
 from tb_memplugin.analysis.roles import roles
+from tb_memplugin.analysis.usage import peak
 from tb_memplugin.readers import open_file
 from tb_memplugin.recording import Recording, Role
+from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views import memory_profile
+from tb_memplugin.views.leaks import findings
 
 REAL = DATA / "torch_snapshot"
 
@@ -90,3 +94,28 @@ def test_real_snapshots(name: str, expected: dict[Role, int]) -> None:
     [recording] = part.read()
     found = np.bincount(roles(recording), minlength=len(Role))
     assert {role: int(found[role]) for role in expected} == expected
+
+
+@pytest.mark.parametrize("clears", [True, False])
+def test_the_leak_analysis_says_whether_gradients_survive(clears: bool) -> None:
+    sentences = findings(read(Training(6, clears=clears)))["carried"]
+    assert ("Gradients do not survive into the next iteration" in sentences[0]) == clears
+    assert ("Gradients survive into the next iteration" in sentences[0]) != clears
+    assert "optimizer's state" in sentences[1] and "first step" in sentences[1]
+
+
+def test_headline_and_figures_of_tensors() -> None:
+    training = Training(4, clears=True)
+    recording = read(training)
+    assert memory_profile.headline(recording).startswith(f"Peak {bytes_text(peak(recording).bytes)} allocated of ")
+    shown = {figure.key: figure.bytes for figure in memory_profile.figures(recording)}
+    assert shown["reserved"] == sum(segment.size for segment in training.allocator.segments)
+    assert recording.held is not None
+    position = peak(recording).position
+    assert shown["cached"] == recording.held[position] - peak(recording).bytes
+    asked = {event: entry["size"] for event, entry in enumerate(training.allocator.trace) if entry["action"] == "alloc"}
+    rows = recording.allocations
+    live = np.flatnonzero((rows.start <= position) & (position < rows.end))
+    assert shown["rounding"] == sum(
+        training.allocator.truth[event] - asked[event] for event in rows.start[live].tolist()
+    )

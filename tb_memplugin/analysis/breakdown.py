@@ -9,7 +9,7 @@ import numpy as np
 from tb_memplugin.analysis.liveset import live_rows
 from tb_memplugin.analysis.sites import sites_of
 from tb_memplugin.analysis.usage import explained, usage
-from tb_memplugin.recording import I64, Recording
+from tb_memplugin.recording import I64, Axis, Recording
 
 
 class Breakdown(NamedTuple):
@@ -27,8 +27,9 @@ def breakdown(recording: Recording, position: int) -> Breakdown:
     """At `position`; -1 is before the recording's first event."""
     rows = recording.allocations
     live = live_rows(recording, position)
-    early = live[rows.start[live] < 0] if recording.clock is not None else live[:0]
-    own = live[rows.start[live] >= 0] if recording.clock is not None else live
+    over_time = recording.axis is Axis.TIME
+    early = live[rows.start[live] < 0] if over_time else live[:0]
+    own = live[rows.start[live] >= 0] if over_time else live
     group, groups = sites_of(rows, own)
     each = np.ones(len(own)) if recording.counts is None else recording.counts[own]
     count = np.bincount(group, each, groups).astype(np.int64)

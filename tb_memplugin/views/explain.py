@@ -87,13 +87,13 @@ def explain(recording: Recording, at: str | None = None) -> dict[str, Any]:
     recording = recording.complete
     position = peak(recording).position if at is None else position_of(recording, at)
     answer = {"recording": summary(recording), "at": moment(recording, position), **_trees(recording, position)}
-    if (refused := refusal.refused(recording)) is not None:
+    if recording.kind == "oom" and (refused := refusal.refused(recording)) is not None:
         told = {"headline": refusal.headline(recording), "refusal": refused}
         return {**told, **answer, **_grouped(recording, position)}
     if recording.kind == device_profile.KIND:
         return {"headline": device_profile.headline(recording), **answer, **_grouped(recording, position)}
     answer["advice"] = advice(recording)["advice"]
-    if recording.clock is None:
+    if recording.axis is not Axis.TIME:
         return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
     return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}
 
@@ -259,6 +259,7 @@ def _findings(found: dict[str, Any], peak_bytes: int) -> Iterator[str]:
             yield found["message"]
     else:
         yield f"Leaks: nothing can be said. {found['message']}"
+    yield from found["carried"]
     for finding in (leaking + kept)[:LINES_LISTED]:
         yield ""
         yield f"{finding['verdict']} ({finding['confidence']:.0%}): {finding['site']} {finding['shape']}".rstrip()

@@ -11,6 +11,7 @@ from tb_memplugin.analysis.verdicts import Verdict
 from tb_memplugin.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.sites import site
+from tb_memplugin.views.tensors import carried_sentences
 
 LISTED = 200
 CURVE_POINTS = 64  # of a finding's bytes over the steps: for a small chart
@@ -34,6 +35,7 @@ def findings(recording: Recording) -> dict[str, Any]:
     points = np.unique(np.linspace(0, max(len(found.looked_at) - 1, 0), CURVE_POINTS).round().astype(np.int64))
     return {
         "message": found.steps.message or None,
+        "carried": carried_sentences(recording),
         "unit": found.steps.unit,
         "steps": len(found.steps.position),
         "warm_up_steps": found.warm_up,

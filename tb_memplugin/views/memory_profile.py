@@ -16,6 +16,7 @@ from tb_memplugin.analysis.usage import buckets, peak
 from tb_memplugin.analysis.usage import usage as usage_of
 from tb_memplugin.recording import F64, I64, Recording, RegionKind, Reported
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views import tensors
 from tb_memplugin.views.memory_viewer import FIRST_BUCKETS, encode_first_view
 from tb_memplugin.views.payload import Table, encode, narrow
 
@@ -55,6 +56,9 @@ def usage_table(recording: Recording, start: int, end: int, count: int) -> Table
 def _said(recording: Recording) -> dict[str, I64 | F64]:
     """What the allocator says of itself, and how its free memory lies, at every event."""
     pieces, reported = fragmentation(recording), recording.reported
+    if recording.held is not None:  # free is what this process keeps for itself
+        free = (recording.held - usage_of(recording).live).astype(np.float64)
+        return {"held": recording.held, "free": free, "largest_free": pieces.largest_free}
     if reported is None:
         return {"largest_free": pieces.largest_free}
     nothing = np.full(recording.length, np.nan)
@@ -69,6 +73,8 @@ def _said(recording: Recording) -> dict[str, I64 | F64]:
 
 def headline(recording: Recording) -> str:
     """The answer in words."""
+    if recording.kind in tensors.KINDS:
+        return tensors.headline(recording)
     top = peak(recording)
     of = f" of {bytes_text(recording.capacity)}" if recording.capacity else ""
     when = _seconds(recording, top.position)
@@ -87,6 +93,8 @@ def _seconds(recording: Recording, position: int) -> str:
 
 def figures(recording: Recording) -> list[Figure]:
     """In the order in which they are read."""
+    if recording.kind in tensors.KINDS:
+        return tensors.figures(recording)
     top = peak(recording)
     said = _at(recording.reported, top.position)
     moved = traffic(recording)
