@@ -86,7 +86,7 @@ def _of_values(known: Flow, op: Text, pairs: Twins, step: Training | None) -> U8
 
 def _updated(known: Flow, step: Training) -> U8:
     """Of the arguments that come back from a training step."""
-    pairs, found = step.pairs, reads(known, owner_of(known, around=False), ~step.updating)
+    pairs, found = step.pairs, reads(known, step.owner, ~step.updating)
     in_forward = step.phase[known.at(found.position)] == Phase.FORWARD
     read = np.isin(pairs.argument, found.argument[in_forward])
     by_gradient = step.follows[pairs.value] & (known.values.floating[pairs.argument] != 0)
@@ -109,7 +109,7 @@ def _passes(known: Flow, op: Text, step: Training, role: U8) -> None:
     handed_on = Csr.of(values.carried[1], values.carried[0], n)
     activation = handed_on.reach(reader[backward]) & (made == Phase.FORWARD) & (values.argument < 0)
     memory = _one_memory(values)
-    owner = owner_of(known, around=False)[:n]
+    owner = step.owner[:n]
     weights = np.zeros(n + 1, dtype=bool)
     weights[step.pairs.argument[step.weight]] = True
     role[memory.reach(np.flatnonzero(activation))] = Role.ACTIVATION

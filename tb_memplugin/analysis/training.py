@@ -48,7 +48,8 @@ class Training:
 
     pairs: Twins  # of an argument and its update; in a program that returns gradients, of a weight and its gradient
     weight: Mask  # per pair: updated by what was computed from it
-    phase: U8  # per node of the flow
+    owner: I32  # per node of the flow, as of reads.owner_of
+    phase: U8  # per node
     follows: Mask  # per node: comes of a gradient
     gradient: Mask  # per value: a gradient, or one that was clipped, added up, averaged
     updating: Mask  # per read, in the order of `Values.use`: by the element-by-element arithmetic of an update
@@ -69,7 +70,7 @@ def training(recording: Recording) -> Training | None:
         if weight.any() and _derives(known, program, pairs, weight, found):
             if returned:  # a result that is no gradient has only the shape of one
                 pairs, weight = pairs.take(weight), weight[weight]
-            return _passes(known, program, pairs, weight, found, update)
+            return _passes(known, program, pairs, weight, found, update, owner)
     return None
 
 
@@ -145,7 +146,9 @@ def _is_mirrored(known: Flow, found: Reads, argument: int, result: int) -> bool:
     return bool(between[known.at(again)].any())
 
 
-def _passes(known: Flow, program: Program, pairs: Twins, weight: Mask, found: Reads, update: Update) -> Training:
+def _passes(
+    known: Flow, program: Program, pairs: Twins, weight: Mask, found: Reads, update: Update, owner: I32
+) -> Training:
     values, n = known.values, len(known.values)
     # What a loop over steps hands to its next turn does not make that turn's forward pass come of this one's update.
     turn = known.without(update.inside, update.inside)
@@ -178,7 +181,7 @@ def _passes(known: Flow, program: Program, pairs: Twins, weight: Mask, found: Re
     # An instruction that does several things at once belongs to the last pass that any of them belongs to.
     np.maximum.at(phase, known.at(values.made[values.bundled[1]]), phase[values.bundled[1]])
     gradient = source | (of_weights.inside & follows[:n] & ~needed[:n] & ~update.of_arguments(pairs.argument))
-    return Training(pairs, weight, phase, follows, gradient, update.reading)
+    return Training(pairs, weight, owner, phase, follows, gradient, update.reading)
 
 
 def _forward(turn: Flow, joints: I32, leaves: I32) -> Mask:

@@ -14,6 +14,7 @@ from tb_memplugin.values import Likeness, Values
 
 SEARCHED = 4096  # values that one result is followed back through
 CANDIDATES = 8  # arguments considered for one result: a weight, its moments, and some
+MOST_BY_ALIAS = 1024  # hidden states are few; each 64 cost a walk over the whole program
 PASSES = 64  # over a program's edges, for loops within loops
 LABELS = 64  # bits of a label
 
@@ -100,7 +101,7 @@ def _by_alias(known: Flow, free_leaf: Mask, free_argument: Mask) -> list[tuple[i
     of_leaf = np.full(len(values.donor) + int(values.argument.max(initial=-1)) + 2, -1, dtype=np.int32)
     arguments = np.flatnonzero(values.argument >= 0).astype(np.int32)
     of_leaf[values.argument[arguments]] = arguments
-    leaf = np.flatnonzero((values.donor >= 0) & (values.result >= 0) & free_leaf)
+    leaf = np.flatnonzero((values.donor >= 0) & (values.result >= 0) & free_leaf)[:MOST_BY_ALIAS]
     source = of_leaf[values.donor[leaf]]
     good = (source >= 0) & free_argument[source]
     good &= values.shape[source] == values.shape[values.result[leaf]]

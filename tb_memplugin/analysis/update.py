@@ -42,10 +42,13 @@ class Update:
     def reading(self) -> Mask:
         """Per read, in the order of `Values.use`: whether it is this arithmetic that reads."""
         source, target = self._pairs
-        found, makes = np.zeros(len(self.values.use), dtype=bool), self.values.made[target]
-        here = np.flatnonzero(self._making[self.values.use])
-        found[here] = np.isin(_key(self.values.read[here], self.values.use[here]), _key(source, makes))
-        return found
+        values, found = self.values, np.zeros(len(self.values.use) + 1, dtype=bool)
+        # Reads come by value, then position: the key rises.
+        keys, wanted = _key(values.read, values.use), _key(source, values.made[target])
+        at = np.searchsorted(keys, wanted)
+        at[np.r_[keys, -1][at] != wanted] = len(keys)  # a part of it is read, or it is carried
+        found[at] = True
+        return found[:-1]
 
     @property
     def _making(self) -> Mask:
