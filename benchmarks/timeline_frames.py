@@ -26,6 +26,7 @@ from benchmarks.timing import python
 from tb_memplugin.protos.xplane_pb2 import XSpace
 
 WINDOW = {"width": 1280, "height": 800}
+PATIENCE_SECONDS = 120
 
 # Notes when pictures are put on the canvas of the timeline and how long each took to paint.
 LISTEN = """
@@ -88,6 +89,7 @@ def frames_of(address: str, seconds: float) -> Measured:
         began = time.monotonic()
         page.goto(address)
         while not page.evaluate("shown.length"):
+            assert time.monotonic() - began < PATIENCE_SECONDS, "no picture has come"
             page.wait_for_timeout(20)
         first = time.monotonic() - began
         page.wait_for_timeout(1000)
