@@ -23,6 +23,17 @@ def test_optimizer_state_is_read_after_the_peak() -> None:
     assert 0.9 * 48 * MIB <= advice.saving_bytes <= 48 * MIB
 
 
+def test_a_counter_in_the_state_is_read_early_and_is_small() -> None:
+    def step(params: Any, state: Any, x: Any) -> Any:
+        count = state["count"] + 1
+        params, moments = adam(unrolled())(params, state, x / count)
+        return params, {"count": count, **moments}
+
+    params, state, x = step_arguments(8192, optimizer=adam)
+    before = compiled(step, params, {"count": array(), **state}, x, donate_argnums=(0, 1))
+    assert given(before, Kind.LATE_FREE, "Keep state").bytes == 48 * MIB
+
+
 def test_an_argument_that_is_read_first_and_never_again() -> None:
     def step(raw: Any, params: Any) -> Any:
         return jax.value_and_grad(unrolled())(params, jnp.sort(raw, axis=1)[:, :WIDTH] * 2)

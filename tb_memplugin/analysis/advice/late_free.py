@@ -20,6 +20,7 @@ from tb_memplugin.recording import I64, Recording
 from tb_memplugin.sizes import bytes_text
 
 LONG = 4  # a fourth of the program: what is read sooner is not worth moving
+SMALL = 100  # below a hundredth of the largest array
 LATE = (Verdict.LEAK, Verdict.KEPT)
 
 
@@ -34,21 +35,20 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def _idle(recording: Recording, known: Passes, argument: Argument) -> Advice | None:
-    """An argument most of which is not read before the peak, or not after it."""
+    """An argument most of which is not read before the peak, or not after it. A counter in it may be read any time."""
+    size = recording.allocations.size[argument.rows]
+    rows = argument.rows[SMALL * size >= size.max(initial=0)]
     everywhere = np.ones(known.length, dtype=bool)
-    first, last = known.first_use(everywhere)[argument.rows], known.last_use(everywhere)[argument.rows]
+    first, last = known.first_use(everywhere)[rows], known.last_use(everywhere)[rows]
     at, begin = peak(recording).position, int(known.uses[1].min(initial=known.length))
     long = (known.length - begin) // LONG
     later = (last >= 0) & (first > at) & (first[last >= 0].min(initial=known.length) > begin + long)
     over = (last >= 0) & (last < min(at, known.length - long))
-    for rows, waiting in ((argument.rows[later], True), (argument.rows[over], False)):
-        size = recording.allocations.size
-        if 2 * int(size[rows].sum()) > int(size[argument.rows].sum()):
-            change = (
-                _moved(recording, known, rows, everywhere) if waiting else _freed(recording, known, rows, everywhere)
-            )
-            if saved := saving(recording, change):
-                return _piece_of(recording, argument, rows, saved, waiting)
+    for idle, waiting in ((rows[later], True), (rows[over], False)):
+        if 2 * int(recording.allocations.size[idle].sum()) > int(size.sum()):
+            change = _moved if waiting else _freed
+            if saved := saving(recording, change(recording, known, idle, everywhere)):
+                return _piece_of(recording, argument, idle, saved, waiting)
     return None
 
 
@@ -87,8 +87,8 @@ def _piece_of(recording: Recording, argument: Argument, rows: I64, saved: Saving
             if waiting
             else f"If the device need not hold it to the end of {jitted(recording)}, {lower}."
         ),
-        change=f"{argument.name} = jax.device_put({argument.name}, sharding.with_memory_kind('pinned_host'))  # and "
-        "back to 'device' in the program, where it is read"
+        change=f"{argument.name} = jax.tree.map(lambda x: jax.device_put(x, x.sharding.with_memory_kind('pinned_host'))"
+        f", {argument.name})  # and back to 'device' in {jitted(recording)}, where it is read"
         if waiting
         else f"compute what is made of {argument.name} in a jitted function of its own, and let the caller drop it "
         "before the rest runs",
