@@ -21,9 +21,9 @@ export function keyOf({ by, merge, invert: bottomUp }: TreeKind): string {
  * The way to see a recording that says most of it: programs know their model; of what was allocated as it ran, the
  * source that asked for it comes first, where it is known.
  */
-export function firstBy({ source, op_name, name }: Rows, program: boolean): By {
+export function firstBy({ source, stack, op_name, name }: Rows, program: boolean): By {
   if (program) return "model";
-  if (says(source, /./) || says(name, /\.py:\d+$/)) return "source";
+  if ([source, stack, name].some((column) => says(column, /\.py:\d/))) return "source";
   if (says(name, /\//)) return "model";
   return says(op_name, /./) ? "function" : "stack";
 }
