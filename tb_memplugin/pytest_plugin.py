@@ -5,14 +5,12 @@ pytest finds this by its entry point. Nothing of ours is imported before a test 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from tb_memplugin.recording import Recording
 
 
 @dataclass(frozen=True)
@@ -22,23 +20,18 @@ class Budget:
     limit: int
 
     def fits(self, what: Any, recording: str = "") -> None:
-        """Fails the test, with the explanation, where the peak is above the limit.
+        """Fails the test, with the explanation, where more is needed than the limit.
 
-        `what` is a path (a logdir, a run, or a file that `tb-memplugin summary` reads) or a compiled function of JAX,
-        which need not have run. `recording` is a regular expression: only recordings whose id it is found in count.
-        InputError where there is nothing to check, or where something could not be read.
+        `what` is a compiled function of JAX, which need not have run: all that it reserves counts. Or it is a path (a
+        logdir, a run, or a file that `tb-memplugin summary` reads): then the peaks count, as `tb-memplugin check` has
+        them, of the recordings whose id the regular expression `recording` is found in. InputError where there is
+        nothing to check, or where something could not be read.
         """
-        import re
-
-        from tb_memplugin.errors import InputError
-        from tb_memplugin.views.budget import budget, verdict
-
         __tracebackhide__ = True  # the test that failed is the caller's
-        answer = budget(_recordings(what), self.limit, re.compile(recording))
-        if not answer["checked"]:
-            raise InputError("There is nothing to check", recording or str(what), "see tb-memplugin summary")
-        if answer["broken"]:
-            pytest.fail("\n".join(verdict(answer)), pytrace=False)
+        of_path = isinstance(what, str | os.PathLike)
+        broken = _path_above(os.fspath(what), self.limit, recording) if of_path else _program_above(what, self.limit)
+        if broken:
+            pytest.fail(broken, pytrace=False)
 
 
 @pytest.fixture
@@ -49,33 +42,33 @@ def memory_budget() -> Callable[[str | int], Budget]:
     return lambda size: Budget(parse_size(str(size)))
 
 
-def _recordings(what: Any) -> list[Recording]:
-    import os
+def _program_above(compiled: Any, limit: int) -> str:
+    """Why the program does not fit; nothing where it does."""
+    from tb_memplugin.capture import assert_fits
+    from tb_memplugin.errors import InputError
+
+    try:
+        assert_fits(compiled, limit)
+    except AssertionError as error:
+        return str(error)
+    except (AttributeError, ValueError) as error:
+        remedy = "give a path, or what jax.jit(f).lower(...).compile() returns"
+        raise InputError("Not a compiled function that tells of its memory", type(compiled).__name__, remedy) from error
+    return ""
+
+
+def _path_above(path: str, limit: int, recording: str) -> str:
+    """What in there is above the limit, and why; nothing where all is within it."""
+    import re
 
     from tb_memplugin.catalog import listing_of_path
     from tb_memplugin.errors import InputError
+    from tb_memplugin.views.budget import budget, verdict
 
-    if not isinstance(what, str | os.PathLike):
-        return _of_compiled(what)
-    listing = listing_of_path(os.fspath(what))
+    listing = listing_of_path(path)
     for problem in listing.problems:
         raise InputError("Not all of it can be read", problem.file, problem.text)
-    return listing.recordings
-
-
-def _of_compiled(compiled: Any) -> list[Recording]:
-    """The program as JAX has it after compiling; its buffer assignment has no traces, so lifetimes are rebuilt."""
-    from tb_memplugin.errors import InputError
-    from tb_memplugin.protos.hlo_pb2 import HloProto
-    from tb_memplugin.readers.hlo import read_hlo
-
-    proto = HloProto()
-    try:
-        proto.hlo_module.ParseFromString(
-            compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
-        )
-        proto.buffer_assignment.ParseFromString(compiled.memory_analysis().serialized_buffer_assignment_proto)
-    except (AttributeError, IndexError, TypeError) as error:
-        remedy = "give a path, or jax.jit(f).lower(...).compile() of a JAX that has memory_analysis()"
-        raise InputError("Not a compiled function with a buffer assignment", type(compiled).__name__, remedy) from error
-    return read_hlo(proto.SerializeToString(), source="the compiled function")
+    answer = budget(listing.recordings, limit, re.compile(recording))
+    if not answer["checked"]:
+        raise InputError("There is nothing to check", recording or path, "see tb-memplugin summary")
+    return "\n".join(verdict(answer)) if answer["broken"] else ""

@@ -28,15 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "hosts": {"analysis", "catalog", "errors", "logdir", "recording", "views"},
     "capture": {"analysis", "errors", "readers", "recording", "sizes", "views"},  # knows jax; loads these when asked
     "commands": {"catalog", "errors", "hosts", "sizes", "views"},
-    "pytest_plugin": {
-        "catalog",
-        "errors",
-        "protos",
-        "readers",
-        "recording",
-        "sizes",
-        "views",
-    },  # runs in a user's tests
+    "pytest_plugin": {"capture", "catalog", "errors", "sizes", "views"},  # runs in a user's tests
     "cli": {"commands", "errors"},
 }
 HEAVY = {"jax", "jaxlib", "tensorboard", "xprof", "tensorflow", "torch"}

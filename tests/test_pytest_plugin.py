@@ -78,8 +78,9 @@ def test_budgets_that_hold_pass_and_those_that_break_fail(result: subprocess.Com
 
 
 def test_a_failure_explains_itself(result: subprocess.CompletedProcess[str]) -> None:
-    assert "Above 7.00 MiB by 1.00 MiB" in result.stdout
-    assert "jit_oom" in result.stdout and "50.0%  parameter" in result.stdout
+    assert "needs 8.00 MiB of HBM, 1.00 MiB more than 7.00 MiB" in result.stdout
+    assert "50.0%  input" in result.stdout
+    assert "Above 16.0 GiB by 984 GiB: oom/cpu|localhost|jit_oom(0)|HBM needs 0.98 TiB" in result.stdout
     assert "pytest_plugin.py" not in result.stdout  # no line of ours stands in the way
 
 
