@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Api, Listing } from "../../payload/api";
 import { useFetched } from "../fetched";
-import { ErrorMessage } from "../message";
+import { ErrorMessage, Message } from "../message";
 import { Caveats } from "../recording/figures";
 import type { PageState } from "../recording/recording_page";
 import type { ViewState } from "../state";
@@ -34,7 +34,15 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
           {value.headline}
         </p>
         <Caveats caveats={[]} problems={listing.problems} />
-        <RecordingsTable rows={value.rows} advice={advice} run={run} store={store} dark={dark} />
+        {value.rows.length === 0 ? (
+          <Message title="What would be listed here">
+            Programs and allocators of a profile that saw at least one step (jax.profiler.trace), device
+            memory profiles (jax.profiler.save_device_memory_profile), PyTorch's snapshots, and errors that
+            ran out of memory.
+          </Message>
+        ) : (
+          <RecordingsTable rows={value.rows} advice={advice} run={run} store={store} dark={dark} />
+        )}
         {value.together.map((place) => (
           <TogetherIn key={`${place.host} ${place.memory}`} place={place} rows={value.rows} store={store} />
         ))}

@@ -57,7 +57,7 @@ export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.
       <VirtualLines
         count={lines.length}
         reveal={selected}
-        empty={rows.length === 0 ? "This run holds no recording." : "No recording matches the filter."}
+        empty="No recording matches the filter."
         label="Recordings"
         onStep={(by) => setSelected(Math.min(Math.max(selected + by, 0), lines.length - 1))}
         head={
