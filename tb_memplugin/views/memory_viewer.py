@@ -28,6 +28,7 @@ from tb_memplugin.views.summary import summary
 FIRST_BUCKETS = 4096
 FIRST_ROWS = 512
 SHARES_LISTED = 200
+FARTHEST = 16  # doublings: stacks of 65,536 frames, which no runtime makes
 UNCOUNTED = {Role.OPTIMIZER_STATE, Role.STATE}
 
 
@@ -186,11 +187,18 @@ def _usage_table(recording: Recording, start: int, end: int, count: int) -> Tabl
 
 @once
 def _source(recording: Recording) -> Text:
-    """Where each row's innermost frame is, `train.py:12`: one text per frame that is some row's innermost."""
-    stacks = recording.stacks
-    leaves, code = np.unique(recording.allocations.stack, return_inverse=True)
-    # A frame of the runtime has no file, and so is no source.
-    texts = [f"{stacks.file[leaf]}:{stacks.line[leaf]}" if leaf >= 0 and stacks.file[leaf] else "" for leaf in leaves]
+    """Where each row was made, `train.py:12`: the innermost frame that has a file, for those of a runtime have none."""
+    stacks, count = recording.stacks, len(recording.stacks.parent)
+    files = stacks.file
+    named = np.array([*(bool(files.strings[code]) for code in range(len(files.strings))), False])[files.codes]
+    # Of each frame: itself, or else the one to look at next, further and further out. Past all of them is none.
+    found = np.r_[np.where(named, np.arange(count), np.where(stacks.parent >= 0, stacks.parent, count)), count]
+    done = np.r_[named, True]
+    for _ in range(FARTHEST):
+        found = np.where(done[found], found, found[found])
+    found = np.where(done[found], found, count)  # a circle, in a broken file
+    frames, code = np.unique(found[recording.allocations.stack], return_inverse=True)
+    texts = [f"{files[frame]}:{stacks.line[frame]}" if frame < count else "" for frame in frames.tolist()]
     return Text(code.astype(np.int32), Strings.of(texts))
 
 

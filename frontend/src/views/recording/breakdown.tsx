@@ -37,7 +37,7 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
   const chart = useStore(store, (state) => state.chart);
   const { rows, complete } = shown;
   const words = useWords();
-  const allocator = view.recording.kind === "allocator";
+  const allocator = view.recording.axis === "TIME";
   const moment = view.recording.axis === "INSTANT";
   const { live, kept, unexplained, rest } = useLive(view, shown, program, position);
   const roles = useMemo(() => hasRoles(rows), [rows]);

@@ -78,9 +78,9 @@ export function Pickers({ runs, run, options, store }: Props): JSX.Element {
 }
 
 /** What people compare memories by: the peak, and of an allocator how full that is. */
-function detailOf({ kind, peak_bytes, capacity_bytes }: Summary): string {
+function detailOf({ axis, peak_bytes, capacity_bytes }: Summary): string {
   const peak = formatBytes(peak_bytes);
-  return kind === "allocator" && capacity_bytes !== null
+  return axis === "TIME" && capacity_bytes !== null
     ? `${peak}, ${formatShare(peak_bytes, capacity_bytes)} full`
     : peak;
 }
