@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.frames import callers_first
+from tb_memplugin.analysis.frames import of_frameworks
 from tb_memplugin.analysis.samples import Samples
 from tb_memplugin.errors import InputError
 from tb_memplugin.native.callgraph import DROPPED, HIDDEN, weave
@@ -86,7 +86,7 @@ def callgraph(samples: Samples, by: By = By.FUNCTION, refine: Refine = Refine(),
     parent = np.where(stacks.parent < np.arange(n), stacks.parent, -1).astype(np.int32)
     hidden = _matching(stacks, refine.hide, "hide")
     if refine.fold:
-        hidden |= framework(stacks)
+        hidden |= of_frameworks(stacks)
     kept = _kept(samples, parent, refine)
     leaf, size, number = samples.leaf[kept], samples.bytes[kept], samples.allocations[kept]
     # Sums are exact in float64 up to 2**53; bincount knows no int64.
@@ -132,13 +132,6 @@ def callgraph(samples: Samples, by: By = By.FUNCTION, refine: Refine = Refine(),
         shown=int(size.sum()),
         unplaced=int(size[~placed].sum()),
     )
-
-
-def framework(stacks: Stacks) -> Bools:
-    """Per frame, whether it is a framework's."""
-    found = np.zeros(len(stacks.parent), dtype=bool)
-    found[[at.frame for at in callers_first(stacks, range(len(found))) if at.framework]] = True
-    return found
 
 
 def _unless(blank: bool, text: Text) -> Text:

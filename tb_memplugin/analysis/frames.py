@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from tb_memplugin.recording import Stacks
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.recording import I32, Stacks
 
 INSTALLED = re.compile(
     r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|jax/_src|jaxlib|flax/(linen|nnx|core)|haiku/_src|torch/nn)/"
@@ -61,6 +64,31 @@ def callers_first(stacks: Stacks, leaves: Iterable[int]) -> Iterator[Frame]:
             framework[frame] = owner is Ownership.FRAMEWORK or called
             yield Frame(frame, caller, framework[frame])
             caller = frame
+
+
+def of_frameworks(stacks: Stacks) -> npt.NDArray[np.bool_]:
+    """Per frame, whether it is a framework's. As callers_first has it, for all frames at once."""
+    files = stacks.file.strings
+    of_file = np.array([*(_owner(files[code]) for code in range(len(files))), Ownership.FRAMEWORK], dtype=np.uint8)
+    owner = of_file[stacks.file.codes]
+    decides = nearest(stacks, owner != Ownership.CALLER)
+    found: npt.NDArray[np.bool_] = np.r_[owner == Ownership.FRAMEWORK, False][decides]
+    return found
+
+
+def nearest(stacks: Stacks, wanted: npt.NDArray[np.bool_]) -> I32:
+    """Per frame the innermost wanted one among itself and those that it is called by; -1 without one.
+
+    Looks twice as far up each time; a cycle in a broken file is cut.
+    """
+    n = len(stacks.parent)
+    at = np.where(wanted, np.arange(n), stacks.parent)
+    for _ in range(max(n, 1).bit_length() + 1):
+        further = np.where(at >= 0, np.r_[at, -1][at], -1)
+        if (further == at).all():
+            break
+        at = further
+    return np.where(np.r_[wanted, False][at], at, -1).astype(np.int32)
 
 
 def _owner(file: str) -> Ownership:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_memplugin.analysis.callgraph import By, Callgraph, Refine, callgraph
 from tb_memplugin.analysis.figures import Figure
-from tb_memplugin.analysis.frames import callers_first, frame_text
+from tb_memplugin.analysis.frames import frame_text, nearest, of_frameworks
 from tb_memplugin.analysis.growth import growth, series_of
 from tb_memplugin.analysis.samples import Samples, change, live_samples
 from tb_memplugin.analysis.usage import explained, peak
@@ -78,20 +78,17 @@ def headline(recording: Recording) -> str:
 
 
 def _largest_line(recording: Recording) -> str:
-    """By the user's innermost frame, as the page's table is sorted by itself."""
+    """By the user's innermost frames."""
     rows, stacks = recording.allocations, recording.stacks
-    innermost = {-1: -1}
-    leaves, which = np.unique(rows.stack, return_inverse=True)
-    for at in callers_first(stacks, leaves.tolist()):
-        innermost[at.frame] = innermost[at.caller] if at.framework else at.frame
+    line = np.r_[nearest(stacks, ~of_frameworks(stacks)), -1][rows.stack]
+    frames, which = np.unique(line, return_inverse=True)
     held: dict[str, int] = {}
-    for leaf, size in zip(leaves.tolist(), np.bincount(which, rows.charge, len(leaves)).tolist(), strict=True):
-        frame = innermost.get(leaf, -1)
+    for frame, size in zip(frames.tolist(), np.bincount(which, rows.charge, len(frames)).tolist(), strict=True):
         if frame >= 0:
             text = frame_text(stacks, frame)
             held[text] = held.get(text, 0) + int(size)
-    line = max(held, key=lambda text: held[text], default="")
-    return f"Most of it, {bytes_text(held[line])}, by {line}." if line and held[line] else ""
+    most = max(held, key=lambda text: held[text], default="")
+    return f"Most of it, {bytes_text(held[most])}, by {most}." if most and held[most] else ""
 
 
 def figures(recording: Recording) -> list[Figure]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.native.repeated import numbers
 from tb_memplugin.native.spans import Spans
 from tb_memplugin.native.text import gather, intern
 from tb_memplugin.native.wire import Plan, scan
@@ -27,7 +28,8 @@ BATCH = 1 << 16  # samples opened at once: a stack is 16 bytes a frame while it 
 OUTLINE = Plan(
     ProfileProto.DESCRIPTOR, skip=("sample.location_id", "sample.value", "sample.label"), located=("sample",)
 )
-SAMPLE = Plan(Sample.DESCRIPTOR, skip=("label.num",))
+LABELS = Plan(Sample.DESCRIPTOR, skip=("location_id", "value", "label.num"))
+LOCATION_ID, VALUE = (Sample.DESCRIPTOR.fields_by_name[name].number for name in ("location_id", "value"))
 
 
 @dataclass(frozen=True)
@@ -148,24 +150,20 @@ def _batches(
 ) -> Iterator[tuple[I64, I64, I32, I64, I64]]:
     """Count, bytes, leaf, and the entries of kind and device (0 where there is none) of each sample."""
     for begin in range(0, len(spans.start), BATCH):
-        batch = slice(begin, begin + BATCH)
-        tables = scan(raw, SAMPLE, Spans(spans.start[batch], spans.length[batch]))
-        samples = len(tables[""]["parent"])
-        parent, value = tables["value"]["parent"], tables["value"]["value"]
-        of_each = np.bincount(parent, minlength=samples)
+        batch = Spans(spans.start[begin : begin + BATCH], spans.length[begin : begin + BATCH])
+        of_each, value = numbers(raw, *batch, VALUE)
         told = of_each == types.number
         first = (np.cumsum(of_each) - of_each)[told]
         count = value[first + types.count] if types.count >= 0 else np.ones(len(first), np.int64)
-        stack = tables["location_id"]
-        leaf = locations.leaves(np.bincount(stack["parent"], minlength=samples), stack["value"])
-        label = tables["label"]
-        kind, device = (_labelled(label, key, samples)[told] for key in (types.kind_key, types.device_key))
+        leaf = locations.leaves(*numbers(raw, *batch, LOCATION_ID))
+        label = scan(raw, LABELS, batch)["label"]
+        kind, device = (_labelled(label, key, len(told))[told] for key in (types.kind_key, types.device_key))
         yield count, value[first + types.bytes], leaf[told], kind, device
 
 
 def _labelled(label: dict[str, Any], key: I64, samples: int) -> I64:
     """The text (its entry) of each sample's label of that key; 0, the empty text, without one."""
     found = np.zeros(samples, dtype=np.int64)
-    which = np.isin(label["key"], key)
+    which = label["key"] == key[0] if len(key) == 1 else np.isin(label["key"], key)
     found[label["parent"][which]] = label["str"][which]
     return found

@@ -1,0 +1,70 @@
+"""Two modules compared, from their recordings to what the page is given, in a fresh process.
+
+    python -m benchmarks.compare [--buffers 100000] [--rounds 3]
+
+The modules are read first, which benchmarks.cold_first_view measures, and imports are done when the clock starts. At
+their peaks as few buffers are live as in a real step; `all live` compares two modules of which every buffer is.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.generate import write
+from benchmarks.timing import in_turn, python, spread
+
+WHAT = {"role": "at the peaks, by category", "source": "by source line", "model": "by layer", "all live": "all live"}
+
+
+def once(first: Path, second: Path) -> dict[str, float]:
+    from tb_memplugin.catalog import listing_of_path
+    from tb_memplugin.recording import Recording
+    from tb_memplugin.views.compare import By, compared
+
+    (a,), (b,) = (listing_of_path(str(path)).recordings for path in (first, second))
+    a, b = a.complete, b.complete
+
+    def seconds(one: Recording, other: Recording, by: By) -> float:
+        start = time.perf_counter()
+        answer = compared(one, other, None, None, by)
+        json.dumps(answer)
+        taken = time.perf_counter() - start
+        change = sum(step["bytes_b"] - step["bytes_a"] for step in answer["steps"])
+        if answer["b"]["bytes"] - answer["a"]["bytes"] != change:
+            raise SystemExit(f"the steps by {by} do not add up")
+        return taken
+
+    def throughout(recording: Recording) -> Recording:
+        rows = recording.allocations
+        every = np.full(len(rows), -1), np.full(len(rows), recording.length)
+        return replace(recording, allocations=replace(rows, start=every[0], end=every[1], charge=rows.size))
+
+    found = {by.value: seconds(a, b, by) for by in (By.ROLE, By.SOURCE, By.MODEL)}
+    return {**found, "all live": seconds(throughout(a), throughout(b), By.SOURCE)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--buffers", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--once", nargs=2, metavar="FILE", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.once:
+        print(json.dumps(once(*map(Path, arguments.once))))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(write(Path(folder) / side, arguments.buffers, seed)[0]) for seed, side in enumerate("ab")]
+        command = python("-m", "benchmarks.compare", "--once", *paths)
+        samples = in_turn({"ours": command}, arguments.rounds)["ours"]
+    print(f"two modules of {arguments.buffers:,} buffers")
+    for name, what in WHAT.items():
+        print(f"  {what:28}{spread([sample.printed[name] for sample in samples])}")
+
+
+if __name__ == "__main__":
+    main()
