@@ -199,7 +199,7 @@ def _source(recording: Recording) -> Text:
     found = np.where(done[found], found, count)  # a circle, in a broken file
     frames, code = np.unique(found[recording.allocations.stack], return_inverse=True)
     texts = [f"{files[frame]}:{stacks.line[frame]}" if frame < count else "" for frame in frames.tolist()]
-    return Text(code.astype(np.int32), Strings.of(texts))
+    return Text.of(texts).take(code)  # equal texts are one, for the page gathers rows by them
 
 
 def row_table(recording: Recording, which: I64) -> Table:

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from tb_memplugin.recording import I32, Stacks, Strings, Text
+from tb_memplugin.recording import I32, Stacks, Text
 
 OPERATOR = re.compile(r"at::_ops::(\w+)::")
 BACKWARD = re.compile(r"\b(\w+Backward\d*)\b")
@@ -22,7 +22,7 @@ def operators(stacks: Stacks, leaf: I32) -> Text:
         ": ".join(_name(stacks, pattern, node) for pattern, node in ((BACKWARD, back), (OPERATOR, own)) if node >= 0)
         for own, back in different.T.tolist()
     ]
-    return Text(np.where(found.max(axis=0) < 0, -1, codes).astype(np.int32), Strings.of(texts))
+    return Text.of(texts).take(codes)
 
 
 def _name(stacks: Stacks, pattern: re.Pattern[str], node: int) -> str:

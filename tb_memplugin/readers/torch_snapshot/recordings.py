@@ -165,13 +165,13 @@ def _labels(trace: Trace, lives: Lives, values: Values, blocks: Blocks) -> Text:
 
 
 def _joined(*texts: Text) -> tuple[Strings, list[I64]]:
-    """One table of strings for several columns, and their codes in it."""
-    blobs = [text.strings.blob for text in texts]
-    starts = np.cumsum([0, *map(len, blobs)])
+    """One table of strings for several columns, equal ones once, and their codes in it."""
+    whole = Text.of([text.strings[i] for text in texts for i in range(len(text.strings))])
     firsts = np.cumsum([0, *(len(text.strings) for text in texts)])
-    offsets = [text.strings.offsets[:-1] + start for text, start in zip(texts, starts[:-1], strict=True)]
-    codes = [np.where(text.codes >= 0, text.codes + first, -1) for text, first in zip(texts, firsts[:-1], strict=True)]
-    return Strings(b"".join(blobs), np.r_[*offsets, starts[-1]]), codes
+    codes = np.r_[whole.codes, np.int32(-1)].astype(np.int64)
+    return whole.strings, [
+        codes[np.where(text.codes >= 0, text.codes + first, -1)] for text, first in zip(texts, firsts[:-1], strict=True)
+    ]
 
 
 def _streams(trace: Trace, blocks: Blocks, lives: Lives) -> Text:
