@@ -13,8 +13,9 @@ from recordings import Row, recording
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.recording import Recording, Role, Text
-from tb_memplugin.views import explain as view
-from tb_memplugin.views.explain import choose, explain, position_of
+from tb_memplugin.views import explain_text as view
+from tb_memplugin.views.asked import choose, position_of
+from tb_memplugin.views.explain import explain
 from tb_memplugin.views.weighed import LINES
 from tb_memplugin.views.weighed import lines as tree_lines
 

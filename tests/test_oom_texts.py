@@ -19,7 +19,8 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.readers.oom_text import read_oom_text
 from tb_memplugin.recording import Axis, Phase, Recording, Refusal, Role
 from tb_memplugin.views import memory_viewer
-from tb_memplugin.views.explain import explain, lines
+from tb_memplugin.views.explain import explain
+from tb_memplugin.views.explain_text import lines
 
 TEXTS = Path(__file__).parent / "oom_texts"
 ALL = sorted(TEXTS.glob("*.txt"))

@@ -81,7 +81,8 @@ def _largest(recordings: list[Recording]) -> Recording:
 
 
 def _explained(recording: Recording) -> str:
-    from tb_memplugin.views.explain import explain, lines
+    from tb_memplugin.views.explain import explain
+    from tb_memplugin.views.explain_text import lines
 
     return "\n".join(lines(explain(recording)))
 

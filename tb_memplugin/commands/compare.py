@@ -81,8 +81,8 @@ def _pairs(arguments: argparse.Namespace) -> list[Pair]:
 
 
 def _answer(pair: Pair, arguments: argparse.Namespace) -> dict[str, Any]:
+    from tb_memplugin.views.asked import position_of
     from tb_memplugin.views.compare import By, compared
-    from tb_memplugin.views.explain import position_of
 
     moments = zip(pair, (arguments.at_a, arguments.at_b), strict=True)
     at_a, at_b = (position_of(recording, at) if at else None for recording, at in moments)

@@ -16,7 +16,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.views.explain import choose, explain, lines
+    from tb_memplugin.views.asked import choose
+    from tb_memplugin.views.explain import explain
+    from tb_memplugin.views.explain_text import lines
 
     recordings = listing_of(arguments.path).recordings
     answer = explain(choose(recordings, arguments.recording, arguments.path), arguments.at)

@@ -9,7 +9,8 @@ from typing import Any
 from tb_memplugin.analysis.refusals import needed
 from tb_memplugin.recording import Recording
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.explain import explain, lines
+from tb_memplugin.views.explain import explain
+from tb_memplugin.views.explain_text import lines
 from tb_memplugin.views.summary import summary
 
 EXPLAINED = 12  # lines of the explanation: enough to see whose the bytes are
