@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers import allocator_events, programs
@@ -16,7 +17,6 @@ from tb_memplugin.readers.part import Part
 from tb_memplugin.readers.plane import Plane, planes
 from tb_memplugin.readers.silence import reason
 from tb_memplugin.recording import Recording
-from tb_memplugin.values import Later
 
 
 def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:
@@ -33,7 +33,7 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         raise InputError(
             f"not a profile, or a damaged one ({error})", path, "copy the file again, or profile again"
         ) from error
-    capacity = Later(partial(device_memory, opened))
+    capacity = cache(partial(device_memory, opened))  # asked by whichever program is read first
     parts: dict[str, Part] = {}
     for key, program in found:
         # The format keys programs by an id of their own, so the same key twice is a broken writer's: keep both.
@@ -50,7 +50,7 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
 
 
 def _read_program(
-    data: memoryview, capacity: Later[int | None], *, title: str, run: str, host: str, source: str
+    data: memoryview, capacity: Callable[[], int | None], *, title: str, run: str, host: str, source: str
 ) -> list[Recording]:
     """What a program keeps in the devices' main memory must fit into that."""
     recordings = read_hlo(data, title=title, run=run, host=host, source=source)
