@@ -11,6 +11,7 @@ IEC = {f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGTPE", 1)}
 SI = {f"{prefix}B": 1000**power for power, prefix in enumerate("kMGTPE", 1)}
 UNITS = {"": 1, "B": 1, "KB": 1000, **SI, **IEC}
 LARGEST = 2**63 - 1
+LARGEST_PRINTED = 2**53  # what is more is damage, and a few of them would not add up in 64 bits
 BINARY = ("B", *IEC)
 
 # Two digits of exponent: a number of a billion digits is no size, and working it out would take all there is.
@@ -51,7 +52,7 @@ def printed_size(text: str, *, decimal: bool = False) -> int | None:
     number, prefix, binary, _ = printed.groups()
     power = "KMGTPE".index(prefix) + 1 if prefix else 0
     size = Decimal(number) * (1000 if decimal and not binary else 1024) ** power
-    return int(size.to_integral_value()) if abs(size) <= LARGEST else None
+    return int(size.to_integral_value()) if abs(size) <= LARGEST_PRINTED else None
 
 
 def bytes_text(count: int | None) -> str:

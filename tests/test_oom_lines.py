@@ -160,7 +160,7 @@ LINES = {
         "torch.cuda.OutOfMemoryError: HIP out of memory. Tried to allocate 8.00 GiB. GPU 3 has a total capacty of "
         "64.00 GiB of which 7.00 GiB is free. 48.00 GiB allowed; Of the allocated memory 40.00 GiB is allocated by "
         "PyTorch, and 8.00 MiB is reserved by PyTorch but unallocated.",
-        Said("hip:3", 8 * GIB, free=7_176 * MIB, capacity=48 * GIB, used=58_360 * MIB),
+        Said("hip:3", 8 * GIB, free=7_176 * MIB, capacity=64 * GIB, used=58_360 * MIB),
     ),
     "PyTorch on a Mac": (
         "RuntimeError: MPS backend out of memory (MPS allocated: 17.50 GB, other allocations: 512.00 MB, max allowed: "

@@ -23,7 +23,7 @@ from itertools import zip_longest
 import numpy as np
 
 from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
-from tb_memplugin.readers.oom_text.rows import Rows, columns, segments
+from tb_memplugin.readers.oom_text.rows import MOST_BYTES, Rows, columns, segments
 from tb_memplugin.recording import Caveat, Refusal, Text
 from tb_memplugin.sizes import PRINTED as SIZE
 
@@ -47,7 +47,6 @@ LIMIT, IN_USE, MAX_IN_USE, LARGEST = (
 )
 AVAILABLE = re.compile(rf"available (?:bytes|size): ({SIZE}|\d{{1,18}})")
 BARE_CHARS = 4000
-MOST_BYTES = 2**53  # no memory is that large, and sums of more would not be exact
 OCCUPANCY = re.compile(r"(?m)^[*_x]{50,200}$")
 
 
@@ -62,14 +61,14 @@ def find(text: str) -> Iterator[Failure]:
             asking = start
             continue
         head = start if start.re is HEAD else asking
-        at, end = (head or start).start(), following.start() if following else len(text)
+        end = following.start() if following else len(text)
         # Without a dump there are a few lines at most, and what follows them is another's.
         block = text[start.start() : min(end, start.end() + BARE_CHARS) if start.re is HEAD else end]
-        yield _failure(head, at, end, block)
+        yield _failure((head or start).start(), head, block)
         asking = None
 
 
-def _failure(head: re.Match[str] | None, at: int, end: int, block: str) -> Failure:
+def _failure(at: int, head: re.Match[str] | None, block: str) -> Failure:
     name = DUMP.match(block)
     memory = head["name"] if head else (name[1] if name and name[1] else "BFC")
     asked = (int(head["rounded"]) if head["rounded"] else size_of(head, "asked")) if head else None
@@ -87,7 +86,7 @@ def _failure(head: re.Match[str] | None, at: int, end: int, block: str) -> Failu
         wanted_by=(head["op"] or "").strip() if head else "",
     )
     return Failure(
-        at, end, "bfc", memory, refusal, rows,
+        at, "bfc", memory, refusal, rows,
         used=in_use,
         lifetime_peak=size_of(MAX_IN_USE.search(block)),
         cut=dumped and not DONE.search(block),

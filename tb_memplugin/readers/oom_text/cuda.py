@@ -31,7 +31,7 @@ ASYNC_CHARS = 4000
 
 def find(text: str) -> Iterator[Failure]:
     for match in last(DRIVER, text):
-        yield Failure(match.start(), match.end(), "driver", "", Refusal(asked=int(match[1])))
+        yield Failure(match.start(), "driver", "", Refusal(asked=int(match[1])))
     for head, block in blocks(ASYNC, text):
         yield _async(head, block[:ASYNC_CHARS])
     for match in last(TENSOR, text):
@@ -42,7 +42,7 @@ def _async(head: re.Match[str], block: str) -> Failure:
     device, in_use = DEVICE.search(block), size_of(IN_USE.search(block))
     free, total = (int(device[1]), int(device[2])) if device else (None, None)
     refusal = Refusal(asked=int(head[2]), free=free, capacity=total or size_of(LIMIT.search(block)), in_use=in_use)
-    return Failure(head.start(), head.end() + len(block), "driver", head[1], refusal, used=in_use)
+    return Failure(head.start(), "driver", head[1], refusal, used=in_use)
 
 
 def _tensor(match: re.Match[str]) -> Failure:
@@ -54,4 +54,4 @@ def _tensor(match: re.Match[str]) -> Failure:
         asked=asked if asked is not None and asked < 2**63 else None,
         wanted_by=f"a tensor of shape [{match[1]}] and type {match[2]}",
     )
-    return Failure(match.start(), match.end(), "tensor", match[4].rstrip(",.") if match[4] else "", refusal)
+    return Failure(match.start(), "tensor", match[4].rstrip(",.") if match[4] else "", refusal)

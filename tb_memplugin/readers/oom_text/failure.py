@@ -18,14 +18,13 @@ BLOCK_CHARS = 1 << 21  # longer than any error of one message; a dump of an allo
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What the text between `at` and `end` says. Sizes in bytes, None where it does not say.
+    """What the text from `at` on says. Sizes in bytes, None where it does not say.
 
     `used` is all that was in use, or when compiling all that the program needs; the rows may explain less of it.
     `cut`: the text ends inside its list.
     """
 
     at: int
-    end: int
     tool: str  # xla, tpu, bfc, torch, onnxruntime, host: two of one tool and size are one failure told twice
     memory: str
     refusal: Refusal

@@ -61,9 +61,7 @@ def _failure(
     match: re.Match[str], refusal: Refusal, rows: Rows | None = None, used: int | None = None,
     caveats: tuple[Caveat, ...] = (),
 ) -> Failure:  # fmt: skip
-    return Failure(
-        match.start(), match.end(), "host", "host memory", refusal, rows or Rows(), used=used, caveats=caveats
-    )
+    return Failure(match.start(), "host", "host memory", refusal, rows or Rows(), used=used, caveats=caveats)
 
 
 def _asked(match: re.Match[str]) -> int | None:

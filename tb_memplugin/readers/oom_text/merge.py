@@ -38,7 +38,6 @@ def _joined(earlier: Failure, later: Failure) -> Failure | None:
     return replace(
         first,
         at=min(first.at, second.at),
-        end=max(first.end, second.end),
         memory=first.memory or second.memory,
         program=first.program or second.program,
         refusal=_filled(first.refusal, second.refusal),

@@ -24,4 +24,4 @@ def find(text: str) -> Iterator[Failure]:
         asked = min(int(match["wanted"] or match["size"]), 2**63 - 1)
         free = min(int(match["free"]), 2**63 - 1) if match["free"] else None
         refusal = Refusal(asked=asked, free=free, largest_free=free, wanted_by=f"{node[1]} {node[2]}" if node else "")
-        yield Failure(match.start(), match.end(), "onnxruntime", "ONNX Runtime arena", refusal)
+        yield Failure(match.start(), "onnxruntime", "ONNX Runtime arena", refusal)

@@ -8,11 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from tb_memplugin.readers.oom_text.failure import Failure
-from tb_memplugin.readers.oom_text.rows import Rows
+from tb_memplugin.readers.oom_text.rows import MOST_BYTES, Rows
 from tb_memplugin.recording import Axis, Caveat, Phase, Recording, Refusal, Reported
 from tb_memplugin.sizes import bytes_text
-
-MOST_BYTES = 2**53  # sums of more are not exact, and no memory is that large
 
 
 def recordings(failures: list[Failure], *, run: str, host: str, source: str) -> list[Recording]:

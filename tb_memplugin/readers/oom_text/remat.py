@@ -27,4 +27,4 @@ def find(text: str) -> Iterator[Failure]:
         )
         # Below zero: arguments and outputs alone are more than the limit.
         refusal = Refusal(asked=needed, capacity=max(limit, 0), phase=Phase.COMPILE)
-        yield Failure(match.start(), match.end(), "remat", "", refusal, used=needed, caveats=(told,))
+        yield Failure(match.start(), "remat", "", refusal, used=needed, caveats=(told,))

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from tb_memplugin.recording import I32, I64, Allocations, RegionKind, Regions, Role, Stacks, Text
 
+MOST_BYTES = 2**53  # no memory is that large, and sums of more would not be exact
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer:

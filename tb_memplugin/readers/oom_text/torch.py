@@ -45,39 +45,39 @@ def find(text: str) -> Iterator[Failure]:
         yield _failure(head, block[:MESSAGE_CHARS])
     yield from map(_mps, last(MPS, text))
     for match in last(BARE, text):
-        yield Failure(match.start(), match.end(), "torch", "GPU", Refusal())
+        yield Failure(match.start(), "torch", "GPU", Refusal())
 
 
 def _failure(head: re.Match[str], message: str) -> Failure:
-    def said(pattern: re.Pattern[str]) -> int | None:
-        found = pattern.search(message)
-        return (
-            next((size_of(found, group + 1) for group in range(pattern.groups) if found[group + 1]), None)
-            if found
-            else None
-        )
-
-    asked, total, free, allowed, allocated = size_of(head, 2), *map(said, (TOTAL, FREE, ALLOWED, ALLOCATED))
-    unallocated = said(UNALLOCATED)
-    if unallocated is None and allocated is not None and (reserved := said(RESERVED)) is not None:
+    asked, total, free = size_of(head, 2), _said(TOTAL, message), _said(FREE, message)
+    allocated, allowed = _said(ALLOCATED, message), _said(ALLOWED, message)
+    unallocated = _said(UNALLOCATED, message)
+    if unallocated is None and allocated is not None and (reserved := _said(RESERVED, message)) is not None:
         unallocated = max(reserved - allocated, 0)
-    gpu = GPU.search(message)
-    capacity = min(size for size in (total, allowed) if size is not None) if total is not None else allowed
-    rows = words(_buffers(allocated, said(PRIVATE) or 0, message))
+    rows = words(_buffers(allocated, _said(PRIVATE, message) or 0, message))
     left = None if free is None else free + (unallocated or 0)
-    in_use = total - left if total is not None and left is not None and left <= total else None
-    if in_use is None and allocated is not None:
-        in_use = rows.bytes
+    in_use = rows.bytes if allocated is not None else None
+    if total is not None and left is not None and left <= total:
+        in_use = total - left
+    gpu = GPU.search(message)
+    # What is free on the device is one piece, or can be mapped as one; what PyTorch keeps lies between tensors.
+    one_piece = free if free and asked and free >= asked else None
     return Failure(
-        head.start(), head.end() + len(message), "torch", f"{head[1].lower()}:{gpu[1]}" if gpu else head[1], 
-        # What is free on the device is one piece, or can be mapped as one; what PyTorch keeps lies between tensors.
-        Refusal(asked=asked, free=left, largest_free=free if free and asked and free >= asked else None,
-                capacity=capacity, in_use=in_use),
+        head.start(),
+        "torch",
+        f"{head[1].lower()}:{gpu[1]}" if gpu else head[1],
+        Refusal(asked=asked, free=left, largest_free=one_piece, capacity=total, in_use=in_use),
         rows,
         used=in_use,
         cut=total is None,
-        caveats=_caveats(unallocated),
-    )  # fmt: skip
+        caveats=_caveats(unallocated, allowed),
+    )
+
+
+def _said(pattern: re.Pattern[str], message: str) -> int | None:
+    """The size in whichever group matched."""
+    found = pattern.search(message)
+    return size_of(found, found.lastindex or 0) if found else None
 
 
 def _buffers(allocated: int | None, private: int, message: str) -> list[Buffer]:
@@ -91,14 +91,12 @@ def _buffers(allocated: int | None, private: int, message: str) -> list[Buffer]:
     return [*found, *(Buffer(size_of(process, 2) or 0, name=f"process {process[1]}") for process in processes)]
 
 
-def _caveats(unallocated: int | None) -> tuple[Caveat, ...]:
-    if not unallocated:
-        return ()
-    return (
-        Caveat(
-            "reserved_unallocated", "PyTorch holds this and has no tensor in it; it is counted as free", unallocated
-        ),
+def _caveats(unallocated: int | None, allowed: int | None) -> tuple[Caveat, ...]:
+    told = (
+        ("reserved_unallocated", "PyTorch holds this and has no tensor in it; it is counted as free", unallocated),
+        ("limited", "PyTorch was told to use no more than this (set_per_process_memory_fraction)", allowed),
     )
+    return tuple(Caveat(code, text, size) for code, text, size in told if size)
 
 
 def _mps(match: re.Match[str]) -> Failure:
@@ -106,4 +104,4 @@ def _mps(match: re.Match[str]) -> Failure:
     rows = words([Buffer(allocated, name="allocated by PyTorch"), Buffer(others, name="other Metal allocations")])
     in_use = allocated + others
     refusal = Refusal(asked=asked, free=max(allowed - in_use, 0), capacity=allowed, in_use=in_use)
-    return Failure(match.start(), match.end(), "torch", "MPS", refusal, rows, used=in_use)
+    return Failure(match.start(), "torch", "MPS", refusal, rows, used=in_use)

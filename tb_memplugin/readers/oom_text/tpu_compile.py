@@ -66,8 +66,7 @@ def find(text: str) -> Iterator[Failure]:
         whole = _whole(block, used)
         rows = words([*whole, *(buffer for _, buffer in listed), *_parts(block, listed)])
         refusal = Refusal(asked=used, capacity=capacity, phase=Phase.COMPILE)
-        yield Failure(
-            head.start(), head.end() + len(block), "tpu", head[1].upper(), refusal, rows,
+        yield Failure(head.start(), "tpu", head[1].upper(), refusal, rows,
             used=used, cut=cut, caveats=_caveats(block),
         )  # fmt: skip
 

@@ -53,7 +53,7 @@ def _failure(
     match: re.Match[str], memory: str, asked: int | None, capacity: int | None, wanted_by: str = "", program: str = ""
 ) -> Failure:
     refusal = Refusal(asked=asked, capacity=capacity, phase=Phase.COMPILE, wanted_by=wanted_by)
-    return Failure(match.start(), match.end(), "tpu", memory.upper(), refusal, used=asked, program=program)
+    return Failure(match.start(), "tpu", memory.upper(), refusal, used=asked, program=program)
 
 
 def _cores(match: re.Match[str]) -> Failure:
@@ -61,7 +61,7 @@ def _cores(match: re.Match[str]) -> Failure:
     tensor, sparse = size_of(match, 1) or 0, size_of(match, 2) or 0
     rows = words([Buffer(tensor, name="TensorCore"), Buffer(sparse, name="SparseCore")])
     refusal = Refusal(asked=tensor + sparse, capacity=size_of(match, 3), phase=Phase.COMPILE)
-    return Failure(match.start(), match.end(), "tpu", "HBM", refusal, rows, used=tensor + sparse)
+    return Failure(match.start(), "tpu", "HBM", refusal, rows, used=tensor + sparse)
 
 
 def _allocation(match: re.Match[str]) -> Failure:

@@ -40,4 +40,4 @@ def find(text: str) -> Iterator[Failure]:
             wanted_by=head["program"] or "",
         )
         memory = f"HBM {device[1]}" if device else "HBM"
-        yield Failure(head.start(), head.end(), "tpu", memory, refusal, program=head["program"] or "")
+        yield Failure(head.start(), "tpu", memory, refusal, program=head["program"] or "")

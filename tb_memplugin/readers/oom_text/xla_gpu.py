@@ -56,7 +56,7 @@ def find(text: str) -> Iterator[Failure]:
     for head, block in heads or blocks(BARE, text):
         if head.re is BARE:
             rows, used, cut = _program(block)
-            yield Failure(head.start(), head.end() + len(block), "xla", "", Refusal(), rows, used=used, cut=cut)
+            yield Failure(head.start(), "xla", "", Refusal(), rows, used=used, cut=cut)
             continue
         asked = int(head[4]) if head[4] else size_of(head)
         device = head[3] or head[5]
@@ -65,16 +65,14 @@ def find(text: str) -> Iterator[Failure]:
         program = named[1] if named else ""
         rows, used, cut = _program(block) if STATS.match(block) else (Rows(), None, False)
         refusal = Refusal(asked=asked, wanted_by=program)
-        yield Failure(
-            head.start(), head.end() + len(block), "xla", memory, refusal, rows, used=used, program=program, cut=cut
-        )
+        yield Failure(head.start(), "xla", memory, refusal, rows, used=used, program=program, cut=cut)
     for match in last(ARGUMENTS, text):
         refusal = Refusal(asked=int(match[1]), capacity=int(match[2]), phase=Phase.COMPILE)
-        yield Failure(match.start(), match.end(), "xla", "GPU", refusal, used=int(match[1]))
+        yield Failure(match.start(), "xla", "GPU", refusal, used=int(match[1]))
     for match in last(SHARED, text):
         asked, limit = (int(number) for number in match.groups() if number)
         refusal = Refusal(asked=asked, capacity=limit, phase=Phase.COMPILE, wanted_by="A kernel")
-        yield Failure(match.start(), match.end(), "kernel", "GPU shared memory", refusal, used=asked)
+        yield Failure(match.start(), "kernel", "GPU shared memory", refusal, used=asked)
 
 
 def _program(block: str) -> tuple[Rows, int | None, bool]:
