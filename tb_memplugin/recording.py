@@ -317,9 +317,14 @@ class Recording:
         """Stable across processes and usable in a URL."""
         return "|".join((self.run, self.host, self.title, self.memory))
 
-    @cached_property
+    @property
     def nbytes(self) -> int:
         """About what the tables hold in memory, for caches that must stay bounded."""
+        program = self.program
+        return self._columns_nbytes + (program.values.nbytes if program is not None and program.values else 0)
+
+    @cached_property
+    def _columns_nbytes(self) -> int:
         columns = [getattr(self.allocations, name) for name in self.allocations.__slots__]
         texts = {id(column.strings): column.strings for column in columns if isinstance(column, Text)}
         arrays = [column.codes if isinstance(column, Text) else column for column in columns]

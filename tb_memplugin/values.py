@@ -60,6 +60,12 @@ class Values:
         return len(self.made)
 
     @property
+    def nbytes(self) -> int:
+        columns = [getattr(self, name) for name in self.__slots__ if name != "alike"]
+        columns += [getattr(self.alike, name) for name in self.alike.__slots__]
+        return sum(array.nbytes for c in columns for array in (c if isinstance(c, tuple) else (c,)))
+
+    @property
     def read(self) -> I32:
         """The value that is read, for each entry of `use`."""
         return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.use_begin))
@@ -71,13 +77,20 @@ T = TypeVar("T")
 class Later(Generic[T]):
     """Works a thing out when it is first asked for, and keeps it; what it is worked out from is then let go."""
 
-    def __init__(self, work: Callable[[], T]) -> None:
+    def __init__(self, work: Callable[[], T], holds: int = 0) -> None:
+        """`holds`: bytes that `work` keeps in memory."""
         self._lock = Lock()
         self._work: Callable[[], T] | None = work
         self._found: list[T] = []
+        self._holds = holds
 
     def __call__(self) -> T:
         with self._lock:
             if self._work is not None:
                 self._found, self._work = [self._work()], None
             return self._found[0]
+
+    @property
+    def nbytes(self) -> int:
+        """About what is held in memory: what the thing is worked out from, or the thing."""
+        return sum(getattr(found, "nbytes", 0) for found in self._found) if self._work is None else self._holds

@@ -12,6 +12,7 @@ from steps import LAYERS, compiled, recording
 from tb_memplugin.analysis.flow import flow, row_of_value, uses
 from tb_memplugin.analysis.twins import twins
 from tb_memplugin.protos.hlo_pb2 import HloProto
+from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.recording import Recording
 from tb_memplugin.values import Later, Likeness, Values
 
@@ -135,7 +136,6 @@ def test_what_two_memory_spaces_hold_is_one_flow() -> None:
     made.instruction("last", [second], shape=f32(64))
     for instruction, color in ((first, 0), (second, 1)):
         made.allocation((made.buffer(instruction, 256, color=color), 0), size=256, color=color)
-    from tb_memplugin.readers.hlo import read_hlo
 
     main, other = read_hlo(made.data, source="handmade")
     assert values(main) is values(other)
@@ -155,3 +155,13 @@ def test_a_recording_without_a_program_has_no_flow() -> None:
     assert flow(plain) is None
     assert len(twins(plain)) == 0
     assert uses(plain)[0].tolist() == [0, 0]
+
+
+def test_what_is_held_for_later_is_counted() -> None:
+    """Caches are bounded by it: before values are asked for, all that they come from is held."""
+    fresh = read_hlo(compiled("adam"), source="fresh")[0]
+    assert fresh.program is not None and fresh.program.values is not None
+    before, columns = fresh.nbytes, fresh.nbytes - fresh.program.values.nbytes
+    assert fresh.program.values.nbytes > len(compiled("adam"))
+    assert values(fresh).nbytes > 0
+    assert columns < fresh.nbytes == columns + values(fresh).nbytes < before

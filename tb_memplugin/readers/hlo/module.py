@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -126,6 +127,13 @@ class Module:
                 "the program has no buffer assignment", where, "dump or profile it after optimizations, compiled"
             )
 
+    @property
+    def nbytes(self) -> int:
+        """About what it holds in memory; a file that is mapped into it takes none."""
+        mapped = isinstance(self.data, memoryview) and isinstance(self.data.obj, mmap.mmap)
+        columns = [column for table in self.tables.values() for column in table.values()]
+        return (0 if mapped else len(self.data)) + sum(_nbytes(column) for column in columns)
+
     def word(self, span: Spans, row: int = 0) -> str:
         start, length = int(span.start[row]), int(span.length[row])
         return bytes(self.data[start : start + length]).decode("utf-8", "replace")
@@ -240,3 +248,7 @@ class Module:
             deep = np.flatnonzero(count > depth)
             node[deep] = shapes.child(node[deep], path.nth(deep, depth))
         return node
+
+
+def _nbytes(column: npt.NDArray[np.integer[Any]] | Spans) -> int:
+    return column.start.nbytes + column.length.nbytes if isinstance(column, Spans) else column.nbytes

@@ -45,7 +45,7 @@ def read_hlo(
     peak = reported_peak(module, placement)
     table = columns(module, placement, stack_of)
     program = _program(module, schedule, stack_of)
-    values = Later(partial(values_of, module, dataflow))
+    values = Later(partial(values_of, module, dataflow), module.nbytes)
     recordings = []
     for space in spaces.tolist():
         regions = np.flatnonzero(module.allocations["color"] == space)
