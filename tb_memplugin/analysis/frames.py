@@ -17,13 +17,14 @@ INSTALLED = re.compile(
     r"|^<frozen |^<__array_function__"
     r"|\.(cc?|cpp|cu|h|hpp|so|pyx)$|^\?*$"
 )
-# A profiler's own frames give files without folders. These names are JAX's and Python's own, and of hardly anything
-# else; those below only where a framework calls them.
+# A profiler's own frames give files without folders. These names are JAX's, Jupyter's and Python's own, and of hardly
+# anything else; those below only where a framework calls them.
 UNIQUE = {
-    "ad_checkpoint.py", "api_util.py", "array_methods.py", "batching.py", "contextlib.py", "custom_batching.py",
-    "custom_derivatives.py", "dispatch.py", "functools.py", "lax_numpy.py", "linear_util.py", "mlir.py",
-    "partial_eval.py", "pjit.py", "pxla.py", "sharding_impls.py", "source_info_util.py", "threading.py",
-    "traceback_util.py", "tree_util.py", "ufuncs.py", "xla_bridge.py",
+    "ad_checkpoint.py", "api_util.py", "array_methods.py", "base_events.py", "batching.py", "contextlib.py",
+    "custom_batching.py", "custom_derivatives.py", "dispatch.py", "functools.py", "interactiveshell.py", "ipkernel.py",
+    "kernelapp.py", "kernelbase.py", "lax_numpy.py", "linear_util.py", "mlir.py", "partial_eval.py", "pjit.py",
+    "pxla.py", "runpy.py", "sharding_impls.py", "source_info_util.py", "threading.py", "traceback_util.py",
+    "tree_util.py", "ufuncs.py", "xla_bridge.py", "zmqshell.py",
 }  # fmt: skip
 SHARED = {
     "_base.py", "api.py", "array.py", "array_constructors.py", "basearray.py", "compilation_cache.py", "compiler.py",
