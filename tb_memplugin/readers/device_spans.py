@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_memplugin.native.events import every
+from tb_memplugin.native.all_events import every
 from tb_memplugin.native.wire import Plan, scan
 from tb_memplugin.protos.xplane_pb2 import LineList, PlaneName
 from tb_memplugin.readers.plane import Plane

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.native.events import every
+from tb_memplugin.native.all_events import every
 from tb_memplugin.native.nesting import enclosing, intern_chains
 from tb_memplugin.readers.host_spans import GROUP, JITTED, PYTHON_FRAME, STEP_NUMBER, HostEvents, host_spans
 from tb_memplugin.readers.plane import Plane

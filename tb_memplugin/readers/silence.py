@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.native.events import any_event
+from tb_memplugin.native.all_events import any_event
 from tb_memplugin.native.spans import Spans
 from tb_memplugin.native.wire import Plan, scan
 from tb_memplugin.protos.xplane_pb2 import ProfileOptions
