@@ -69,6 +69,54 @@ def test_layers_in_a_training_step(one: Any, optimizer: Any) -> None:
     assert_close(given(before, Kind.REMATERIALIZATION), before, after)
 
 
+def unnamed(one: Any) -> Any:
+    """As people write it who name nothing."""
+
+    def loss(params: Tree, x: Array) -> Array:
+        for i in range(LAYERS):
+            x = one(params[f"layer_{i}"], x)
+        return (x**2).mean()
+
+    return loss
+
+
+def inline(params: Tree, x: Array) -> Array:
+    for i in range(LAYERS):
+        weights = params[f"layer_{i}"]
+        x = x + jnp.tanh(x @ weights["up"]) @ weights["down"]
+    return (x**2).mean()
+
+
+@pytest.mark.parametrize("batch", [1024, 8192])
+@pytest.mark.parametrize("one", [layer, gated, attentive])
+def test_layers_without_names(one: Any, batch: int) -> None:
+    arguments = weights(), array(batch, WIDTH)
+    before = compiled(jax.value_and_grad(unnamed(one)), *arguments, options=BARRIERS)
+    after = compiled(jax.value_and_grad(unnamed(jax.checkpoint(one))), *arguments, options=BARRIERS)
+    advice = given(before, Kind.REMATERIALIZATION)
+    assert advice.title.startswith(f"Rematerialize {one.__name__} (")
+    assert advice.change.startswith(f"{one.__name__} = jax.checkpoint({one.__name__})")
+    assert_close(advice, before, after)
+    assert Kind.REMATERIALIZATION not in kinds(after)
+
+
+def test_a_loop_whose_body_is_no_function() -> None:
+    arguments = weights(), array(4096, WIDTH)
+    before = compiled(jax.value_and_grad(inline), *arguments, options=BARRIERS)
+    after = compiled(jax.value_and_grad(unnamed(jax.checkpoint(layer))), *arguments, options=BARRIERS)
+    advice = given(before, Kind.REMATERIALIZATION)
+    assert advice.title.startswith("Rematerialize the loop in inline (")
+    assert_close(advice, before, after)
+
+
+def test_operations_that_repeat_and_keep_nothing_are_no_layers() -> None:
+    def loss(params: Tree, x: Array) -> Array:
+        return sum((jnp.sum(x @ leaf) for leaf in params), start=jnp.zeros(()))
+
+    before = compiled(jax.value_and_grad(loss), [array(WIDTH, WIDTH)] * 6, array(4096, WIDTH), options=BARRIERS)
+    assert Kind.REMATERIALIZATION not in kinds(before)
+
+
 def test_the_evidence_is_what_the_backward_pass_reads() -> None:
     before = compiled(jax.value_and_grad(unrolled()), weights(), array(4096, WIDTH), options=BARRIERS)
     advice = given(before, Kind.REMATERIALIZATION)

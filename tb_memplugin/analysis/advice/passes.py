@@ -22,10 +22,13 @@ NUMBERED = re.compile(r"\d+")
 
 @dataclass(frozen=True)
 class Layers:
-    """Scopes that differ by a number only, `layer_*`: one instance each for layer_0, layer_1, ..."""
+    """What the program does several times over: scopes that differ by a number only, `layer_*`, or turns of a loop."""
 
     name: str
-    names: tuple[str, ...]
+    several: str  # how many, and of what
+    function: str  # to wrap, and what that is
+    comment: str
+    count: int
     instance: I32  # per position: which one it belongs to, -1 none
 
 
@@ -103,7 +106,8 @@ class Passes:
                 instance = np.full(len(self.paths), -1, dtype=np.int32)
                 for number, codes in enumerate(members.values()):
                     instance[codes] = number
-                found.append(Layers(merged, tuple(members), instance[self.scope.codes]))
+                several, comment = f"{len(members)} {merged}", f"the function that makes one {merged}"
+                found.append(Layers(merged, several, "layer", comment, len(members), instance[self.scope.codes]))
         return found
 
 

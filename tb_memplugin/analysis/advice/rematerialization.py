@@ -13,6 +13,7 @@ import numpy as np
 from tb_memplugin.analysis.advice import scans
 from tb_memplugin.analysis.advice.passes import Bools, Layers, Passes, passes
 from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
+from tb_memplugin.analysis.advice.repeats import repeats
 from tb_memplugin.analysis.paths import Pass
 from tb_memplugin.analysis.replay import (
     NOTHING,
@@ -34,9 +35,10 @@ def advise(recording: Recording) -> Iterator[Advice]:
     known = passes(recording)
     if known is None or not known.within(Pass.BACKWARD).any():
         return
-    for layers in known.layers:
-        if piece := _around_layers(recording, known, layers):
-            yield piece
+    named = [piece for layers in known.layers if (piece := _around_layers(recording, known, layers))]
+    yield from named
+    if not named and (layers := repeats(recording, known)) and (piece := _around_layers(recording, known, layers)):
+        yield piece
     yield from scans.advise(recording, known)
 
 
@@ -50,7 +52,7 @@ def _around_layers(recording: Recording, known: Passes, layers: Layers) -> Advic
     cheap = saving(recording, kept.recomputed(np.setdiff1d(kept.saved, product), product)) if len(product) else None
     size = int(rows.size[kept.saved].sum())
     sentence = (
-        f"The forward pass of {len(layers.names)} {layers.name} keeps {len(kept.saved)} tensors, {bytes_text(size)}, "
+        f"The forward pass of {layers.several} keeps {len(kept.saved)} tensors, {bytes_text(size)}, "
         f"until the backward pass reads them. If each layer keeps only its inputs and makes the rest again, the peak "
         f"is {bytes_text(saved.bytes)} lower, for one more forward pass."
     )
@@ -60,8 +62,8 @@ def _around_layers(recording: Recording, known: Passes, layers: Layers) -> Advic
         kind=Kind.REMATERIALIZATION,
         title=f"Rematerialize {layers.name}",
         sentence=sentence,
-        change=f"layer = jax.checkpoint(layer)  # the function that makes one {layers.name}"
-        + (f"; or jax.checkpoint(layer, policy={DOTS})" if cheap is not None else ""),
+        change=f"{layers.function} = jax.checkpoint({layers.function})  # {layers.comment}"
+        + (f"; or jax.checkpoint({layers.function}, policy={DOTS})" if cheap is not None else ""),
         rows=by_size(recording, kept.saved),
         bytes=size,
         saving_bytes=saved.bytes,
@@ -78,8 +80,8 @@ class _Kept:
         self.made = made
         again = known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
         self.running = np.where(forward, layers.instance, -1)  # per position
-        self.forward_end = _last_of_each(self.running, len(layers.names))
-        self.backward_start = _first_of_each(np.where(again, layers.instance, -1), len(layers.names))
+        self.forward_end = _last_of_each(self.running, layers.count)
+        self.backward_start = _first_of_each(np.where(again, layers.instance, -1), layers.count)
         self.layer = np.where(made >= 0, self.running[made], -1)  # per row
         self.layer[_arguments(known)] = -1
 
@@ -95,8 +97,8 @@ class _Kept:
 
         # A layer's backward pass that stands alone reads the layer's own inputs, and no other forward values.
         into = np.flatnonzero(elsewhere & (reader >= 0) & ~_arguments(known)[row])
-        pairs = row[into] * len(layers.names) + reader[into]
-        own_input = np.isin(row * len(layers.names) + layers.instance[use], pairs)
+        pairs = row[into] * layers.count + reader[into]
+        own_input = np.isin(row * layers.count + layers.instance[use], pairs)
         allowed = forward[use] | (layers.instance[use] < 0) | own_input
         until = np.full(len(made), -1, dtype=np.int64)
         np.maximum.at(until, row[allowed], use[allowed] + 1)
