@@ -315,3 +315,20 @@ def test_free_memory_is_what_the_segments_hold_beyond_their_blocks(doings: list[
     assert recording.held is not None
     # At every event, segments that came and went included.
     assert (pieces.largest_free + pieces.fragmented + usage(recording).live).tolist() == recording.held.tolist()
+
+
+def test_pool_and_stream_are_told_where_they_are_not_the_default() -> None:
+    allocator = CachingAllocator()
+    for stream in (0, 7):
+        allocator.alloc(3 * MIB, stream=stream)
+    snapshot = allocator.snapshot()
+    rows = read(snapshot)[0].allocations
+    assert [rows.op[row] for row in range(2)] == ["", "stream 0x7"]
+    snapshot["segments"][0]["segment_pool_id"] = (0, 3)
+    rows = read(snapshot)[0].allocations
+    assert [rows.op[row] for row in range(2)] == ["private pool (0, 3)", "stream 0x7"]
+    for event in snapshot["device_traces"][0]:
+        event["pool_id"] = (1, 0)
+    snapshot["segments"] = []
+    rows = read(snapshot)[0].allocations
+    assert [rows.op[row] for row in range(2)] == ["private pool (1, 0)", "private pool (1, 0), stream 0x7"]

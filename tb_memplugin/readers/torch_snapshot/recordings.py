@@ -10,26 +10,15 @@ import numpy as np
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers.torch_snapshot.annotations import read_spans
 from tb_memplugin.readers.torch_snapshot.caveats import caveats
+from tb_memplugin.readers.torch_snapshot.columns import labels, pools_and_streams, roles
 from tb_memplugin.readers.torch_snapshot.frames import read_stacks
-from tb_memplugin.readers.torch_snapshot.lifetimes import Lives, lifetimes
+from tb_memplugin.readers.torch_snapshot.lifetimes import lifetimes
 from tb_memplugin.readers.torch_snapshot.operators import operators
 from tb_memplugin.readers.torch_snapshot.places import places
-from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, read_segments
+from tb_memplugin.readers.torch_snapshot.segments import Segments, read_segments
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_trace
 from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
-from tb_memplugin.recording import I64, U8, Allocations, Axis, Phase, Recording, Refusal, Role, Strings, Text
-
-# What the profiler of PyTorch calls them, and so traces that are made from it.
-ROLES = {
-    "parameter": Role.PARAMETER,
-    "optimizer_state": Role.OPTIMIZER_STATE,
-    "input": Role.INPUT,
-    "temporary": Role.TEMPORARY,
-    "activation": Role.ACTIVATION,
-    "gradient": Role.GRADIENT,
-    "autograd_detail": Role.TEMPORARY,
-}
-NO_CONTEXT = ("", "N/A")  # what PyTorch writes where nothing was being compiled
+from tb_memplugin.recording import I64, Allocations, Axis, Phase, Recording, Refusal, Strings, Text
 
 
 def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
@@ -107,13 +96,13 @@ def _device(
             region=region,
             offset=offset,
             canonical=np.arange(len(end), dtype=np.int32),
-            role=_roles(trace, lives),
+            role=roles(trace, lives),
             stack=stack,
             name=operators(stacks, stack),
             shape=Text(np.full(len(end), -1, np.int32), Strings.of([])),
             dtype=Text(np.full(len(end), -1, np.int32), Strings.of([])),
-            op=_streams(trace, blocks, lives),
-            scope=_labels(trace, lives, values, blocks),
+            op=pools_and_streams(trace, held, blocks, lives),
+            scope=labels(trace, lives, values, blocks),
         ),
         regions=regions,
         stacks=stacks,
@@ -144,43 +133,6 @@ def _held(trace: Trace, segments: Segments) -> I64:
     change = np.where(grown, trace.size, 0) - np.where(shrunk, trace.size, 0)
     held = np.cumsum(change)
     return held + (int(segments.size.sum()) - int(held[-1]))
-
-
-def _roles(trace: Trace, lives: Lives) -> U8:
-    strings = trace.category.strings
-    of = np.array([*(ROLES.get(strings[i], Role.UNKNOWN) for i in range(len(strings))), Role.UNKNOWN], np.uint8)
-    roles: U8 = np.r_[of[trace.category.codes], np.uint8(0)][lives.born].astype(np.uint8)
-    return roles
-
-
-def _labels(trace: Trace, lives: Lives, values: Values, blocks: Blocks) -> Text:
-    """What the user called it (torch.cuda.memory._set_memory_metadata), else what was being compiled."""
-    texts = trace.user_metadata, trace.compile_context, values.texts(blocks.user_metadata)
-    strings, (user, context, block) = _joined(*texts)
-    blank = np.array([*(strings[i] in NO_CONTEXT for i in range(len(strings))), True])
-    context = np.where(blank[context], -1, context)
-    of_event = np.r_[np.where(user >= 0, user, context), -1][lives.born]
-    codes = np.where(lives.born >= 0, of_event, np.r_[block, -1][lives.block])
-    return Text(codes.astype(np.int32), strings)
-
-
-def _joined(*texts: Text) -> tuple[Strings, list[I64]]:
-    """One table of strings for several columns, equal ones once, and their codes in it."""
-    whole = Text.of([text.strings[i] for text in texts for i in range(len(text.strings))])
-    firsts = np.cumsum([0, *(len(text.strings) for text in texts)])
-    codes = np.r_[whole.codes, np.int32(-1)].astype(np.int64)
-    return whole.strings, [
-        codes[np.where(text.codes >= 0, text.codes + first, -1)] for text, first in zip(texts, firsts[:-1], strict=True)
-    ]
-
-
-def _streams(trace: Trace, blocks: Blocks, lives: Lives) -> Text:
-    """The stream that an allocation was made on; nothing for the default one."""
-    stream = np.where(lives.block >= 0, np.r_[blocks.stream, 0][lives.block], 0)
-    stream = np.where(lives.born >= 0, np.r_[trace.stream, 0][lives.born], stream)
-    different, code = np.unique(stream, return_inverse=True)
-    names = [f"stream {number:#x}" if number else "" for number in different.astype(np.uint64).tolist()]
-    return Text(np.where(stream == 0, -1, code).astype(np.int32), Strings.of(names))
 
 
 def _refusal(trace: Trace) -> Refusal | None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from tb_memplugin.readers.torch_snapshot.values import NOTHING, Nodes, Values
 from tb_memplugin.recording import I64
 
+POOL_BITS = 32  # of the second number of a pool's id
 LIVE = ("active_allocated", "active_pending_free", "active_awaiting_free")  # the last is how the documents spell it
 
 
@@ -20,6 +21,7 @@ class Segments:
     address: I64
     size: I64
     stream: I64
+    pool: I64  # as read_pools numbers them
     expandable: npt.NDArray[np.bool_]
     frames: Nodes
 
@@ -32,6 +34,7 @@ class Blocks:
     size: I64
     requested: I64
     stream: I64
+    pool: I64
     frames: Nodes
     user_metadata: Nodes
 
@@ -41,6 +44,7 @@ def read_segments(values: Values, segments: Nodes) -> tuple[Segments, Blocks]:
         address=values.integers(values.column(segments, "address")),
         size=values.integers(values.column(segments, "total_size"), 0),
         stream=values.integers(values.column(segments, "stream"), 0),
+        pool=read_pools(values, values.column(segments, "segment_pool_id")),
         expandable=values.integers(values.column(segments, "is_expandable"), 0) == 1,
         frames=values.column(segments, "frames"),
     )
@@ -59,9 +63,27 @@ def read_segments(values: Values, segments: Nodes) -> tuple[Segments, Blocks]:
         size=size[alive],
         requested=values.integers(values.column(blocks, "requested_size"))[alive],
         stream=held.stream[owner][alive],
+        pool=held.pool[owner][alive],
         frames=_block_frames(values, blocks)[alive],
         user_metadata=values.column(blocks, "user_metadata")[alive],
     )
+
+
+def read_pools(values: Values, nodes: Nodes) -> I64:
+    """Pools as one number each, from pairs: 0 is the default pool, (0, 0); -1 where none is told."""
+    lists, lengths, places = values.stacks(nodes)
+    pairs = lengths == 2
+    first = np.minimum(np.cumsum(lengths) - lengths, max(len(places) - 2, 0))
+    ids = values.integers(places, 0)
+    number = np.full(len(lengths), -1)
+    if len(places) > 1:
+        number = np.where(pairs, (ids[first] << POOL_BITS) + ids[first + 1], -1)
+    return np.asarray(np.r_[number, -1][lists])
+
+
+def pool_name(number: int) -> str:
+    """`private pool (0, 3)`; nothing of the default one."""
+    return f"private pool ({number >> POOL_BITS}, {number & ((1 << POOL_BITS) - 1)})" if number > 0 else ""
 
 
 def _owners(lists: I64, lengths: I64, places: Nodes) -> tuple[I64, Nodes]:

@@ -8,6 +8,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from tb_memplugin.readers.torch_snapshot.segments import read_pools
 from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
 from tb_memplugin.recording import I64, U8, Text
 
@@ -43,6 +44,7 @@ class Trace:
     known: npt.NDArray[np.bool_]  # whether the address is
     size: I64
     stream: I64
+    pool: I64  # -1 where none is told, as before PyTorch 2.12
     time_us: I64
     device_free: I64  # of OOM, else -1
     frames: Nodes  # lists
@@ -65,6 +67,7 @@ def read_trace(values: Values, events: Nodes) -> Trace:
         known=values.known(address),
         size=values.integers(values.column(events, "size")),
         stream=values.integers(values.column(events, "stream"), 0),
+        pool=read_pools(values, values.column(events, "pool_id")),
         time_us=values.integers(values.column(events, "time_us")),
         device_free=values.integers(values.column(events, "device_free")),
         frames=values.column(events, "frames"),
