@@ -415,6 +415,18 @@ def test_tensorflow_names_what_belongs_to_a_gradient() -> None:
     ]
 
 
+def test_pytorch_names_the_node_of_its_backward_graph() -> None:
+    of = allocator([Block(name, 1, 0, None) for name in ("bmm", "BmmBackward0: bmm", "exp")], 1)
+    assert drawn(forest(of, By.MODEL)) == [
+        "forward and update",
+        "  bmm",
+        "  exp",
+        "backward",
+        "  BmmBackward0",
+        "    bmm",
+    ]
+
+
 def test_roles_shapes_and_types() -> None:
     of = recording([Row(8, 0, 1), Row(4, 0, 1, role=Role.OUTPUT)], 1)
     assert drawn(forest(of, By.ROLE)) == ["temporary", "  f32[4]{0}", "output", "  f32[4]{0}"]

@@ -14,11 +14,12 @@ from tb_memplugin.analysis.trees import Grower
 from tb_memplugin.recording import I32, Axis, Recording, Role, Strings, Text
 
 ARGUMENTS, COPIES, CONSTANTS = "arguments", "copies of arguments", "constants"
-FORWARD_AND_UPDATE = "forward and update"  # TensorFlow marks what belongs to a gradient, and nothing else
+FORWARD_AND_UPDATE = "forward and update"  # runtimes mark what belongs to a gradient, and nothing else
 BEFORE, NO_PATH, UNNAMED = "live before the recording", "no model path", "unnamed"
 ASIDES = (ARGUMENTS, CONSTANTS, BEFORE)
 PARAMETER = "parameter"  # HLO's word for an argument
 PYTREE = re.compile(r"\[['\"]")  # a key in an op_name: what a compiler makes of an argument keeps the argument's path
+AUTOGRAD = re.compile(r"(\w+Backward\d*): (.+)", re.DOTALL)  # PyTorch's `BmmBackward0: bmm`
 TENSORFLOW_TYPE = re.compile(r":\w+$")  # `layer/MatMul:MatMul`
 
 
@@ -72,9 +73,9 @@ def _arguments(recording: Recording, aside: Text) -> set[str]:
 
 
 def _of_runtime(recording: Recording, grower: Grower) -> I32:
-    """TensorFlow names the operation. JAX's runtime knows the jitted function and its own calls, which are no path."""
+    """TensorFlow and PyTorch name the operation. JAX's runtime knows the jitted function, and that is no path."""
     rows, aside = recording.allocations, asides(recording)
-    ops = {text: op_path(TENSORFLOW_TYPE.sub("", text)) for text in _distinct(rows.name) if "/" in text}
+    ops = _runtime_paths(_distinct(rows.name))
 
     def path(row: int) -> Iterable[str]:
         name = rows.name[row]
@@ -86,6 +87,16 @@ def _of_runtime(recording: Recording, grower: Grower) -> I32:
         return (within.value if within is Pass.BACKWARD else FORWARD_AND_UPDATE, *parts)
 
     return grower.rows([aside.codes, rows.name.codes, rows.scope.codes], path)
+
+
+def _runtime_paths(names: list[str]) -> dict[str, OpPath]:
+    """Of the names that are operations."""
+    backward = {name: match for name in names if (match := AUTOGRAD.fullmatch(name))}
+    found = {name: op_path(TENSORFLOW_TYPE.sub("", name)) for name in names if "/" in name}
+    if backward:  # PyTorch: what runs in no node of its backward graph is another operation of its own
+        found = {name: OpPath(Pass.OTHER, (name,)) for name in names}
+        found |= {name: OpPath(Pass.BACKWARD, match.groups()) for name, match in backward.items()}
+    return found
 
 
 def _distinct(column: Text) -> list[str]:
