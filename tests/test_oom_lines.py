@@ -232,6 +232,13 @@ def test_the_numbers_of_each_wording(text: str, said: Said) -> None:
     assert recording.capacity == said.capacity
 
 
+def test_what_pytorch_keeps_and_may_use_is_told() -> None:
+    text, _ = LINES["PyTorch 2.1, with its misspelling and a limit"]
+    told = {caveat.code: caveat.bytes for caveat in only(text).caveats}
+    # Of 64 GiB, 7 GiB and 8 MiB are free; 40 GiB of the rest are this process's tensors.
+    assert told == {"not_listed": 58_360 * MIB - 40 * GIB, "reserved_unallocated": 8 * MIB, "limited": 48 * GIB}
+
+
 @pytest.mark.parametrize(("text", "said"), LINES.values(), ids=LINES.keys())
 def test_whatever_a_log_puts_around_a_line(text: str, said: Said) -> None:
     """A cluster's prefix, colours and a quotation before each line, and another line end."""

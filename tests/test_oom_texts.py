@@ -190,7 +190,10 @@ def test_failures_of_one_memory_have_ids_of_their_own() -> None:
     recordings = read_oom_text("".join(line.format(size) for size in sizes).encode())
     assert [recording.refusal.asked for recording in recordings if recording.refusal] == sizes[::-1]
     assert len({recording.id for recording in recordings}) == len(sizes)
-    assert [recording.title for recording in recordings[-2:]] == ["OOM: 2.00 MiB asked", "OOM: 1.00 MiB asked (2)"]
+    # The page tells recordings of one file apart by their memories.
+    assert [recording.memory for recording in recordings[:3]] == [
+        "device memory", "device memory (2)", "device memory (3)",
+    ]  # fmt: skip
 
 
 def test_a_log_of_retries_is_bounded() -> None:

@@ -35,7 +35,7 @@ def remedies(recording: Recording, refusal: Refusal) -> list[str]:
         return [_defragment(recording, refusal)]
     found = sorted((item for tell_tale in TELL_TALES for item in tell_tale(recording)), key=lambda item: -item[0])
     texts = [text for size, text in found if size >= WORTH * max(peak(recording).bytes, 1)][:SHOWN]
-    if why is Reason.TOO_LARGE and recording.memory not in ON_CHIP:
+    if why is Reason.TOO_LARGE and _memory(recording) not in ON_CHIP:
         split = f"Split it: {bytes_text(refusal.asked)} at once never fits; shard it, or work in smaller batches."
         return [split, *texts]
     return texts or [_less(recording, refusal)]
@@ -48,7 +48,7 @@ def _less(recording: Recording, refusal: Refusal) -> str:
         return (
             f"Free arrays before the program is loaded, or make the program smaller{much}: it is loaded in one piece."
         )
-    if recording.memory in ON_CHIP:
+    if _memory(recording) in ON_CHIP:
         return f"Make what the kernel keeps there smaller{much}: smaller blocks, fewer stages of its pipeline, or bf16."
     if _of_torch(recording):
         return (
@@ -75,7 +75,7 @@ def _defragment(recording: Recording, refusal: Refusal) -> str:
             f"Make the {pieces} one piece: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, tensors of equal sizes, "
             "or torch.cuda.empty_cache() before large allocations."
         )
-    if recording.memory.endswith("bfc"):
+    if _memory(recording).endswith("bfc"):
         return (
             f"Make the {pieces} one piece: allocate large arrays first and keep them, or let the driver place them "
             "(TF_GPU_ALLOCATOR=cuda_malloc_async; in JAX XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async)."
@@ -83,8 +83,13 @@ def _defragment(recording: Recording, refusal: Refusal) -> str:
     return f"Make the {pieces} one piece: allocate large arrays first, and delete arrays that are done with early."
 
 
+def _memory(recording: Recording) -> str:
+    """Without the number that it has where one text tells of several."""
+    return recording.memory.partition(" (")[0]
+
+
 def _of_torch(recording: Recording) -> bool:
-    return recording.memory.split(":")[0].lower() in ("cuda", "hip", "xpu", "mps")
+    return _memory(recording).split(":")[0].lower() in ("cuda", "hip", "xpu", "mps")
 
 
 def _oversized(recording: Recording) -> Iterator[tuple[int, str]]:

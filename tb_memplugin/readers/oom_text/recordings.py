@@ -14,16 +14,14 @@ from tb_memplugin.sizes import bytes_text
 
 
 def recordings(failures: list[Failure], *, run: str, host: str, source: str) -> list[Recording]:
-    """In the order given, which becomes their rank."""
+    """In the order given, which becomes their rank. Of several of one memory each has a name of its own for it."""
     named: Counter[str] = Counter()
     found = []
     for rank, failure in enumerate(failures):
-        title = _title(failure)
         memory = failure.memory or "device memory"
-        named[f"{title}|{memory}"] += 1
-        again = named[f"{title}|{memory}"]
-        title = title if again == 1 else f"{title} ({again})"
-        found.append(_recording(failure, title, memory, rank, run, host, source))
+        named[memory] += 1
+        memory = memory if named[memory] == 1 else f"{memory} ({named[memory]})"
+        found.append(_recording(failure, _title(failure), memory, rank, run, host, source))
     return found
 
 
