@@ -83,7 +83,7 @@ def fragmentation(recording: Recording) -> Fragmentation:
     rows, n = recording.allocations, recording.length
     lost = (rows.offset < 0) & (rows.charge > 0) & (rows.start < rows.end)
     begun, ended = (np.bincount(np.clip(at[lost], 0, n), minlength=n + 1) for at in (rows.start, rows.end))
-    known = np.cumsum(begun - ended)[:n] == 0
+    known = (np.cumsum(begun - ended)[:n] == 0) & (recording.regions.size.sum() > 0)
     return Fragmentation(np.where(known, longest, np.nan), np.where(known, total - longest, np.nan), False)
 
 

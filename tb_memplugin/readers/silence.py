@@ -11,10 +11,10 @@ from tb_memplugin.native.all_events import any_event
 from tb_memplugin.native.spans import Spans
 from tb_memplugin.native.wire import Plan, scan
 from tb_memplugin.protos.xplane_pb2 import ProfileOptions
+from tb_memplugin.readers import allocator_events
 from tb_memplugin.readers.part import Reason
 from tb_memplugin.readers.plane import Plane
 
-HOST = "/host:CPU"
 ENVIRONMENT, OPTIONS_STAT = "Task Environment", "profile_options"
 DEVICE, NO_DEVICES = "/device:", ("/device:CPU", "/device:CUSTOM")
 OPTIONS = Plan(ProfileOptions.DESCRIPTOR)
@@ -62,7 +62,7 @@ def reason(planes: Sequence[Plane]) -> Reason:
         return CPU
     if levels is not None and levels.host < TOLD_FROM:
         return TRACER_LEVEL._replace(text=TRACER_LEVEL.text.format(level=levels.host))
-    if not any(any_event(p.data) for p in planes if p.name == HOST):
+    if not any(any_event(p.data) for p in planes if p.name == allocator_events.PLANE):
         return TRACER_LEVEL._replace(text=TRACER_LEVEL.text.format(level=0))
     if devices and not any(any_event(p.data) for p in devices):
         return NO_DEVICE_WORK
