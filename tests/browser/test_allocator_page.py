@@ -113,8 +113,28 @@ def test_a_brush_zooms_and_a_double_click_shows_all_again(busy: Host, page: Page
     again, yzoom = viewer.windows()
     assert again == zoom
     assert len(yzoom) == 2
+    page.mouse.move(*viewer.curve().at(0.5, 0.5))
+    page.keyboard.down("Alt")
+    page.mouse.wheel(0, -400)
+    page.keyboard.up("Alt")
+    state = until(viewer.state, lambda state: "bytes" in state, "the curve is not zoomed along y")
+    low, high = map(float, state["bytes"].split(","))
+    assert 0 < low < high
     page.mouse.dblclick(*viewer.curve().at(0.5, 0.2))
     assert viewer.windows() == ([], yzoom)
+    assert "bytes" not in viewer.state()
+
+
+def test_keys_zoom_the_curve_along_y(busy: Host, page: Page) -> None:
+    viewer = opened(page, busy, SMALL)
+    chart = viewer.get("usage-chart")
+    chart.press("Alt++")
+    low, high = map(float, until(viewer.state, lambda state: "bytes" in state, "no zoom")["bytes"].split(","))
+    whole = float(viewer.figures()["live_peak"].replace(",", "").partition(" ")[0])
+    # The middle half of what reaches a little above the peak.
+    assert high - low == pytest.approx(whole * 1.06 / 2, rel=0.01)
+    chart.press("0")
+    viewer.wait_for_state(bytes=None)
 
 
 def test_rows_gather_by_the_step_they_were_born_in(busy: Host, page: Page) -> None:

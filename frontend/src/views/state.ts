@@ -25,6 +25,8 @@ export interface ViewState {
   zoom: readonly [number, number] | null;
   /** Window of the timeline's y axis in bytes; null is all. */
   yzoom: readonly [number, number] | null;
+  /** Window of the usage chart's y axis in bytes; null is what `range` says. */
+  bytes: readonly [number, number] | null;
   /** Regular expression shared by the timeline and the table. */
   search: string;
   /** "all" draws parameters, outputs and constants on the timeline too. */
@@ -85,6 +87,7 @@ export const FRESH = {
   match: null,
   zoom: null,
   yzoom: null,
+  bytes: null,
   node: "",
   only: "",
   picked: "",
@@ -105,6 +108,7 @@ export const initialState: ViewState = {
   match: null,
   zoom: null,
   yzoom: null,
+  bytes: null,
   search: "",
   show: "temp",
   full: false,

@@ -19,6 +19,7 @@ const KEYS = [
   "selected",
   "zoom",
   "yzoom",
+  "bytes",
   "search",
   "show",
   "full",
@@ -113,7 +114,7 @@ export function fromValues(values: ReadonlyMap<string, string>): Partial<ViewSta
     const value = Number(values.get(key) ?? NaN);
     if (Number.isInteger(value)) patch[key] = value;
   }
-  for (const key of ["zoom", "yzoom"] as const) {
+  for (const key of ["zoom", "yzoom", "bytes"] as const) {
     const [from, to, ...more] = (values.get(key) ?? "").split(",").map(Number);
     if (from < to && more.length === 0) patch[key] = [from, to];
   }

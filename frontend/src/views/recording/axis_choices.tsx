@@ -31,24 +31,31 @@ interface Props {
 
 /** What the axes of an allocator's curve run over. */
 export function AxisChoices({ capacity, store }: Props): JSX.Element {
-  const axis = useStore(store, (state) => state.axis);
   const range = useStore(store, (state) => state.range);
   return (
     <>
-      <Choice
-        label="X axis"
-        testid="axis-choice"
-        options={AXES}
-        value={axis}
-        onPick={(picked) => store.set({ axis: picked })}
-      />
+      <AlongChoice store={store} />
       <Choice
         label="Y axis"
         testid="range-choice"
         options={RANGES.filter(({ value }) => capacity || value !== "capacity")}
         value={range}
-        onPick={(picked) => store.set({ range: picked })}
+        onPick={(picked) => store.set({ range: picked, bytes: null })}
       />
     </>
+  );
+}
+
+/** Events or time along x, of all charts. */
+export function AlongChoice({ store }: Pick<Props, "store">): JSX.Element {
+  const axis = useStore(store, (state) => state.axis);
+  return (
+    <Choice
+      label="X axis"
+      testid="axis-choice"
+      options={AXES}
+      value={axis}
+      onPick={(picked) => store.set({ axis: picked })}
+    />
   );
 }

@@ -5,7 +5,7 @@ import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes } from "../../base/units";
 import type { Axis } from "../../layout/axis";
-import { LEAST_POSITIONS } from "../../layout/timeline_view";
+import { LEAST_POSITIONS, recalled } from "../../layout/timeline_view";
 import { perPixel } from "../../layout/usage_pixels";
 import { type CurveKey, rangeOf, shownCurves, usageSeries } from "../../layout/usage_series";
 import type { Span } from "../../layout/timeline_blocks";
@@ -69,12 +69,16 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
   const { axis: kind, capacity_bytes, reserved_bytes, peak_bytes } = view.recording;
   const events = kind === "TIME";
   const ceiling = !drawn.includes("ceiling") ? null : events ? capacity_bytes : reserved_bytes;
-  const bytes = rangeOf(
+  const limit = rangeOf(
     events ? range : "capacity",
     range === "fit" ? series : whole,
     window,
     peak_bytes,
-    events ? capacity_bytes : reserved_bytes,
+    events ? capacity_bytes : ceiling,
+  );
+  const bytes = recalled(
+    useStore(store, (state) => state.bytes),
+    limit,
   );
   const marks = {
     peak: view.peak,
@@ -89,8 +93,8 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
   };
   const curves = series.curves.map(({ key }) => key).join();
   // The chart lives longer than a render: its callbacks find what is current here.
-  const current = useRef({ marks, columns });
-  current.current = { marks, columns };
+  const current = useRef({ marks, columns, limit });
+  current.current = { marks, columns, limit };
 
   useLayoutEffect(() => {
     const node = host.current;
@@ -132,7 +136,7 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
       node,
     );
     chart.current = plot;
-    const unbind = bindPointer(plot, store, axis, view.length, view.peak);
+    const unbind = bindPointer(plot, store, axis, () => current.current.limit, view.length, view.peak);
     return () => {
       unbind();
       plot.destroy();
@@ -162,7 +166,7 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
       role="application"
       aria-label={`Bytes ${words.live} over ${view.length} ${words.positions} of the ${words.whole}, at most ${formatBytes(peak_bytes)} at ${words.position} ${view.peak}. Arrow keys move the inspected ${words.position}.`}
       style={{ height: `${HEIGHT}px` }}
-      onKeyDown={(event) => onKey(event, store, axis, view.length, view.peak)}
+      onKeyDown={(event) => onKey(event, store, axis, limit, view.length, view.peak)}
     >
       <div ref={host} class="fill" />
       {cursor !== null && cursor.position >= 0 && cursor.position < view.length && (

@@ -3,7 +3,7 @@ import type { Store } from "../../base/store";
 import { onWheel } from "../../base/wheel";
 import type { Span } from "../../layout/timeline_blocks";
 import type { Axis } from "../../layout/axis";
-import { LEAST_POSITIONS, pan, zoom } from "../../layout/timeline_view";
+import { LEAST_BYTES, LEAST_POSITIONS, pan, recalled, remembered, zoom } from "../../layout/timeline_view";
 import type { ViewState } from "../state";
 
 /** A click this near to the peak, in pixels, means the peak: one pixel can stand for thousands of positions. */
@@ -15,7 +15,8 @@ const WHEEL_ZOOM = 0.002;
 
 /** Dragging moves the window, as on the timeline, and with Shift marks one; so it does where there is nowhere to move. */
 export function brushes(event: MouseEvent, store: Store<ViewState>): boolean {
-  return event.shiftKey || store.get().zoom === null;
+  const { zoom, bytes } = store.get();
+  return event.shiftKey || (zoom === null && bytes === null);
 }
 
 /** Wheel, drag, click and double click over the plot. Returns the function that stops listening. */
@@ -23,24 +24,32 @@ export function bindPointer(
   chart: uPlot,
   store: Store<ViewState>,
   axis: Axis,
+  /** Bytes that the y axis shows while it is not zoomed. */
+  limit: () => Span,
   length: number,
   peak: number,
 ): () => void {
   const { extent } = axis;
   const area = chart.over;
   const window = (): Span => axis.recalled(store.get().zoom);
+  const bytes = (): Span => recalled(store.get().bytes, limit());
   const show = (span: Span): void => store.set({ zoom: axis.remembered(span) });
-  let pressed: { x: number; window: Span; pans: boolean } | null = null;
+  const showBytes = (span: Span): void => store.set({ bytes: remembered(span, limit()) });
+  let pressed: { x: number; y: number; window: Span; bytes: Span; pans: boolean } | null = null;
   let inspectedBefore = store.get().position;
 
   const onMouseDown = (event: MouseEvent): void => {
     if (event.detail === 1) inspectedBefore = store.get().position;
-    if (event.button === 0) pressed = { x: event.clientX, window: window(), pans: !brushes(event, store) };
+    if (event.button !== 0) return;
+    const [x, y] = [event.clientX, event.clientY];
+    pressed = { x, y, window: window(), bytes: bytes(), pans: !brushes(event, store) };
   };
   const onMouseMove = (event: MouseEvent): void => {
     if (pressed?.pans !== true) return;
     const [from, to] = pressed.window;
     show(pan(pressed.window, extent, ((pressed.x - event.clientX) / area.clientWidth) * (to - from)));
+    const [low, high] = pressed.bytes;
+    showBytes(pan(pressed.bytes, limit(), ((event.clientY - pressed.y) / area.clientHeight) * (high - low)));
   };
   const onMouseUp = (event: MouseEvent): void => {
     const clicked = pressed !== null && Math.abs(event.clientX - pressed.x) < CLICK_SLACK;
@@ -52,8 +61,14 @@ export function bindPointer(
     store.set({ position: nearPeak || position === peak ? null : position });
   };
   // The clicks that a double click is made of were not meant to inspect.
-  const onDoubleClick = (): void => store.set({ zoom: null, position: inspectedBefore });
+  const onDoubleClick = (): void => store.set({ zoom: null, bytes: null, position: inspectedBefore });
   const unwheel = onWheel(area, (event) => {
+    const factor = Math.exp(event.deltaY * WHEEL_ZOOM);
+    if (event.altKey) {
+      const byte = chart.posToVal(event.clientY - area.getBoundingClientRect().top, "y");
+      showBytes(zoom(bytes(), limit(), byte, factor, LEAST_BYTES));
+      return;
+    }
     const [from, to] = window();
     const sideways = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
     if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) {
@@ -61,7 +76,7 @@ export function bindPointer(
       return;
     }
     const at = chart.posToVal(event.clientX - area.getBoundingClientRect().left, "x");
-    show(zoom([from, to], extent, at, Math.exp(event.deltaY * WHEEL_ZOOM), LEAST_POSITIONS));
+    show(zoom([from, to], extent, at, factor, LEAST_POSITIONS));
   });
 
   area.addEventListener("mousedown", onMouseDown);
@@ -82,11 +97,12 @@ export function onKey(
   event: KeyboardEvent,
   store: Store<ViewState>,
   axis: Axis,
+  limit: Span,
   length: number,
   peak: number,
 ): void {
   const { extent } = axis;
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.ctrlKey || event.metaKey) return;
   const window = axis.recalled(store.get().zoom);
   const position = store.get().position ?? peak;
   const show = (span: Span): void => store.set({ zoom: axis.remembered(span) });
@@ -98,8 +114,13 @@ export function onKey(
     if (value < window[0] || value >= window[1])
       show(pan(window, extent, value - (window[0] + window[1]) / 2));
   };
-  const scale = (factor: number): void =>
-    show(zoom(window, extent, axis.mark(position), factor, LEAST_POSITIONS));
+  const scale = (factor: number): void => {
+    if (event.altKey) {
+      const bytes = recalled(store.get().bytes, limit);
+      const span = zoom(bytes, limit, (bytes[0] + bytes[1]) / 2, factor, LEAST_BYTES);
+      store.set({ bytes: remembered(span, limit) });
+    } else show(zoom(window, extent, axis.mark(position), factor, LEAST_POSITIONS));
+  };
   const stride = event.shiftKey
     ? Math.max(Math.round((axis.positionAt(window[1]) - axis.positionAt(window[0])) / 20), 1)
     : 1;
@@ -111,10 +132,11 @@ export function onKey(
     "+": () => scale(0.5),
     "=": () => scale(0.5),
     "-": () => scale(2),
-    "0": () => store.set({ zoom: null }),
+    "0": () => store.set({ zoom: null, bytes: null }),
   };
   const action = actions[event.key];
-  if (action === undefined) return;
+  // With Alt the arrows are the browser's own.
+  if (action === undefined || (event.altKey && !"+=-".includes(event.key))) return;
   event.preventDefault();
   event.stopPropagation();
   action();

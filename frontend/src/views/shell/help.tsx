@@ -10,7 +10,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["Esc", "close what is open: this help, the full window, the selection"],
   ["+  \u2212  0", "zoom in, out, to all, in the chart that has the focus"],
   ["\u2190 \u2192 \u2191 \u2193", "move in the chart or table that has the focus"],
-  ["Alt +  Alt \u2212", "zoom the timeline in bytes"],
+  ["Alt +  Alt \u2212", "zoom the chart that has the focus in bytes"],
   ["Enter  Esc", "in a flame graph, treemap or tree table: zoom to the node, and out again"],
   ["o", "there: confine all charts to that node; so does Shift + click"],
   ["f", "timeline over the whole window, and back"],
@@ -21,7 +21,7 @@ const KEYS: readonly (readonly [string, string])[] = [
 const POINTER: readonly (readonly [string, string])[] = [
   ["Click", "on the curve: inspect that position; on a buffer: select it everywhere"],
   ["Wheel", "zoom at the pointer; with Shift, or sideways: move along"],
-  ["Alt + wheel", "zoom the timeline in bytes; with Ctrl: both ways"],
+  ["Alt + wheel", "zoom the chart in bytes; on the timeline with Ctrl: both ways"],
   ["Drag", "move what is in sight; where all is in sight already: zoom to what was marked"],
   ["Shift + drag", "zoom to what was marked"],
   ["Double click", "zoom to all; on a block of the timeline: to that block"],

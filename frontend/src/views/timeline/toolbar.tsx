@@ -5,6 +5,7 @@ import { formatCount, formatShare } from "../../base/units";
 import type { Layout } from "../../layout/stacking";
 import type { Matches } from "../../layout/timeline_search";
 import { Choice } from "../choice";
+import { AlongChoice } from "../recording/axis_choices";
 import type { ViewState } from "../state";
 
 interface Props {
@@ -32,6 +33,7 @@ export function Toolbar(props: Props): JSX.Element {
           placing {formatShare(busy, 1)}
         </span>
       )}
+      {placing !== "regions" && full && <AlongChoice store={store} />}
       {placing === "regions" ? <ShowAll store={store} /> : <Layouts store={store} />}
       <span class="buttons">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
