@@ -29,8 +29,8 @@ def roles(recording: Recording) -> U8:
     A program that returns gradients, and leaves the update to another, has parameters and activations too.
 
     In other programs state is an argument that comes back, donated or written in place. Of the others, a parameter
-    is one that is joined, in another shape, with what was computed from several; integers are inputs; and what may
-    be either, such as both sides of a first product, is unknown.
+    is one that is first joined, in another shape, with what was computed from several; integers are inputs; and what
+    may be either, such as both sides of a first product, is unknown.
 
     Memory that is held for the whole program has the role of what it is held for: the argument, the result or the
     constant. Of tensors, stacks and lifetimes tell (tensor_roles.py); of anything else, roles are
@@ -152,7 +152,9 @@ def _plain_arguments(known: Flow, arguments: I32, pairs: Twins) -> U8:
     makes = np.flatnonzero(values.made >= 0)
     made[values.made[makes]] = values.elements[makes]
     reshaped = made[found.position] != values.elements[found.value]
-    weights = found.argument[found.joined & reshaped & (late | beside_index)[found.position]]
+    certain = (reshaped & (late | beside_index)[found.position])[found.joined]
+    joined = found.argument[found.joined]
+    weights = joined[certain & (np.diff(joined, prepend=-1) != 0)]  # by the first joint: data may be joined again later
     returned = pairs.argument[(pairs.donated | pairs.in_place) != 0]
     alone = ~np.isin(arguments, found.argument[found.joined])
     return np.select(
