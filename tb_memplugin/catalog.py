@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from tb_memplugin import logdir, readers
+from tb_memplugin.analysis.categories import with_categories
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 # A program of 500,000 buffers holds about 100 MB of columns; the few that a user flips between should stay.
 CACHE_BYTES = 1 << 30
+TIMELINE = ".raw.json.gz"  # of PyTorch's profiler, the form that tells allocations with their categories
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,19 @@ class Catalog:
         for run in self.find(lambda run: recording_id.startswith(f"{run.name}|")):
             for file in run.files:
                 if recording_id.startswith(f"{run.name}|{file.host}|"):
-                    recordings = self._read_once(file, run.name).recordings
+                    recordings = self._in_company(file, run)
                     if any(recording.id == recording_id for recording in recordings):
                         return recordings
         raise InputError("Unknown recording", recording_id, "choose one that api/recordings lists")
+
+    def _in_company(self, file: HostFile, run: Run) -> list[Recording]:
+        """A file's recordings, with what the other files of the run tell of them."""
+        own = self._read_once(file, run.name).recordings
+        if not any(recording.kind == "torch_snapshot" for recording in own):
+            return own
+        others = [other for other in run.files if other.path.endswith(TIMELINE)]
+        company = [r for other in others for r in self._read_once(other, run.name).recordings]
+        return with_categories([*own, *company])[: len(own)]
 
     def find(self, matches: Callable[[Run], bool]) -> list[Run]:
         """The runs that match, their files as they are now: walks the logdir only for runs it has not seen."""
@@ -198,5 +209,6 @@ def _merged(listings: Iterable[Listing]) -> Listing:
         whole.recordings.extend(listing.recordings)
         whole.problems.extend(listing.problems)
         whole.silent.update(listing.silent)
+    whole.recordings[:] = with_categories(whole.recordings)
     whole.recordings.sort(key=lambda recording: (-peak(recording).bytes, recording.id))
     return whole

@@ -271,7 +271,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """When a recording of one moment was made, as far as its file says."""
+    """When a recording of one moment was made, or one over time began, as far as its file says."""
 
     time_ns: int | None = None  # since 1970
     step: int | None = None  # of the training loop
@@ -300,7 +300,7 @@ class Recording:
     events: Text | None = None  # what happened at each position, as the source calls it; axis TIME only
     held: I64 | None = None  # bytes that the allocator has from the device, per position; None where not told
     counts: I64 | None = None  # per row: how many allocations of one size it stands for; None: each for itself
-    taken: Taken | None = None  # axis INSTANT only
+    taken: Taken | None = None
     reported_peak: int | None = None
     capacity: int | None = None
     refusal: Refusal | None = None  # of what ran out of memory, the last time that it did

@@ -17,6 +17,7 @@ from tb_memplugin.recording import (
     Reported,
     Stacks,
     Strings,
+    Taken,
     Text,
 )
 
@@ -75,6 +76,7 @@ def timeline(
         regions=Regions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8)),
         stacks=Stacks(np.empty(0, np.int32), Text.of([]), Text.of([]), np.empty(0, np.int32)),
         clock=clock - first,
+        taken=Taken(time_ns=first) if first else None,
         reported=reported,
         held=held,
         caveats=tuple(caveats),

@@ -18,7 +18,7 @@ from tb_memplugin.readers.torch_snapshot.places import places
 from tb_memplugin.readers.torch_snapshot.segments import Segments, read_segments
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_trace
 from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
-from tb_memplugin.recording import I64, Allocations, Axis, Phase, Recording, Refusal, Strings, Text
+from tb_memplugin.recording import I64, Allocations, Axis, Phase, Recording, Refusal, Taken, Strings, Text
 
 
 def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
@@ -111,6 +111,7 @@ def _device(
         free_stack=np.where(lives.freed >= 0, np.r_[of_event, -1][lives.freed], -1).astype(np.int32),
         held=_held(trace, held) if n else np.array([int(held.size.sum())]),
         events=trace.name if n else None,
+        taken=Taken(time_ns=_began(trace)),
         refusal=_refusal(trace),
         caveats=caveats(trace, lives, settings, backwards),
     )
@@ -124,6 +125,11 @@ def _clock(trace: Trace) -> tuple[I64 | None, int]:
     time = np.maximum.accumulate(np.where(told, trace.time_us, 0))
     start = int(trace.time_us[told][0])
     return (np.maximum(time, start) - start) * 1000, int((np.diff(trace.time_us[told]) < 0).sum())
+
+
+def _began(trace: Trace) -> int | None:
+    told = trace.time_us[trace.time_us >= 0]
+    return int(told[0]) * 1000 if len(told) else None
 
 
 def _held(trace: Trace, segments: Segments) -> I64:
