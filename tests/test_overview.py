@@ -17,7 +17,7 @@ from werkzeug.test import Client
 
 from tb_memplugin.analysis.headroom import headroom
 from tb_memplugin.analysis.layers import Part, biggest_part
-from tb_memplugin.analysis.residence import together
+from tb_memplugin.analysis.residence import running_at_peak, together
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
@@ -226,7 +226,19 @@ def test_devices_were_measured() -> None:
     run = [train_step(), evaluate(), device("GPU_0_bfc", 9000, ["train", "evaluate"]), device("gpu_host_bfc", None)]
     [place] = overview(run)["together"]
     assert [(found["memory"], found["bytes"]) for found in place["measured"]] == [("GPU_0_bfc", 2048)]
-    assert place["sentence"].endswith("it is less. The fullest of the host's devices held 2.00 KiB.")
+    assert place["sentence"].endswith(
+        "it is less. The fullest device, GPU_0_bfc, held 2.00 KiB, while train and evaluate ran."
+    )
+
+
+def test_what_ran_at_the_peak() -> None:
+    marks = [("train", SpanKind.STEP), ("step", SpanKind.EXECUTION), ("step", SpanKind.EXECUTION)]
+    blocks = [Block("x", 8, 0, 0), Block("x", 16, 1, 1)]
+    of = allocator(blocks, 2, marked=marks)
+    assert running_at_peak(of) == ["step"]
+    assert of.clock is not None
+    assert running_at_peak(dataclasses.replace(of, clock=of.clock + 2 * STEP_NS)) == []
+    assert running_at_peak(train_step()) == []
 
 
 def test_what_cannot_be_completed_is_still_listed() -> None:

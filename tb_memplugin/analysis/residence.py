@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_memplugin.analysis.by_model import PARAMETER
 from tb_memplugin.analysis.joins import NAME
-from tb_memplugin.analysis.usage import reserved
+from tb_memplugin.analysis.usage import peak, reserved
 from tb_memplugin.recording import NamedSpans, Recording, RegionKind, SpanKind
 
 
@@ -49,6 +49,16 @@ def together(recordings: Sequence[Recording]) -> list[Together]:
             if len(ran) > 1:
                 found.append(Together(host, memory, ran, most, runs is not None))
     return sorted(found, key=lambda place: -place.bytes)
+
+
+def running_at_peak(allocator: Recording) -> list[str]:
+    """The programs or jitted functions in execution when most was in use, each once."""
+    spans, clock, at = allocator.spans, allocator.clock, peak(allocator).position
+    if spans is None or clock is None or not len(clock):
+        return []
+    now = clock[at]
+    running = (spans.kind == SpanKind.EXECUTION) & (spans.start_ns <= now) & (now < spans.end_ns)
+    return list(dict.fromkeys(spans.name[span] for span in np.flatnonzero(running).tolist()))
 
 
 def _residents(programs: Sequence[Recording], runs: dict[str, int] | None) -> list[Resident]:

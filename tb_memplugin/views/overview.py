@@ -9,7 +9,7 @@ from tb_memplugin.analysis.figures import share
 from tb_memplugin.analysis.headroom import DEVICE_MEMORY, Headroom, devices, headroom
 from tb_memplugin.analysis.layers import biggest_part
 from tb_memplugin.analysis.liveset import bytes_by_role
-from tb_memplugin.analysis.residence import Together, together
+from tb_memplugin.analysis.residence import Together, running_at_peak, together
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.recording import Axis, Recording, Role
@@ -100,7 +100,7 @@ def _place(place: Together, recordings: Sequence[Recording]) -> dict[str, Any]:
         "host": place.host,
         "memory": place.memory,
         "bytes": place.bytes,
-        "sentence": _how(place, max((peak(allocator).bytes for allocator in of_device), default=None)),
+        "sentence": _how(place, max(of_device, key=lambda allocator: peak(allocator).bytes, default=None)),
         "programs": [
             {
                 "id": resident.program.id,
@@ -116,14 +116,19 @@ def _place(place: Together, recordings: Sequence[Recording]) -> dict[str, Any]:
     }
 
 
-def _how(place: Together, measured: int | None) -> str:
+def _how(place: Together, fullest: Recording | None) -> str:
     """How the sum was worked out, and what it is worth."""
     which = (
         "ran in this profile" if place.seen_running else "are in this run; whether all of them ran, it does not tell"
     )
-    saw = f" The fullest of the host's devices held {bytes_text(measured)}." if measured is not None else ""
     return (
         f"At most {bytes_text(place.bytes)}, from the {len(place.programs)} programs that {which}. They take turns, so "
         "that only the largest temporaries count; what each of them holds is added up, arguments of the same path and "
-        f"shape once. Where one's output is another's argument, it is less.{saw}"
-    )
+        "shape once. Where one's output is another's argument, it is less."
+    ) + (_measured(fullest) if fullest is not None else "")
+
+
+def _measured(device: Recording) -> str:
+    running = running_at_peak(device)
+    ran = f", while {' and '.join(running)} ran" if running else ""
+    return f" The fullest device, {device.memory}, held {bytes_text(peak(device).bytes)}{ran}."
