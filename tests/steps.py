@@ -129,6 +129,46 @@ def mixed(p: Params, m: Params, x: Array, y: Array) -> Any:
     return tree(lambda p, m: p - 0.1 * m, p, m), m, value
 
 
+def where_finite(p: Params, m: Params, x: Array, y: Array) -> Any:
+    """An update that is only made where the loss is finite: both go through a conditional."""
+    value, g = jax.value_and_grad(loss)(p, x, y)
+
+    def update(p: Params, m: Params) -> Any:
+        m = tree(lambda m, g: 0.9 * m + g, m, g)
+        return tree(lambda p, m: p - 0.1 * m, p, m), m
+
+    return *lax.cond(jnp.isfinite(value), update, lambda p, m: (p, m), p, m), value
+
+
+def averaged(p: Params, average: Params, x: Array, y: Array) -> Any:
+    """Plain gradient descent, and a running mean of the weights that nothing is computed with."""
+    value, g = jax.value_and_grad(loss)(p, x, y)
+    p = tree(lambda p, g: p - 0.1 * g, p, g)
+    return p, tree(lambda a, p: 0.99 * a + 0.01 * p, average, p), value
+
+
+def low_rank(frozen: Params, p: Params, m: Params, x: Array, y: Array) -> Any:
+    """Two small factors are trained beside a weight that does not change, and does not come back."""
+
+    def total(p: Params) -> Array:
+        return jnp.mean((jnp.tanh(x @ frozen["up"] + x @ p["a"] @ p["b"]) @ frozen["down"] - y) ** 2)
+
+    value, g = jax.value_and_grad(total)(p)
+    m = tree(lambda m, g: 0.9 * m + g, m, g)
+    return tree(lambda p, m: p - 0.1 * m, p, m), m, value
+
+
+def normalized(p: Params, mean: Array, x: Array, y: Array) -> Any:
+    """A running mean of what the forward pass makes, with which it also computes."""
+
+    def total(p: Params) -> Any:
+        h = x @ p["up"]
+        return jnp.mean((jnp.tanh(h - mean) @ p["down"] - y) ** 2), 0.9 * mean + 0.1 * h.mean(0)
+
+    (value, mean), g = jax.value_and_grad(total, has_aux=True)(p)
+    return tree(lambda p, g: p - 0.1 * g, p, g), mean, value
+
+
 def decode(p: Params, cache: Params, x: Array, index: Array) -> Any:
     """One token through attention over a cache of keys and values, written at `index`."""
     for i in range(LAYERS):
@@ -154,6 +194,8 @@ TOKENS: Any = Shaped((BATCH,), jnp.int32)
 STACKED = {"up": array(8, WIDTH, HIDDEN), "bias": array(8, HIDDEN), "down": array(8, HIDDEN, WIDTH)}
 MICRO = array(4, BATCH, WIDTH)
 SQUARE = {name: array(WIDTH, WIDTH) for name in "qkvo"}
+PAIR = {"up": array(WIDTH, HIDDEN), "down": array(HIDDEN, WIDTH)}
+FACTORS = {"a": array(WIDTH, 4), "b": array(4, HIDDEN)}
 CACHE = {f"layer_{i}": {"key": array(128, WIDTH), "value": array(128, WIDTH)} for i in range(LAYERS)}
 P = params()
 
@@ -169,6 +211,10 @@ STEPS: dict[str, Step] = {
     "scanned_remat": Step(scanned(remat=True), (STACKED, STACKED, X, Y), (0, 1)),
     "accumulated": Step(accumulated, (P, P, MICRO, MICRO), (0, 1)),
     "mixed": Step(mixed, (P, P, HALF, HALF), (0, 1)),
+    "where_finite": Step(where_finite, (P, P, X, Y), (0, 1)),
+    "averaged": Step(averaged, (P, P, X, Y), (0, 1)),
+    "low_rank": Step(low_rank, (PAIR, FACTORS, FACTORS, X, Y), (1, 2)),
+    "normalized": Step(normalized, (PAIR, array(HIDDEN), X, Y), (0, 1)),
     "many_steps": Step(many_steps, (P, P, MICRO, MICRO), (0, 1)),
     "gradients": Step(jax.value_and_grad(loss), (P, X, Y)),
     "decode": Step(decode, ({f"layer_{i}": SQUARE for i in range(LAYERS)}, CACHE, array(1, WIDTH), INTEGER), (1,)),

@@ -33,7 +33,7 @@ ARGUMENTS: dict[str, list[Role]] = {
         name: [PARAM] * LEAVES + [OPT] * LEAVES + [INPUT, INPUT]
         for name in (
             "momentum", "momentum_donated", "momentum_remat", "momentum_untold",
-            "clipped", "accumulated", "mixed", "many_steps",
+            "clipped", "accumulated", "mixed", "many_steps", "where_finite", "averaged",
         )
     },
     "adam": [PARAM] * LEAVES + [OPT] * 2 * LEAVES + [OPT, INPUT, INPUT],
@@ -41,6 +41,8 @@ ARGUMENTS: dict[str, list[Role]] = {
     "scanned": [PARAM] * 3 + [OPT] * 3 + [INPUT, INPUT],
     "scanned_remat": [PARAM] * 3 + [OPT] * 3 + [INPUT, INPUT],
     "gradients": [PARAM] * LEAVES + [INPUT, INPUT],
+    "low_rank": [INPUT, INPUT] + [PARAM] * 2 + [OPT] * 2 + [INPUT, INPUT],
+    "normalized": [PARAM, PARAM, STATE, INPUT, INPUT],
     # What x is first multiplied with, three weights, could as well be the data, and x the weight.
     "decode": [UNKNOWN, PARAM, UNKNOWN, UNKNOWN] + [PARAM] * 4 * (LAYERS - 1) + [STATE] * 2 * LAYERS + [UNKNOWN, INPUT],
     "forward": [PARAM] * (1 + LEAVES) + [INPUT],
