@@ -17,7 +17,7 @@ import { pageColours } from "./usage_options";
 const HEIGHT = 34;
 
 const BARS: readonly { order: BarOrder; label: (words: Words) => string; about: string }[] = [
-  { order: "program", label: (words: Words) => `By ${words.order}`, about: "oldest at the left" },
+  { order: "program", label: (words: Words) => `By ${words.order}`, about: "first at the left" },
   { order: "size", label: () => "By size", about: "largest at the left" },
   {
     order: "padding",
