@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import { segments } from "../../layout/address_map";
-import type { Everything } from "../../payload/recording";
+import type { Regions, Rows } from "../../payload/recording";
 import type { Refusal } from "../../payload/refusal";
 import type { ViewState } from "../state";
 import { SegmentStrip } from "./segment_strip";
@@ -12,16 +12,20 @@ import { SegmentStrip } from "./segment_strip";
 const SHOWN = 24;
 
 interface Props {
-  everything: Everything;
+  rows: Rows;
+  regions: Regions;
+  /** Rows that are drawn. */
+  live: Uint32Array;
+  position: number;
   refusal: Refusal | null;
   store: Store<ViewState>;
   dark: boolean;
 }
 
 /** Every segment by address, on one scale: where the holes are, and whether what was asked fits one of them. */
-export function AddressMap({ everything, refusal, store, dark }: Props): JSX.Element {
-  const { rows, regions } = everything;
-  const all = useMemo(() => segments(rows, regions), [rows, regions]);
+export function AddressMap(props: Props): JSX.Element {
+  const { rows, regions, live, position, refusal, store, dark } = props;
+  const all = useMemo(() => segments(rows, live, regions, position), [rows, live, regions, position]);
   const shown = useMemo(() => {
     const largest = [...all].sort((a, b) => b.size - a.size).slice(0, SHOWN);
     const kept = new Set(largest);
@@ -35,8 +39,9 @@ export function AddressMap({ everything, refusal, store, dark }: Props): JSX.Ele
       <header class="section-head">
         <h2>By address</h2>
         <span class="muted">
-          {formatCount(all.length)} {all.length === 1 ? "segment" : "segments"}; filled is in use, hatched is
-          free. {hole > 0 ? `The largest hole is ${formatBytes(hole)}` : "There are no holes"}
+          {formatCount(all.length)} {all.length === 1 ? "segment" : "segments"}; filled is in use, a colour
+          for each size; hatched is free.{" "}
+          {hole > 0 ? `The largest hole is ${formatBytes(hole)}` : "There are no holes"}
           {asked !== null && `; ${formatBytes(asked)} was asked for`}.
         </span>
       </header>
