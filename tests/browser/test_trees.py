@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from conftest import new_context
+from conftest import Open, new_context
 from expected import Recording, recording
 from hosts import Host, open_standalone
 from logs import HOSTILE, LARGEST, MARKUP, TRAIN
@@ -21,6 +21,7 @@ from servers import DEMO
 from test_payload import decode
 from viewer import Viewer, box_of, until
 
+TIMES = "\N{MULTIPLICATION SIGN}"
 LINE = 20  # src/layout/flame.ts: height of a level
 
 
@@ -34,7 +35,7 @@ def alone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host
 
 
 @pytest.fixture
-def viewer(alone: Host, browser: Browser) -> Iterator[Viewer]:
+def trees(alone: Host, browser: Browser) -> Iterator[Viewer]:
     context = new_context(browser)
     page = context.new_page()
     page.goto(alone.address({"tab": "memory_viewer", "run": TRAIN, "module": LARGEST}))
@@ -92,29 +93,29 @@ def exact(size: int) -> str:
     return f"{size:,} bytes"
 
 
-def go_to(viewer: Viewer, position: int) -> None:
+def inspect(viewer: Viewer, position: int) -> None:
     for key in ("Home", "End") if position else ("End", "Home"):
         viewer.get("usage-chart").press(key)
     while int(viewer.text("inspected-position")) > position:
         viewer.page.keyboard.press("[")
 
 
-def test_the_table_weighs_as_the_rows_do_at_every_position(viewer: Viewer, alone: Host) -> None:
-    show(viewer, "Tree table")
+def test_the_table_weighs_as_the_rows_do_at_every_position(trees: Viewer, alone: Host) -> None:
+    show(trees, "Tree table")
     forest = Forest(alone, "model")
     seen = set()
     last = forest.expected.length - 1
     for position in (forest.expected.peak, last, last - 1, last - 2):
         if position != forest.expected.peak:
-            go_to(viewer, position)
+            inspect(trees, position)
         weights = forest.weights(position)
-        root = until(lambda: lines(viewer)[:1], bool, "an empty tree")[0]
+        root = until(lambda: lines(trees)[:1], bool, "an empty tree")[0]
         assert root["bytes"] == exact(weights[()]) == exact(forest.expected.bytes_of(forest.expected.live(position)))
         path: list[str] = []
-        for line in lines(viewer)[1:]:
+        for line in lines(trees)[1:]:
             path = [*path[: line["level"] - 2], line["name"]]
             assert line["bytes"] == exact(weights[tuple(path)])
-        assert viewer.text("live-heading").startswith(viewer.text("crumbs").removeprefix("everything").strip())
+        assert trees.text("live-heading").startswith(trees.text("crumbs").removeprefix("everything").strip())
         seen.add(root["bytes"])
     assert len(seen) > 1
 
@@ -123,33 +124,33 @@ def heaviest(weights: dict[tuple[str, ...], int], below: tuple[str, ...] = ()) -
     return max((path for path in weights if path[:-1] == below and path != below), key=lambda path: weights[path])
 
 
-def test_a_click_zooms_and_the_trail_leads_back(viewer: Viewer, alone: Host) -> None:
-    show(viewer, "Flame graph")
+def test_a_click_zooms_and_the_trail_leads_back(trees: Viewer, alone: Host) -> None:
+    show(trees, "Flame graph")
     forest = Forest(alone, "model")
     weights = forest.weights(forest.expected.peak)
     first = heaviest(weights)
     second = heaviest(weights, first)
-    box = box_of(viewer.get("flame-graph"))
+    box = box_of(trees.get("flame-graph"))
     # The heaviest is at the left of its level.
-    viewer.page.mouse.click(box.left + 20, box.top + 1.5 * LINE)
-    viewer.wait_for_state(node=first[0])
-    viewer.page.mouse.click(box.left + 20, box.top + 1.5 * LINE)
-    viewer.wait_for_state(node="/".join(second))
-    trail = viewer.get("crumbs")
+    trees.page.mouse.click(box.left + 20, box.top + 1.5 * LINE)
+    trees.wait_for_state(node=first[0])
+    trees.page.mouse.click(box.left + 20, box.top + 1.5 * LINE)
+    trees.wait_for_state(node="/".join(second))
+    trail = trees.get("crumbs")
     assert [part.strip() for part in trail.get_by_role("listitem").all_inner_texts()][:2] == ["everything", first[0]]
-    viewer.page.reload()
-    viewer.wait_until_ready()
+    trees.page.reload()
+    trees.wait_until_ready()
     until(trail.count, bool, "no trail after a reload")
     assert second[-1] in trail.inner_text()
     trail.get_by_role("button", name="everything").click()
-    viewer.wait_for_state(node=None)
+    trees.wait_for_state(node=None)
 
 
-def test_keys_walk_zoom_and_come_back(viewer: Viewer, alone: Host) -> None:
-    show(viewer, "Flame graph")
+def test_keys_walk_zoom_and_come_back(trees: Viewer, alone: Host) -> None:
+    show(trees, "Flame graph")
     forest = Forest(alone, "model")
     first = heaviest(forest.weights(forest.expected.peak))
-    graph = viewer.get("flame-graph")
+    graph = trees.get("flame-graph")
     item = graph.get_by_role("treeitem")
     until(item.count, bool, "nothing has the focus")
     graph.press("ArrowDown")
@@ -160,90 +161,152 @@ def test_keys_walk_zoom_and_come_back(viewer: Viewer, alone: Host) -> None:
     until(lambda: str(item.get_attribute("aria-posinset")), lambda text: text == "2", "not the second")
     graph.press("ArrowLeft")
     graph.press("Enter")
-    viewer.wait_for_state(node=first[0])
+    trees.wait_for_state(node=first[0])
     graph.press("Escape")
-    viewer.wait_for_state(node=None)
+    trees.wait_for_state(node=None)
 
 
-def test_a_search_marks_and_sums_each_byte_once(viewer: Viewer, alone: Host) -> None:
-    show(viewer, "Flame graph")
+def test_a_search_marks_and_sums_each_byte_once(trees: Viewer, alone: Host) -> None:
+    show(trees, "Flame graph")
     forest = Forest(alone, "model")
     live = forest.expected.live(forest.expected.peak)
-    viewer.get("tree-search").fill("mlp|layer_1")
+    trees.get("tree-search").fill("mlp|layer_1")
     matching = [row for row in live if re.search("mlp|layer_1", "\n".join(forest.path(forest.leaf[row])))]
     nodes = [path for path in forest.weights(forest.expected.peak) if re.search("mlp|layer_1", "".join(path[-1:]))]
     size = forest.expected.bytes_of(matching)
-    said = until(lambda: viewer.text("tree-found"), lambda text: "match" in text, "no sum")
+    said = until(lambda: trees.text("tree-found"), lambda text: "match" in text, "no sum")
     assert said.endswith(f" in {len(nodes)} nodes match")
     # Three digits of it: the table has them all.
     assert float(said.split()[0]) == pytest.approx(size / 2**20, rel=0.005)
 
 
-def test_a_node_confines_every_chart_until_it_is_let_go(viewer: Viewer, alone: Host) -> None:
+def test_a_node_confines_every_chart_until_it_is_let_go(trees: Viewer, alone: Host) -> None:
     forest = Forest(alone, "model")
     weights = forest.weights(forest.expected.peak)
     first = heaviest(weights)
-    everything = viewer.picture()
-    heading = viewer.text("live-heading")
-    show(viewer, "Treemap")
-    viewer.wait_for_state(chart="treemap")
-    show(viewer, "Flame graph")
-    box = box_of(viewer.get("flame-graph"))
-    viewer.page.keyboard.down("Shift")
-    viewer.page.mouse.click(box.left + 20, box.top + 1.5 * LINE)
-    viewer.page.keyboard.up("Shift")
-    viewer.wait_for_state(only=f"model:{first[0]}")
+    everything = trees.picture()
+    heading = trees.text("live-heading")
+    show(trees, "Treemap")
+    trees.wait_for_state(chart="treemap")
+    show(trees, "Flame graph")
+    box = box_of(trees.get("flame-graph"))
+    trees.page.keyboard.down("Shift")
+    trees.page.mouse.click(box.left + 20, box.top + 1.5 * LINE)
+    trees.page.keyboard.up("Shift")
+    trees.wait_for_state(only=f"model:{first[0]}")
     live = set(forest.expected.live(forest.expected.peak))
     kept = [row for row in forest.below(first) if row in live]
     assert 0 < len(kept) < len(live)
     until(
-        lambda: viewer.get("buffer-table").get_by_role("status").inner_text(),
+        lambda: trees.get("buffer-table").get_by_role("status").inner_text(),
         lambda text: text.startswith(f"{len(kept)} of {len(kept)} buffers"),
         "the table has others too",
     )
-    assert f"{len(kept)} of {len(live)} buffers" in viewer.text("live-heading")
-    assert viewer.picture()[0] != everything[0]
+    assert f"{len(kept)} of {len(live)} buffers" in trees.text("live-heading")
+    assert trees.picture()[0] != everything[0]
     # Other trees are of these rows too.
-    show(viewer, "Tree table")
-    viewer.get("tree-by").select_option("shape")
-    root = until(lambda: lines(viewer)[:1], bool, "an empty tree")[0]
+    show(trees, "Tree table")
+    trees.get("tree-by").select_option("shape")
+    root = until(lambda: lines(trees)[:1], bool, "an empty tree")[0]
     assert (root["bytes"], root["rows"]) == (exact(weights[first]), len(kept))
-    viewer.get("only-clear").click()
-    viewer.wait_for_state(only=None)
-    assert viewer.text("live-heading") == heading
-    viewer.page.mouse.move(1, 1)
-    assert viewer.picture()[0] == everything[0]
+    trees.get("only-clear").click()
+    trees.wait_for_state(only=None)
+    assert trees.text("live-heading") == heading
+    trees.page.mouse.move(1, 1)
+    assert trees.picture()[0] == everything[0]
 
 
-def test_bottom_up_and_merged_weigh_the_same(viewer: Viewer, alone: Host) -> None:
-    show(viewer, "Tree table")
+def test_bottom_up_and_merged_weigh_the_same(trees: Viewer, alone: Host) -> None:
+    show(trees, "Tree table")
     merged = Forest(alone, "model", merge=True).weights(recording(alone).peak)
-    before = until(lambda: lines(viewer)[:1], bool, "an empty tree")
-    viewer.frame.get_by_label("Merge layers").check()
-    names = until(lambda: [line["name"] for line in lines(viewer)], lambda found: "layer_*" in found, "none merged")
+    before = until(lambda: lines(trees)[:1], bool, "an empty tree")
+    trees.frame.get_by_label("Merge layers").check()
+    names = until(lambda: [line["name"] for line in lines(trees)], lambda found: "layer_*" in found, "none merged")
     assert {name for name in names if "*" in name} <= {path[-1] for path in merged if path}
-    assert lines(viewer)[:1] == before
-    viewer.frame.get_by_label("Merge layers").uncheck()
-    viewer.frame.get_by_label("Bottom-up").check()
+    assert lines(trees)[:1] == before
+    trees.frame.get_by_label("Merge layers").uncheck()
+    trees.frame.get_by_label("Bottom-up").check()
     forest = Forest(alone, "model")
     ends: dict[str, int] = {}
     for row in forest.expected.live(forest.expected.peak):
         end = (forest.path(forest.leaf[row]) or ("no model path",))[-1]
         ends[end] = ends.get(end, 0) + int(forest.expected.rows["charge"][row])
     tops = until(
-        lambda: [line for line in lines(viewer) if line["level"] == 2],
+        lambda: [line for line in lines(trees) if line["level"] == 2],
         lambda found: bool(found) and found[0]["name"] == max(ends, key=lambda end: ends[end]),
         "not from the ends",
     )
     assert all(line["bytes"] == exact(ends[line["name"]]) for line in tops)
-    assert lines(viewer)[:1] == before
+    assert lines(trees)[:1] == before
 
 
-def test_the_saved_tree_adds_up(viewer: Viewer, alone: Host, tmp_path: Path) -> None:
-    show(viewer, "Tree table")
-    viewer.get("tree-by").select_option("role")
-    until(lambda: lines(viewer)[:1], bool, "an empty tree")
-    saved = viewer.download("Save tree as CSV")
+def test_bytes_times_lifetime(trees: Viewer, alone: Host) -> None:
+    show(trees, "Tree table")
+    forest = Forest(alone, "model")
+    rows, length = forest.expected.rows, forest.expected.length
+    weights: dict[tuple[str, ...], int] = {}
+    for row in forest.expected.live(forest.expected.peak):
+        held = min(rows["end"][row], length) - max(rows["start"][row], 0)
+        path = forest.path(forest.leaf[row]) or ("no model path",)
+        for depth in range(len(path) + 1):
+            weights[path[:depth]] = weights.get(path[:depth], 0) + int(rows["charge"][row]) * held
+    trees.get("tree-weight").get_by_role("button", name="lifetime").click()
+    wanted = f"{weights[()]:,} bytes {TIMES} positions"
+    found = until(lambda: lines(trees), lambda found: bool(found) and found[0]["bytes"] == wanted, wanted)
+    tops = {line["name"]: line["bytes"] for line in found if line["level"] == 2}
+    assert len(tops) > 2
+    assert all(size == f"{weights[(name,)]:,} bytes {TIMES} positions" for name, size in tops.items())
+    trees.wait_for_state(weight="time")
+
+
+def test_the_table_opens_closes_and_confines_by_keys(trees: Viewer, alone: Host) -> None:
+    show(trees, "Tree table")
+    forest = Forest(alone, "model")
+    first = heaviest(forest.weights(forest.expected.peak))
+    before = until(lambda: lines(trees), bool, "an empty tree")
+    assert before[1]["name"] == first[0]
+    grid = trees.get("tree-table").get_by_role("treegrid")
+    for key in ("Home", "ArrowDown", "ArrowLeft"):
+        grid.press(key)
+    after = until(lambda: lines(trees), lambda found: found != before, "it stays open")
+    assert (after[1]["name"], after[2]["level"]) == (first[0], 2)
+    grid.press("ArrowRight")
+    until(lambda: lines(trees), lambda found: found == before, "it stays closed")
+    grid.press("o")
+    trees.wait_for_state(only=f"model:{first[0]}")
+    grid.press("Enter")
+    trees.wait_for_state(node=first[0])
+    grid.press("Escape")
+    trees.wait_for_state(node=None)
+
+
+def test_a_treemap_is_walked_and_clicked_like_a_flame_graph(trees: Viewer, alone: Host) -> None:
+    show(trees, "Treemap")
+    first = heaviest(Forest(alone, "model").weights(recording(alone).peak))
+    treemap = trees.get("treemap")
+    treemap.press("ArrowDown")
+    item = treemap.get_by_role("treeitem")
+    until(lambda: str(item.get_attribute("aria-label")), lambda text: text.startswith(f"{first[0]},"), "not the first")
+    # The heading of the heaviest stands right below that of everything, at the left.
+    box = box_of(treemap)
+    trees.page.mouse.click(box.left + 12, box.top + 17 + 8)
+    trees.wait_for_state(node=first[0])
+
+
+@pytest.mark.parametrize("chart", ["flame-graph", "treemap", "tree-table"])
+def test_in_every_host_an_address_leads_to_a_part_of_a_tree(go_to: Open, host: Host, chart: str) -> None:
+    name = {"flame-graph": "flame", "treemap": "treemap", "tree-table": "tree"}[chart]
+    first = heaviest(Forest(host, "model").weights(recording(host).peak))
+    viewer = go_to(run=TRAIN, module=LARGEST, tab="memory_viewer", chart=name, by="model", node=first[0])
+    until(viewer.get(chart).count, bool, f"no {chart}")
+    assert first[0] in viewer.get("crumbs").get_by_role("listitem").last.inner_text()
+
+
+def test_the_saved_tree_adds_up(trees: Viewer, alone: Host, tmp_path: Path) -> None:
+    show(trees, "Tree table")
+    trees.get("tree-by").select_option("role")
+    until(lambda: lines(trees)[:1], bool, "an empty tree")
+    saved = trees.download("Save tree as CSV")
     saved.save_as(tmp_path / "tree.csv")
     content = list(csv.DictReader(io.StringIO((tmp_path / "tree.csv").read_text())))
     total = recording(alone).bytes_of(recording(alone).live(recording(alone).peak))
@@ -251,14 +314,14 @@ def test_the_saved_tree_adds_up(viewer: Viewer, alone: Host, tmp_path: Path) -> 
     assert sum(int(line["total_bytes"]) for line in content if line["depth"] == "1") == total
 
 
-def test_every_other_chart_keeps_its_place_while_one_steps(viewer: Viewer) -> None:
-    show(viewer, "Flame graph")
-    top = viewer.get("buffer-table").evaluate("table => table.getBoundingClientRect().top + scrollY")
+def test_every_other_chart_keeps_its_place_while_one_steps(trees: Viewer) -> None:
+    show(trees, "Flame graph")
+    top = trees.get("buffer-table").evaluate("table => table.getBoundingClientRect().top + scrollY")
     for _ in range(6):
-        before = viewer.text("inspected-position")
-        viewer.page.keyboard.press("[")
-        until(lambda: viewer.text("inspected-position"), before.__ne__, "it does not move")
-        assert viewer.get("buffer-table").evaluate("table => table.getBoundingClientRect().top + scrollY") == top
+        before = trees.text("inspected-position")
+        trees.page.keyboard.press("[")
+        until(lambda: trees.text("inspected-position"), before.__ne__, "it does not move")
+        assert trees.get("buffer-table").evaluate("table => table.getBoundingClientRect().top + scrollY") == top
 
 
 def test_names_that_are_markup_stay_text(alone: Host, browser: Browser) -> None:
