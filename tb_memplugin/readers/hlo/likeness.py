@@ -24,36 +24,31 @@ WORK = 20_000_000  # instructions looked at inside fusions: bounds what a damage
 def alike(module: Module, dataflow: Dataflow, elements: I64) -> Alike:
     """Every pair of values of which one comes of the other between the arguments and the results."""
     nodes, n = dataflow.nodes, len(elements)
-    source, target, steps, kind = _plain(module, dataflow, elements)
+    found = [_plain(module, dataflow, elements)]
     if not nodes.total:
-        return Alike(source, target, steps, kind)
+        return Alike(*found[0])
     fro, to = bundles(dataflow)
     nothing = np.zeros(len(fro), dtype=np.int32)
-    source, target = np.r_[source, fro], np.r_[target, to]
-    steps, kind = np.r_[steps, nothing], np.r_[kind, nothing.astype(np.uint8)]
-    opened = np.zeros(dataflow.schedule.length, dtype=bool)
-    fusion = nodes.is_opcode({"fusion"})
+    found.append((fro, to, nothing, nothing.astype(np.uint8)))
     carried_to, carried_from = dataflow.carries
+    begin, order = grouped(np.r_[found[0][1], to, carried_to].astype(np.int32), n)
+    back = np.r_[found[0][0], fro, carried_from].astype(np.int32)[order]
+    fusion = nodes.is_opcode({"fusion"})
     wanted = _results(dataflow)
     for _ in range(WAVES):
-        begin, order = grouped(np.r_[target, carried_to].astype(np.int32), n)
-        back = np.r_[source, carried_from].astype(np.int32)[order]
-        wanted = np.flatnonzero(reach(begin, back, wanted)).astype(np.int32)
-        made = dataflow.defined[wanted]
-        asked = np.zeros(len(opened), dtype=bool)
+        made = dataflow.defined[np.flatnonzero(reach(begin, back, wanted))]
+        asked = np.zeros(len(fusion), dtype=bool)
         asked[made[made >= 0]] = True
-        positions = np.flatnonzero(asked & fusion & ~opened)
+        positions = np.flatnonzero(asked & fusion).astype(np.int32)
+        fusion[positions] = False
         if not len(positions):
             break
-        opened[positions] = True
         try:
-            found = _inside(module, dataflow, positions.astype(np.int32), elements)
+            found.append(_inside(module, dataflow, positions, elements))
         except ValueError:  # a damaged body, which nothing else needs: what is alike stays unknown from there on
             break
-        source, target, steps, kind = (
-            np.r_[old, new] for old, new in zip((source, target, steps, kind), found, strict=True)
-        )
-    return Alike(source, target, steps, kind)
+        wanted = found[-1][0]
+    return Alike(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
 def bundles(dataflow: Dataflow) -> tuple[I32, I32]:
