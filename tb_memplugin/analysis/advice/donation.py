@@ -75,7 +75,6 @@ def _comes_back(recording: Recording, argument: Argument) -> bool:
 
 def _pairs(recording: Recording, donated: Sequence[Argument]) -> tuple[I64, I64]:
     """Which argument's memory takes which result. JAX looks at shapes and types alone, and at the order of both."""
-    values = twins(recording)
     program = recording.program
     assert program is not None and program.values is not None and program.value is not None
     data = program.values()
@@ -84,9 +83,8 @@ def _pairs(recording: Recording, donated: Sequence[Argument]) -> tuple[I64, I64]
         given.setdefault(int(data.shape[program.value[row]]), []).append(row)
     row_of = row_of_value(recording)
     old, new = [], []
-    taken = set(values.leaf[values.donated != 0].tolist())
-    for leaf, value in enumerate(data.result.tolist()):
-        waiting = given.get(int(data.shape[value]), []) if value >= 0 and leaf not in taken else []
+    for value, donor in zip(data.result.tolist(), data.donor.tolist(), strict=True):
+        waiting = given.get(int(data.shape[value]), []) if value >= 0 and donor < 0 else []
         if waiting and row_of[value] >= 0:
             old.append(waiting.pop(0))
             new.append(int(row_of[value]))

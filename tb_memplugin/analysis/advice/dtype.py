@@ -26,14 +26,15 @@ def advise(recording: Recording) -> Iterator[Advice]:
         return
     trains = bool(known.within(Pass.BACKWARD).any())
     role, wide = roles(recording), _wide(recording)
-    given = (known.value >= 0) & (known.values.argument[known.value] >= 0)
-    state = np.flatnonzero(wide & given & (role == Role.OPTIMIZER_STATE))
+    state = np.flatnonzero(wide & known.is_argument & (role == Role.OPTIMIZER_STATE))
     if len(state):
         yield from _optimizer(recording, state)
     if trains:
         yield from _computed(recording, known, wide)
     else:
-        yield from _served(recording, np.flatnonzero(wide & given & np.isin(role, (Role.PARAMETER, Role.STATE))))
+        yield from _served(
+            recording, np.flatnonzero(wide & known.is_argument & np.isin(role, (Role.PARAMETER, Role.STATE)))
+        )
 
 
 def _wide(recording: Recording) -> Bools:
@@ -79,11 +80,10 @@ def _computed(recording: Recording, known: Passes, wide: Bools) -> Iterator[Advi
     """Mixed precision: weights stay as they are, and what is computed from them is narrow."""
     both = known.within(Pass.FORWARD) | known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
     made = known.made
-    given = (known.value >= 0) & (known.values.argument[known.value] >= 0)
-    rows = np.flatnonzero(wide & (made >= 0) & both[made] & ~given)
+    rows = np.flatnonzero(wide & (made >= 0) & both[made] & ~known.is_argument)
     if not len(rows):
         return
-    weights = np.flatnonzero(wide & given & np.isin(roles(recording), (Role.PARAMETER, Role.INPUT)))
+    weights = np.flatnonzero(wide & known.is_argument & np.isin(roles(recording), (Role.PARAMETER, Role.INPUT)))
     last = known.last_use(both)[weights]
     casts = weights[last >= 0]
     copies = Change(known.first_use(both)[casts], last[last >= 0] + 1, recording.allocations.size[casts] // 2)

@@ -51,7 +51,7 @@ def _copied(recording: Recording, known: Passes, results: I64) -> I64:
     names = table.op.strings
     copies = [code for code in range(len(names)) if names[code] == "copy"]
     begin, read_at = uses(recording)
-    arguments = np.flatnonzero((known.value >= 0) & (known.values.argument[known.value] >= 0))
+    arguments = np.flatnonzero(known.is_argument)
     reads = [read_at[begin[row] : begin[row + 1]] for row in arguments.tolist()]
     given = np.concatenate([np.empty(0, dtype=np.int64), *reads])
     return results[np.isin(table.op.codes[results], copies) & np.isin(known.made[results], given)]

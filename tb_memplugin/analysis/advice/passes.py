@@ -73,6 +73,12 @@ class Passes:
         """Per row: the position that makes it; -1 unknown."""
         return np.where(self.value >= 0, self.values.made[self.value], -1).astype(np.int64)
 
+    @cached_property
+    def is_argument(self) -> Bools:
+        """Per row: whether it is one, and so there all along."""
+        found: Bools = (self.value >= 0) & (self.values.argument[self.value] >= 0)
+        return found
+
     def last_use(self, among: Bools) -> I64:
         """Per row: the last position, of those `among`, that reads it; -1 where none does."""
         row, position = self.uses

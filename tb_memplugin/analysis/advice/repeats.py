@@ -45,7 +45,7 @@ def _turns(recording: Recording, known: Passes, forward: I64, count: I64) -> int
     often = np.zeros(known.length, dtype=np.int64)
     often[forward] = count
     again = known.last_use(known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)) >= 0
-    kept = np.flatnonzero(again & (known.made >= 0) & (known.values.argument[known.value] < 0))
+    kept = np.flatnonzero(again & (known.made >= 0) & ~known.is_argument)
     times = often[known.made[kept]]
     size = np.bincount(times, recording.allocations.size[kept])
     size[:2] = 0
