@@ -131,6 +131,24 @@ def test_an_old_dump_lists_free_chunks_last() -> None:
     assert recording.allocations.offset.tolist() == [0, 2304, 4608]
 
 
+def test_free_neighbours_are_one_hole_but_not_across_segments() -> None:
+    """At 0: 2 in use, 3 and 4 free, 1 in use. At 10, a segment of its own: 5 free."""
+    text = "\n".join(
+        [
+            "Allocator (GPU_0_bfc) ran out of memory trying to allocate 8B (rounded to 8)requested by op x",
+            "BFCAllocator dump for GPU_0_bfc",
+            *("Next region of size 10", "InUse at 0 of size 2 next 1", "Free  at 2 of size 3 next 2"),
+            *("Free  at 5 of size 4 next 3", "InUse at 9 of size 1 next 4"),
+            *("Next region of size 5", "Free  at a of size 5 next 5"),
+            "     Summary of in-use Chunks by size: \n",
+        ]
+    )
+    (recording,) = read_oom_text(text.encode())
+    refusal = recording.refusal
+    assert refusal is not None and (refusal.free, refusal.largest_free, refusal.in_use) == (12, 7, 3)
+    assert recording.regions.size.tolist() == [10, 5]
+
+
 def test_an_arena_with_colours() -> None:
     recording = read("onnxruntime.txt")
     assert recording.refusal == Refusal(

@@ -72,11 +72,11 @@ def _failure(at: int, head: re.Match[str] | None, block: str) -> Failure:
     name = DUMP.match(block)
     memory = head["name"] if head else (name[1] if name and name[1] else "BFC")
     asked = (int(head["rounded"]) if head["rounded"] else size_of(head, "asked")) if head else None
-    rows, free_chunks = _chunks(block)
+    rows, holes = _chunks(block)
     in_use = rows.bytes if len(rows.allocations) else size_of(IN_USE.search(block))
     limit, ungrown = size_of(LIMIT.search(block)), size_of(AVAILABLE.search(block))
     dumped = len(rows.regions) > 0
-    room = [*free_chunks, ungrown or 0]
+    room = [*holes, ungrown or 0]
     refusal = Refusal(
         asked=asked,
         free=sum(room) if dumped else None,
@@ -95,7 +95,7 @@ def _failure(at: int, head: re.Match[str] | None, block: str) -> Failure:
 
 
 def _chunks(block: str) -> tuple[Rows, list[int]]:
-    """Chunks in use as rows, in segments of adjacent addresses; and the sizes of the free ones."""
+    """Chunks in use as rows, in segments of adjacent addresses; and the sizes of the holes between them."""
     found = CHUNK.findall(block)
     heading = np.array([bool(region) for region, *_ in found], dtype=bool)
     begins = np.r_[False, heading[:-1]][~heading] if len(heading) else heading
@@ -123,7 +123,10 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
         offset=address[live] - base[region[live]],
     )
     held = np.bincount(region, size, len(base)).astype(np.int64)
-    return Rows(allocations, segments(base, held)), size[~used].tolist()
+    # Free neighbours in a segment are one hole, even where the allocator has not joined them yet.
+    run = np.cumsum(used | first | np.r_[True, used[:-1]])[~used]
+    holes = np.bincount(run, size[~used]).astype(np.int64)
+    return Rows(allocations, segments(base, held)), holes[holes > 0].tolist()
 
 
 def _occupancy(block: str) -> tuple[Caveat, ...]:
