@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from conftest import new_context
+from conftest import Open, new_context
 from hosts import Host, open_standalone
 from logs import HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, TRAIN
 from playwright.sync_api import Browser, Route
@@ -30,7 +30,7 @@ def alone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host
 
 
 @pytest.fixture
-def viewer(alone: Host, browser: Browser) -> Iterator[Viewer]:
+def shown(alone: Host, browser: Browser) -> Iterator[Viewer]:
     context = new_context(browser)
     page = context.new_page()
     page.goto(alone.address(START))
@@ -50,46 +50,45 @@ def pieces(viewer: Viewer) -> list[str]:
     return [str(text) for text in found]
 
 
-def test_each_piece_says_what_it_saves_and_what_to_change(viewer: Viewer, alone: Host) -> None:
+def test_each_piece_says_what_it_saves_and_what_to_change(shown: Viewer, alone: Host) -> None:
     expected = advice_of(alone)
     assert len(expected) > 1
-    if viewer.get("more-advice").count() or len(pieces(viewer)) < len(expected):
-        viewer.get("more-advice").click()
-    shown = until(lambda: pieces(viewer), lambda found: len(found) == len(expected), "not all of it")
-    for text, piece in zip(shown, expected, strict=True):
+    if len(pieces(shown)) < len(expected):
+        shown.get("more-advice").click()
+    texts = until(lambda: pieces(shown), lambda found: len(found) == len(expected), "not all of it")
+    for text, piece in zip(texts, expected, strict=True):
         assert piece["title"] in text
         assert piece["sentence"] in text
         assert piece["change"] in text
-    exact = viewer.get("advice-piece").locator(".piece-saving b").evaluate_all("all => all.map(one => one.title)")
+    exact = shown.get("advice-piece").locator(".piece-saving b").evaluate_all("all => all.map(one => one.title)")
     assert exact == [f"{piece['saving_bytes']:,} bytes" for piece in expected]
     assert [piece["saving_bytes"] for piece in expected] == sorted(
         (piece["saving_bytes"] for piece in expected), reverse=True
     )
 
 
-def test_the_change_is_copied_as_it_is(viewer: Viewer, alone: Host) -> None:
-    pieces(viewer)
-    viewer.get("copy-change").first.click()
-    copied = until(lambda: str(viewer.frame.evaluate("navigator.clipboard.readText()")), bool, "nothing was copied")
+def test_the_change_is_copied_as_it_is(shown: Viewer, alone: Host) -> None:
+    pieces(shown)
+    shown.get("copy-change").first.click()
+    copied = until(lambda: str(shown.frame.evaluate("navigator.clipboard.readText()")), bool, "nothing was copied")
     assert copied == advice_of(alone)[0]["change"]
 
 
-def test_its_buffers_are_shown_alone_in_every_chart(viewer: Viewer, alone: Host) -> None:
+def test_its_buffers_are_shown_alone_in_every_chart(shown: Viewer, alone: Host) -> None:
     first = advice_of(alone)[0]
-    pieces(viewer)
-    before = viewer.picture()
-    viewer.get("advice-rows").first.click()
-    only = viewer.wait_for_state()
-    only = until(viewer.state, lambda state: "only" in state, "no filter in the address")
+    pieces(shown)
+    before = shown.picture()
+    shown.get("advice-rows").first.click()
+    only = until(shown.state, lambda state: "only" in state, "no filter in the address")
     ranges = [part.split("-") for part in only["only"].removeprefix("rows:").split(",")]
     assert [row for part in ranges for row in range(int(part[0]), int(part[-1]) + 1)] == sorted(first["rows"])
-    until(lambda: viewer.text("live-heading"), lambda text: re.match(r".* of .* live", text) is not None, "all of it")
-    assert viewer.picture()[0] != before[0]
-    viewer.page.reload()
-    viewer.wait_until_ready()
-    until(viewer.get("only-chip").count, bool, "the filter is gone")
-    viewer.get("advice-rows").first.click()
-    viewer.wait_for_state(only=None)
+    until(lambda: shown.text("live-heading"), lambda text: re.match(r".* of .* live", text) is not None, "all of it")
+    assert shown.picture()[0] != before[0]
+    shown.page.reload()
+    shown.wait_until_ready()
+    until(shown.get("only-chip").count, bool, "the filter is gone")
+    shown.get("advice-rows").first.click()
+    shown.wait_for_state(only=None)
 
 
 def test_where_nothing_helps_it_says_so(alone: Host, browser: Browser) -> None:
@@ -136,35 +135,35 @@ def test_names_that_are_markup_stay_text(alone: Host, browser: Browser) -> None:
     context.close()
 
 
-def test_an_error_is_pasted_explained_and_opened(viewer: Viewer) -> None:
+def test_an_error_is_pasted_explained_and_opened(shown: Viewer) -> None:
     text = (OOM_TEXTS / "tpu_compile.txt").read_text()
-    viewer.get("paste").click()
-    assert viewer.get("paste-read").is_disabled()
-    viewer.get("paste-text").fill(text)
-    viewer.get("paste-read").click()
-    said = until(lambda: viewer.get("paste-answer").all_inner_texts(), bool, "no answer")[0]
+    shown.get("paste").click()
+    assert shown.get("paste-read").is_disabled()
+    shown.get("paste-text").fill(text)
+    shown.get("paste-read").click()
+    said = until(lambda: shown.get("paste-answer").all_inner_texts(), bool, "no answer")[0]
     assert "GiB" in said
-    viewer.get("paste-open").click()
-    state = until(viewer.state, lambda state: state.get("run", "").startswith("pasted/"), "not its run")
+    shown.get("paste-open").click()
+    state = until(shown.state, lambda state: state.get("run", "").startswith("pasted/"), "not its run")
     assert state["tab"] == "snapshots"
-    viewer.wait_until_ready()
-    assert viewer.get("paste-box").count() == 0
+    shown.wait_until_ready()
+    assert shown.get("paste-box").count() == 0
     # It is a run like others from now on.
-    assert viewer.get("run-picker").input_value() == state["run"]
+    assert shown.get("run-picker").input_value() == state["run"]
 
 
-def test_a_text_of_something_else_is_refused_in_words(viewer: Viewer) -> None:
-    viewer.get("paste").click()
-    viewer.get("paste-text").fill("All is well.\n")
-    viewer.get("paste-text").press("Control+Enter")
-    said = until(lambda: viewer.get("paste-answer").all_inner_texts(), bool, "no answer")[0]
+def test_a_text_of_something_else_is_refused_in_words(shown: Viewer) -> None:
+    shown.get("paste").click()
+    shown.get("paste-text").fill("All is well.\n")
+    shown.get("paste-text").press("Control+Enter")
+    said = until(lambda: shown.get("paste-answer").all_inner_texts(), bool, "no answer")[0]
     assert len(said) > 20
-    assert viewer.get("paste-open").count() == 0
-    viewer.page.keyboard.press("Escape")
-    until(viewer.get("paste-box").count, lambda count: count == 0, "it stays open")
+    assert shown.get("paste-open").count() == 0
+    shown.page.keyboard.press("Escape")
+    until(shown.get("paste-box").count, lambda count: count == 0, "it stays open")
 
 
-def test_a_file_dropped_on_the_page_is_read(viewer: Viewer) -> None:
+def test_a_file_dropped_on_the_page_is_read(shown: Viewer) -> None:
     text = (OOM_TEXTS / "bfc_tensorflow.txt").read_text()
     drop = """text => {
       const data = new DataTransfer();
@@ -172,6 +171,16 @@ def test_a_file_dropped_on_the_page_is_read(viewer: Viewer) -> None:
       const event = { dataTransfer: data, bubbles: true, cancelable: true };
       document.body.dispatchEvent(new DragEvent('drop', event));
     }"""
-    viewer.frame.evaluate(drop, text)
-    until(lambda: viewer.get("paste-open").count(), bool, "it was not read")
-    assert viewer.get("paste-text").input_value() == text.replace("\r\n", "\n")
+    shown.frame.evaluate(drop, text)
+    until(lambda: shown.get("paste-open").count(), bool, "it was not read")
+    assert shown.get("paste-text").input_value() == text.replace("\r\n", "\n")
+
+
+def test_in_every_host_an_error_can_be_pasted(go_to: Open) -> None:
+    viewer = go_to(**START)
+    viewer.get("paste").click()
+    viewer.get("paste-text").fill((OOM_TEXTS / "tpu_compile.txt").read_text())
+    viewer.get("paste-read").click()
+    viewer.get("paste-open").click()
+    until(viewer.state, lambda state: state.get("run", "").startswith("pasted/"), "not its run")
+    viewer.wait_until_ready()
