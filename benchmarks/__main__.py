@@ -1,8 +1,28 @@
 """All benchmarks, one after the other: python -m benchmarks"""
 
-from benchmarks import advice, cold_first_view, cold_memory_profile, summary_start, timeline_frames, tree_positions
+from benchmarks import (
+    advice,
+    cold_first_view,
+    cold_memory_profile,
+    compare,
+    device_profile,
+    summary_start,
+    timeline_frames,
+    tree_positions,
+)
+
+ALL = (
+    summary_start,
+    cold_memory_profile,
+    cold_first_view,
+    device_profile,
+    compare,
+    tree_positions,
+    advice,
+    timeline_frames,
+)
 
 if __name__ == "__main__":
-    for benchmark in (summary_start, cold_memory_profile, cold_first_view, tree_positions, advice, timeline_frames):
+    for benchmark in ALL:
         print(f"\n{benchmark.__name__}: {(benchmark.__doc__ or '').splitlines()[0]}")
         benchmark.main()

@@ -142,18 +142,23 @@ def _sites(a: _Side, b: _Side, placed: Places) -> tuple[I64, Bools]:
 
     And which rows have neither: what a compiler calls `copy.92` is one of many copies, and not a place.
     """
-    scope, op, name = (_joined(a, b, column) for column in ("scope", "op", "name"))
+    scope, op = (_joined(a, b, column) for column in ("scope", "op"))
     chain = np.r_[placed.chain[0], placed.chain[1]]
-    strings = name.strings
-    # A compiler numbers its names anew each time.
-    bare = [DIGITS.sub("*", strings[i]) for i in range(len(strings))]
-    known = {text: i for i, text in enumerate(dict.fromkeys(bare))}
-    renamed = np.array([*(known[text] for text in bare), -1], dtype=np.int64)[name.codes]
     # Executables and arrays of one line are two things; what such a name is, is all that a device profile says of it.
     nameless = (scope.codes < 0) & ((chain < 0) | (op.codes < 0))
+    renamed = np.full(len(chain), -1, dtype=np.int64)
+    renamed[nameless] = _without_numbers(_joined(a, b, "name").take(np.flatnonzero(nameless)))
     role = np.r_[a.recording.allocations.role[a.rows], b.recording.allocations.role[b.rows]]
-    site = _combined([chain, scope.codes, op.codes, np.where(nameless, renamed, -1), role])
+    site = _combined([chain, scope.codes, op.codes, renamed, role])
     return site, (scope.codes < 0) & (chain < 0)
+
+
+def _without_numbers(names: Text) -> I64:
+    """A compiler numbers its names anew each time: those that differ in their numbers alone are one."""
+    used, which = np.unique(names.codes, return_inverse=True)
+    known: dict[str, int] = {}
+    texts = (DIGITS.sub("*", names.strings[code]) if code >= 0 else "" for code in used.tolist())
+    return np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)[which]
 
 
 def _joined(a: _Side, b: _Side, column: str) -> Text:

@@ -71,15 +71,16 @@ def series_of(recording: Recording, recordings: Sequence[Recording]) -> list[Rec
 
 
 def in_order(recordings: Sequence[Recording]) -> list[Recording]:
-    def counted(recording: Recording) -> list[tuple[int, str]]:
-        """memory2 before memory10."""
-        parts = NUMBERS.split(recording.title)
-        return [(int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in parts]
-
     steps = [r.taken.step for r in recordings if r.taken is not None and r.taken.step is not None]
     if len(steps) < len(recordings):
-        return sorted(recordings, key=counted)
-    return [recordings[i] for i in sorted(range(len(steps)), key=lambda i: (steps[i], counted(recordings[i])))]
+        return sorted(recordings, key=lambda recording: counted(recording.title))
+    return [recordings[i] for i in sorted(range(len(steps)), key=lambda i: (steps[i], counted(recordings[i].title)))]
+
+
+def counted(name: str) -> list[tuple[int, str]]:
+    """The order in which people count: memory2 before memory10."""
+    parts = NUMBERS.split(name)
+    return [(int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in parts]
 
 
 def _judged(live: I64, since: int) -> tuple[U8, I64, F64]:

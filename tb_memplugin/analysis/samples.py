@@ -79,7 +79,9 @@ def joined_text(columns: Sequence[Text]) -> Text:
     known = {"": -1}
     codes = [np.empty(0, np.int32)]
     for column in columns:
-        strings = column.strings
-        of_entry = [known.setdefault(strings[i], len(known) - 1) for i in range(len(strings))]
-        codes.append(np.array([*of_entry, -1], dtype=np.int32)[column.codes])
+        # A few rows of a large table show few of its strings.
+        used, which = np.unique(column.codes, return_inverse=True)
+        texts = (column.strings[code] if code >= 0 else "" for code in used.tolist())
+        of_used = [known.setdefault(text, len(known) - 1) for text in texts]
+        codes.append(np.array(of_used, dtype=np.int32)[which])
     return Text(np.concatenate(codes), Strings.of(list(known)[1:]))

@@ -11,7 +11,7 @@ import numpy as np
 from tb_memplugin.analysis.compare import By, Comparison, Entries, Step, compare
 from tb_memplugin.analysis.figures import share
 from tb_memplugin.analysis.roles import roles
-from tb_memplugin.recording import Recording
+from tb_memplugin.recording import U8, Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.sites import site_text, source_text
 from tb_memplugin.views.summary import summary
@@ -31,7 +31,7 @@ def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by:
     """Plain values only. InputError where the two are not of a kind."""
     a, b = a.complete, b.complete
     found = compare(a, b, at_a, at_b, by)
-    shown = range(min(ENTRIES_LISTED, len(found.entries.row_a)))
+    shown = _kinds(found.entries)[:ENTRIES_LISTED].tolist()
     grown = np.abs(found.entries.bytes_b - found.entries.bytes_a)
     return {
         "verdict": verdict(found),
@@ -41,7 +41,7 @@ def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by:
         "by": by.value,
         "steps": [step._asdict() for step in _listed(found.steps)],
         "changes": _changes(found.entries),
-        "entries": [_entry(a, b, found.entries, i) for i in shown],
+        "entries": [_entry(a, b, found.entries, i, kind) for i, kind in enumerate(shown)],
         "entries_total": len(found.entries.row_a),
         "left_out_bytes": int(grown[len(shown) :].sum()),
     }
@@ -115,26 +115,26 @@ def _listed(steps: Sequence[Step]) -> list[Step]:
 
 def _changes(entries: Entries) -> dict[str, dict[str, int]]:
     """How many things changed in which way, and by how many bytes together."""
-    kinds = np.array([_change(entries, i) for i in range(len(entries.row_a))], dtype=object)
+    moved, kinds = entries.bytes_b - entries.bytes_a, _kinds(entries)
+    return {
+        kind: {"entries": int((kinds == i).sum()), "bytes": int(moved[kinds == i].sum())}
+        for i, kind in enumerate(CHANGES)
+    }
+
+
+def _kinds(entries: Entries) -> U8:
+    """Per entry the number of its kind in CHANGES."""
     moved = entries.bytes_b - entries.bytes_a
-    return {kind: {"entries": int((kinds == kind).sum()), "bytes": int(moved[kinds == kind].sum())} for kind in CHANGES}
+    cases = [entries.row_b < 0, entries.row_a < 0, moved > 0, moved < 0]
+    return np.select(cases, range(4), 4).astype(np.uint8)
 
 
-def _change(entries: Entries, i: int) -> str:
-    if entries.row_b[i] < 0:
-        return "only_a"
-    if entries.row_a[i] < 0:
-        return "only_b"
-    moved = entries.bytes_b[i] - entries.bytes_a[i]
-    return "grown" if moved > 0 else "shrunk" if moved < 0 else "same"
-
-
-def _entry(a: Recording, b: Recording, entries: Entries, i: int) -> dict[str, Any]:
+def _entry(a: Recording, b: Recording, entries: Entries, i: int, kind: int) -> dict[str, Any]:
     recording, row = _example(a, b, entries, i)
     rows = recording.allocations
     before = a.allocations.shape[int(entries.row_a[i])] if entries.reshaped[i] else ""
     return {
-        "change": _change(entries, i),
+        "change": CHANGES[kind],
         "site": _name(a, b, entries, i),
         "name": rows.name[row],
         "op": rows.op[row],

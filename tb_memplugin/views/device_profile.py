@@ -10,7 +10,7 @@ import numpy as np
 from tb_memplugin.analysis.callgraph import By, Callgraph, Refine, callgraph
 from tb_memplugin.analysis.figures import Figure
 from tb_memplugin.analysis.frames import frame_text, nearest, of_frameworks
-from tb_memplugin.analysis.growth import growth, series_of
+from tb_memplugin.analysis.growth import counted, growth, series_of
 from tb_memplugin.analysis.samples import Samples, change, live_samples
 from tb_memplugin.analysis.usage import explained, peak
 from tb_memplugin.analysis.verdicts import Verdict
@@ -40,7 +40,7 @@ def device_profile(recording: Recording, beside: Sequence[Recording]) -> dict[st
         },
         "devices": [
             {"id": other.id, "memory": other.memory, "bytes": peak(other).bytes, "kinds": kinds(other)}
-            for other in beside
+            for other in sorted(beside, key=lambda other: counted(other.memory))
             if other.kind == KIND
         ],
     }

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_memplugin.analysis.frames import callers_first, frame_text
-from tb_memplugin.recording import Recording
+import numpy as np
+
+from tb_memplugin.analysis.frames import frame_text, nearest, of_frameworks
+from tb_memplugin.analysis.once import once
+from tb_memplugin.recording import I32, Recording
 
 
 def source_text(recording: Recording, row: int) -> str:
     """The user's innermost Python frame, `layer (model.py:20)`, or a framework's; empty where there is none."""
-    text = ""
-    own = False
-    for at in callers_first(recording.stacks, [int(recording.allocations.stack[row])]):
-        if recording.stacks.file[at.frame] and (not at.framework or not own):
-            text, own = frame_text(recording.stacks, at.frame), not at.framework
-    return text
+    leaf = int(recording.allocations.stack[row])
+    frame = int(_told_by(recording)[leaf]) if 0 <= leaf < len(recording.stacks.parent) else -1
+    return frame_text(recording.stacks, frame) if frame >= 0 else ""
+
+
+@once
+def _told_by(recording: Recording) -> I32:
+    """Per frame the innermost one that is the user's, or else any Python frame, among itself and its callers."""
+    stacks = recording.stacks
+    own = nearest(stacks, ~of_frameworks(stacks))
+    files = stacks.file.strings
+    named = np.array([bool(files[code]) for code in range(len(files))] + [False])
+    return np.where(own >= 0, own, nearest(stacks, named[stacks.file.codes]))
 
 
 def site_text(recording: Recording, row: int) -> str:

@@ -98,7 +98,8 @@ function summary(graph: CallGraph, change: boolean): JSX.Element {
   const { total, shown, unplaced, not_drawn: left, nodes_total: count } = graph;
   const parts = [
     `${formatCount(count - left.nodes)} of ${formatCount(count)} functions drawn`,
-    left.nodes > 0 && `each of the others holds ${formatBytes(left.largest)} or less`,
+    left.nodes > 0 && left.largest === 0 && "the others hold no bytes",
+    left.largest > 0 && `each of the others holds ${formatBytes(left.largest)} or less`,
     !change && shown !== total && `${formatBytes(shown)} of ${formatBytes(total)} kept by focus and ignore`,
     unplaced !== 0 && `${formatBytes(unplaced)} in stacks without a frame left`,
     change && `shares are of ${formatBytes(total)} before`,
