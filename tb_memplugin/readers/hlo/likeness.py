@@ -24,9 +24,10 @@ WORK = 20_000_000  # instructions looked at inside fusions: bounds what a damage
 def alike(module: Module, dataflow: Dataflow, elements: I64) -> Alike:
     """Every pair of values of which one comes of the other between the arguments and the results."""
     nodes, n = dataflow.nodes, len(elements)
-    found = [_plain(module, dataflow, elements)]
     if not nodes.total:
-        return Alike(*found[0])
+        none = np.empty(0, dtype=np.int32)
+        return Alike(none, none, none, none.astype(np.uint8))
+    found = [_plain(module, dataflow, elements)]
     fro, to = bundles(dataflow)
     nothing = np.zeros(len(fro), dtype=np.int32)
     found.append((fro, to, nothing, nothing.astype(np.uint8)))
@@ -81,15 +82,15 @@ Pairs = tuple[I32, I32, I32, U8]  # columns as of Alike
 def _plain(module: Module, dataflow: Dataflow, elements: I64) -> Pairs:
     """Through the instructions of the schedule itself."""
     nodes = dataflow.nodes
-    order = dataflow.schedule.order
-    counts = module.operands.count()[order]
-    user = np.repeat(np.arange(len(order), dtype=np.int32), counts)
-    operand = module.operands.values[spread(module.operands.begin[order], counts)]
-    position = np.where(operand >= 0, dataflow.schedule.position[operand], -1)
-    top = dataflow.shown[nodes.base[:-1]] if nodes.total else np.full(len(order), -1, dtype=np.int32)
-    target = top[user]
-    source = np.where(position >= 0, top[position], -1)
     likeness, weights = opcode_classes(module.opcode.strings)
+    users = np.flatnonzero(likeness[nodes.opcode] != UNLIKE).astype(np.int32)
+    rows = dataflow.schedule.order[users]
+    counts = module.operands.count()[rows]
+    user = np.repeat(users, counts)
+    operand = module.operands.values[spread(module.operands.begin[rows], counts)]
+    position = at(dataflow.schedule.position, operand)
+    target = dataflow.shown[nodes.base[user]]
+    source = np.where(position >= 0, dataflow.shown[nodes.base[position]], -1)
     kind = kinds(likeness[nodes.opcode[user]], within(counts), elements[target], elements[source])
     known = (source >= 0) & (target >= 0) & (source != target) & (kind != UNLIKE)
     steps = weights[nodes.opcode[user]].astype(np.int32)
