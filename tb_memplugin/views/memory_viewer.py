@@ -73,7 +73,7 @@ def rows(recording: Recording) -> bytes:
         told,
         {
             "rows": {**row_table(recording, everything), **stack},
-            "regions": _region_table(recording.regions),
+            "regions": _region_table(recording),
             "program": _position_table(recording),
             **({"spans": _span_table(recording.spans)} if recording.spans is not None else {}),
         },
@@ -227,8 +227,12 @@ def row_table(recording: Recording, which: I64) -> Table:
     }
 
 
-def _region_table(regions: Regions) -> Table:
-    """`base` stacks the regions on one axis of bytes: temporaries first, then the others, each in file order."""
+def _region_table(recording: Recording) -> Table:
+    """`base` stacks the regions on one axis of bytes: temporaries first, then the others, each in file order.
+
+    A region is there at positions start <= p < end, as a row is.
+    """
+    regions = recording.regions
     temporary = regions.kind == RegionKind.TEMPORARY
     order = np.argsort(~temporary, kind="stable")
     base = np.zeros(len(regions), dtype=np.int64)
@@ -240,6 +244,8 @@ def _region_table(regions: Regions) -> Table:
         "size": regions.size,
         "base": base,
         "temporary": temporary.astype(np.uint8),
+        "start": narrow(regions.start if regions.start is not None else np.full(len(regions), -1)),
+        "end": narrow(regions.end if regions.end is not None else np.full(len(regions), recording.length)),
     }
 
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { fixtureRows } from "../payload/fixture";
-import type { Regions } from "../payload/recording";
+import type { Rows } from "../payload/recording";
 import { at, pieces, segments } from "./address_map";
+import { regionsOf } from "./timeline_fixture";
 
 const rows = fixtureRows([
   { size: 10, region: 0, offset: 30, role: 1 },
@@ -9,8 +10,9 @@ const rows = fixtureRows([
   { size: 50, region: 1, offset: 0, role: 3 },
   { size: 5, region: -1, offset: -1 },
 ]);
-const regions = { length: 3, size: Float64Array.of(100, 50, 8) } as unknown as Regions;
-const [first, full, empty] = segments(rows, regions);
+const regions = regionsOf([100, 50, 8].map((size) => ({ size, temporary: true })));
+const all = (of: Rows): Uint32Array => Uint32Array.from({ length: of.length }, (_, row) => row);
+const [first, full, empty] = segments(rows, all(rows), regions, 0);
 
 describe("segments", () => {
   it("have their chunks by address, and their largest hole", () => {
@@ -21,6 +23,18 @@ describe("segments", () => {
   it("may be full, or empty", () => {
     expect(full).toMatchObject({ size: 50, used: 50, hole: { from: 0, to: 0 } });
     expect(empty).toMatchObject({ size: 8, used: 0, hole: { from: 0, to: 8 } });
+  });
+
+  it("are those that are there at the position, with the rows that are live then", () => {
+    const later = { ...regions, start: Int32Array.of(-1, 5, -1), end: Int32Array.of(9, 9, 5) };
+    expect(segments(rows, Uint32Array.of(0), later, 4).map(({ size, used }) => [size, used])).toEqual([
+      [100, 10],
+      [8, 0],
+    ]);
+    expect(segments(rows, Uint32Array.of(0, 2), later, 5).map(({ size, used }) => [size, used])).toEqual([
+      [100, 10],
+      [50, 50],
+    ]);
   });
 
   it("leave out what lies nowhere", () => {
@@ -62,7 +76,7 @@ describe("pieces", () => {
         role: 1,
       })),
     );
-    const [segment] = segments(many, { length: 1, size: Float64Array.of(10000) } as unknown as Regions);
+    const [segment] = segments(many, all(many), regionsOf([{ size: 10000, temporary: true }]), 0);
     const drawn = pieces(segment, many, 0.01);
     expect(drawn.map(({ x }) => x)).toEqual([0, 1, 2, 3, 4, 95, 96, 97, 98, 99]);
     expect(drawn.every(({ width, row }) => width === 1 && row === -1)).toBe(true);

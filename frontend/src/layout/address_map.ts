@@ -25,11 +25,18 @@ export interface Piece {
 
 const NO_HOLE: Hole = { from: 0, to: 0 };
 
-/** Every region as a segment, in their own order; `hole` is the largest of each, empty where it is full. */
-export function segments(rows: Rows, regions: Regions): Segment[] {
+/**
+ * Every region that is there at a position as a segment, in their own order, with the rows that are live then; `hole`
+ * is the largest of each, empty where it is full.
+ */
+export function segments(rows: Rows, live: Uint32Array, regions: Regions, position: number): Segment[] {
   const inside = Array.from({ length: regions.length }, (): number[] => []);
-  for (let row = 0; row < rows.length; row++) inside[rows.region[row]]?.push(row);
-  return inside.map((chunks, region) => {
+  for (const row of live) inside[rows.region[row]]?.push(row);
+  const there = inside.map(
+    (_, region) => regions.start[region] <= position && position < regions.end[region],
+  );
+  const held = inside.map((chunks, region) => ({ chunks, region })).filter(({ region }) => there[region]);
+  return held.map(({ chunks, region }) => {
     chunks.sort((a, b) => rows.offset[a] - rows.offset[b]);
     const found = { size: regions.size[region], used: 0, chunks: Uint32Array.from(chunks), hole: NO_HOLE };
     for (const row of chunks) found.used += rows.size[row];

@@ -93,6 +93,8 @@ export function placedRows(rows: Rows, layout: Layout, { offset, height }: Placi
       size: Float64Array.of(height),
       base: new Float64Array(1),
       temporary: Uint8Array.of(1),
+      start: Int32Array.of(-1),
+      end: Int32Array.of(2 ** 31 - 1),
     },
   };
 }

@@ -63,5 +63,7 @@ export function regionsOf(regions: readonly { size: number; temporary: boolean; 
     size: Float64Array.from(regions, ({ size }) => size),
     base: Float64Array.from(bases),
     temporary: Uint8Array.from(regions, ({ temporary }) => (temporary ? 1 : 0)),
+    start: Int32Array.from(regions, () => -1),
+    end: Int32Array.from(regions, () => 2 ** 31 - 1),
   };
 }

@@ -8,6 +8,7 @@ export const CURVES = [
   "requested",
   "heap",
   "stack",
+  "held",
   "free",
   "largest_free",
   "fragmentation",
@@ -16,7 +17,7 @@ export const CURVES = [
 export type CurveKey = (typeof CURVES)[number];
 
 /** These are drawn until they are switched off, the others once they are switched on. */
-const AT_FIRST: ReadonlySet<CurveKey> = new Set(["live", "requested", "heap", "ceiling"]);
+const AT_FIRST: ReadonlySet<CurveKey> = new Set(["live", "requested", "heap", "held", "ceiling"]);
 
 /**
  * What a legend may offer: what is known at all. Where there is a stack, the heap alone says more than what was asked

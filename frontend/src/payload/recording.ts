@@ -71,7 +71,7 @@ export interface Said {
   least: Float64Array;
 }
 
-const SAID = ["heap", "stack", "free", "largest_free", "fragmentation"] as const;
+const SAID = ["held", "heap", "stack", "free", "largest_free", "fragmentation"] as const;
 
 /** The allocations; the index in these columns is the row number. Meanings and units are those of api/rows. */
 export interface Rows {
@@ -108,6 +108,9 @@ export interface Regions {
   size: Float64Array;
   base: Float64Array;
   temporary: Uint8Array;
+  /** There at positions from start to before end. */
+  start: Int32Array;
+  end: Int32Array;
 }
 
 /** What each position is: an instruction of the flattened schedule, or an event of an allocator. */
@@ -250,6 +253,8 @@ export function readEverything(tables: Tables): Everything {
       size: regions.f64("size"),
       base: regions.f64("base"),
       temporary: regions.u8("temporary"),
+      start: regions.i32("start"),
+      end: regions.i32("end"),
     },
     program,
     spans,

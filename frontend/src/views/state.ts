@@ -45,7 +45,7 @@ export interface ViewState {
   /** What an allocator's table gathers its rows by. */
   group: GroupKey;
   /** How what is live at the inspected position is drawn. */
-  chart: "bars" | "flame" | "treemap" | "tree";
+  chart: "bars" | "flame" | "treemap" | "tree" | "address";
   /** What trees classify rows by; "auto" is what says most of this kind of recording. */
   by: By | "auto";
   /** What a row weighs in a tree: its bytes, or these times how long it is held. */

@@ -58,7 +58,7 @@ const CHOICES: readonly (readonly [Key, readonly string[]])[] = [
   ["range", ["peak", "capacity", "fit"]],
   ["layout", ["stacked", "address"]],
   ["group", GROUP_KEYS],
-  ["chart", ["bars", "flame", "treemap", "tree"]],
+  ["chart", ["bars", "flame", "treemap", "tree", "address"]],
   ["by", BYS],
   ["weight", ["bytes", "time"]],
   ["calls", GRANULARITIES],

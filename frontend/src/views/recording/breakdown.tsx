@@ -7,6 +7,7 @@ import { hasRoles, liveAt, liveBytes } from "../../layout/live_set";
 import type { FirstView, Program } from "../../payload/recording";
 import { Choice } from "../choice";
 import type { ViewState } from "../state";
+import { AddressMap } from "../snapshots/address_map";
 import { OnlyContext } from "../trees/only";
 import { TreeCharts } from "../trees/tree_charts";
 import { useWords } from "../words";
@@ -22,6 +23,12 @@ const CHARTS = [
   { value: "treemap", label: "Treemap", about: "What is part of what, as large as it weighs" },
   { value: "tree", label: "Tree table", about: "What is part of what, in numbers" },
 ] as const;
+const ADDRESS_MAP = {
+  value: "address",
+  label: "Address map",
+  about:
+    "Where everything lies: what each segment holds, and its holes. The keys [ and ] go from event to event",
+} as const;
 
 interface BreakdownProps {
   view: FirstView;
@@ -34,10 +41,12 @@ interface BreakdownProps {
 /** What is live at the inspected position. Away from the peak it takes all rows to know. */
 export function Breakdown({ view, shown, program, store, dark }: BreakdownProps): JSX.Element {
   const position = usePosition(store, view);
-  const chart = useStore(store, (state) => state.chart);
+  const wanted = useStore(store, (state) => state.chart);
+  const mapped = allocatorOf(view) && (shown.regions?.length ?? 0) > 0;
+  const chart = wanted === "address" && !mapped ? "bars" : wanted;
   const { rows, complete } = shown;
   const words = useWords();
-  const allocator = view.recording.axis === "TIME";
+  const allocator = allocatorOf(view);
   const moment = view.recording.axis === "INSTANT";
   const { live, kept, unexplained, rest } = useLive(view, shown, program, position);
   const roles = useMemo(() => hasRoles(rows), [rows]);
@@ -66,7 +75,7 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
         <Choice
           label="Chart"
           testid="chart"
-          options={CHARTS}
+          options={mapped ? [...CHARTS, ADDRESS_MAP] : CHARTS}
           value={chart}
           onPick={(picked) => store.set({ chart: picked })}
         />
@@ -74,6 +83,8 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
       {roles && <Categories rows={rows} live={kept} peak={view.peak} dark={dark} />}
       {chart === "bars" ? (
         <BufferCharts shown={shown} live={kept} store={store} dark={dark} />
+      ) : chart === "address" && shown.regions !== null ? (
+        <AddressMap {...{ rows, live: kept, position, store, dark }} regions={shown.regions} refusal={null} />
       ) : (
         <TreeCharts
           rows={complete ? rows : null}
@@ -102,6 +113,8 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
     </section>
   );
 }
+
+const allocatorOf = (view: FirstView): boolean => view.recording.axis === "TIME";
 
 interface Live {
   live: Uint32Array;

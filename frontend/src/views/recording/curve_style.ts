@@ -27,6 +27,8 @@ export function curveStyle(key: CurveKey, dark: boolean): CurveStyle {
       return { colour: "--muted", dash: "dotted", width: 1 };
     case "stack":
       return { colour: own("executable", dark), dash: "dotted", width: 1.5 };
+    case "held":
+      return { colour: "--ink", dash: "dashed", width: 1 };
     case "free":
       return { colour: own("temporary", dark), dash: "solid", width: 1.2 };
     case "largest_free":
@@ -50,6 +52,8 @@ export function curveWords(key: CurveKey, words: Words, { recording }: FirstView
       return ["heap alone", "Bytes of allocations, without the stack"];
     case "stack":
       return ["stack", "Reserved for running programs"];
+    case "held":
+      return ["reserved", "What the allocator has from the device"];
     case "free":
       return ["free", "What the allocator could still hand out"];
     case "largest_free":

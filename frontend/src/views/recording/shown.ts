@@ -1,4 +1,4 @@
-import type { Everything, FirstView, Rows } from "../../payload/recording";
+import type { Everything, FirstView, Regions, Rows } from "../../payload/recording";
 
 /**
  * The rows a chart may draw: all of them, or until these have come, the largest ones at the peak. Charts work on
@@ -7,6 +7,8 @@ import type { Everything, FirstView, Rows } from "../../payload/recording";
 export interface Shown {
   rows: Rows;
   complete: boolean;
+  /** Null until they have come. */
+  regions: Regions | null;
   numberOf(index: number): number;
   /** -1 for a row that is not among them. */
   indexOf(row: number | null): number;
@@ -18,6 +20,7 @@ export function shownRows(view: FirstView, everything: Everything | null): Shown
     return {
       rows,
       complete: true,
+      regions: everything.regions,
       numberOf: (index) => index,
       indexOf: (row) => (row !== null && row < rows.length ? row : -1),
     };
@@ -25,6 +28,7 @@ export function shownRows(view: FirstView, everything: Everything | null): Shown
   return {
     rows: view.rows,
     complete: false,
+    regions: null,
     numberOf: (index) => view.row[index],
     indexOf: (row) => (row === null ? -1 : view.row.indexOf(row)),
   };

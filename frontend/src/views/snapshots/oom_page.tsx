@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
+import { liveAt } from "../../layout/live_set";
 import type { Api, Problem } from "../../payload/api";
 import type { Everything, FirstView, Summary } from "../../payload/recording";
 import { useFetched } from "../fetched";
@@ -70,7 +71,14 @@ function Loaded(props: Shared & { view: FirstView; everything: Everything | null
         <Figures view={view} shown={shown} dark={dark} />
         <Caveats caveats={view.caveats} problems={problems} />
         {everything !== null && everything.regions.length > 0 && (
-          <AddressMap {...shared} everything={everything} refusal={view.refusal} />
+          <AddressMap
+            {...shared}
+            rows={everything.rows}
+            regions={everything.regions}
+            live={liveAt(everything.rows, view.peak)}
+            position={view.peak}
+            refusal={view.refusal}
+          />
         )}
         {view.recording.peak_bytes > 0 && (
           <Breakdown {...shared} view={view} shown={shown} program={everything?.program ?? null} />
