@@ -1,0 +1,55 @@
+"""Roles of a program's buffers: its data flow worked out, and every buffer told what it is for.
+
+    python -m benchmarks.roles [--buffers 10000 100000 500000] [--rounds 5]
+
+Reading is done when the clock starts. The passes that data flow finds are checked against the names in the program:
+what jvp names must be forward, and what transpose(jvp names backward.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+
+from benchmarks.generate import generate
+from benchmarks.timing import spread
+from tb_memplugin.analysis.flow import marked
+from tb_memplugin.analysis.roles import roles
+from tb_memplugin.analysis.training import Phase, training
+from tb_memplugin.readers.hlo import read_hlo
+from tb_memplugin.recording import Recording
+
+
+def misplaced(recording: Recording) -> int:
+    """Instructions in another pass than their names say, of those that make what is used."""
+    found, program = training(recording), recording.program
+    if found is None or program is None:
+        raise SystemExit("no training step was found in a training step")
+    phase = found.phase[-recording.length :]
+    backward = marked(program.scope, b"transpose(")
+    forward = marked(program.scope, b"jvp(") & ~backward
+    wrong = (forward & (phase != Phase.FORWARD)) | (backward & (phase != Phase.BACKWARD))
+    return int((wrong & (phase != Phase.NONE)).sum())
+
+
+def measure(data: bytes, rounds: int) -> Iterator[float]:
+    for _ in range(rounds):
+        (recording,) = read_hlo(data, source="generated")
+        start = time.perf_counter()
+        roles(recording)
+        yield time.perf_counter() - start
+        if wrong := misplaced(recording):
+            raise SystemExit(f"{wrong} instructions are in the wrong pass")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--buffers", type=int, nargs="+", default=[10_000, 100_000, 500_000])
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    for buffers in arguments.buffers:
+        data = generate(buffers)[0].SerializeToString()
+        print(f"  {buffers:8,} buffers  {spread(list(measure(data, arguments.rounds)))}")
+
+
+if __name__ == "__main__":
+    main()
