@@ -45,6 +45,19 @@ def test_an_argument_that_is_read_first_and_never_again() -> None:
     assert advice.new_peak_bytes < peak(before).bytes
 
 
+def test_weights_that_are_read_first_and_never_again_are_the_caller_s() -> None:
+    """It keeps them for the next call, so that nothing is won if this one lets them go."""
+
+    def serve(params: Any, x: Any) -> Any:
+        x = x @ params["embed"] @ params["mix"]
+        wide = jnp.sort(jnp.concatenate([jnp.sin(x)] * 8, axis=1), axis=1)
+        return jnp.sort(wide * 2, axis=0).sum(1)
+
+    params = {"embed": array(2048, 2048), "mix": array(2048, 2048)}
+    before = compiled(serve, params, array(1024, 2048))
+    assert given(before, Kind.LATE_FREE).title == "Free x before the peak"
+
+
 def test_what_is_read_all_along_is_where_it_should_be() -> None:
     """A decayed weight and its momentum are read in every layer's turn, by a program that has nothing but updates."""
 
@@ -72,6 +85,7 @@ def test_what_earlier_steps_leave_behind() -> None:
     assert advice.title == "Memory of earlier steps is never freed"
     assert advice.bytes == advice.saving_bytes == 2 * MIB * (STEPS - 1)  # that of the last step is its own
     assert len(advice.rows) == STEPS - 1
+    assert "11 allocations of earlier steps, from history, still hold 22.0 MiB." in advice.sentence
 
 
 def test_state_of_the_step_before_beside_that_of_this_one() -> None:

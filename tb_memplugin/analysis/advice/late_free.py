@@ -8,19 +8,21 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.arguments import Argument, arguments, jitted
 from tb_memplugin.analysis.advice.passes import Bools, Passes, passes
-from tb_memplugin.analysis.advice.piece import Advice, Kind, Saving, by_size, saving
+from tb_memplugin.analysis.advice.piece import Advice, Kind, Saving, by_size, name_of, saving
 from tb_memplugin.analysis.flow import row_of_value
 from tb_memplugin.analysis.leaks import Sites, leaks
 from tb_memplugin.analysis.replay import Change, join, lives, released, relived
+from tb_memplugin.analysis.roles import roles
 from tb_memplugin.analysis.sites import sites_of
 from tb_memplugin.analysis.twins import twins
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.analysis.verdicts import Verdict
-from tb_memplugin.recording import I64, Recording
+from tb_memplugin.recording import I64, Recording, Role
 from tb_memplugin.sizes import bytes_text
 
 LONG = 4  # a fourth of the program: what is read sooner is not worth moving
 SMALL = 100  # below a hundredth of the largest array
+KEPT = (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE)  # by the caller, for its next call
 LATE = (Verdict.LEAK, Verdict.KEPT)
 
 
@@ -43,7 +45,7 @@ def _idle(recording: Recording, known: Passes, argument: Argument) -> Advice | N
     at, begin = peak(recording).position, int(known.uses[1].min(initial=known.length))
     long = (known.length - begin) // LONG
     later = (last >= 0) & (first > at) & (first[last >= 0].min(initial=known.length) > begin + long)
-    over = (last >= 0) & (last < min(at, known.length - long))
+    over = (last >= 0) & (last < min(at, known.length - long)) & ~np.isin(roles(recording)[rows], KEPT)
     for idle, waiting in ((rows[later], True), (rows[over], False)):
         if 2 * int(recording.allocations.size[idle].sum()) > int(size.sum()):
             change = _moved if waiting else _freed
@@ -122,13 +124,13 @@ def _of_site(recording: Recording, sites: Sites, number: int, ends: I64) -> Advi
         return None
     size = int(table.charge[old].sum())
     frames = recording.stacks.frames(int(table.stack[sites.row[number]]))
-    source = next((f" from {file}:{line}" for _, file, line in frames if file), "")
+    source = next((f"{file}:{line}" for _, file, line in frames if file), name_of(recording, int(sites.row[number])))
     leaking = sites.verdict[number] == Verdict.LEAK
     count = f"{len(old)} allocations" if len(old) > 1 else "an allocation"
     return Advice(
         kind=Kind.LATE_FREE,
         title="Memory of earlier steps is never freed" if leaking else "Memory of the step before is freed late",
-        sentence=f"At the peak {count} of earlier steps{source} still hold{'' if len(old) > 1 else 's'} "
+        sentence=f"At the peak {count} of earlier steps, from {source}, still hold{'' if len(old) > 1 else 's'} "
         f"{bytes_text(size)}. Were all freed when their step ends, the peak would be {bytes_text(saved.bytes)} lower.",
         change="drop what keeps them: a list that grows, a global, a loss kept as an array (float(loss) keeps a number)"
         if leaking
