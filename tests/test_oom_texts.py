@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import re
+from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +175,21 @@ def test_a_list_that_ends_early_says_how_much_it_explains() -> None:
         "arguments", "fusion.12", "", "global allocations", "scoped allocations",
     ]  # fmt: skip
     assert caveats(recording)["text_cut"] == 20_669_530_112 - (16 * GIB + 20 * MIB)
+
+
+def test_workers_that_write_into_one_log_at_once() -> None:
+    """Two dumps, line by line in turns; the driver's lines between them."""
+    texts = [(TEXTS / name).read_text().splitlines() for name in ("bfc_tensorflow.txt", "bfc_fragmented.txt")]
+    log = []
+    for number, pair in enumerate(zip_longest(*texts, fillvalue="")):
+        log += [f"(Worker pid={10 + worker}) {line}" for worker, line in enumerate(pair)]
+        log.append(f"step {number}")
+    recordings = read_oom_text("\n".join(log).encode())
+    assert [recording.refusal for recording in sorted(recordings, key=lambda r: -peak(r).bytes)] == [
+        replace(refusal, rank=rank)
+        for refusal, rank in [(read("bfc_tensorflow.txt").refusal, 1), (read("bfc_fragmented.txt").refusal, 0)]
+        if refusal is not None
+    ]
 
 
 def test_a_list_without_its_head() -> None:

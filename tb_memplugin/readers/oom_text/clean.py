@@ -9,12 +9,15 @@ ESCAPES = re.compile(
     r"\x1b\[[0-9;?]{0,40}[ -/]{0,4}[@-~]|\x1b\][^\x07\x1b\n]{0,1000}(?:\x07|\x1b\\)|\[\d{1,3}(?:;\d{1,3}){0,5}m"
 )
 
+RAY = r"\((?:[^\s()]{1,80} ){0,2}pid=\d+(?:, ip=[^\s()]{1,60})?\) ?"  # vLLM's too
+RANK = r"\[rank\d{1,6}\]:? ?"  # torchrun
+
 # In the order in which they stand where there are several.
 PREFIXES = (
     r"(?:> ?){1,3}",  # a quotation
     r"\d{1,5}: (?=\S)",  # srun --label
-    r"\d{0,6}\((?:[^\s()]{1,80} ){0,2}pid=\d+(?:, ip=[^\s()]{1,60})?\) ?",  # Ray, vLLM
-    r"\[rank\d{1,6}\]:? ?",
+    r"\d{0,6}" + RAY,  # behind a number that a page has given the line
+    RANK,
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.]{0,12}(?:Z|[+-]\d\d:?\d\d)? (?:std(?:out|err) [FP] )?",  # Kubernetes
     r"(?:CRITICAL|ERROR|WARNING|INFO|DEBUG):? \d\d-\d\d \d\d:\d\d:\d\d \[[^\]\n]{1,120}\] ?",  # vLLM
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9} \[[VIWEF]:onnxruntime:[^\]\n]{0,200}\] ?",
@@ -22,15 +25,30 @@ PREFIXES = (
     r"[IWEF]\d{4} [\d:.]{8,30} {1,8}\d{1,10} [^\s\]]{1,200}:\d{1,6}\] ?",  # absl
 )
 PREFIX = re.compile(rf"(?m)^[ \t]{{0,40}}(?:{'|'.join(PREFIXES)}){{0,4}}[ \t]*")
+WORKER = re.compile(rf"(?m)^[ \t>]{{0,40}}\d{{0,6}}({RAY}|{RANK})")
 BLANK_LINES = re.compile(r"\n{3,}")
 # repr() of an error, or a log that keeps an error on one line.
 ESCAPED_LINES = re.compile(r"\\n(?:\\n|\\t| {2}|Total |BufferAssignment|Peak buffers|\s*==)")
 
 
 def clean(text: str) -> str:
-    """The same lines without colours, prefixes, quotation marks and indentation; `\\n` alone ends them."""
+    """The same lines without colours, prefixes, quotation marks and indentation; `\\n` alone ends them.
+
+    Lines that several workers wrote in turns stand together again, a worker after the other.
+    """
     text = ESCAPES.sub("", text)
     if ESCAPED_LINES.search(text):
         text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
     text = BLANK_LINES.sub("\n\n", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return PREFIX.sub("", text)
+    return PREFIX.sub("", _untangled(text))
+
+
+def _untangled(text: str) -> str:
+    """The lines of each worker together, where several write into one log at once."""
+    if len(set(WORKER.findall(text))) < 2:
+        return text
+    lines: dict[str, list[str]] = {}
+    for line in text.split("\n"):
+        worker = WORKER.match(line)
+        lines.setdefault(worker[1] if worker else "", []).append(line)
+    return "\n".join(line for of_worker in lines.values() for line in of_worker)
