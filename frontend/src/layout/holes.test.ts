@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { holeAt, holesAt, unplacedBytes } from "./holes";
-import { rowsOf } from "./timeline_fixture";
+import { regionsOf, rowsOf } from "./timeline_fixture";
+
+const all = regionsOf([{ size: 60, temporary: true }]);
 
 /** At position 2: rows 0, 1 and 3 with 5 and 20 free bytes between them; row 2 is freed; row 4 is nowhere. */
 const rows = rowsOf([
@@ -14,7 +16,7 @@ const rows = rowsOf([
 
 describe("holesAt", () => {
   it("lists what is free between live rows, the largest first, and who holds it at either side", () => {
-    expect(holesAt(rows, 2)).toEqual([
+    expect(holesAt(rows, all, 2)).toEqual([
       { from: 30, to: 50, below: 1, above: 3 },
       { from: 0, to: 5, below: -1, above: 0 },
       { from: 15, to: 20, below: 0, above: 1 },
@@ -22,7 +24,7 @@ describe("holesAt", () => {
   });
 
   it("ends with the highest row that is live", () => {
-    expect(holesAt(rows, 3).map(({ to }) => to)).toEqual([5, 20]);
+    expect(holesAt(rows, all, 3).map(({ to }) => to)).toEqual([5, 20]);
   });
 });
 
@@ -30,10 +32,46 @@ describe("holeAt", () => {
   it("is the hole that the list has, for each of its bytes", () => {
     for (const position of [0, 2, 3])
       for (let byte = 0; byte < 70; byte++) {
-        const listed = holesAt(rows, position).find(({ from, to }) => from <= byte && byte < to);
-        expect(holeAt(rows, position, byte)).toEqual(listed ?? null);
+        const listed = holesAt(rows, all, position).find(({ from, to }) => from <= byte && byte < to);
+        expect(holeAt(rows, all, position, byte)).toEqual(listed ?? null);
       }
   });
+});
+
+describe("segments", () => {
+  const segments = regionsOf([
+    { size: 20, temporary: true },
+    { size: 30, temporary: true },
+    { size: 8, temporary: true },
+  ]);
+  const inside = rowsOf([
+    { size: 10, offset: 4, region: 0, defined: 0, last_used: 9 },
+    { size: 5, offset: 0, region: 1, defined: 0, last_used: 9 },
+    { size: 5, offset: 25, region: 1, defined: 0, last_used: 9 },
+  ]);
+
+  it("hold holes of their own, up to their edges, and may be empty", () => {
+    expect(holesAt(inside, segments, 0)).toEqual([
+      { from: 25, to: 45, below: 1, above: 2 },
+      { from: 50, to: 58, below: -1, above: -1 },
+      { from: 14, to: 20, below: 0, above: -1 },
+      { from: 0, to: 4, below: -1, above: 0 },
+    ]);
+    for (let byte = 0; byte < 60; byte++) {
+      const listed = holesAt(inside, segments, 0).find(({ from, to }) => from <= byte && byte < to);
+      expect(holeAt(inside, segments, 0, byte)).toEqual(listed ?? null);
+    }
+  });
+});
+
+it("has none in a segment that is not there yet", () => {
+  const later = {
+    ...regionsOf([8, 8].map((size) => ({ size, temporary: true }))),
+    start: Int32Array.of(-1, 5),
+  };
+  expect(holesAt(rowsOf([]), later, 4)).toEqual([{ from: 0, to: 8, below: -1, above: -1 }]);
+  expect(holesAt(rowsOf([]), later, 5).length).toBe(2);
+  expect(holeAt(rowsOf([]), later, 4, 10)).toBeNull();
 });
 
 it("counts live bytes that lie nobody knows where", () => {

@@ -1,6 +1,6 @@
-import type { Rows } from "../payload/recording";
+import type { Regions, Rows } from "../payload/recording";
 
-/** Free bytes [from, to) between two live rows; `below` is -1 where there is no row down to the lowest address. */
+/** Free bytes [from, to) between two live rows; -1 stands for an edge of the memory that they lie in. */
 export interface Hole {
   from: number;
   to: number;
@@ -8,36 +8,70 @@ export interface Hole {
   above: number;
 }
 
-/** What is free between the rows that are live at a position, the largest first. Rows lie where their addresses are. */
-export function holesAt(rows: Rows, position: number): Hole[] {
-  const { offset, size } = rows;
-  const live: number[] = [];
-  for (let row = 0; row < rows.length; row++) if (isLive(rows, row, position)) live.push(row);
-  live.sort((a, b) => offset[a] - offset[b]);
-  const holes: Hole[] = [];
-  let [reached, below] = [0, -1];
-  for (const row of live) {
-    if (offset[row] > reached) holes.push({ from: reached, to: offset[row], below, above: row });
-    if (offset[row] + size[row] <= reached) continue;
-    reached = offset[row] + size[row];
-    below = row;
-  }
-  return holes.sort((a, b) => b.to - b.from - (a.to - a.from));
+/** Bytes from..to of the y axis that are held together: a segment, or all there is, whose end is not known. */
+interface Stretch {
+  from: number;
+  to: number;
 }
 
-/** The hole that a byte lies in; null where a row has it, or nothing lies above. */
-export function holeAt(rows: Rows, position: number, byte: number): Hole | null {
-  const { offset, size } = rows;
-  let [from, to, below, above] = [0, Infinity, -1, -1];
+/** A single region is the room that addresses span; of several each is a piece of memory of its own. */
+function stretchOf({ base, size, length }: Regions, region: number): Stretch {
+  return length > 1 ? { from: base[region], to: base[region] + size[region] } : { from: 0, to: Infinity };
+}
+
+/** What is free between the rows that are live at a position, the largest first. */
+export function holesAt(rows: Rows, regions: Regions, position: number): Hole[] {
+  const live: number[][] = Array.from({ length: regions.length }, () => []);
+  for (let row = 0; row < rows.length; row++)
+    if (isLive(rows, row, position)) live[rows.region[row]].push(row);
+  return live
+    .flatMap((within, region) =>
+      isThere(regions, region, position)
+        ? between(rows, within, stretchOf(regions, region), regions.base[region])
+        : [],
+    )
+    .sort((a, b) => b.to - b.from - (a.to - a.from));
+}
+
+function between({ offset, size }: Rows, live: number[], { from, to }: Stretch, base: number): Hole[] {
+  const holes: Hole[] = [];
+  let [reached, below] = [from, -1];
+  for (const row of live.sort((a, b) => offset[a] - offset[b])) {
+    const bottom = base + offset[row];
+    if (bottom > reached) holes.push({ from: reached, to: bottom, below, above: row });
+    if (bottom + size[row] <= reached) continue;
+    reached = bottom + size[row];
+    below = row;
+  }
+  if (to > reached && to < Infinity) holes.push({ from: reached, to, below, above: -1 });
+  return holes;
+}
+
+/** The hole that a byte lies in; null where a row has it, or nothing bounds it above. */
+export function holeAt(rows: Rows, regions: Regions, position: number, byte: number): Hole | null {
+  let region = 0;
+  while (region < regions.length && !contains(stretchOf(regions, region), byte)) region++;
+  if (region === regions.length || !isThere(regions, region, position)) return null;
+  let { from, to } = stretchOf(regions, region);
+  let [below, above] = [-1, -1];
   for (let row = 0; row < rows.length; row++) {
-    if (!isLive(rows, row, position)) continue;
-    const top = offset[row] + size[row];
+    if (rows.region[row] !== region || !isLive(rows, row, position)) continue;
+    const bottom = regions.base[region] + rows.offset[row];
+    const top = bottom + rows.size[row];
     if (top <= byte) {
       if (top > from) [from, below] = [top, row];
-    } else if (offset[row] <= byte) return null;
-    else if (offset[row] < to) [to, above] = [offset[row], row];
+    } else if (bottom <= byte) return null;
+    else if (bottom < to) [to, above] = [bottom, row];
   }
-  return above < 0 ? null : { from, to, below, above };
+  return to === Infinity ? null : { from, to, below, above };
+}
+
+function isThere({ start, end }: Regions, region: number, position: number): boolean {
+  return start[region] <= position && position < end[region];
+}
+
+function contains({ from, to }: Stretch, byte: number): boolean {
+  return from <= byte && byte < to;
 }
 
 /** Bytes live at a position of rows without an address: they may lie in what seems a hole. */
@@ -49,6 +83,8 @@ export function unplacedBytes(rows: Rows, position: number): number {
   return bytes;
 }
 
-function isLive({ start, end, offset, size }: Rows, row: number, position: number): boolean {
-  return start[row] <= position && position < end[row] && offset[row] >= 0 && size[row] > 0;
+function isLive({ start, end, offset, region, size }: Rows, row: number, position: number): boolean {
+  return (
+    start[row] <= position && position < end[row] && offset[row] >= 0 && region[row] >= 0 && size[row] > 0
+  );
 }

@@ -19,6 +19,11 @@ export function usePlaced(everything: Everything | null, layout: Layout | null):
   useEffect(() => {
     if (everything === null || layout === null) return;
     const { rows, regions } = everything;
+    if (layout === "address" && regions.length > 1) {
+      // Segments are stacked as they came: what is free in them is as much a part of the picture.
+      setState({ of: everything, placed: everything, layout, share: 1, failure: null });
+      return;
+    }
     setState((last) => (last.of === everything ? { ...last, share: 0 } : { ...NOTHING, of: everything }));
     return startPlacing(
       { layout, lives: livesOf(rows, regions) },

@@ -10,12 +10,13 @@ import type { ViewState } from "../state";
 import type { Scene } from "./scene";
 
 const LISTED = 50;
+const EDGE = "the edge of the segment";
 
 /** The free stretches between live allocations at the inspected event, and who keeps each from growing. */
 export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> }): JSX.Element {
   const position = useStore(store, (state) => state.position) ?? scene.peak;
   const selected = useStore(store, (state) => state.selected);
-  const holes = useMemo(() => holesAt(scene.rows, position), [scene, position]);
+  const holes = useMemo(() => holesAt(scene.rows, scene.regions, position), [scene, position]);
   const unplaced = useMemo(() => unplacedBytes(scene.rows, position), [scene, position]);
   const bytes = holes.reduce((sum, { from, to }) => sum + to - from, 0);
   return (
@@ -25,10 +26,12 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
         {holes.length > 0 &&
           `: ${formatBytes(bytes)} free between allocations, ${formatBytes(holes[0].to - holes[0].from)} in the largest`}
       </summary>
-      <p class="muted">
-        Stretches that no allocation of the profile ever lay in are neither drawn nor counted; the curves of
-        the largest free block and of fragmentation count them, where the allocator tells.
-      </p>
+      {scene.regions.length === 1 && (
+        <p class="muted">
+          Stretches that no allocation of the profile ever lay in are neither drawn nor counted; the curves of
+          the largest free block and of fragmentation count them, where the allocator tells.
+        </p>
+      )}
       {unplaced > 0 && (
         <p class="muted">
           {formatBytes(unplaced)} were live before the recording at addresses that it does not tell: they may
@@ -54,19 +57,22 @@ interface LineProps {
 
 function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
   const { from, to } = hole;
-  const neighbour = (row: number): JSX.Element => (
-    <button
-      class="link"
-      aria-pressed={row === selected}
-      title={nameOf(scene, row)}
-      data-testid="hole-neighbour"
-      onClick={() => store.set({ selected: row })}
-      onMouseEnter={() => store.set({ hovered: row })}
-      onMouseLeave={() => store.set({ hovered: null })}
-    >
-      {nameOf(scene, row)}
-    </button>
-  );
+  const neighbour = (row: number): JSX.Element =>
+    row < 0 ? (
+      <span class="muted">{EDGE}</span>
+    ) : (
+      <button
+        class="link"
+        aria-pressed={row === selected}
+        title={nameOf(scene, row)}
+        data-testid="hole-neighbour"
+        onClick={() => store.set({ selected: row })}
+        onMouseEnter={() => store.set({ hovered: row })}
+        onMouseLeave={() => store.set({ hovered: null })}
+      >
+        {nameOf(scene, row)}
+      </button>
+    );
   return (
     <li data-testid="hole">
       <button
@@ -84,7 +90,7 @@ function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
       </span>
       <span>
         <span class="muted">above</span>
-        {hole.below < 0 ? <span class="muted">nothing</span> : neighbour(hole.below)}
+        {neighbour(hole.below)}
       </span>
     </li>
   );
@@ -101,13 +107,14 @@ export function HoleFacts({ hole, scene }: { hole: Hole; scene: Scene }): JSX.El
       </span>
       <span>
         <span class="muted">above </span>
-        {hole.below < 0 ? "nothing" : nameOf(scene, hole.below)}
+        {nameOf(scene, hole.below)}
       </span>
     </>
   );
 }
 
 function nameOf({ rows }: Scene, row: number): string {
+  if (row < 0) return EDGE;
   const name = rowName(rows, row) || "unnamed allocation";
   return `${name}, ${formatBytes(rows.size[row])}`;
 }

@@ -99,13 +99,14 @@ function drawAxes(
 /** Regions lower than this hold a block or two, whose own labels say more. */
 const LEAST_NAMED = 44;
 
-/** Names of the regions, at the right, where they are high enough to hold one. */
+/** Names of the regions, at the right, where they are high enough to hold one. Segments have none. */
 function drawRegionNames(
   ctx: CanvasRenderingContext2D,
   { scene, view, colours }: Overlay,
   picture: Size,
 ): void {
   const { base, size, kind, temporary } = scene.regions;
+  if (scene.holes) return;
   ctx.textAlign = "right";
   ctx.textBaseline = "middle";
   for (let region = 0; region < scene.regions.length; region++) {

@@ -79,7 +79,7 @@ export function Plot(props: Props): JSX.Element {
   const hole = useMemo(() => {
     if (!scene.holes || pointer === null || hovered !== null) return null;
     const { along, byte } = valueAt(view, pictureSize(size), pointer.x, pointer.y);
-    return holeAt(scene.rows, Math.floor(scene.axis.positionAt(along)), byte);
+    return holeAt(scene.rows, scene.regions, Math.floor(scene.axis.positionAt(along)), byte);
   }, [scene, pointer, hovered, view, size]);
   const beside = hole === null ? [] : [hole.above, hole.below].filter((row) => row >= 0);
 
