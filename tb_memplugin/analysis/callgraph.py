@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -10,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.frames import of_frameworks
+from tb_memplugin.analysis.patterns import LONGEST, compiled
 from tb_memplugin.analysis.samples import Samples
-from tb_memplugin.errors import InputError
 from tb_memplugin.native.callgraph import DROPPED, HIDDEN, weave
 from tb_memplugin.recording import I32, I64, Stacks, Text
 
 Bools = npt.NDArray[np.bool_]
 
-LONGEST_PATTERN = 500  # characters
 FEWEST = 200  # a call or function of less than a 200th of the total is no part of the picture
 
 
@@ -167,16 +165,11 @@ def _matching(stacks: Stacks, pattern: str, name: str) -> Bools:
     """Per frame, whether its function or file matches. Each distinct text is looked at once."""
     if not pattern:
         return np.zeros(len(stacks.parent), dtype=bool)
-    try:
-        if len(pattern) > LONGEST_PATTERN:
-            raise ValueError(f"it is longer than {LONGEST_PATTERN} characters")
-        expression = re.compile(pattern)
-    except (re.error, ValueError, RecursionError) as error:
-        raise InputError("Not a regular expression", f"{name}={pattern[:80]}", str(error)) from error
+    expression = compiled(pattern, name)
 
     def match(text: Text) -> Bools:
         strings = text.strings
-        found = np.array([bool(expression.search(strings[i])) for i in range(len(strings))] + [False])
+        found = np.array([bool(expression.search(strings[i][:LONGEST])) for i in range(len(strings))] + [False])
         chosen: Bools = found[text.codes]
         return chosen
 

@@ -57,7 +57,9 @@ def at(viewer: Viewer, testid: str) -> Locator:
 
 
 def boxes(viewer: Viewer) -> list[str]:
-    return [box.get_attribute("aria-label") or "" for box in at(viewer, "call-graph-box").all()]
+    """What they say, all at one moment."""
+    found: list[str] = at(viewer, "call-graph-box").evaluate_all("all => all.map(box => box.ariaLabel)")
+    return found
 
 
 def test_the_picture_of_jaxs_page(open_page: Open) -> None:
