@@ -155,7 +155,7 @@ def _passes(
     first, last = found.begin(pairs.argument[weight])
     joints = known.at(found.position[first[first < last]])
     of_weights = Update.of(values, pairs.value[weight])
-    source = of_weights.sources(program.op) & turn.forward.reach(joints)[:n]
+    source = of_weights.sources(program.op, update.reading) & turn.forward.reach(joints)[:n]
     before = turn.backward.reach(joints)
     source &= ~before[:n]
     follows = turn.forward.reach(np.flatnonzero(source))
@@ -190,7 +190,8 @@ def _forward(turn: Flow, joints: I32, leaves: I32) -> Mask:
     A weight that the forward pass does not need, as of a sum, is first joined in the backward pass. Where the
     results tell of most weights' joints, joints after the last of those are not counted.
     """
-    told = turn.backward.reach(leaves)[joints]
+    by_results = turn.backward.reach(leaves)
+    told = by_results[joints]
     if 2 * np.count_nonzero(told) >= len(told):
-        joints = joints[joints <= joints[told].max(initial=-1)]
-    return turn.backward.reach(np.r_[joints, leaves])
+        joints = joints[~told & (joints <= joints[told].max(initial=-1))]
+    return turn.backward.reach(joints) | by_results if len(joints) else by_results

@@ -67,11 +67,11 @@ class Update:
         along = Csr.of(np.r_[source, fro[inside]], np.r_[target, to[inside]], len(self.values))
         return along.reach(arguments)
 
-    def sources(self, op: Text) -> Mask:
+    def sources(self, op: Text, reading: Mask) -> Mask:
         """Per value: whether it enters from outside: as a whole, in parts, or as what the arithmetic's own
         instructions work it out from, where the compiler fused the two.
 
-        `op` is the opcode of each position.
+        `op` is the opcode of each position; `reading` marks the reads that are some update's arithmetic.
         """
         values, n = self.values, len(self.values)
         source, target = self._pairs
@@ -82,7 +82,7 @@ class Update:
         found = self.inside & ~entered & (values.made >= 0)
         found[source[~self.inside[source]]] = True
         reader = values.read
-        fused = self._making[values.use] & ~self.reading & (values.elements[reader] > 1)
+        fused = self._making[values.use] & ~reading & (values.elements[reader] > 1)
         found[reader[fused]] = True
         kind_less = np.where(values.made >= 0, nothing[op.codes[values.made]], True)
         return found & ~kind_less & (values.argument < 0)
