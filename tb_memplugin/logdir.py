@@ -24,7 +24,7 @@ HLO_PROTO = (".hlo_proto.pb", ".hlo.pb")
 # Files that scripts write themselves, wherever they like: JAX device profiles, PyTorch snapshots, traces and timelines
 # of its profiler, errors. Each stands for itself, by its own name; plain .json is too common to be looked into.
 OWN = (
-    ".prof", ".pprof", ".pickle", ".pkl", ".snapshot.json", ".pt.trace.json", ".pt.trace.json.gz",
+    ".prof", ".pprof", ".pb.gz", ".pickle", ".pkl", ".snapshot.json", ".pt.trace.json", ".pt.trace.json.gz",
     ".memory.json", ".memory.json.gz", ".raw.json.gz", ".oom.txt",
 )  # fmt: skip
 READ = (".pb", *OWN)
