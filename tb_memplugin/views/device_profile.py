@@ -88,7 +88,7 @@ def _largest_line(recording: Recording) -> str:
             text = frame_text(stacks, frame)
             held[text] = held.get(text, 0) + int(size)
     most = max(held, key=lambda text: held[text], default="")
-    return f"Most of it, {bytes_text(held[most])}, by {most}." if most and held[most] else ""
+    return f"The line with the most, {bytes_text(held[most])}, is {most}." if most and held[most] else ""
 
 
 def figures(recording: Recording) -> list[Figure]:
