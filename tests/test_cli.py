@@ -198,3 +198,18 @@ def test_summary_imports_no_host_and_no_framework() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stderr.strip() == "[]"
+
+
+def test_summary_says_why_nothing_is_known_over_time() -> None:
+    printed = run("summary", str(DEMO / "train_step")).stdout
+    assert printed.count("No memory over time (cpu_backend)") == 1
+    assert "track()" in printed
+    assert "No memory over time" not in run("summary", str(DEMO / "leak")).stdout
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs the real profiles beside the repository")
+def test_explain_says_what_executions_allocated_and_for_which_programs() -> None:
+    profile = str(DATA / "xplane" / "tracelens_mi300_conv_minimal_08")
+    printed = run("explain", profile, "--recording", "GPU_0_bfc").stdout
+    assert "Made by programs: 10 allocations" in printed and "each is part of a plan" in printed
+    assert "jit_forward_3d_conv(15), running at this moment" in printed

@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.explain_text import lines
 
     recordings = listing_of(arguments.path).recordings
-    answer = explain(choose(recordings, arguments.recording, arguments.path), arguments.at)
+    answer = explain(choose(recordings, arguments.recording, arguments.path), arguments.at, recordings)
     text = [json.dumps(answer, indent=2, allow_nan=False)] if arguments.json else map(printable, lines(answer))
     print("\n".join(text))
     return 0

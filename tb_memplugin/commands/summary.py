@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.commands.terminal import PATH, listing_of, printable, size
 from tb_memplugin.views.columns import aligned
+
+if TYPE_CHECKING:
+    from tb_memplugin.catalog import Listing
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -24,10 +27,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"recordings": summaries}, indent=2, allow_nan=False))
     elif summaries:
-        print("\n".join(table(summaries)))
+        print("\n".join([*table(summaries), *silences(listing)]))
     elif not listing.problems:
         print("No program with buffers and no allocator events in there.")
     return 2 if listing.problems and not summaries else 0
+
+
+def silences(listing: Listing) -> list[str]:
+    """Why hosts told nothing over time, each reason once."""
+    reasons = dict.fromkeys(f"No memory over time ({r.code}): {r.text} {r.remedy}" for r in listing.silent.values())
+    return ["", *map(printable, reasons)] if reasons else []
 
 
 COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {

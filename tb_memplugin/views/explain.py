@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tb_memplugin.analysis.attribution import By
@@ -15,6 +16,7 @@ from tb_memplugin.recording import Axis, Recording
 from tb_memplugin.views import device_profile, leaks, memory_profile, memory_viewer, refusal
 from tb_memplugin.views.advice import advice
 from tb_memplugin.views.asked import position_of
+from tb_memplugin.views.joins import joins
 from tb_memplugin.views.sites import site
 from tb_memplugin.views.summary import summary
 from tb_memplugin.views.weighed import weighed
@@ -22,8 +24,11 @@ from tb_memplugin.views.weighed import weighed
 BUFFERS_LISTED = 20  # of a program
 
 
-def explain(recording: Recording, at: str | None = None) -> dict[str, Any]:
-    """Plain values only. InputError where `at` is no moment of the recording."""
+def explain(recording: Recording, at: str | None = None, beside: Sequence[Recording] = ()) -> dict[str, Any]:
+    """Plain values only. `beside`: what was recorded with it, the programs that ran among it.
+
+    InputError where `at` is no moment of the recording.
+    """
     recording = recording.complete
     position = peak(recording).position if at is None else position_of(recording, at)
     answer = {"recording": summary(recording), "at": moment(recording, position), **_trees(recording, position)}
@@ -35,7 +40,14 @@ def explain(recording: Recording, at: str | None = None) -> dict[str, Any]:
     answer["advice"] = advice(recording)["advice"]
     if recording.axis is not Axis.TIME:
         return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
+    programs = [other for other in beside if other.kind == "program" and _together(other, recording)]
+    if recording.kind == "allocator" and programs:
+        answer["joins"] = joins(recording, programs, position)
     return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}
+
+
+def _together(one: Recording, other: Recording) -> bool:
+    return (one.run, one.host) == (other.run, other.host)
 
 
 def _trees(recording: Recording, position: int) -> dict[str, Any]:

@@ -105,11 +105,25 @@ def _groups(answer: dict[str, Any]) -> Iterator[str]:
             **answer["stacks"]
         )
     )
+    yield from _joined(answer["joins"]) if "joins" in answer else ()
     yield from _findings(answer["leaks"], answer["recording"]["peak_bytes"])
 
 
 def _each(group: dict[str, Any]) -> str:
     return group["shape"] or (f"{bytes_text(group['size'])} each" if group["allocations"] > 1 else "-")
+
+
+def _joined(found: dict[str, Any]) -> Iterator[str]:
+    """What executions allocated, and the programs that planned it."""
+    made, lost = found["executable"], found["unjoined"]
+    if not made["allocations"]:
+        return
+    told = f"Made by programs: {made['allocations']:,} allocations, {bytes_text(made['bytes'])} in all"
+    left = f"{lost['allocations']:,} of them, {bytes_text(lost['bytes'])}, are of no plan we have"
+    yield f"{told}; {left if lost['allocations'] else 'each is part of a plan'}"
+    for program in found["programs"][:LINES_LISTED]:
+        runs = ", running at this moment" if program["running"] else ""
+        yield f"    {bytes_text(program['bytes'])} in {program['allocations']:,} for {program['title']}{runs}"
 
 
 def _findings(found: dict[str, Any], peak_bytes: int) -> Iterator[str]:
