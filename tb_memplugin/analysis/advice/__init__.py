@@ -7,6 +7,7 @@ from tb_memplugin.analysis.advice import (
     dtype,
     fragmentation,
     late_free,
+    microbatching,
     outputs,
     oversized,
     padding,
@@ -23,6 +24,7 @@ __all__ = ["Advice", "Kind", "advise"]
 ASKED = (
     donation.advise,
     rematerialization.advise,
+    microbatching.advise,
     dtype.advise,
     padding.advise,
     replication.advise,

@@ -19,6 +19,7 @@ LEAST_BYTES = 2**20
 class Kind(StrEnum):
     DONATION = "donation"
     REMATERIALIZATION = "rematerialization"
+    MICROBATCHING = "microbatching"
     DTYPE = "dtype"
     PADDING = "padding"
     REPLICATION = "replication"
