@@ -3,18 +3,29 @@ import { labelOf, lineage } from "../../layout/forest";
 import type { Actions } from "./actions";
 import type { Scene } from "./scene";
 
+/** Steps at the end of a longer way that are shown: those nearest to where one is. */
+const LAST = 4;
+
 /** The way from everything to what the chart is zoomed to; each step leads back to it. */
 export function Crumbs({ scene, actions }: { scene: Scene; actions: Actions }): JSX.Element {
   const { tree, weights, unit, top } = scene;
-  const steps = [0, ...lineage(tree, top)];
+  const way = lineage(tree, top);
+  const left = way.slice(0, Math.max(way.length - LAST, 0));
+  const steps = [0, ...way.slice(left.length)];
   return (
     <nav class="crumbs" aria-label="Zoomed to" data-testid="crumbs">
       <ol>
-        {steps.map((node) => (
+        {steps.map((node, i) => (
           <li key={node}>
+            {i === 1 && left.length > 0 && (
+              <span class="crumbs-left" title={left.map((step) => labelOf(tree, step)).join(" › ")}>
+                … ›
+              </span>
+            )}
             {node === top ? (
               <b aria-current="location">
-                {labelOf(tree, node)} <span class="muted">{unit.format(weights.total[node])}</span>
+                <span>{labelOf(tree, node)}</span>{" "}
+                <span class="muted">{unit.format(weights.total[node])}</span>
               </b>
             ) : (
               <button class="link" onClick={() => actions.zoom(node)}>

@@ -1,17 +1,19 @@
 import { formatCount, formatShare } from "../../base/units";
 import { childrenOf, labelOf } from "../../layout/forest";
+import { ROLES } from "../../payload/recording";
 import type { Scene } from "./scene";
 
 /** What a screen reader is told of a node, as attributes of the element that stands for it. */
 export function describe(scene: Scene, node: number): Record<string, string | number> {
   const { tree, weights, unit, top } = scene;
-  const { total, count } = weights;
+  const { total, count, role } = weights;
   const siblings = weighed(scene, tree.parent[node]);
   const described = [
     labelOf(tree, node),
     unit.format(total[node]),
     `${formatShare(total[node], total[0])} of everything`,
     `${formatCount(count[node])} rows`,
+    ...(role[node] === 0 ? [] : [`mostly ${ROLES[role[node]]}`]),
   ];
   return {
     role: "treeitem",

@@ -1,7 +1,9 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Box, boxAt } from "../../layout/flame";
+import { labelOf } from "../../layout/forest";
 import { useWidth } from "../use_width";
+import { useWords } from "../words";
 import { HoverCard } from "./hover_card";
 import { paintTree } from "./paint";
 import { readPaints } from "./paints";
@@ -29,6 +31,7 @@ interface Props {
 /** A tree as boxes: drawn on a canvas, walked through by keys, read out node by node. */
 export function TreeCanvas(props: Props): JSX.Element {
   const { scene, actions, layout, height, inSight, nested, roles, dark, testid } = props;
+  const words = useWords();
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(host);
@@ -87,6 +90,11 @@ export function TreeCanvas(props: Props): JSX.Element {
         <Outline boxes={boxes} node={scene.selected} scene={scene} kind="selected" />
         <Outline boxes={boxes} node={focused} scene={scene} kind="focused" />
         {pointer !== null && <Frame box={pointer.box} kind="hovered" />}
+        {boxes.length === 0 && width > 0 && (
+          <p class="muted tree-nothing">
+            Nothing {scene.top === 0 ? "" : `of ${labelOf(scene.tree, scene.top)} `}is {words.live} here.
+          </p>
+        )}
         <div id={id} class="read-out" {...describe(scene, focused)} />
       </div>
       {pointer !== null && (

@@ -45,7 +45,7 @@ export function TreeCharts(props: Props): JSX.Element {
     return <Charts {...props} tree={tree} kind={kind} rows={rows} program={program} />;
   return (
     <div class="tree-charts">
-      <TreeToolbar by={kind.by} scene={null} lasting={false} store={store} />
+      <TreeToolbar by={kind.by} scene={null} lasting={program === null || program.length > 1} store={store} />
       {error === null ? <Waiting /> : <ErrorMessage error={error} />}
     </div>
   );
@@ -84,7 +84,6 @@ function Charts({
   store,
   dark,
 }: ChartsProps): JSX.Element {
-  const words = useWords();
   const chart = useStore(store, (state) => state.chart);
   const scene = useTreeScene({ tree, rows, program, live, unexplained, store });
   const actions = useMemo(() => actionsOf(scene, kind, live, store), [scene, kind, live, store]);
@@ -94,9 +93,7 @@ function Charts({
     <div class="tree-charts">
       <TreeToolbar by={kind.by} scene={scene} lasting={program.length > 1} store={store} />
       <Crumbs scene={scene} actions={actions} />
-      {scene.weights.total[0] === 0 && chart !== "tree" ? (
-        <div class="tree-placeholder muted">Nothing is {words.live} here.</div>
-      ) : chart === "treemap" ? (
+      {chart === "treemap" ? (
         <TreeMap {...shared} />
       ) : chart === "tree" ? (
         <TreeTable {...shared} fileName={`${fileName}-by-${keyOf(kind).replaceAll(" ", "-")}`} />

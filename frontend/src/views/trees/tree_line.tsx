@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { formatCount, formatShare } from "../../base/units";
 import { labelOf } from "../../layout/forest";
 import type { TreeLine, TreeSortKey } from "../../layout/tree_lines";
+import { ROLES } from "../../payload/recording";
 import { Swatch } from "../recording/role";
 import { capital, type Words } from "../words";
 import type { Actions } from "./actions";
@@ -101,7 +102,12 @@ export function TreeLineView({ scene, line, actions, roles, dark, ...on }: Props
             {open ? "▾" : "▸"}
           </button>
         )}
-        {roles && <Swatch role={role[node]} dark={dark} />} {marked ? <mark>{label}</mark> : label}
+        {roles && (
+          <span role="img" class="role" aria-label={ROLES[role[node]]} title={`mostly ${ROLES[role[node]]}`}>
+            <Swatch role={role[node]} dark={dark} />
+          </span>
+        )}{" "}
+        {marked ? <mark>{label}</mark> : label}
         {tree.merged[node] > 1 && <span class="muted"> ×{formatCount(tree.merged[node])}</span>}
       </span>
       <span
