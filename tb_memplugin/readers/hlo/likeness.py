@@ -90,7 +90,7 @@ def _plain(module: Module, dataflow: Dataflow, elements: I64) -> Pairs:
     operand = module.operands.values[spread(module.operands.begin[rows], counts)]
     position = at(dataflow.schedule.position, operand)
     target = dataflow.shown[nodes.base[user]]
-    source = np.where(position >= 0, dataflow.shown[nodes.base[position]], -1)
+    source = np.where(position >= 0, dataflow.shown[nodes.base[np.maximum(position, 0)]], -1)
     kind = kinds(likeness[nodes.opcode[user]], within(counts), elements[target], elements[source])
     known = (source >= 0) & (target >= 0) & (source != target) & (kind != UNLIKE)
     steps = weights[nodes.opcode[user]].astype(np.int32)
