@@ -69,7 +69,14 @@ export interface CallGraph {
 export interface Growth {
   /** Why there are no verdicts; null where there are. */
   message: string | null;
-  points: { id: string; title: string; host: string; step: number | null; time_ns: number | null; bytes: number }[];
+  points: {
+    id: string;
+    title: string;
+    host: string;
+    step: number | null;
+    time_ns: number | null;
+    bytes: number;
+  }[];
   /** Those that leak first. `curve`: bytes in each profile. */
   sites: {
     site: string;
