@@ -24,8 +24,11 @@ export function FoldLine({ line, total, onToggle }: Props): JSX.Element {
       onClick={onToggle}
     >
       <span class="fold-label" title={line.kind === "group" ? line.label : ""}>
-        <span aria-hidden="true">{line.open ? "▾" : "▸"}</span>{" "}
-        {line.kind === "small" ? "smaller than 16 KiB" : line.label}
+        <span aria-hidden="true">{line.open ? "▾" : "▸"}</span>
+        {/* Paths begin alike: where there is no room, their beginning gives way. */}
+        <span class="from-end">
+          <bdi>{line.kind === "small" ? "smaller than 16 KiB" : line.label}</bdi>
+        </span>
       </span>
       {sums ? (
         <>
