@@ -40,6 +40,8 @@ def check_piece(recording: Recording, found: Advice) -> None:
     if found.kind is not piece.Kind.FRAGMENTATION:
         assert found.saving_bytes == top - found.new_peak_bytes
     size = recording.allocations.size[found.rows]
+    if found.kind not in (piece.Kind.FRAGMENTATION, piece.Kind.PADDING):  # of these it is what rows leave unused
+        assert found.bytes == size.sum()
     assert len(np.unique(found.rows)) == len(found.rows)
     assert (np.diff(size) <= 0).all()
     assert found.title and found.sentence.endswith(".") and found.change

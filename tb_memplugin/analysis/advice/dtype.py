@@ -102,7 +102,7 @@ def _computed(recording: Recording, known: Passes, wide: Bools) -> Iterator[Advi
         f"weights, the loss, softmax sums and the statistics of norms in {WIDE}.",
         change="params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)  # and the inputs, where the model is "
         "applied; in Flax: nn.Dense(..., dtype=jnp.bfloat16, param_dtype=jnp.float32)",
-        rows=by_size(recording, kept if len(kept) else rows),
+        rows=by_size(recording, rows),
         bytes=size,
         saving_bytes=saved.bytes,
         new_peak_bytes=saved.new_peak,
