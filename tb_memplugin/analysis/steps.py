@@ -10,6 +10,12 @@ from tb_memplugin.recording import I64, NamedSpans, Recording, SpanKind
 
 # One to warm up and four that can each show growth: in fewer, chance looks like a trend.
 MIN_STEPS = 5
+IN_JAX = "wrap each iteration of the loop in jax.profiler.StepTraceAnnotation('train', step_num=step)."
+HOW_TO_MARK = {
+    "torch_snapshot": "wrap each iteration of the loop in torch.profiler.record_function(f'step {number}'), from "
+    "PyTorch 2.5 on, or record with tb_memplugin.capture.torch_memory and its step(number).",
+    "torch_timeline": "call step() of torch.profiler.profile at the end of each iteration, and export its trace.",
+}
 
 
 class Steps(NamedTuple):
@@ -34,10 +40,7 @@ def steps(recording: Recording) -> Steps:
     if not len(clock):
         return _none("There are no allocator events.")
     if spans is None or not len(spans):
-        return _none(
-            "The profile marks no steps: wrap each iteration of the loop in "
-            "jax.profiler.StepTraceAnnotation('train', step_num=step)."
-        )
+        return _none(f"The profile marks no steps: {HOW_TO_MARK.get(recording.kind, IN_JAX)}")
     marked = _apart(spans, spans.kind == SpanKind.STEP)
     if len(marked) >= MIN_STEPS:
         return Steps(_positions(clock, marked), "step", True, "")

@@ -267,12 +267,8 @@ def _position_table(recording: Recording) -> Table:
 
 
 def _event_table(recording: Recording) -> Table:
-    rows, n = recording.allocations, recording.length
-    born, freed = rows.start[rows.start >= 0], rows.end[rows.end < n]
-    frees = np.zeros(n, dtype=np.int32)
-    frees[freed] = 1
-    frees[born] = 0
-    kind = Text(frees, Strings.of(["allocation", "free"]))
+    n = recording.length
+    kind = _event_kinds(recording) if recording.events is None else recording.events
     nothing = Text(np.full(n, -1, dtype=np.int32), Strings.of([]))
     clock = recording.clock if recording.clock is not None else np.arange(n)
     return {
@@ -283,3 +279,13 @@ def _event_table(recording: Recording) -> Table:
         "time_ns": clock.astype(np.int64),
         "unexplained": usage_of(recording).live - explained(recording),
     }
+
+
+def _event_kinds(recording: Recording) -> Text:
+    """Where the source has no names of its own: what the rows say that happened."""
+    rows, n = recording.allocations, recording.length
+    born, freed = rows.start[rows.start >= 0], rows.end[rows.end < n]
+    frees = np.zeros(n, dtype=np.int32)
+    frees[freed] = 1
+    frees[born] = 0
+    return Text(frees, Strings.of(["allocation", "free"]))

@@ -111,6 +111,8 @@ export interface Leaks {
   message: string | null;
   unit: string;
   steps: number;
+  /** What a training loop carries from one iteration into the next, in sentences. */
+  carried: string[];
   verdicts: Record<string, number>;
   findings: Finding[];
 }

@@ -126,6 +126,9 @@ export interface Program {
   unexplained: Float64Array | null;
 }
 
+/** The kind of a span that is a moment: the memory refused a request. */
+export const OUT_OF_MEMORY = 3;
+
 /** Stretches of time with a name: steps of the training loop, executions of programs. Times as in `Program`. */
 export interface Spans {
   length: number;

@@ -1,5 +1,6 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
+import type { Summary } from "../payload/recording";
 
 /** What things are called: a program holds buffers at positions of its schedule, an allocator allocations at events. */
 export interface Words {
@@ -15,6 +16,11 @@ export interface Words {
   excess: string;
   /** What the rows are in order of. */
   order: string;
+  /** What the columns `op` and `op_name` of a row are. */
+  op: string;
+  opName: string;
+  /** What a row without an `op` has of it; empty where that is not known. */
+  noOp: string;
   /** What is in use and has no row. */
   rest: string;
 }
@@ -29,6 +35,9 @@ export const PROGRAM_WORDS: Words = {
   requested: "unpadded",
   excess: "padding",
   order: "program order",
+  op: "Op",
+  opName: "Op name",
+  noOp: "",
   rest: "not explained by any buffer",
 };
 
@@ -42,7 +51,19 @@ export const ALLOCATOR_WORDS: Words = {
   requested: "requested",
   excess: "rounding",
   order: "order of events",
+  op: "Region",
+  opName: "Function",
+  noOp: "",
   rest: "stack, or not explained by any allocation",
+};
+
+/** Of PyTorch: tensors, whose pool and stream are the default ones where nothing else is said. */
+export const TENSOR_WORDS: Words = {
+  ...ALLOCATOR_WORDS,
+  op: "Pool, stream",
+  opName: "Marked as",
+  noOp: "the default ones",
+  rest: "not explained by any allocation",
 };
 
 /** Of one moment: what an error or a snapshot lists. */
@@ -56,8 +77,17 @@ export const MOMENT_WORDS: Words = {
   requested: "unpadded",
   excess: "padding",
   order: "order in the file",
+  op: "Op",
+  opName: "Op name",
+  noOp: "",
   rest: "not listed",
 };
+
+/** Those of a recording along an axis. */
+export function wordsOf({ axis, kind }: Summary): Words {
+  if (axis !== "TIME") return PROGRAM_WORDS;
+  return kind === "torch_snapshot" ? TENSOR_WORDS : ALLOCATOR_WORDS;
+}
 
 export const WordsContext = createContext(PROGRAM_WORDS);
 

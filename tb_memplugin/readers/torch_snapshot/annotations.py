@@ -9,6 +9,7 @@ import numpy as np
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
 from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
 from tb_memplugin.recording import I64, NamedSpans, SpanKind, Text
+from tb_memplugin.sizes import bytes_text
 
 STEP = re.compile(r"ProfilerStep#\d+|step[ #_:]*\d+", re.IGNORECASE)
 
@@ -21,8 +22,9 @@ def read_spans(values: Values, marks: Nodes, device: int, trace: Trace) -> Named
     first, last = int(trace.time_us[told][0]), int(trace.time_us.max())
     names, kinds, starts, ends = _marks(values, marks, device, first, last)
     for event in np.flatnonzero(trace.action == Action.OOM).tolist():
-        free = f", {trace.device_free[event]:,} free" if trace.device_free[event] >= 0 else ""
-        names.append(f"out of memory: {trace.size[event]:,} bytes asked for{free}")
+        free = int(trace.device_free[event])
+        left = f", {bytes_text(free)} free" if free >= 0 else ""
+        names.append(f"out of memory: {bytes_text(max(int(trace.size[event]), 0))} asked for{left}")
         kinds.append(SpanKind.OUT_OF_MEMORY)
         starts.append(int(trace.time_us[event]))
         ends.append(int(trace.time_us[event]) + 1)

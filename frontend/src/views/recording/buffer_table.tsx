@@ -73,8 +73,13 @@ export function BufferTable(props: Props): JSX.Element {
   const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
   const total = liveBytes(rows, live) + unexplained;
   const columns = useMemo(
-    () => (allocator ? allocationColumns(rows, times) : moment ? momentColumns(rows) : bufferColumns(length)),
-    [allocator, moment, rows, times, length],
+    () =>
+      allocator
+        ? allocationColumns(rows, times, words)
+        : moment
+          ? momentColumns(rows)
+          : bufferColumns(length),
+    [allocator, moment, rows, times, length, words],
   );
   const keys = useMemo(() => groupKeys(rows), [rows]);
   const template = columns.map((column) => column.track).join(" ");

@@ -80,12 +80,10 @@ export function Details({ api, id, number, row, rows, length, times, store, dark
             </code>
           )}
         </Fact>
-        <Fact name={times === null ? "Op" : "Region"}>
-          {rows.op.at(row) !== "" && <code>{rows.op.at(row)}</code>}
+        <Fact name={words.op}>
+          {rows.op.at(row) !== "" ? <code>{rows.op.at(row)}</code> : words.noOp !== "" && words.noOp}
         </Fact>
-        <Fact name={times === null ? "Op name" : "Function"}>
-          {rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}
-        </Fact>
+        <Fact name={words.opName}>{rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}</Fact>
         <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
         <Life rows={rows} row={row} length={length} times={times} details={value} onInspect={inspect} />
         {value?.region != null && value.offset >= 0 && (
@@ -150,9 +148,14 @@ function Life({ rows, row, length, times, details, onInspect }: LifeProps): JSX.
       {times === null ? (
         <Fact name="Last used at">{place(rows.last_used[row], details?.last_used.instruction)}</Fact>
       ) : (
-        <Fact name="Freed">
-          {rows.end[row] >= length ? "not by the end of the recording" : place(rows.end[row], undefined)}
-        </Fact>
+        <>
+          {rows.end[row] - rows.last_used[row] > 1 && rows.last_used[row] > rows.start[row] && (
+            <Fact name="Free asked for">{place(rows.last_used[row], undefined)}</Fact>
+          )}
+          <Fact name="Freed">
+            {rows.end[row] >= length ? "not by the end of the recording" : place(rows.end[row], undefined)}
+          </Fact>
+        </>
       )}
       <Fact name="Held for">
         {times !== null && `${lifetime(rows, row, times)}, `}

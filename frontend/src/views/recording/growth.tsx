@@ -29,6 +29,9 @@ export function Growth({ api, id, store }: { api: Api; id: string; store: Store<
       {error !== null && <ErrorMessage error={error} />}
       {value?.message != null && <p class="muted">{value.message}</p>}
       {value !== null && value.steps > 0 && notable.length === 0 && <p>Nothing grows.</p>}
+      {value?.carried.map((sentence) => (
+        <p key={sentence}>{sentence}</p>
+      ))}
       <ul class="findings">
         {notable.map((finding) => (
           <Found key={`${finding.verdict} ${finding.row}`} finding={finding} store={store} />

@@ -9,7 +9,7 @@ import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
 import type { Tab, ViewState } from "../state";
 import { TreesScope } from "../trees/trees_scope";
-import { ALLOCATOR_WORDS, PROGRAM_WORDS, WordsContext } from "../words";
+import { wordsOf, WordsContext } from "../words";
 import { Details } from "./details";
 import { Page } from "./page";
 import { shownRows } from "./shown";
@@ -52,7 +52,7 @@ export function RecordingPage({ tab, id, onState, ...shared }: Props): JSX.Eleme
   if (first.error !== null) return <ErrorMessage error={first.error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
   return (
-    <WordsContext.Provider value={tab === "memory_profile" ? ALLOCATOR_WORDS : PROGRAM_WORDS}>
+    <WordsContext.Provider value={wordsOf(first.value.recording)}>
       <TreesScope api={api} recording={first.value.recording} everything={all.value} store={shared.store}>
         <Loaded {...shared} view={first.value} all={all} />
       </TreesScope>

@@ -7,7 +7,7 @@ import type { Axis } from "../../layout/axis";
 import { positionOfTime, spanLanes, spansFrom } from "../../layout/span_lanes";
 import { formatTime } from "../../layout/ticks";
 import { xOf } from "../../layout/timeline";
-import type { Spans } from "../../payload/recording";
+import { OUT_OF_MEMORY, type Spans } from "../../payload/recording";
 import type { ViewState } from "../state";
 import { useWidth } from "../use_width";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "./usage_options";
@@ -17,6 +17,8 @@ const LANE = 16;
 const FIRST_LANES = 6;
 /** Narrower ones could not be seen. */
 const LEAST_WIDTH = 1;
+/** A moment at which memory ran out is no shorter than the sign for it. */
+const MOMENT_WIDTH = 16;
 
 interface Props {
   spans: Spans;
@@ -35,7 +37,7 @@ function goToNext(event: KeyboardEvent): void {
   next.focus();
 }
 
-/** Steps and executions over the curve, on its x axis. A click zooms to one. */
+/** Steps and executions over the curve, on its x axis. A click zooms to one, or looks at a moment. */
 export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const width = useWidth(host) - GUTTER_LEFT - GUTTER_RIGHT;
@@ -52,33 +54,37 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
     const drawnTo = new Float64Array(count).fill(-1);
     for (let span = 0; span < spans.length; span++) {
       const start = pixelOf(spans.start_ns[span]);
-      const end = Math.max(pixelOf(spans.end_ns[span]), start + LEAST_WIDTH);
+      const moment = spans.kind[span] === OUT_OF_MEMORY;
+      const end = Math.max(pixelOf(spans.end_ns[span]), start + (moment ? MOMENT_WIDTH : LEAST_WIDTH));
       if (lane[span] >= count || end <= Math.max(drawnTo[lane[span]], 0) || start >= width) continue;
       const [from, to] = [Math.max(start, 0), Math.min(end, width)];
       drawnTo[lane[span]] = Math.floor(from) + LEAST_WIDTH;
       const name = spans.name.at(span);
-      const length = formatTime(spans.end_ns[span] - spans.start_ns[span]);
+      const [begins, ends] = [spans.start_ns[span], spans.end_ns[span]].map((ns) =>
+        positionOfTime(times, ns),
+      );
+      const when = moment ? "at" : `${formatTime(spans.end_ns[span] - spans.start_ns[span])}, from`;
       found.push(
         <button
           key={span}
           class={`span span-${spans.kind[span]}`}
           tabindex={found.length === 0 ? 0 : -1}
-          title={`${name}, ${length}, from ${formatTime(spans.start_ns[span])}`}
+          data-testid={moment ? "out-of-memory" : "span"}
+          title={`${name}, ${when} ${formatTime(spans.start_ns[span])}`}
           style={{
             left: `${GUTTER_LEFT + from}px`,
             width: `${to - from}px`,
             top: `${lane[span] * LANE}px`,
           }}
           onClick={() =>
-            store.set({
-              zoom: axis.remembered([
-                axis.at(positionOfTime(times, spans.start_ns[span])),
-                axis.at(positionOfTime(times, spans.end_ns[span])),
-              ]),
-            })
+            store.set(
+              moment
+                ? { position: Math.floor(begins) }
+                : { zoom: axis.remembered([axis.at(begins), axis.at(ends)]) },
+            )
           }
         >
-          {to - from > 30 && name}
+          {moment ? `! ${name}` : to - from > 30 && name}
         </button>,
       );
     }
@@ -93,7 +99,7 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
         class="spans"
         data-testid="spans"
         role="group"
-        aria-label="Steps and executions. Arrow keys go from one to the next, Enter zooms to it."
+        aria-label="Steps, executions, and when memory ran out. Arrow keys go from one to the next, Enter zooms to it."
         style={{ height: `${count * LANE}px` }}
         onKeyDown={goToNext}
       >

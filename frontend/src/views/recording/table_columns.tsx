@@ -5,6 +5,7 @@ import { expansion } from "../../layout/table_order";
 import { rowName, type Rows } from "../../payload/recording";
 import { formatTime } from "../../layout/ticks";
 import { lifetime } from "../lifetime";
+import type { Words } from "../words";
 import { Role } from "./role";
 
 export interface ColumnView {
@@ -92,19 +93,22 @@ export function bufferColumns(length: number): ColumnView[] {
 }
 
 /** The columns of the table of an allocator's allocations that say anything. `times` are those of its events. */
-export function allocationColumns(of: Rows, times: Float64Array | null): ColumnView[] {
+export function allocationColumns(of: Rows, times: Float64Array | null, words: Words): ColumnView[] {
   const length = times?.length ?? Infinity;
   const event = (rows: Rows, row: number): string => placeText(rows.defined[row], length);
   const when = (rows: Rows, row: number): string =>
     times === null || rows.start[row] < 0 ? "before" : formatTime(times[rows.start[row]]);
   const columns = [
     column("name", "Name", "The op that asked for it, where the profile says so", "minmax(180px, 2fr)", name),
+    column("role", "Category", "What the tensor is for", "116px", (rows, row, dark) => (
+      <Role role={rows.role[row]} dark={dark} />
+    )),
     column("size", "Size", "Bytes as placed, rounding included", "76px", bytes("size"), true),
     column("unpadded", "Requested", "Bytes asked for", "82px", bytes("unpadded"), true),
     column("shape", "Shape", "Shape with layout", "minmax(110px, 1fr)", text("shape")),
     column("dtype", "Type", "Type of the elements", "60px", text("dtype")),
-    column("op", "Region", "What the allocator was told it is for", "88px", text("op")),
-    column("op_name", "Function", "The function or path in the model that ran", "minmax(100px, 1fr)", path),
+    column("op", words.op, "What the allocator was told it is for", "88px", text("op")),
+    column("op_name", words.opName, "The function or path in the model that ran", "minmax(100px, 1fr)", path),
     column("source", "Source", "Where it was written", "minmax(110px, 1fr)", source),
     column(
       "stack",
@@ -131,12 +135,12 @@ export function allocationColumns(of: Rows, times: Float64Array | null): ColumnV
 /** The columns of the table of what was there at one moment, that say anything. */
 export function momentColumns(of: Rows): ColumnView[] {
   const saysNothing: SortKey[] = ["defined", "last_used"];
-  if (of.role.every((role) => role === 0)) saysNothing.push("role");
   if (of.size.every((size, row) => size === of.unpadded[row])) saysNothing.push("unpadded", "expansion");
   return bufferColumns(1).filter(({ key }) => !saysNothing.includes(key) && !isBlank(of, key));
 }
 
 function isBlank(of: Rows, key: SortKey): boolean {
+  if (key === "role") return of.role.every((role) => role === 0);
   const text = BLANKABLE.find((blankable) => blankable === key);
   return text !== undefined && of[text].blank;
 }
