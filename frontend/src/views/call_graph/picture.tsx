@@ -32,7 +32,8 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
   const drawing = useRef<SVGSVGElement>(null);
   const width = useWidth(frame);
   const [zoom, setZoom] = useState<number | null>(null);
-  const fit = width === 0 ? 1 : Math.min(1, Math.max(width / Math.max(picture.width, 1), SMALLEST_SCALE));
+  const whole = Math.min(width / Math.max(picture.width, 1), TALLEST / Math.max(picture.height, 1));
+  const fit = width === 0 ? 1 : Math.min(1, Math.max(whole, SMALLEST_SCALE));
   const scale = zoom ?? Math.max(fit, Math.min(READABLE, 1));
   useEffect(() => setZoom(null), [picture]);
   // The function that is looked at, or else the first, is in sight.

@@ -127,9 +127,9 @@ function Devices({
               {kinds
                 .map(
                   ({ kind, allocations, bytes: held }) =>
-                    `${formatCount(allocations)} ${kind} ${formatBytes(held)}`,
+                    `${formatCount(allocations)} ${kind}${allocations === 1 ? "" : "s"}, ${formatBytes(held)}`,
                 )
-                .join(", ")}
+                .join("; ")}
             </span>
           </li>
         ))}
