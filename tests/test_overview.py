@@ -217,9 +217,14 @@ def test_headlines() -> None:
         "jit_train(1) in HBM does not fit: it needs 5.88 KiB of 5.86 KiB, 18 B too much."
     )
     failed = dataclasses.replace(
-        step, kind="oom", axis=Axis.INSTANT, title="error", refusal=Refusal(asked=2048, free=1024)
+        step, kind="oom", axis=Axis.INSTANT, title="error", refusal=Refusal(asked=2048, free=1024, in_use=6018)
     )
-    assert headline(step, failed) == "2 recordings. HBM of error ran out of memory: 1.00 KiB was lacking."
+    assert headline(step, failed) == (
+        "2 recordings. HBM was asked for 2.00 KiB; 1.00 KiB was free. "
+        "Too much is live: 1.00 KiB more would have to be free."
+    )
+    remedies = [row["remedy"] for row in overview([failed, step])["rows"]]
+    assert remedies[0] is not None and remedies[1] is None
 
 
 def test_devices_were_measured() -> None:

@@ -14,6 +14,7 @@ from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.recording import Axis, Recording, Role
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.refusal import sentences
 from tb_memplugin.views.summary import summary
 
 
@@ -51,7 +52,7 @@ def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
     first = ordered[0]
     name, known = _name(first), room[first.id]
     if first.refusal is not None:
-        return f"{many}{name} ran out of memory{_lacked(known)}."
+        return f"{many}{' '.join(sentences(first)[:2])}"
     if known.left is None or known.capacity is None:
         top = max(ordered, key=lambda recording: peak(recording).bytes)
         unknown = "How much memory there is, this run does not tell."
@@ -65,10 +66,6 @@ def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
         f"{many}The tightest is {name}: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)} "
         f"({share(known.needed, known.capacity):.1%}), and {bytes_text(known.left)} is left."
     )
-
-
-def _lacked(room: Headroom) -> str:
-    return f": {bytes_text(-room.left)} was lacking" if room.left is not None and room.left < 0 else ""
 
 
 def _name(recording: Recording) -> str:
@@ -91,6 +88,8 @@ def _row(recording: Recording, room: Headroom) -> dict[str, Any]:
         "headroom_bytes": room.left,
         "role": {"role": int(role), "bytes": roles[role], "share": share(roles[role], top.bytes)} if role else None,
         "part": {**part._asdict(), "share": share(part.bytes, top.bytes)} if part is not None else None,
+        # What an error's own text allows to say; the others' advice takes longer, and is asked for on its own.
+        "remedy": next(iter(sentences(recording)[2:]), None),
     }
 
 

@@ -24,6 +24,7 @@ function row(id: string, more: Partial<OverviewRow> = {}): OverviewRow {
     headroom_bytes: null,
     role: null,
     part: null,
+    remedy: null,
     ...more,
   };
 }

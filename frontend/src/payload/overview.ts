@@ -11,6 +11,8 @@ export interface OverviewRow extends Summary {
   role: { role: number; bytes: number; share: number } | null;
   /** The layers, function or line that hold most at the peak. */
   part: { name: string; repeats: number; bytes: number; share: number } | null;
+  /** Of an error: what would help, as far as its text tells. */
+  remedy: string | null;
 }
 
 export interface Resident {

@@ -154,6 +154,7 @@ function part(row: OverviewRow): JSX.Element {
 }
 
 function top(row: OverviewRow, advice: AdviceById): JSX.Element {
+  if (row.remedy !== null) return <span title={row.remedy}>{row.remedy}</span>;
   const found = advice.get(row.id);
   if (found === undefined) return <span class="muted" />;
   if (found === null) return <span class="muted">nothing found</span>;

@@ -12,7 +12,7 @@ export function useAdvice(api: Api, rows: readonly OverviewRow[] | null): Advice
     if (rows === null) return;
     const abort = new AbortController();
     const askAll = async (): Promise<void> => {
-      for (const { id } of rows.slice(0, ADVISED)) {
+      for (const { id } of rows.filter(({ remedy }) => remedy === null).slice(0, ADVISED)) {
         // What cannot be advised on is told where the recording is opened.
         const found = await api.advice(id, abort.signal).then(
           ({ advice }) => advice.at(0) ?? null,
