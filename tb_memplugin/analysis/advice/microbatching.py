@@ -12,9 +12,10 @@ from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
 from tb_memplugin.analysis.paths import Pass
 from tb_memplugin.analysis.replay import Change, join, resized
 from tb_memplugin.analysis.roles import roles
-from tb_memplugin.recording import I64, Recording, Role
+from tb_memplugin.recording import I64, Recording, RegionKind, Role
 from tb_memplugin.sizes import bytes_text
 
+WEIGHTS = (Role.PARAMETER, Role.GRADIENT, Role.OPTIMIZER_STATE)
 DIMENSIONS = re.compile(r"\w+\[(\d[\d,]{0,200})\]")
 
 
@@ -53,19 +54,22 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def _of_batch(recording: Recording, known: Passes, batch: list[int], weights: I64) -> I64:
-    """Rows of both passes with a dimension that is the batch, or the batch and what follows it in one.
+    """Activations, and rows of both passes with a dimension that is the batch, or the batch and what follows it in one.
 
-    The gradient of a weight may have such a number by chance, and is known by the weight's shape.
+    The gradient of a weight may have such a number by chance. In memory that a result will take it is known by the
+    weight's shape, elsewhere by its role.
     """
-    table = recording.allocations
+    table, role = recording.allocations, roles(recording)
     sizes = {batch[0], batch[0] * batch[1]} if len(batch) > 1 else set(batch[:1])
     names = table.shape.strings
     fits = np.array([not sizes.isdisjoint(_dimensions(names[code])) for code in range(len(names))] + [False])
     both = known.within(Pass.FORWARD) | known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
     made = (known.made >= 0) & both[known.made] & ~known.is_argument
     shape = known.values.shape[known.value]
-    of_weights: Bools = np.isin(shape, shape[weights])
-    return np.flatnonzero(made & fits[table.shape.codes] & ~of_weights)
+    guest = recording.regions.kind[table.region] != RegionKind.TEMPORARY
+    of_weights: Bools = np.where(guest, np.isin(shape, shape[weights]), np.isin(role, WEIGHTS))
+    activation = (role == Role.ACTIVATION) & (known.values.elements[known.value] % max(sizes, default=1) == 0)
+    return np.flatnonzero(made & (fits[table.shape.codes] | activation) & ~of_weights)
 
 
 def _dimensions(shape: str) -> list[int]:
