@@ -180,11 +180,16 @@ def test_a_search_marks_and_sums_each_byte_once(trees: Viewer, alone: Host) -> N
     assert float(said.split()[0]) == pytest.approx(size / 2**20, rel=0.005)
 
 
+def curve_of(viewer: Viewer) -> str:
+    return str(viewer.get("usage-chart").locator("canvas").first.evaluate("canvas => canvas.toDataURL()"))
+
+
 def test_a_node_confines_every_chart_until_it_is_let_go(trees: Viewer, alone: Host) -> None:
     forest = Forest(alone, "model")
     weights = forest.weights(forest.expected.peak)
     first = heaviest(weights)
     everything = trees.picture()
+    curve = curve_of(trees)
     heading = trees.text("live-heading")
     show(trees, "Treemap")
     trees.wait_for_state(chart="treemap")
@@ -204,6 +209,7 @@ def test_a_node_confines_every_chart_until_it_is_let_go(trees: Viewer, alone: Ho
     )
     assert f"{len(kept)} of {len(live)} buffers" in trees.text("live-heading")
     assert trees.picture()[0] != everything[0]
+    until(lambda: curve_of(trees), curve.__ne__, "the curve says nothing of them")
     # Other trees are of these rows too.
     show(trees, "Tree table")
     trees.get("tree-by").select_option("shape")

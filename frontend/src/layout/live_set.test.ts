@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fixtureRows } from "../payload/fixture";
-import { bytesByRole, hasRoles, liveAt, liveBytes, sharersAt } from "./live_set";
+import { bytesByRole, bytesOver, hasRoles, liveAt, liveBytes, sharersAt } from "./live_set";
 
 const rows = fixtureRows([
   { size: 100, role: 1, start: -1, end: 10 },
@@ -36,5 +36,17 @@ describe("the live set", () => {
   it("knows whether anything that holds bytes has a role", () => {
     expect(hasRoles(rows)).toBe(true);
     expect(hasRoles(fixtureRows([{ size: 8, role: 0 }, { role: 9 }]))).toBe(false);
+  });
+
+  it("adds up over the whole axis, of the rows asked for", () => {
+    const at = (only: Uint8Array): number[] =>
+      Array.from({ length: 10 }, (_, position) =>
+        liveBytes(
+          rows,
+          liveAt(rows, position).filter((row) => only[row] === 1),
+        ),
+      );
+    for (const only of [Uint8Array.of(1, 1, 1, 1), Uint8Array.of(0, 1, 1, 0)])
+      expect([...bytesOver(rows, 10, only)]).toEqual(at(only));
   });
 });

@@ -34,6 +34,18 @@ export function bytesByRole(rows: Rows, live: Iterable<number>): Map<number, num
   return new Map([...bytes].sort((a, b) => b[1] - a[1]));
 }
 
+/** Bytes at each position of an axis of the rows that have a 1 in `only`. */
+export function bytesOver(rows: Rows, length: number, only: Uint8Array): Float64Array {
+  const bytes = new Float64Array(length + 1);
+  for (let row = 0; row < rows.length; row++) {
+    if (only[row] === 0) continue;
+    bytes[Math.max(rows.start[row], 0)] += rows.charge[row];
+    bytes[Math.min(rows.end[row], length)] -= rows.charge[row];
+  }
+  for (let position = 1; position < length; position++) bytes[position] += bytes[position - 1];
+  return bytes.subarray(0, length);
+}
+
 function select(rows: Rows, position: number, wanted: (row: number) => boolean): Uint32Array {
   const found = new Uint32Array(rows.length);
   let count = 0;

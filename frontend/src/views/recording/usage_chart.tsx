@@ -1,17 +1,19 @@
 import type { JSX } from "preact";
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes } from "../../base/units";
 import type { Axis } from "../../layout/axis";
 import { LEAST_POSITIONS, recalled } from "../../layout/timeline_view";
+import { bytesOver } from "../../layout/live_set";
 import { perPixel } from "../../layout/usage_pixels";
 import { type CurveKey, rangeOf, shownCurves, usageSeries } from "../../layout/usage_series";
 import type { Span } from "../../layout/timeline_blocks";
 import type { Api } from "../../payload/api";
 import type { FirstView, Program } from "../../payload/recording";
 import type { ViewState } from "../state";
+import { OnlyContext } from "../trees/only";
 import { useWords } from "../words";
 import { useWidth } from "../use_width";
 import type { Shown } from "./shown";
@@ -80,7 +82,13 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
     useStore(store, (state) => state.bytes),
     limit,
   );
+  const only = useContext(OnlyContext).rows;
+  const part = useMemo(
+    () => (only === null || !shown.complete ? null : bytesOver(shown.rows, view.length, only)),
+    [only, shown, view],
+  );
   const marks = {
+    part,
     peak: view.peak,
     peakBytes: view.recording.peak_bytes,
     position,
@@ -156,7 +164,7 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
   }, [bytes[0], bytes[1]]);
   useLayoutEffect(() => {
     chart.current?.redraw(false);
-  }, [position, selected, hovered, shown]);
+  }, [position, selected, hovered, shown, part]);
 
   return (
     <div

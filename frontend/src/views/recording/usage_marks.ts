@@ -3,6 +3,7 @@ import { cssColor, roleColors } from "../../base/colors";
 import type { Axis } from "../../layout/axis";
 import type { Rows } from "../../payload/recording";
 import type { Colours } from "./usage_options";
+import { drawPart } from "./usage_part";
 
 /** What is laid over the curve. Positions and bytes; -1 for no buffer. */
 export interface Marks {
@@ -12,6 +13,8 @@ export interface Marks {
   /** All there is, where that line is drawn. */
   ceiling: number | null;
   rows: Rows;
+  /** Bytes at each position of what the page is confined to; null where it shows everything. */
+  part: Float64Array | null;
   axis: Axis;
   selected: number;
   hovered: number;
@@ -28,6 +31,7 @@ export function drawMarks(chart: uPlot, marks: Marks, colours: Colours): void {
   ctx.clip();
   // The chart leaves the dashes of its last curve behind.
   ctx.setLineDash([]);
+  if (marks.part !== null) drawPart(chart, marks.part, marks.axis, colours.accent);
   if (marks.hovered >= 0 && marks.hovered !== marks.selected) drawLife(chart, marks, marks.hovered, 0.25);
   if (marks.selected >= 0) drawLife(chart, marks, marks.selected, 0.55);
   if (marks.ceiling !== null) drawCeiling(chart, marks.ceiling, colours);

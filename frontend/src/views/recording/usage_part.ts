@@ -1,0 +1,34 @@
+import type uPlot from "uplot";
+import type { Axis } from "../../layout/axis";
+
+/**
+ * Draws the bytes at each position of what the page is confined to as an area below the curve: in each column of
+ * pixels the most that they are there.
+ */
+export function drawPart(chart: uPlot, part: Float64Array, axis: Axis, colour: string): void {
+  const { ctx, bbox, scales } = chart;
+  const { min = 0, max = 1 } = scales["x"] ?? {};
+  const ground = chart.valToPos(0, "y", true);
+  const positionAt = (column: number): number =>
+    Math.floor(axis.positionAt(min + (column / bbox.width) * (max - min)));
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, ground);
+  for (let column = 0; column < bbox.width; column++) {
+    const y = chart.valToPos(mostIn(part, positionAt(column), positionAt(column + 1)), "y", true);
+    ctx.lineTo(bbox.left + column, y);
+    ctx.lineTo(bbox.left + column + 1, y);
+  }
+  ctx.lineTo(bbox.left + bbox.width, ground);
+  ctx.fillStyle = `${colour}66`;
+  ctx.fill();
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.stroke();
+}
+
+/** The largest from one position to before another; that of the first at least. */
+function mostIn(values: Float64Array, from: number, to: number): number {
+  let most = values[Math.min(from, values.length - 1)] ?? 0;
+  for (let at = from + 1; at < to && at < values.length; at++) most = Math.max(most, values[at]);
+  return most;
+}
