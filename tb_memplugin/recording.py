@@ -325,7 +325,9 @@ class Recording:
 
     @cached_property
     def _columns_nbytes(self) -> int:
+        stacks = self.stacks
         columns = [getattr(self.allocations, name) for name in self.allocations.__slots__]
+        columns += [stacks.parent, stacks.function, stacks.file, stacks.line]
         texts = {id(column.strings): column.strings for column in columns if isinstance(column, Text)}
         arrays = [column.codes if isinstance(column, Text) else column for column in columns]
         return sum(a.nbytes for a in arrays) + sum(len(s.blob) + s.offsets.nbytes for s in texts.values())
