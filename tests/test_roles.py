@@ -280,7 +280,7 @@ def test_ids_that_make_no_sense_cost_nothing(seed: int) -> None:
             if random.random() < 0.1 and instruction.operand_ids:
                 instruction.operand_ids[int(random.integers(len(instruction.operand_ids)))] = int(random.choice(ids))
             if random.random() < 0.05:
-                instruction.parameter_number = int(random.integers(-2, 50))
+                instruction.parameter_number = int(random.choice([-2, 3, 50, 2**63 - 1]))
             if random.random() < 0.05:
                 instruction.tuple_index = int(random.integers(-2, 50))
     for entry in proto.hlo_module.input_output_alias.entries:

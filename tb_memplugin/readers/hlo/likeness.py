@@ -133,10 +133,10 @@ def _inside(module: Module, dataflow: Dataflow, positions: I32, elements: I64) -
     )
     number = body.parameter_number[parameter]
     rows = dataflow.schedule.order[positions[which[at]]]
-    begin = module.operands.begin[rows] + number
-    inside = body.is_parameter[parameter] & (number >= 0) & (begin < module.operands.begin[rows + 1])
+    # A number of any size may be in the file.
+    inside = body.is_parameter[parameter] & (number >= 0) & (number < module.operands.count()[rows])
     operand = np.full(len(rows), -1, dtype=np.int64)
-    operand[inside] = module.operands.values[begin[inside]]
+    operand[inside] = module.operands.values[module.operands.begin[rows[inside]] + number[inside]]
     position = np.where(operand >= 0, dataflow.schedule.position[operand], -1)
     source = np.where(position >= 0, dataflow.shown[nodes.base[np.maximum(position, 0)]], -1).astype(np.int32)
     target = target[at].astype(np.int32)
