@@ -26,15 +26,19 @@ interface Props {
   length: number;
   /** When each position was, for an allocator. */
   times: Float64Array | null;
+  /** Of one moment: rows have no lives, share with nobody, and lie at addresses. */
+  moment?: boolean;
   store: Store<ViewState>;
   dark: boolean;
 }
 
 /** Everything known of one buffer. What its row says is there at once; stack and sharers follow. */
-export function Details({ api, id, number, row, rows, length, times, store, dark }: Props): JSX.Element {
+export function Details(props: Props): JSX.Element {
+  const { api, id, number, row, rows, length, times, moment = false, store, dark } = props;
   const words = useWords();
   const { value, error } = useFetched(`${id} ${number}`, (_, signal) => api.details(id, number, signal));
   const padding = rows.size[row] - rows.unpadded[row];
+  const addressed = times !== null || moment;
   const inspect = (position: number): void =>
     store.set({ position: Math.min(Math.max(position, 0), length - 1) });
   return (
@@ -85,25 +89,27 @@ export function Details({ api, id, number, row, rows, length, times, store, dark
         </Fact>
         <Fact name={words.opName}>{rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}</Fact>
         <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
-        <Life rows={rows} row={row} length={length} times={times} details={value} onInspect={inspect} />
+        {!moment && (
+          <Life rows={rows} row={row} length={length} times={times} details={value} onInspect={inspect} />
+        )}
         {value?.region != null && value.offset >= 0 && (
-          <Fact name={times === null ? "Allocation" : "Address"}>
-            {times === null &&
+          <Fact name={addressed ? "Address" : "Allocation"}>
+            {!addressed &&
               `${value.region.kind} #${value.region.index}, ${formatBytes(value.region.size)}; at offset `}
-            <Place {...{ details: value, addressed: times !== null }} />
+            <Place {...{ details: value, addressed }} />
           </Fact>
         )}
       </dl>
       {error !== null && <ErrorMessage error={error} />}
       {value === null && error === null && (
-        <p class="muted">Reading {times === null ? "stack and sharers" : "the stack"}…</p>
+        <p class="muted">Reading {addressed ? "the stack" : "stack and sharers"}…</p>
       )}
       {value !== null && (
         <>
           <Stack frames={value.stack} />
           {value.freed_stack.length > 0 && <Stack frames={value.freed_stack} title="Freed at" />}
           {value.planned != null && <PlannedBuffers planned={value.planned} store={store} />}
-          {times === null && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
+          {!addressed && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
         </>
       )}
     </aside>

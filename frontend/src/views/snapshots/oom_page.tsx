@@ -94,6 +94,7 @@ function Loaded(props: Shared & { view: FirstView; everything: Everything | null
           rows={shown.rows}
           length={view.length}
           times={null}
+          moment
         />
       )}
     </main>
