@@ -181,6 +181,12 @@ def test_the_steps_are_roles_lines_or_layers() -> None:
     assert steps[By.MODEL] == [("forward / layer_0", 5, 25), ("arguments / params / layer_0", 10, 10)]
 
 
+def test_without_a_stack_a_line_s_name_is_the_line() -> None:
+    a, b = [Thing(10, name="train.py:61"), Thing(5, name="fusion.1")], [Thing(30, name="train.py:61")]
+    steps = [(s.label, s.bytes_a, s.bytes_b) for s in compare(made(a), made(b), by=By.SOURCE).steps]
+    assert steps == [("train.py:61", 10, 30), ("no Python line", 5, 0)]
+
+
 def test_what_no_row_explains_is_a_step() -> None:
     one = made([Thing(10)])
 

@@ -23,6 +23,7 @@ Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.integer]
 
 DIGITS = re.compile(r"\d+")
+NAMED_LINE = re.compile(r".+\.\w+:\d+")
 DEVICE_PROFILE = "device_profile"  # what is no executable in it is the buffer of an array
 UNEXPLAINED = "explained by no allocation"
 NO_LINE = "no Python line"
@@ -191,7 +192,7 @@ def _labelled(side: _Side, placed: Places, number: int, by: By) -> Iterator[tupl
     if by is By.ROLE:
         code, names = roles(side.recording)[side.rows], [_role_name(side.recording, role) for role in Role]
     elif by is By.SOURCE:
-        code, names = placed.line[number], [*placed.names, NO_LINE]
+        code, names = _lines(side, placed, number)
     else:
         forest = attribution.forest(side.recording, attribution.By.MODEL)
         code, names = forest.leaf[side.rows], _layers(forest)
@@ -201,6 +202,15 @@ def _labelled(side: _Side, placed: Places, number: int, by: By) -> Iterator[tupl
         if size:
             sums[name] = sums.get(name, 0) + size
     yield from sums.items()
+
+
+def _lines(side: _Side, placed: Places, number: int) -> tuple[Codes, list[str]]:
+    """Per row its line, and what each is called. Live arrays without a stack go by the name of their line, `f.py:9`."""
+    line, name = placed.line[number], side.recording.allocations.name.take(side.rows)
+    used, which = np.unique(name.codes, return_inverse=True)
+    texts = [name.strings[code] if code >= 0 else "" for code in used.tolist()]
+    named = [text if NAMED_LINE.fullmatch(text) else NO_LINE for text in texts]
+    return np.where(line >= 0, line, len(placed.names) + which), [*placed.names, *named, NO_LINE]
 
 
 def _role_name(recording: Recording, role: Role) -> str:
