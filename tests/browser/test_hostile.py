@@ -52,6 +52,7 @@ def test_an_unknown_run_is_an_error_in_words(go_to: Open) -> None:
 
 def test_a_link_with_senseless_state_shows_the_page(go_to: Open) -> None:
     senseless = {"position": "99999999", "selected": "1e9", "zoom": "9,a", "yzoom": "NaN,Infinity", "search": "(["}
+    senseless |= {"chart": "flame", "by": "model", "node": "gone\\/", "only": "model:gone", "weight": "kg"}
     viewer = go_to(run=TRAIN, module=LARGEST, theme="no", show="no", **senseless)
     viewer.picture()
     assert viewer.get("details").count() == 0

@@ -12,7 +12,7 @@ export function OnlyChip({ store }: { store: Store<ViewState> }): JSX.Element | 
   if (!on) return null;
   return (
     <div class="only-chip" role="status" data-testid="only-chip">
-      <span class="muted">{error === null ? "Only" : "Not"}</span>
+      {error === null && <span class="muted">Only</span>}
       <b title={label}>
         <bdi>{label}</bdi>
       </b>
