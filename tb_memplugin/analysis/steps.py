@@ -46,14 +46,18 @@ def steps(recording: Recording) -> Steps:
         return Steps(_positions(clock, marked), "step", True, "")
     name, ends = _repeated(spans)
     if len(ends) >= MIN_STEPS:
-        found = f"{len(marked)} steps" if len(marked) else "no steps"
+        found = _counted(len(marked)) if len(marked) else "no steps"
         text = f"The profile marks {found}; the {len(ends)} runs of {name} stand in for them."
         return Steps(_positions(clock, ends), f"run of {name}", False, text)
     return _none(
-        f"The profile holds {len(marked)} steps, and growth shows over {MIN_STEPS} or more: profile more of them."
+        f"The profile holds {_counted(len(marked))}, and growth shows over {MIN_STEPS} or more: profile more of them."
         if len(marked)
         else "The profile marks no steps, and nothing in it repeats often enough to stand in for them."
     )
+
+
+def _counted(steps: int) -> str:
+    return f"{steps} step{'s' * (steps != 1)}"
 
 
 def step_at(recording: Recording, position: int) -> str:

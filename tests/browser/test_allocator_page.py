@@ -149,6 +149,15 @@ def test_rows_gather_by_the_step_they_were_born_in(busy: Host, page: Page) -> No
     assert "Region" not in headings, "a column without a text in any row"
 
 
+def test_places_that_do_not_grow_are_folded_away(busy: Host, page: Page) -> None:
+    viewer = opened(page, busy, LEAK)
+    growth, more = viewer.get("growth"), viewer.get("more-findings")
+    until(more.count, bool, "nothing is folded away")
+    assert "from the warm-up" not in growth.inner_text()
+    more.locator("summary").click()
+    assert "from the warm-up" in growth.inner_text()
+
+
 def test_rows_gather_by_stack_each_by_a_name_of_its_own(busy: Host, page: Page) -> None:
     viewer = opened(page, busy, SMALL, group="stack")
     labels = viewer.get("group-line").evaluate_all("lines => lines.map(l => l.querySelector('[title]').title)")

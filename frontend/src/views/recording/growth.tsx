@@ -6,14 +6,16 @@ import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
 import type { ViewState } from "../state";
 
-/** What is always there and goes nowhere is not worth a line; the counts say that it was looked at. */
+/** What is always there and goes nowhere is folded away with what has no room. */
 const QUIET = new Set(["steady", "warm-up"]);
 const LISTED = 6;
 
 /** Growth from step to step, by the place that allocates: leaks first, each in a sentence with its numbers. */
 export function Growth({ api, id, store }: { api: Api; id: string; store: Store<ViewState> }): JSX.Element {
   const { value, error } = useFetched(id, (key, signal) => api.leaks(key, signal));
-  const notable = value?.findings.filter(({ verdict }) => !QUIET.has(verdict)).slice(0, LISTED) ?? [];
+  const findings = value?.findings ?? [];
+  const notable = findings.filter(({ verdict }) => !QUIET.has(verdict)).slice(0, LISTED);
+  const others = findings.filter((finding) => !notable.includes(finding));
   const counts = Object.entries(value?.verdicts ?? {}).filter(([, count]) => count > 0);
   return (
     <section aria-label="Growth from step to step" data-testid="growth">
@@ -32,17 +34,31 @@ export function Growth({ api, id, store }: { api: Api; id: string; store: Store<
       {value?.carried.map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}
-      <ul class="findings">
-        {notable.map((finding) => (
-          <Found key={`${finding.verdict} ${finding.row}`} finding={finding} store={store} />
-        ))}
-      </ul>
+      <FoundList findings={notable} store={store} />
+      {others.length > 0 && (
+        <details data-testid="more-findings">
+          <summary>
+            {formatCount(others.length)} more {others.length === 1 ? "place" : "places"}
+          </summary>
+          <FoundList findings={others} store={store} />
+        </details>
+      )}
     </section>
   );
 }
 
 /** "step", or "run of train_step" where the profile marks no steps. */
 const plural = (unit: string): string => unit.replace(/^\w+/, "$&s");
+
+function FoundList({ findings, store }: { findings: Finding[]; store: Store<ViewState> }): JSX.Element {
+  return (
+    <ul class="findings">
+      {findings.map((finding) => (
+        <Found key={`${finding.verdict} ${finding.row}`} finding={finding} store={store} />
+      ))}
+    </ul>
+  );
+}
 
 function Found({ finding, store }: { finding: Finding; store: Store<ViewState> }): JSX.Element {
   return (
