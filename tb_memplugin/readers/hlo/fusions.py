@@ -8,9 +8,10 @@ import numpy as np
 
 from tb_memplugin.native.text import intern
 from tb_memplugin.native.wire import scan
-from tb_memplugin.readers.hlo.module import COMPUTATION, COMPUTATIONS, Index, Lists, Module
+from tb_memplugin.readers.hlo.module import COMPUTATION, COMPUTATIONS, Lists, Module
 from tb_memplugin.readers.hlo.nodes import is_one_of, within
 from tb_memplugin.readers.hlo.shapes import ShapeTable, elements_of
+from tb_memplugin.readers.index import Index
 from tb_memplugin.recording import I64, U8, Strings
 from tb_memplugin.values import Likeness
 

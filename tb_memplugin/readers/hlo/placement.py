@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from tb_memplugin.native.liveness import hand_over, replay
 from tb_memplugin.readers.hlo.dataflow import Dataflow
-from tb_memplugin.readers.hlo.module import ALLOCATIONS, Index, Module
+from tb_memplugin.readers.hlo.module import ALLOCATIONS, Module
+from tb_memplugin.readers.index import Index
 from tb_memplugin.recording import I32, I64, U8, RegionKind
 
 Mask = npt.NDArray[np.bool_]

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tb_memplugin.native.chains import Chains
-from tb_memplugin.readers.hlo.module import Index
+from tb_memplugin.readers.index import Index
 from tb_memplugin.recording import I32, I64, Stacks, Text
 
 LINES = 2**31 - 1
