@@ -83,7 +83,7 @@ def block_sizes(const uint8_t[::1] kind, const int64_t[::1] address, const int64
 
     `size` is rounded up to what the allocator looks for. `live`: addresses of blocks in use before the first event.
     `segment`, `segment_size`, `expandable`: what the device had given after the last one. Below `max_split` bytes,
-    which is negative where there is no limit, a large block may be split.
+    which is negative where there is no limit, a large block may be split; where it is 0, no block is.
     """
     cdef Py_ssize_t n = kind.shape[0], i
     cdef _Memory memory = _Memory()
@@ -116,7 +116,9 @@ def block_sizes(const uint8_t[::1] kind, const int64_t[::1] address, const int64
                     odd += end > 0
                     continue
                 room = end - start
-                if size[i] <= SMALL or grows:
+                if max_split == 0:
+                    block[i] = room
+                elif size[i] <= SMALL or grows:
                     if room - size[i] < LEAST:
                         block[i] = room
                 elif room - size[i] <= SMALL or 0 <= max_split <= size[i]:

@@ -23,6 +23,9 @@ def caveats(trace: Trace, lives: Lives, settings: Mapping[str, Any], backwards: 
         )
         text = f"{old.sum():,} allocations are older than the trace: {why}. They are live from before its first event."
         found.append(Caveat("older-than-trace", text, int(lives.size[old].sum())))
+    if len(trace) and not (trace.time_us >= 0).any():
+        text = "The trace tells no time, as before PyTorch 2.2: what stands for it are the numbers of its events."
+        found.append(Caveat("no-time", text))
     for code, count, text in (
         ("taken-address", lives.taken, "allocations came to an address in use; the one before ended there, unseen"),
         ("not-in-segments", lives.lost, "allocations that the trace does not free are not among the last blocks"),

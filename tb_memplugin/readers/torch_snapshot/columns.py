@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_memplugin.readers.torch_snapshot.lifetimes import Lives
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, pool_name
-from tb_memplugin.readers.torch_snapshot.trace import Trace
+from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
 from tb_memplugin.readers.torch_snapshot.values import Values
 from tb_memplugin.recording import I64, U8, Role, Strings, Text
 
@@ -31,14 +31,44 @@ def roles(trace: Trace, lives: Lives) -> U8:
 
 
 def labels(trace: Trace, lives: Lives, values: Values, blocks: Blocks) -> Text:
-    """What the user called it (torch.cuda.memory._set_memory_metadata), else what was being compiled."""
-    texts = trace.user_metadata, trace.compile_context, values.texts(blocks.user_metadata)
-    strings, (user, context, block) = _joined(*texts)
+    """What the user called it, and what was being compiled.
+
+    Names are those of torch.cuda.memory._annotate_tensor, the last one where there are several, and of
+    _set_memory_metadata.
+    """
+    strings, (user, context, block) = _joined(
+        trace.user_metadata, trace.compile_context, values.texts(blocks.user_metadata)
+    )
     blank = np.array([*(strings[i] in NO_CONTEXT for i in range(len(strings))), True])
-    context = np.where(blank[context], -1, context)
-    of_event = np.r_[np.where(user >= 0, user, context), -1][lives.born]
-    codes = np.where(lives.born >= 0, of_event, np.r_[block, -1][lives.block])
-    return Text(codes.astype(np.int32), strings)
+    old = lives.born < 0
+    found = np.stack(
+        [
+            np.r_[user, -1][_annotated(trace, lives)],
+            np.where(old, np.r_[block, -1][lives.block], np.r_[user, -1][lives.born]),
+            np.r_[context, -1][lives.born],
+        ]
+    )
+    different, codes = np.unique(np.where(blank[found], -1, found), axis=1, return_inverse=True)
+    texts = [", ".join(dict.fromkeys(strings[i] for i in parts if i >= 0)) for parts in different.T.tolist()]
+    return Text.of(texts).take(codes)
+
+
+def _annotated(trace: Trace, lives: Lives) -> I64:
+    """Per life the last event that named it, -1 for none: of those at its address, the ones while it was there."""
+    marks = np.flatnonzero((trace.action == Action.ANNOTATE) & trace.known)
+    found = np.full(len(lives.born), -1)
+    if not len(marks) or not len(found):
+        return found
+    # By address, then by time: one number that sorts as both do.
+    _, code = np.unique(np.r_[lives.address, trace.address[marks]], return_inverse=True)
+    own, named = code[: len(found)], code[len(found) :]
+    key = own * (len(trace) + 1) + lives.born + 1
+    order = np.argsort(key)
+    at = np.searchsorted(key[order], named * (len(trace) + 1) + marks + 1, side="right") - 1
+    row = order[np.maximum(at, 0)]
+    hit = (at >= 0) & (own[row] == named) & ((lives.freed[row] < 0) | (marks < lives.freed[row]))
+    np.maximum.at(found, row[hit], marks[hit])
+    return found
 
 
 def _joined(*texts: Text) -> tuple[Strings, list[I64]]:

@@ -14,30 +14,37 @@ from tb_memplugin.readers.torch_snapshot.columns import labels, pools_and_stream
 from tb_memplugin.readers.torch_snapshot.frames import read_stacks
 from tb_memplugin.readers.torch_snapshot.lifetimes import lifetimes
 from tb_memplugin.readers.torch_snapshot.operators import operators
+from tb_memplugin.readers.torch_snapshot.pinned import PINNED, UNSPLIT, read_pinned
 from tb_memplugin.readers.torch_snapshot.places import places
-from tb_memplugin.readers.torch_snapshot.segments import Segments, read_segments
+from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, read_segments
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_trace
-from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
-from tb_memplugin.recording import I64, Allocations, Axis, Phase, Recording, Refusal, Taken, Strings, Text
+from tb_memplugin.readers.torch_snapshot.values import NOTHING, Nodes, Values
+from tb_memplugin.recording import I64, Allocations, Axis, NamedSpans, Phase, Recording, Refusal, Strings, Taken, Text
 
 
 def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
-    """One recording per device that has a trace or memory. InputError naming the file."""
+    """One recording per device that has a trace or memory, and one of pinned memory. InputError naming the file."""
     values = Values(data, path)
     root = values.root
     segments = values.items(root) if values.is_list(root) else values.items(values.get(root, "segments"))
     segments = segments[values.known(values.column(segments, "total_size"))]
     device = values.integers(values.column(segments, "device"), 0)
     traces = [values.items(node) for node in values.items(values.get(root, "device_traces")).tolist()]
-    if not len(segments) and not traces:
+    if not len(segments) and not traces and values.get(root, "host_segments") == NOTHING:
         remedy = "there are no segments and no device_traces in it; torch.cuda.memory._dump_snapshot writes both"
         raise InputError("Not a PyTorch memory snapshot", path, remedy)
     settings = _settings(values, values.get(root, "allocator_settings"))
     marks = values.items(values.get(root, "external_annotations"))
-    return [
-        _device(values, number, events, segments[device == number], settings, marks, (run, host, path))
-        for number, events in _devices(device, traces)
-    ]
+    where = run, host, path
+    found = []
+    for number, events in _devices(device, traces):
+        trace, (held, blocks) = read_trace(values, events), read_segments(values, segments[device == number])
+        spans = read_spans(values, marks, number, trace)
+        found.append(_recording(values, f"cuda:{number}", trace, held, blocks, settings, spans, where))
+    pinned = read_pinned(values, root)
+    if pinned is not None:
+        found.append(_recording(values, PINNED, *pinned, UNSPLIT, None, where))
+    return found
 
 
 def _devices(device: I64, traces: list[Nodes]) -> Iterator[tuple[int, Nodes]]:
@@ -54,17 +61,16 @@ def _settings(values: Values, node: int) -> dict[str, Any]:
     return {**dict(values.pairs(node)), **dict(values.pairs(values.get(node, "roundup_power2_divisions")))}
 
 
-def _device(
+def _recording(
     values: Values,
-    number: int,
-    events: Nodes,
-    segments: Nodes,
+    memory: str,
+    trace: Trace,
+    held: Segments,
+    blocks: Blocks,
     settings: Mapping[str, Any],
-    marks: Nodes,
+    spans: NamedSpans | None,
     where: tuple[str, str, str],
 ) -> Recording:
-    trace = read_trace(values, events)
-    held, blocks = read_segments(values, segments)
     lives = lifetimes(trace, held, blocks, settings)
     n = len(trace)
     stacks, (of_event, of_block) = read_stacks(values, trace.frames, blocks.frames)
@@ -80,7 +86,7 @@ def _device(
         run=run,
         host=host,
         source=path,
-        memory=f"cuda:{number}",
+        memory=memory,
         axis=Axis.TIME if n else Axis.INSTANT,
         length=max(n, 1),
         allocations=Allocations(
@@ -107,7 +113,7 @@ def _device(
         regions=regions,
         stacks=stacks,
         clock=clock,
-        spans=read_spans(values, marks, number, trace) if n else None,
+        spans=spans,
         free_stack=np.where(lives.freed >= 0, np.r_[of_event, -1][lives.freed], -1).astype(np.int32),
         held=_held(trace, held) if n else np.array([int(held.size.sum())]),
         events=trace.name if n else None,
