@@ -16,7 +16,7 @@ from tb_memplugin.analysis.steps import step_at
 from tb_memplugin.analysis.traffic import stacked
 from tb_memplugin.analysis.usage import buckets, explained, peak, reserved
 from tb_memplugin.analysis.usage import usage as usage_of
-from tb_memplugin.recording import I64, Axis, NamedSpans, Recording, RegionKind, Regions, Role, Strings, Text
+from tb_memplugin.recording import I64, Axis, NamedSpans, Recording, RegionKind, Role, Strings, Text
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views import refusal
 from tb_memplugin.views.payload import Table, compact, encode, narrow
