@@ -8,6 +8,7 @@ from tb_memplugin.readers.hlo.module import Lists, Module
 from tb_memplugin.recording import I32
 
 SHARDINGS = "hlo_module.spmd_parameters_shardings"
+MOST_DEVICES = 2**24  # more than anybody has; a damaged file may claim any number
 REPLICATED, TILED = 0, 3  # of XLA's OpSharding; others put an array on one device, or leave it to the program
 
 
@@ -22,16 +23,16 @@ def copies_of(module: Module, devices: int) -> I32 | None:
     copies = np.ones(rows, dtype=np.int64)
     copies[kind == REPLICATED] = devices
     for row in np.flatnonzero((kind == TILED) & (tiles.count() > 0)).tolist():
-        extents = tiles.values[tiles.begin[row] : tiles.begin[row + 1]].tolist()
+        extents = np.clip(tiles.values[tiles.begin[row] : tiles.begin[row + 1]], 1, devices).tolist()
         roles = kinds.values[kinds.begin[row] : kinds.begin[row + 1]].tolist()
         if table["replicate_on_last_tile_dim"][row]:
             copies[row] = extents[-1]
-        for extent, role in zip(extents[len(extents) - len(roles) :], roles, strict=False):
-            copies[row] *= extent if role == REPLICATED else 1
+        for extent, role in zip(extents[::-1], roles[::-1], strict=False):
+            copies[row] = min(copies[row] * extent, devices) if role == REPLICATED else copies[row]
     return np.clip(copies, 1, devices).astype(np.int32)
 
 
 def devices_of(module: Module) -> int:
     """How many devices one program is cut up for; 1 where it is not."""
     counts = module.tables[""].get("hlo_module.device_assignment.computation_count")
-    return max(int(counts[0]), 1) if counts is not None and len(counts) else 1
+    return min(max(int(counts[0]), 1), MOST_DEVICES) if counts is not None and len(counts) else 1
