@@ -92,6 +92,9 @@ def test_blocks_are_those_of_the_allocator_at_each_snapshot_and_at_the_end(
     if not kept:
         return
     recording = read(snapshot)
+    rows = recording.allocations
+    made = {position: allocator.truth[number] for position, number in enumerate(kept) if number in allocator.truth}
+    assert dict(zip(rows.start.tolist(), rows.size.tolist(), strict=True)) == made
     assert live_at(recording, recording.length - 1) == allocator.in_use()
     for position, number in enumerate(kept):
         if number in allocator.known:
