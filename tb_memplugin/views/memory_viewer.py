@@ -52,7 +52,8 @@ def encode_first_view(recording: Recording, headline: str, figures: Sequence[Fig
         "caveats": summed["caveats"],
         "peak": {"position": top.position},
         "regions": len(recording.regions),
-        "refusal": refusal.refused(recording),
+        # Over time it is one event of many, which is marked where it stands.
+        "refusal": refusal.refused(recording) if recording.axis is not Axis.TIME else None,
     }
     rows = {
         name: compact(column) if isinstance(column, Text) else column

@@ -30,10 +30,10 @@ export function Growth({ api, id, store }: { api: Api; id: string; store: Store<
       </header>
       {error !== null && <ErrorMessage error={error} />}
       {value?.message != null && <p class="muted">{value.message}</p>}
-      {value !== null && value.steps > 0 && notable.length === 0 && <p>Nothing grows.</p>}
       {value?.carried.map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}
+      {value !== null && value.steps > 0 && notable.length === 0 && <p>Nothing grows.</p>}
       <FoundList findings={notable} store={store} />
       {others.length > 0 && (
         <details data-testid="more-findings">
