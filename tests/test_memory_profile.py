@@ -256,24 +256,27 @@ def test_windows_and_holes_over_http() -> None:
     meta, tables = decode(client.get("/api/usage", query_string={**query, "from": 1, "to": 3, "buckets": 2}).data)
     assert meta == {"from": 1, "to": 3}
     assert tables["usage"]["position"] == [1, 2]
-    assert tables["usage"]["largest_free_min"] == [24, 16]
+    assert tables["usage"]["largest_free_min"] == [8, 0]
     answer = client.get("/api/holes", query_string={**query, "at": 3}).json
     assert answer == {
         "at": 3,
-        "holes": [{"region": 0, "offset": 8, "size": 24, "below": 0, "above": 2}],
+        "holes": [{"region": 0, "offset": 8, "size": 8, "below": 0, "above": None}],
         "holes_total": 1,
-        "holes_bytes": 24,
+        "holes_bytes": 8,
         "live_bytes": 16,
         "unplaced_bytes": 0,
-        "largest_free": 24,
+        "largest_free": 8,
         "fragmented": 0,
         "told": False,
     }
     edges = client.get("/api/holes", query_string={**query, "at": 0}).json
     assert edges is not None
-    assert edges["holes"] == [{"region": 0, "offset": 8, "size": 32, "below": 0, "above": None}]
+    assert edges["holes"] == [
+        {"region": 0, "offset": 8, "size": 8, "below": 0, "above": None},
+        {"region": 0, "offset": 32, "size": 8, "below": None, "above": None},
+    ]
     before = client.get("/api/holes", query_string={**query, "at": -1}).json
-    assert before is not None and (before["largest_free"], before["holes_bytes"]) == (None, 40)
+    assert before is not None and (before["largest_free"], before["holes_bytes"]) == (None, 24)
     for wrong in ("4", "-2", "x", ""):
         assert client.get("/api/holes", query_string={**query, "at": wrong}).status_code == 400
 

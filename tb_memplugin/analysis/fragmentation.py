@@ -39,30 +39,50 @@ class _Placed(NamedTuple):
 
 
 def holes(recording: Recording, position: int) -> Holes:
-    rows = recording.allocations
-    placed = _placed(recording)
+    rows, placed = recording.allocations, _placed(recording)
     live = (rows.start[placed.row] <= position) & (position < rows.end[placed.row])
-    # Edges pin as rows do. Where one lies at a row's end or start, the hole there is beyond the edge.
-    row = np.r_[np.full(len(placed.edges), -1), placed.row[live]]
-    low, high = np.r_[placed.edges, placed.low[live]], np.r_[placed.edges, placed.high[live]]
+    foreign = _foreign(recording, placed)
+    row = np.r_[placed.row[live], np.full(len(foreign.low), -1)]
+    gaps = _gaps(row, np.r_[placed.low[live], foreign.low], np.r_[placed.high[live], foreign.high], placed.edges)
+    region = np.searchsorted(placed.edges, gaps.low, side="right") - 1
+    begin, end = _lives(recording)
+    kept = (begin[region] <= position) & (position < end[region])
+    found = np.flatnonzero(kept)[np.argsort(-(gaps.high - gaps.low)[kept], kind="stable")]
+    region = region[found]
+    return Holes(
+        region=region.astype(np.int32),
+        offset=gaps.low[found] - placed.edges[region],
+        size=(gaps.high - gaps.low)[found],
+        below=gaps.below[found],
+        above=gaps.above[found],
+    )
+
+
+class _Gaps(NamedTuple):
+    """Stretches of the line that nothing lies in, within a region; the rows at either side, -1 for what is none."""
+
+    low: I64
+    high: I64
+    below: I64
+    above: I64
+
+
+def _gaps(row: I64, low: I64, high: I64, edges: I64) -> _Gaps:
+    # Edges pin as rows do. Where one lies at a row's end or start, the gap there is beyond the edge.
+    row = np.r_[np.full(len(edges), -1), row]
+    low, high = np.r_[edges, low], np.r_[edges, high]
     order = np.lexsort((row >= 0, low))
     row, low, high = row[order], low[order], high[order]
     reach = np.maximum.accumulate(high)
     reaches = np.maximum.accumulate(np.where(high == reach, np.arange(len(row)), 0))
-    gap = low[1:] - reach[:-1]
-    found = np.flatnonzero(gap > 0)
-    found = found[np.argsort(-gap[found], kind="stable")]
-    region = np.searchsorted(placed.edges, reach[found], side="right") - 1
-    begin, end = _lives(recording)
-    there = (begin[region] <= position) & (position < end[region])
-    found, region = found[there], region[there]
-    return Holes(
-        region=region.astype(np.int32),
-        offset=reach[found] - placed.edges[region],
-        size=gap[found],
-        below=row[reaches[found]],
-        above=row[found + 1],
-    )
+    found = np.flatnonzero(low[1:] > reach[:-1])
+    return _Gaps(reach[found], low[found + 1], row[reaches[found]], row[found + 1])
+
+
+def _foreign(recording: Recording, placed: _Placed) -> _Gaps:
+    """What no row ever lay in, where regions are no more than the addresses seen: it may be anybody's."""
+    gaps = _gaps(placed.row, placed.low, placed.high, placed.edges)
+    return gaps if recording.reported is not None else _Gaps(*(column[:0] for column in gaps))
 
 
 def unplaced(recording: Recording, position: int) -> int:
@@ -113,14 +133,17 @@ def _runs(recording: Recording) -> tuple[I64, I64]:
     # A region that is not there, before and after its life, is no free memory: as if one row took it all.
     absent = np.r_[np.full(regions, -1), end], np.r_[begin, np.full(regions, recording.length)]
     low, high = placed.edges[:-1] + np.arange(regions), placed.edges[1:] + np.arange(regions)
+    foreign = _foreign(recording, placed)
+    moved = np.searchsorted(placed.edges, foreign.low, side="right") - 1
+    always = np.full(len(moved), -1), np.full(len(moved), recording.length)
     # A byte that is always taken keeps what is free at the end of a region from what is free at the start of the next.
     shift = rows.region[placed.row].astype(np.int64)
     fence = placed.edges[1:] + np.arange(regions)
     return free_runs(
-        np.r_[rows.start[placed.row], np.full(regions, -1), absent[0]],
-        np.r_[rows.end[placed.row], np.full(regions, recording.length), absent[1]],
-        np.r_[placed.low + shift, fence, low, low],
-        np.r_[placed.high + shift, fence + 1, high, high],
+        np.r_[rows.start[placed.row], np.full(regions, -1), absent[0], always[0]],
+        np.r_[rows.end[placed.row], np.full(regions, recording.length), absent[1], always[1]],
+        np.r_[placed.low + shift, fence, low, low, foreign.low + moved],
+        np.r_[placed.high + shift, fence + 1, high, high, foreign.high + moved],
         int(placed.edges[-1]) + regions,
         recording.length,
     )
