@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from gzip import BadGzipFile, GzipFile
 from typing import Any
 
 import numpy as np
@@ -18,10 +15,10 @@ from tb_memplugin.native.text import gather, intern
 from tb_memplugin.native.wire import Plan, scan
 from tb_memplugin.protos.pprof_pb2 import Profile as ProfileProto
 from tb_memplugin.protos.pprof_pb2 import Sample
+from tb_memplugin.readers.packed import unpacked
 from tb_memplugin.readers.pprof.stacks import Locations
 from tb_memplugin.recording import I32, I64, Stacks, Strings, Text
 
-GZIP = b"\x1f\x8b"
 MAX_BYTES = 1 << 31  # unpacked: forty million samples. A few KiB of zeros must not fill the memory
 BATCH = 1 << 16  # samples opened at once: a stack is 16 bytes a frame while it is open
 
@@ -50,7 +47,7 @@ class Profile:
 
 def read_profile(data: bytes | memoryview, path: str) -> Profile:
     """InputError where it is no profile, a damaged one, or one of something other than memory."""
-    raw = unpacked(data, path)
+    raw = unpacked(data, path, MAX_BYTES)
     try:
         tables = scan(raw, OUTLINE)
         strings = _strings(raw, tables["string_table"]["value"])
@@ -74,19 +71,6 @@ def read_profile(data: bytes | memoryview, path: str) -> Profile:
         broken=samples - len(count),
         unknown_frames=locations.unknown,
     )
-
-
-def unpacked(data: bytes | memoryview, path: str) -> bytes | memoryview:
-    """The profile itself, which is packed by gzip or not at all. InputError where it is too large or damaged."""
-    if bytes(data[:2]) != GZIP:
-        return data
-    try:
-        raw = GzipFile(fileobj=io.BytesIO(data)).read(MAX_BYTES + 1)
-    except (BadGzipFile, EOFError, zlib.error) as error:
-        raise _damaged(path, str(error)) from error
-    if len(raw) > MAX_BYTES:
-        raise InputError("the profile is too large", path, f"it unpacks to more than {MAX_BYTES >> 30} GiB")
-    return raw
 
 
 def _damaged(path: str, why: str) -> InputError:
