@@ -144,7 +144,8 @@ def _held(trace: Trace, segments: Segments) -> I64:
     shrunk = np.isin(trace.action, [Action.SEGMENT_FREE, Action.SEGMENT_UNMAP])
     change = np.where(grown, trace.size, 0) - np.where(shrunk, trace.size, 0)
     held = np.cumsum(change)
-    return held + (int(segments.size.sum()) - int(held[-1]))
+    # As arrays: sums of damaged sizes wrap around, where numbers of Python would not fit.
+    return np.asarray(held + (segments.size.sum(keepdims=True) - held[-1:]))
 
 
 def _refusal(trace: Trace) -> Refusal | None:
