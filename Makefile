@@ -34,7 +34,7 @@ PAGE_tensorboard = \#memory
 
 test: .venv/tested tb_memplugin/static/index.html chromium lint types ## all checks: lint, types, the page's tests, Python's
 	cd frontend && npm test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
 
 lint: .venv/tested frontend/node_modules/.package-lock.json ## style and format of Python and TypeScript
 	$(BIN)/ruff check $(wildcard $(PYTHON_CODE))
