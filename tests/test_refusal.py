@@ -95,6 +95,20 @@ def test_another_process_on_the_device() -> None:
     ]
 
 
+def test_in_a_container_the_process_that_is_listed_may_be_this_one() -> None:
+    """9 GiB of tensors and 1 GiB kept, in a process of 11 GiB, where 12 GiB less 1 GiB are in use: no room for two."""
+    recording = of(
+        "CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 12.00 GiB of which 1.00 GiB is "
+        "free. Process 77 has 11.00 GiB memory in use. Of the allocated memory 9.00 GiB is allocated by PyTorch, and "
+        "1.00 GiB is reserved by PyTorch but unallocated."
+    )
+    rows = recording.allocations
+    told = dict(zip(rows.name, rows.size.tolist(), strict=True))
+    assert told == {"allocated by PyTorch": 9 << 30, "this process (77) beyond PyTorch": 1 << 30}
+    assert sentences(recording)[1:2] == ["Too much is live: 1.00 GiB more would have to be free."]
+    assert not any("end it" in line for line in sentences(recording))
+
+
 def test_exit_code_137_is_host_memory() -> None:
     said = " ".join(sentences(of("command terminated with exit code 137")))
     assert "host memory" in said and "signal 9 (128 + 9)" in said and "nothing to do with it" in said

@@ -54,11 +54,12 @@ def _failure(head: re.Match[str], message: str) -> Failure:
     unallocated = _said(UNALLOCATED, message)
     if unallocated is None and allocated is not None and (reserved := _said(RESERVED, message)) is not None:
         unallocated = max(reserved - allocated, 0)
-    rows = words(_buffers(allocated, _said(PRIVATE, message) or 0, message))
     left = None if free is None else free + (unallocated or 0)
-    in_use = rows.bytes if allocated is not None else None
-    if total is not None and left is not None and left <= total:
-        in_use = total - left
+    known = None if total is None or left is None or left > total else total - left
+    rows = words(
+        _buffers(allocated or 0, _said(PRIVATE, message) or 0, _processes(message, allocated, unallocated, known))
+    )
+    in_use = known if known is not None or allocated is None else rows.bytes
     gpu = GPU.search(message)
     # What is free on the device is one piece, or can be mapped as one; what PyTorch keeps lies between tensors.
     one_piece = free if free and asked and free >= asked else None
@@ -80,15 +81,31 @@ def _said(pattern: re.Pattern[str], message: str) -> int | None:
     return size_of(found, found.lastindex or 0) if found else None
 
 
-def _buffers(allocated: int | None, private: int, message: str) -> list[Buffer]:
+def _buffers(allocated: int, private: int, processes: list[Buffer]) -> list[Buffer]:
     """Sums, not tensors: PyTorch's message names none."""
-    found = []
-    if allocated is not None:
-        found.append(Buffer(max(allocated - private, 0), name="allocated by PyTorch"))
+    found = [Buffer(max(allocated - private, 0), name="allocated by PyTorch")] if allocated else []
     if private:
         found.append(Buffer(private, name="allocated by PyTorch in private pools (CUDA graphs)"))
-    processes = PROCESS.finditer(message)
-    return [*found, *(Buffer(size_of(process, 2) or 0, name=f"process {process[1]}") for process in processes)]
+    return found + processes
+
+
+def _processes(message: str, allocated: int | None, unallocated: int | None, in_use: int | None) -> list[Buffer]:
+    """What the other processes of the device hold, and this one beyond PyTorch where the message lists it as another.
+
+    In a container PyTorch does not find itself among the device's processes, and lists itself by a number. Its tensors
+    are then told twice, which shows in that all together is more than the device has in use.
+    """
+    found = [(size_of(process, 2) or 0, process[1]) for process in PROCESS.finditer(message)]
+    own = (allocated or 0) + (unallocated or 0)
+    itself = -1
+    if in_use is not None and sum(size for size, _ in found) + (allocated or 0) > in_use:
+        itself = max((k for k, (size, _) in enumerate(found) if size >= own), key=lambda k: found[k], default=-1)
+    return [
+        Buffer(size - own, name=f"this process ({number}) beyond PyTorch")
+        if k == itself
+        else Buffer(size, name=f"process {number}")
+        for k, (size, number) in enumerate(found)
+    ]
 
 
 def _caveats(unallocated: int | None, allowed: int | None) -> tuple[Caveat, ...]:
