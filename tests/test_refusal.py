@@ -103,8 +103,10 @@ def test_in_a_container_the_process_that_is_listed_may_be_this_one() -> None:
         "1.00 GiB is reserved by PyTorch but unallocated."
     )
     rows = recording.allocations
-    told = dict(zip(rows.name, rows.size.tolist(), strict=True))
-    assert told == {"allocated by PyTorch": 9 << 30, "this process (77) beyond PyTorch": 1 << 30}
+    assert {rows.name[k]: int(rows.size[k]) for k in range(len(rows.size))} == {
+        "allocated by PyTorch": 9 << 30,
+        "this process (77) beyond PyTorch": 1 << 30,
+    }
     assert sentences(recording)[1:2] == ["Too much is live: 1.00 GiB more would have to be free."]
     assert not any("end it" in line for line in sentences(recording))
 
