@@ -29,6 +29,13 @@ export interface ViewState {
   bytes: readonly [number, number] | null;
   /** Regular expression shared by the timeline and the table. */
   search: string;
+  /** Sizes that tables keep to, such as ">1MiB"; empty is all. */
+  size: string;
+  /** What a table is sorted by, as layout/sorting.ts writes it; empty is as each begins. */
+  sort: string;
+  /** A program's buffers under a heading for each category, and with those inside memory that others are charged for. */
+  grouped: boolean;
+  sharers: boolean;
   /** "all" draws parameters, outputs and constants on the timeline too. */
   show: "temp" | "all";
   /** The timeline alone, over the whole window. */
@@ -40,8 +47,8 @@ export interface ViewState {
   range: "peak" | "capacity" | "fit";
   /** Curves of the usage chart that are not switched as they are at first, by layout/usage_series.ts. */
   curves: string;
-  /** Y axis of an allocator's timeline: stacked without holes, or where the bytes are. */
-  layout: "stacked" | "address";
+  /** Y axis of an allocator's timeline: by age without gaps, packed at one height each, or where the bytes are. */
+  layout: "age" | "stacked" | "address";
   /** What an allocator's table gathers its rows by. */
   group: GroupKey;
   /** How what is live at the inspected position is drawn. */
@@ -110,13 +117,17 @@ export const initialState: ViewState = {
   yzoom: null,
   bytes: null,
   search: "",
+  size: "",
+  sort: "",
+  grouped: false,
+  sharers: false,
   show: "temp",
   full: false,
   theme: "auto",
   axis: "events",
   range: "peak",
   curves: "",
-  layout: "stacked",
+  layout: "age",
   group: "name",
   chart: "bars",
   by: "auto",

@@ -21,6 +21,10 @@ const KEYS = [
   "yzoom",
   "bytes",
   "search",
+  "size",
+  "sort",
+  "grouped",
+  "sharers",
   "show",
   "full",
   "axis",
@@ -56,7 +60,7 @@ const CHOICES: readonly (readonly [Key, readonly string[]])[] = [
   ["show", ["temp", "all"]],
   ["axis", ["events", "time"]],
   ["range", ["peak", "capacity", "fit"]],
-  ["layout", ["stacked", "address"]],
+  ["layout", ["age", "stacked", "address"]],
   ["group", GROUP_KEYS],
   ["chart", ["bars", "flame", "treemap", "tree", "address"]],
   ["by", BYS],
@@ -71,6 +75,8 @@ const TEXTS = [
   "module",
   "space",
   "search",
+  "size",
+  "sort",
   "curves",
   "node",
   "only",
@@ -122,7 +128,7 @@ export function fromValues(values: ReadonlyMap<string, string>): Partial<ViewSta
     const value = values.get(key) ?? "";
     if (known.includes(value)) Object.assign(patch, { [key]: value });
   }
-  for (const key of ["full", "merge", "invert", "frames", "whole"] as const) {
+  for (const key of ["grouped", "sharers", "full", "merge", "invert", "frames", "whole"] as const) {
     const value = values.get(key) ?? "";
     if (value !== "" && value !== "false") patch[key] = true;
   }

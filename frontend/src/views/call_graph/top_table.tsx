@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
@@ -10,6 +10,7 @@ import type { CallGraph } from "../../payload/device_profile";
 import { nodeName } from "../../payload/device_profile";
 import { TableHead } from "../recording/table_head";
 import { TableToolbar } from "../recording/table_toolbar";
+import { useSorting } from "../recording/use_sorting";
 import { VirtualLines } from "../recording/virtual_lines";
 import type { ViewState } from "../state";
 
@@ -46,6 +47,8 @@ const COLUMNS: readonly { key: TopKey; heading: string; about: string; numeric: 
 ];
 const TEMPLATE = COLUMNS.map(({ track }) => track).join(" ");
 
+const MOST_FIRST: TopSort = { key: "cum", descending: true };
+
 interface Props {
   graph: CallGraph;
   picked: number;
@@ -57,8 +60,8 @@ interface Props {
 /** Every function, those outside of the picture too: pprof's top. */
 export function TopTable({ graph, picked, onPick, fileName, store }: Props): JSX.Element {
   const search = useStore(store, (state) => state.search);
-  const [size, setSize] = useState("");
-  const [sort, setSort] = useState<TopSort>({ key: "cum", descending: true });
+  const size = useStore(store, (state) => state.size);
+  const [sort, setSort] = useSorting(store, COLUMNS, MOST_FIRST);
   const filtered = useMemo(() => filterTop(graph, search, size), [graph, search, size]);
   const lines = useMemo(() => sortTop(graph.nodes, filtered.lines, sort), [graph, filtered, sort]);
   const at = lines.indexOf(picked);
@@ -68,7 +71,7 @@ export function TopTable({ graph, picked, onPick, fileName, store }: Props): JSX
         search={search}
         onSearch={(text) => store.set({ search: text, match: null })}
         size={size}
-        onSize={setSize}
+        onSize={(text) => store.set({ size: text })}
         options={<></>}
         errors={filtered.errors}
         summary={`${formatCount(lines.length)} of ${formatCount(graph.nodes_total)} functions`}

@@ -10,6 +10,7 @@ import { CHANGES } from "../../payload/comparison";
 import { Role } from "../recording/role";
 import { TableHead } from "../recording/table_head";
 import { TableToolbar } from "../recording/table_toolbar";
+import { useSorting } from "../recording/use_sorting";
 import { VirtualLines } from "../recording/virtual_lines";
 import type { ViewState } from "../state";
 
@@ -58,6 +59,8 @@ function columnsOf(entries: readonly Entry[]): typeof COLUMNS {
   return COLUMNS.filter(({ key }) => told[key] ?? true);
 }
 
+const MOST_FIRST: EntrySort = { key: "delta", descending: true };
+
 interface Props {
   comparison: Comparison;
   store: Store<ViewState>;
@@ -68,16 +71,16 @@ interface Props {
 export function Changes({ comparison, store, dark }: Props): JSX.Element {
   const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
   const search = useStore(store, (state) => state.search);
-  const [size, setSize] = useState("");
+  const size = useStore(store, (state) => state.size);
   const [wanted, setWanted] = useState<ReadonlySet<Change>>(new Set());
-  const [sort, setSort] = useState<EntrySort>({ key: "delta", descending: true });
   const [selected, setSelected] = useState(-1);
   const filtered = useMemo(
     () => filterEntries(entries, wanted, search, size),
     [entries, wanted, search, size],
   );
-  const lines = useMemo(() => sortEntries(filtered.entries, sort), [filtered, sort]);
   const columns = useMemo(() => columnsOf(entries), [entries]);
+  const [sort, setSort] = useSorting(store, columns, MOST_FIRST);
+  const lines = useMemo(() => sortEntries(filtered.entries, sort), [filtered, sort]);
   const template = columns.map(({ track }) => track).join(" ");
   const toggle = (change: Change): void => {
     const next = new Set(wanted);
@@ -107,7 +110,7 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
         search={search}
         onSearch={(text) => store.set({ search: text, match: null })}
         size={size}
-        onSize={setSize}
+        onSize={(text) => store.set({ size: text })}
         options={<></>}
         errors={filtered.errors}
         summary={

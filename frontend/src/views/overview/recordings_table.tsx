@@ -3,15 +3,19 @@ import { useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
-import type { OverviewKey, OverviewSort } from "../../layout/overview_lines";
+import type { OverviewKey } from "../../layout/overview_lines";
 import { filterOverview, overviewCsv, sortOverview } from "../../layout/overview_lines";
 import type { AdviceById, OverviewRow } from "../../payload/overview";
 import { TableHead } from "../recording/table_head";
 import { TableToolbar } from "../recording/table_toolbar";
+import { useSorting } from "../recording/use_sorting";
 import { VirtualLines } from "../recording/virtual_lines";
 import type { ViewState } from "../state";
 import { overviewColumns } from "./columns";
 import { openRecording } from "./open";
+
+/** As the rows come: no column says it. */
+const TIGHTEST_FIRST = { key: "", descending: false } as const;
 
 interface Props {
   rows: readonly OverviewRow[];
@@ -24,13 +28,16 @@ interface Props {
 /** Every recording of the run on a line of its own, the tightest first; a click or Enter opens it. */
 export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.Element {
   const search = useStore(store, (state) => state.search);
-  const [size, setSize] = useState("");
-  const [sort, setSort] = useState<OverviewSort>(null);
+  const size = useStore(store, (state) => state.size);
   const [selected, setSelected] = useState(-1);
   const filtered = useMemo(() => filterOverview(rows, search, size, advice), [rows, search, size, advice]);
-  const lines = useMemo(() => sortOverview(filtered.rows, sort, advice), [filtered, sort, advice]);
   const open = (row: OverviewRow): void => openRecording(store, row);
   const columns = useMemo(() => overviewColumns(rows, advice, dark, open), [rows, advice, dark]);
+  const [sort, setSort] = useSorting<OverviewKey | "">(store, columns, TIGHTEST_FIRST);
+  const lines = useMemo(
+    () => sortOverview(filtered.rows, sort.key === "" ? null : { ...sort, key: sort.key }, advice),
+    [filtered, sort, advice],
+  );
   const template = columns.map((column) => column.track).join(" ");
   return (
     <section
@@ -47,7 +54,7 @@ export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.
         search={search}
         onSearch={(text) => store.set({ search: text, match: null })}
         size={size}
-        onSize={setSize}
+        onSize={(text) => store.set({ size: text })}
         options={<></>}
         errors={filtered.errors}
         summary={`${formatCount(lines.length)} of ${formatCount(rows.length)} recordings`}
@@ -61,12 +68,7 @@ export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.
         label="Recordings"
         onStep={(by) => setSelected(Math.min(Math.max(selected + by, 0), lines.length - 1))}
         head={
-          <TableHead<OverviewKey | "">
-            columns={columns}
-            template={template}
-            sort={sort ?? { key: "", descending: false }}
-            onSort={({ key, descending }) => setSort(key === "" ? null : { key, descending })}
-          />
+          <TableHead<OverviewKey | ""> columns={columns} template={template} sort={sort} onSort={setSort} />
         }
         line={(i) => (
           <div

@@ -21,6 +21,9 @@ import { TableToolbar, Toggle } from "./table_toolbar";
 import { TableHead } from "./table_head";
 import { VirtualLines } from "./virtual_lines";
 import { TableLine } from "./table_line";
+import { useSorting } from "./use_sorting";
+
+const LARGEST_FIRST: Sort = { key: "size", descending: true };
 
 interface Props {
   shown: Shown;
@@ -50,10 +53,9 @@ export function BufferTable(props: Props): JSX.Element {
   const search = useStore(store, (state) => state.search);
   const selected = shown.indexOf(useStore(store, (state) => state.selected));
   const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
-  const [size, setSize] = useState("");
-  const [sort, setSort] = useState<Sort>({ key: "size", descending: true });
-  const [grouped, setGrouped] = useState(false);
-  const [sharers, setSharers] = useState(false);
+  const size = useStore(store, (state) => state.size);
+  const grouped = useStore(store, (state) => state.grouped);
+  const sharers = useStore(store, (state) => state.sharers);
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
 
   const wanted = useMemo(
@@ -61,6 +63,16 @@ export function BufferTable(props: Props): JSX.Element {
     [rows, live, position, sharers],
   );
   const filtered = useMemo(() => filterRows(rows, wanted, search, size), [rows, wanted, search, size]);
+  const columns = useMemo(
+    () =>
+      allocator
+        ? allocationColumns(rows, times, words)
+        : moment
+          ? momentColumns(rows)
+          : bufferColumns(length),
+    [allocator, moment, rows, times, length, words],
+  );
+  const [sort, setSort] = useSorting(store, columns, LARGEST_FIRST);
   const sorted = useMemo(() => sortRows(rows, filtered.rows, sort, times), [rows, filtered, sort, times]);
   const by = allocator ? group : grouped ? "role" : "none";
   const lines = useMemo(() => {
@@ -72,15 +84,6 @@ export function BufferTable(props: Props): JSX.Element {
   // Of bytes without a row nothing is known that a filter could ask for.
   const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
   const total = liveBytes(rows, live) + unexplained;
-  const columns = useMemo(
-    () =>
-      allocator
-        ? allocationColumns(rows, times, words)
-        : moment
-          ? momentColumns(rows)
-          : bufferColumns(length),
-    [allocator, moment, rows, times, length, words],
-  );
   const keys = useMemo(() => groupKeys(rows), [rows]);
   const template = columns.map((column) => column.track).join(" ");
 
@@ -111,19 +114,19 @@ export function BufferTable(props: Props): JSX.Element {
         search={search}
         onSearch={(text) => store.set({ search: text, match: null })}
         size={size}
-        onSize={setSize}
+        onSize={(text) => store.set({ size: text })}
         options={
           allocator ? (
             <GroupChoice group={group} keys={keys} onPick={(picked) => store.set({ group: picked })} />
           ) : (
             <>
-              <Toggle label="By category" on={grouped} onChange={setGrouped} />
+              <Toggle label="By category" on={grouped} onChange={(on) => store.set({ grouped: on })} />
               {!moment && (
                 <Toggle
                   label="Sharers"
                   title="Also buffers inside memory that another one is charged for"
                   on={sharers}
-                  onChange={setSharers}
+                  onChange={(on) => store.set({ sharers: on })}
                 />
               )}
             </>
