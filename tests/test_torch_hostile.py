@@ -8,6 +8,7 @@ import pickle
 import resource
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def test_any_value_may_be_any_other(changes: list[tuple[int, Any]], as_json: boo
         if not found:
             break
         container, key = found[where % len(found)]
-        container[key] = odd
+        container[key] = deepcopy(odd)
     if as_json:
         shown(json.dumps(snapshot, default=str).encode(), "x.snapshot.json")
     else:

@@ -18,7 +18,7 @@ from tb_memplugin.analysis.usage import explained, peak, usage
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers import open_file
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES
-from tb_memplugin.recording import Recording
+from tb_memplugin.recording import Recording, SpanKind
 
 TIMELINES = sorted((DATA / "torch_memory_timeline").glob("*.gz")) if DATA.exists() else []
 TRACES = sorted((DATA / "torch_trace").glob("*.gz")) if DATA.exists() else []
@@ -136,3 +136,51 @@ def test_what_is_damaged_is_named(name: str, data: bytes) -> None:
     [part] = open_file(data, f"/logs/{name}", host="x")
     with pytest.raises(InputError, match="/logs/x"):
         part.read()
+
+
+def head(category: str, name: str, thread: int, start: float, length: float) -> dict[str, Any]:
+    return {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": thread, "ts": start, "dur": length, "args": {}}
+
+
+def test_an_allocation_is_named_by_the_outermost_operator_of_its_thread() -> None:
+    def memory(thread: int, time: float, address: int, size: int) -> dict[str, Any]:
+        told = {"Addr": address, "Bytes": size, "Device Id": 0, "Device Type": 1}
+        return {"ph": "i", "name": "[memory]", "pid": 7, "tid": thread, "ts": time, "args": told}
+
+    events = [
+        head("user_annotation", "ProfilerStep#4", 1, 10, 50),
+        head("user_annotation", 'my "part"', 1, 12, 5),
+        head("cpu_op", "aten::linear", 1, 20, 10),
+        head("cpu_op", "aten::addmm", 1, 22, 5),
+        head("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 2, 21, 20),
+        head("cpu_op", "aten::mm", 2, 23, 9),
+        memory(1, 24, 100, 8),
+        memory(2, 25, 200, 8),
+        memory(1, 35, 300, 8),
+        memory(1, 36, 100, -8),
+    ]
+    [recording] = read({"traceEvents": events}, "x.pt.trace.json")
+    rows = recording.allocations
+    assert [rows.name[row] for row in range(len(rows))] == ["aten::linear", "AddmmBackward0", ""]
+    spans = recording.spans
+    assert spans is not None
+    assert [(spans.name[i], spans.kind[i], spans.start_ns[i], spans.end_ns[i]) for i in range(len(spans))] == [
+        ("ProfilerStep#4", SpanKind.STEP, -14_000, 36_000),
+        ('my "part"', SpanKind.ANNOTATION, -12_000, -7_000),
+    ]
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem[:12])
+def test_real_allocations_lie_in_the_operators_that_name_them(path: Path) -> None:
+    content = json.loads(gzip.open(path).read())["traceEvents"]
+    operators = [e for e in content if e.get("cat") == "cpu_op"]
+    [part] = open_file(path.read_bytes(), str(path), host="x")
+    gpu = next(recording for recording in part.read() if recording.memory != "cpu")
+    own = [e for e in content if e.get("name") == "[memory]" and e["args"]["Device Type"] != 0]
+    own.sort(key=lambda event: event["ts"])
+    rows = gpu.allocations
+    for row in np.flatnonzero(rows.start >= 0)[::40].tolist():
+        event = own[rows.start[row]]
+        around = [e for e in operators if e["tid"] == event["tid"] and e["ts"] <= event["ts"] <= e["ts"] + e["dur"]]
+        outermost = min(around, key=lambda e: (e["ts"], -e["dur"]), default={"name": ""})
+        assert rows.name[row] == outermost["name"].removeprefix("autograd::engine::evaluate_function: ")

@@ -9,8 +9,9 @@ import numpy as np
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers.pairing import pair
+from tb_memplugin.readers.torch_profiler.operators import Heads
 from tb_memplugin.readers.torch_profiler.table import Where, timeline
-from tb_memplugin.recording import F64, I64, Caveat, Recording, Reported, Role, Text
+from tb_memplugin.recording import F64, I64, Caveat, NamedSpans, Recording, Reported, Role, Text
 
 # An event is an object with the name and one object inside, its arguments. What else a trace holds, a hundred times
 # as much, is never parsed.
@@ -27,27 +28,34 @@ def read_memory_events(raw: bytes | memoryview, where: Where) -> list[Recording]
         events = json.loads(b"[" + b",".join(found) + b"]")
         time = np.array([event["ts"] for event in events], dtype=np.float64)
         values = np.array([[event["args"].get(field, -1) for field in FIELDS] for event in events], dtype=np.int64)
+        thread = np.array([event.get("tid", -1) for event in events], dtype=np.int64)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         remedy = "its [memory] events are damaged; export the trace again"
         raise InputError("Not a trace of torch.profiler", where[2], remedy) from error
     if not len(events):
         remedy = "profile with torch.profiler.profile(profile_memory=True)"
         raise InputError("The trace has no [memory] events", where[2], remedy)
+    heads = Heads(raw)
+    operator, spans = heads.around(time, thread), heads.marked()
     devices = np.unique(values[:, 4:6], axis=0)
     return [
-        _device(kind, number, time[here], values[here], where)
+        _device(kind, number, time[here], values[here], operator.take(np.flatnonzero(here)), spans, where)
         for number, kind in devices.tolist()
         if (here := (values[:, 4] == number) & (values[:, 5] == kind)).any()
     ]
 
 
-def _device(kind: int, number: int, time: F64, values: I64, where: Where) -> Recording:
+def _device(
+    kind: int, number: int, time: F64, values: I64, operator: Text, spans: NamedSpans | None, where: Where
+) -> Recording:
     order = np.argsort(time, kind="stable")
     address, change, allocated, reserved = values[order, :4].T
     frees, size, n = change < 0, np.abs(change), len(change)
     pairs = pair(address, frees, address >= 0)
     row = np.flatnonzero(~frees | (pairs.partner < 0))
     early = frees[row]
+    # A free tells who frees: of what was there before nobody knows who made it.
+    name = np.where(early, -1, operator.codes[order][row])
     start = np.where(early, -1, row)
     end = np.where(early, row, np.where(pairs.partner[row] >= 0, pairs.partner[row], n))
     told = allocated >= 0
@@ -60,7 +68,7 @@ def _device(kind: int, number: int, time: F64, values: I64, where: Where) -> Rec
         caveats.append(Caveat("taken-address", text))
     if before > 0:
         start, end, size = np.r_[start, -1], np.r_[end, n], np.r_[size[row], before]
-        address = np.r_[address[row], -1]
+        address, name = np.r_[address[row], -1], np.r_[name, -1]
     else:
         size, address = size[row], address[row]
     memory = DEVICES.get(kind, f"device type {kind}")
@@ -73,7 +81,7 @@ def _device(kind: int, number: int, time: F64, values: I64, where: Where) -> Rec
         end,
         size,
         np.full(len(size), Role.UNKNOWN, np.uint8),
-        Text.of([""] * len(size)),
+        Text(name.astype(np.int32), operator.strings),
         address=address,
         reported=Reported(
             in_use=in_use,
@@ -83,5 +91,6 @@ def _device(kind: int, number: int, time: F64, values: I64, where: Where) -> Rec
             fragmentation=np.full(n, np.nan),
         ),
         held=reserved if (reserved > 0).all() else None,
+        spans=spans,
         caveats=caveats,
     )

@@ -12,6 +12,7 @@ from tb_memplugin.recording import (
     Allocations,
     Axis,
     Caveat,
+    NamedSpans,
     Recording,
     Regions,
     Reported,
@@ -37,9 +38,10 @@ def timeline(
     address: I64 | None = None,
     reported: Reported | None = None,
     held: I64 | None = None,
+    spans: NamedSpans | None = None,
     caveats: Sequence[Caveat] = (),
 ) -> Recording:
-    """`clock`: nanoseconds of each position; rows live at positions start <= p < end, -1 before the first."""
+    """`clock`: nanoseconds of each position, and `spans` on it; rows live at start <= p < end, -1 before the first."""
     run, host, path = where
     n = len(size)
     none = Text(np.full(n, -1, np.int32), Strings.of([]))
@@ -79,5 +81,6 @@ def timeline(
         taken=Taken(time_ns=first) if first else None,
         reported=reported,
         held=held,
+        spans=spans and NamedSpans(spans.name, spans.kind, spans.start_ns - first, spans.end_ns - first),
         caveats=tuple(caveats),
     )

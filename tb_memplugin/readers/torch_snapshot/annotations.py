@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
+from tb_memplugin.readers.torch_marks import kind_of_mark
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
 from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
 from tb_memplugin.recording import I64, NamedSpans, SpanKind, Text
 from tb_memplugin.sizes import bytes_text
-
-STEP = re.compile(r"ProfilerStep#\d+|step[ #_:]*\d+", re.IGNORECASE)
 
 
 def read_spans(values: Values, marks: Nodes, device: int, trace: Trace) -> NamedSpans | None:
@@ -53,5 +50,5 @@ def _marks(
             begun = open_.get(name[row])
             found.append((name[row], begun.pop() if begun else first, time[row]))
     found += [(label, start, last) for label, starts in open_.items() for start in starts]
-    kinds = [int(SpanKind.STEP if STEP.fullmatch(label) else SpanKind.ANNOTATION) for label, _, _ in found]
+    kinds = [int(kind_of_mark(label)) for label, _, _ in found]
     return [label for label, _, _ in found], kinds, [s for _, s, _ in found], [e for _, _, e in found]
