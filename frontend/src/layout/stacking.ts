@@ -3,8 +3,11 @@ import { TextColumn, TextDictionary } from "../payload/tables";
 import { Gaps } from "./gaps";
 import { indices, sortedBy } from "./radix";
 
-/** How an allocator's rows are placed on the timeline's y axis. */
-export type Layout = "stacked" | "address";
+/** How an allocator's rows are placed on the timeline's y axis; by age they are at no one place, see AgeStack. */
+export type Layout = Fixed | "age";
+
+/** Each row at one height for all its life. */
+export type Fixed = "stacked" | "address";
 
 /** What it takes of the rows to place them. */
 export interface Lives {
@@ -32,7 +35,7 @@ export function livesOf(rows: Rows, regions: Regions): Lives {
 const TOLD_EVERY = 1 << 16;
 
 /** Places rows. It is told from time to time what share of them is placed. */
-export function place(layout: Layout, lives: Lives, onShare: (share: number) => void): Placing {
+export function place(layout: Fixed, lives: Lives, onShare: (share: number) => void): Placing {
   return layout === "stacked" ? stacked(lives, onShare) : byAddress(lives);
 }
 
@@ -84,7 +87,7 @@ export function placedRows(rows: Rows, layout: Layout, { offset, height }: Placi
     rows: {
       ...rows,
       offset,
-      size: layout === "stacked" ? rows.charge : rows.size,
+      size: layout === "address" ? rows.size : rows.charge,
       region: new Int32Array(rows.length),
     },
     regions: {

@@ -27,6 +27,20 @@ export function emptyRects(capacity: number): Rects {
   };
 }
 
+/** Adds a rectangle, and gives its number to write it at. */
+export function roomFor(rects: Rects): number {
+  const { length, x0 } = rects;
+  if (length === x0.length) {
+    const grown = emptyRects(Math.max(length * 2, 1024));
+    for (const edge of ["x0", "x1", "y0", "y1"] as const) grown[edge].set(rects[edge]);
+    grown.role.set(rects.role);
+    grown.row.set(rects.row);
+    Object.assign(rects, grown);
+  }
+  rects.length = length + 1;
+  return length;
+}
+
 /**
  * The blocks that reach into the view, as rectangles of a picture of width x height pixels, written into `out`; where
  * `least` is given, of those only that may be as wide as so many pixels.

@@ -1,3 +1,5 @@
+import { layoutAges } from "../layout/age_columns";
+import { type Ages, AgeStack } from "../layout/age_stack";
 import { emptyRects, layoutTimeline, type Rects, roomForLabels, yOf } from "../layout/timeline";
 import { type Blocks, emptyBlocks, type View } from "../layout/timeline_blocks";
 import { buildIndex } from "../layout/timeline_index";
@@ -44,13 +46,16 @@ export interface Parts {
 /** Of fewer blocks a whole picture takes no longer than the screen does to show it. */
 const LEAST_MOVED = 30_000;
 
+/** The rectangles of a view in a picture; where `least` is given, of those only that may be as wide. */
+type Layer = (view: View, width: number, height: number, least?: number) => Rects;
+
 /** More labels than this are noise, and text is the slowest thing to draw. */
 const MOST_LABELS = 250;
 
 /** Draws pictures of one timeline: holds its blocks, so that an order is only a view. */
 export class Painter {
-  private index = buildIndex(emptyBlocks(0));
-  private rects = emptyRects(0);
+  private layer = layerOf(emptyBlocks(0));
+  private count = 0;
   private bands: Float64Array = new Float64Array(0);
   private lit: Uint8Array | null = null;
   private edition = 0;
@@ -58,8 +63,21 @@ export class Painter {
 
   /** `bands`: bottom and top bytes of each region, in pairs. */
   setBlocks(blocks: Blocks, bands: Float64Array): void {
-    this.index = buildIndex(blocks);
-    this.rects = emptyRects(blocks.length);
+    this.show(layerOf(blocks), blocks.length, bands);
+  }
+
+  /** Rows stacked by age in place of blocks; `clock` as in Axis. */
+  setAges(ages: Ages, clock: Float64Array | null, bands: Float64Array): void {
+    const stack = new AgeStack(ages);
+    const rects = emptyRects(0);
+    const layer: Layer = (view, width, height, least) =>
+      layoutAges(stack, clock, view, width, height, rects, least);
+    this.show(layer, ages.length, bands);
+  }
+
+  private show(layer: Layer, count: number, bands: Float64Array): void {
+    this.layer = layer;
+    this.count = count;
     this.bands = bands;
     this.edition += 1;
   }
@@ -86,7 +104,7 @@ export class Painter {
   }
 
   private shiftOf({ shows }: Frame, { view, width, height, palette }: Order): Shift | null {
-    if (this.rects.x0.length < LEAST_MOVED || shows === null) return null;
+    if (this.count < LEAST_MOVED || shows === null) return null;
     if (shows.edition !== this.edition || shows.ground !== palette.background) return null;
     return shiftTo(shows.view, view, width, height);
   }
@@ -94,7 +112,7 @@ export class Painter {
   /** Number of blocks drawn. */
   private draw(frame: Frame, view: View, palette: Palette): number {
     const { width, height } = frame;
-    const rects = layoutTimeline(this.index, view, width, height, this.rects);
+    const rects = this.layer(view, width, height);
     this.raster.draw(frame, rects, this.bandsIn(view, height), palette, this.lit);
     return rects.length;
   }
@@ -112,7 +130,7 @@ export class Painter {
   }
 
   private labels(frame: Frame, { view, width, height, labelWidth, labelHeight }: Order): Labels {
-    const rects = layoutTimeline(this.index, view, width, height, this.rects, labelWidth);
+    const rects = this.layer(view, width, height, labelWidth);
     const chosen = roomForLabels(rects, labelWidth, labelHeight, MOST_LABELS);
     return pickLabels(
       rects,
@@ -122,7 +140,7 @@ export class Painter {
 
   /** The same picture in parts. */
   parts({ view, width, height, palette }: Order): Parts {
-    const rects = layoutTimeline(this.index, view, width, height, this.rects);
+    const rects = this.layer(view, width, height);
     const isShape = (i: number): boolean => rects.x1[i] - rects.x0[i] >= 1 && rects.y1[i] - rects.y0[i] >= 1;
     const bands = this.bandsIn(view, height);
     const draw = (drawn: Rects): Frame => {
@@ -145,6 +163,12 @@ export class Painter {
     }
     return pixels;
   }
+}
+
+function layerOf(blocks: Blocks): Layer {
+  const index = buildIndex(blocks);
+  const rects = emptyRects(blocks.length);
+  return (view, width, height, least) => layoutTimeline(index, view, width, height, rects, least);
 }
 
 /** Whether the place of a block's label shows the block, and not one in the same memory that was drawn after it. */

@@ -1,9 +1,9 @@
-import type { Layout, Lives, Placing } from "../layout/stacking";
+import type { Fixed, Lives, Placing } from "../layout/stacking";
 import { place } from "../layout/stacking";
 
 /** What the page asks of a worker that places rows, and what comes back: from time to time how far it is, then all. */
 export interface PlacingRequest {
-  layout: Layout;
+  layout: Fixed;
   lives: Lives;
 }
 

@@ -1,3 +1,4 @@
+import type { Ages } from "../layout/age_stack";
 import type { Blocks } from "../layout/timeline_blocks";
 import type { Order, Painter, Parts, Picture } from "./painter";
 import type { Frame } from "./raster";
@@ -8,6 +9,7 @@ export type Place = "plot" | "map";
 /** What the page asks of the painter. Frames travel to and fro without being copied. */
 export type Request =
   | { kind: "blocks"; blocks: Blocks; bands: Float64Array }
+  | { kind: "ages"; ages: Ages; clock: Float64Array | null; bands: Float64Array }
   | { kind: "lit"; lit: Uint8Array | null }
   | { kind: "paint"; place: Place; order: Order; reuse: Frame | null; exact: boolean }
   | { kind: "parts"; order: Order };
@@ -22,6 +24,9 @@ export function answer(painter: Painter, request: Request): Reply | null {
   switch (request.kind) {
     case "blocks":
       painter.setBlocks(request.blocks, request.bands);
+      return null;
+    case "ages":
+      painter.setAges(request.ages, request.clock, request.bands);
       return null;
     case "lit":
       painter.setLit(request.lit);

@@ -1,3 +1,4 @@
+import type { Ages } from "../layout/age_stack";
 import type { Blocks } from "../layout/timeline_blocks";
 import type { Order, Parts } from "./painter";
 import { type Place, type Reply, type Request, sentWith } from "./protocol";
@@ -47,6 +48,11 @@ export class TimelineRenderer {
   /** Takes over the memory of `blocks` and `bands`. */
   setBlocks(blocks: Blocks, bands: Float64Array): void {
     this.send({ kind: "blocks", blocks, bands });
+  }
+
+  /** As Painter's; the page keeps the memory. */
+  setAges(ages: Ages, clock: Float64Array | null, bands: Float64Array): void {
+    this.send({ kind: "ages", ages, clock, bands });
   }
 
   setLit(lit: Uint8Array | null): void {

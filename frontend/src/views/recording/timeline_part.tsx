@@ -28,7 +28,7 @@ export function TimelinePart({ view, all, axis, store, full }: Props): JSX.Eleme
   const words = useWords();
   const wanted = useStore(store, (state) => state.layout);
   const events = view.recording.axis === "TIME";
-  const { placed, layout, share, failure } = usePlaced(all.value, events ? wanted : null);
+  const { placed, layout, stack, share, failure } = usePlaced(all.value, events ? wanted : null, view.length);
   if (all.error !== null) return <ErrorMessage error={all.error} />;
   if (placed === null)
     return (
@@ -53,6 +53,7 @@ export function TimelinePart({ view, all, axis, store, full }: Props): JSX.Eleme
       length={view.length}
       peak={view.peak}
       placing={events ? layout : "regions"}
+      stack={stack}
       busy={share < 1 ? share : null}
       store={store}
       height={TIMELINE_HEIGHT}

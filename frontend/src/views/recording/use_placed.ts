@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { agesOf, AgeStack } from "../../layout/age_stack";
 import { type Layout, livesOf, placedRows } from "../../layout/stacking";
 import type { Everything } from "../../payload/recording";
 import { startPlacing } from "../../render/placing";
@@ -8,20 +9,32 @@ export interface Placement {
   placed: Everything | null;
   /** That layout. */
   layout: Layout;
+  /** Where rows stacked by age lie; null in other layouts. */
+  stack: AgeStack | null;
   /** Share of the rows that are placed, 0 to 1. */
   share: number;
   failure: string | null;
 }
 
 /** An allocator's rows at their places on the y axis. A new layout is shown when it is done; until then the last one. */
-export function usePlaced(everything: Everything | null, layout: Layout | null): Placement {
+export function usePlaced(
+  everything: Everything | null,
+  layout: Layout | null,
+  positions: number,
+): Placement {
   const [state, setState] = useState<Placement & { of: Everything | null }>({ ...NOTHING, of: null });
   useEffect(() => {
     if (everything === null || layout === null) return;
     const { rows, regions } = everything;
     if (layout === "address" && regions.length > 1) {
       // Segments are stacked as they came: what is free in them is as much a part of the picture.
-      setState({ of: everything, placed: everything, layout, share: 1, failure: null });
+      setState({ ...DONE, of: everything, placed: everything, layout });
+      return;
+    }
+    if (layout === "age") {
+      const stack = new AgeStack(agesOf(rows, positions));
+      const placed = { ...everything, ...placedRows(rows, layout, stack.placing(rows.length)) };
+      setState({ ...DONE, of: everything, placed, layout, stack });
       return;
     }
     setState((last) => (last.of === everything ? { ...last, share: 0 } : { ...NOTHING, of: everything }));
@@ -31,18 +44,18 @@ export function usePlaced(everything: Everything | null, layout: Layout | null):
         share: (share) => setState((last) => ({ ...last, share })),
         placed: (placing) =>
           setState({
+            ...DONE,
             of: everything,
             placed: { ...everything, ...placedRows(rows, layout, placing) },
             layout,
-            share: 1,
-            failure: null,
           }),
         failed: (failure) => setState({ ...NOTHING, of: everything, failure }),
       },
     );
-  }, [everything, layout]);
+  }, [everything, layout, positions]);
   if (layout === null) return { ...NOTHING, placed: everything, share: 1 };
   return state.of === everything ? state : NOTHING;
 }
 
-const NOTHING: Placement = { placed: null, layout: "stacked", share: 0, failure: null };
+const NOTHING: Placement = { placed: null, layout: "stacked", stack: null, share: 0, failure: null };
+const DONE = { ...NOTHING, share: 1 };

@@ -1,14 +1,14 @@
 import { inkOn } from "../../base/colors";
 import { byteTicks } from "../../layout/ticks";
 import { rectOf, xOf, yOf } from "../../layout/timeline";
-import type { View } from "../../layout/timeline_blocks";
+import type { Box, View } from "../../layout/timeline_blocks";
 import { rowName } from "../../payload/recording";
 import type { Labels } from "../../render/painter";
 import { colourIndex, rgbOf, SHADES } from "../../render/palette";
 import type { TimelineColours } from "./colours";
 import { GUTTER_LEFT, pictureSize, type Size } from "./geometry";
 import { drawLabels } from "./labels";
-import { blockOf, type Scene } from "./scene";
+import { piecesOf, type Scene } from "./scene";
 
 /** What is laid over the picture. Row numbers, or null for none. */
 export interface Marks {
@@ -158,22 +158,17 @@ function drawLines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Siz
 function drawOutlines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Size): void {
   const { scene, view, marks, colours } = overlay;
   const outline = (row: number, width: number, stroke: string, dash: number[] = []): void => {
-    const box = blockOf(scene, row);
-    if (box === null) return;
-    const [x0, y0, x1, y1] = rectOf(box, view, picture.width, picture.height);
-    // Far ends are cut, since canvases lose precision there; what is thinner than the line is widened to be seen.
-    const left = Math.max(x0, -9);
-    const top = Math.max(y0, -9);
-    const right = Math.max(Math.min(x1, picture.width + 9), left + 3);
-    const bottom = Math.max(Math.min(y1, picture.height + 9), top + 3);
+    const pieces = piecesOf(scene, row);
+    if (pieces.length === 0) return;
+    const path = outlineOf(pieces, view, picture);
     ctx.setLineDash([]);
     ctx.lineWidth = width + 2;
     ctx.strokeStyle = colours.surface;
-    ctx.strokeRect(left, top, right - left, bottom - top);
+    ctx.stroke(path);
     ctx.setLineDash(dash);
     ctx.lineWidth = width;
     ctx.strokeStyle = stroke;
-    ctx.strokeRect(left, top, right - left, bottom - top);
+    ctx.stroke(path);
     ctx.setLineDash([]);
   };
   const { selected, beside, hovered, match } = marks;
@@ -181,6 +176,30 @@ function drawOutlines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: 
   if (hovered !== null && hovered !== selected) outline(hovered, 1, colours.ink);
   if (match !== null && match !== selected) outline(match, 2, colours.accent);
   if (selected !== null) outline(selected, 2, colours.ink);
+}
+
+/** Around boxes that follow one another: along their tops, and back along their bottoms. */
+function outlineOf(pieces: readonly Box[], view: View, picture: Size): Path2D {
+  // Far ends are cut, since canvases lose precision there; what is thinner than the line is widened to be seen.
+  const cut = (edge: number, size: number): number => Math.min(Math.max(edge, -9), size + 9);
+  const edges = pieces.map((box) => {
+    const [x0, y0, x1, y1] = rectOf(box, view, picture.width, picture.height);
+    const [left, top] = [cut(x0, picture.width), cut(y0, picture.height)];
+    return { left, top, right: cut(x1, picture.width), bottom: Math.max(cut(y1, picture.height), top + 3) };
+  });
+  const last = edges[edges.length - 1];
+  last.right = Math.max(last.right, edges[0].left + 3);
+  const path = new Path2D();
+  for (const { left, right, top } of edges) {
+    path.lineTo(left, top);
+    path.lineTo(right, top);
+  }
+  for (const { left, right, bottom } of edges.reverse()) {
+    path.lineTo(right, bottom);
+    path.lineTo(left, bottom);
+  }
+  path.closePath();
+  return path;
 }
 
 function drawBand(ctx: CanvasRenderingContext2D, { marks, colours }: Overlay): void {

@@ -1,4 +1,5 @@
 import { useMemo } from "preact/hooks";
+import type { AgeStack } from "../../layout/age_stack";
 import type { Axis } from "../../layout/axis";
 import {
   type Box,
@@ -22,22 +23,34 @@ export interface Scene {
   show: Show;
   /** Whether rows lie where their addresses are, so that what is between them is free. */
   holes: boolean;
+  /** Where rows are that are stacked by age, and so at no one height; null where each has its place. */
+  stack: AgeStack | null;
   extent: View;
 }
 
 export function useScene(parts: Omit<Scene, "extent">): Scene {
-  const { rows, regions, program, axis, length, peak, show, holes } = parts;
+  const { rows, regions, program, axis, length, peak, show, holes, stack } = parts;
   return useMemo(
     () => ({ ...parts, extent: extentOf(regions, axis, show) }),
-    [rows, regions, program, axis, length, peak, show, holes],
+    [rows, regions, program, axis, length, peak, show, holes, stack],
   );
 }
 
-/** Where a row's block is, in values of the axis and bytes, or null where it has none. */
+/** Where a row's block is, in values of the axis and bytes: one box, or one after the other where it sinks. */
+export function piecesOf(scene: Scene, row: number | null): Box[] {
+  const { rows, regions, axis, length, show, stack } = scene;
+  if (row === null || row < 0 || row >= rows.length || !hasBlock(rows, regions, row, show)) return [];
+  const boxes = stack === null ? [boxOf(rows, regions, row, length)] : stack.boxesOf(row);
+  return boxes.map((box) => boxOn(axis, box));
+}
+
+/** The box around a row's block, or null where it has none. */
 export function blockOf(scene: Scene, row: number | null): Box | null {
-  const { rows, regions, axis, length, show } = scene;
-  if (row === null || row < 0 || row >= rows.length || !hasBlock(rows, regions, row, show)) return null;
-  return boxOn(axis, boxOf(rows, regions, row, length));
+  const pieces = piecesOf(scene, row);
+  if (pieces.length === 0) return null;
+  // Of one height, and it only ever sinks.
+  const [first, last] = [pieces[0], pieces[pieces.length - 1]];
+  return { start: first.start, end: last.end, bottom: last.bottom, top: first.top };
 }
 
 /** The other rows in the same memory as this one. */
@@ -51,7 +64,8 @@ export function sharersOf({ rows }: Scene, row: number): number[] {
 
 /** Number of rows whose block covers the position, lowest bytes first. */
 export function rowsAcross(scene: Scene, position: number): number[] {
-  const { rows, regions, length, show } = scene;
+  const { rows, regions, length, show, stack } = scene;
+  if (stack !== null) return stack.liveAt(position).map((rank) => stack.ages.row[rank]);
   const found: { row: number; bottom: number }[] = [];
   for (let row = 0; row < rows.length; row++) {
     if (!hasBlock(rows, regions, row, show)) continue;

@@ -5,6 +5,7 @@ import { useStore } from "../../base/store";
 import type { View } from "../../layout/timeline_blocks";
 import { findMatches, litBoth, nextMatch } from "../../layout/timeline_search";
 import { frameBox, LEAST_POSITIONS, recalled, remembered, zoom } from "../../layout/timeline_view";
+import type { AgeStack } from "../../layout/age_stack";
 import type { Axis } from "../../layout/axis";
 import type { Layout } from "../../layout/stacking";
 import type { Program, Regions, Rows } from "../../payload/recording";
@@ -34,6 +35,8 @@ interface Props {
   store: Store<ViewState>;
   /** Who chooses what is drawn: the region filter of a program, or how an allocator's rows were placed. */
   placing: "regions" | Layout;
+  /** Where rows are that are stacked by age; else null. */
+  stack: AgeStack | null;
   /** Share that is done of another layout, while one is being worked out; else null. */
   busy: number | null;
   /** Of the plot, in CSS pixels; over the whole window it takes what there is. */

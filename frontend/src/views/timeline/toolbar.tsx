@@ -83,10 +83,16 @@ function ShowAll({ store }: Pick<Props, "store">): JSX.Element {
 
 const LAYOUTS = [
   {
-    value: "stacked",
-    label: "Stacked",
+    value: "age",
+    label: "By age",
     about:
-      "Oldest at the bottom, newer ones in the smallest gap that holds them, else on top; not where their bytes are",
+      "Oldest at the bottom, with no gaps: what is freed lets all above it sink, so the top is what is in use. A pixel of many events shows the one with the most",
+  },
+  {
+    value: "stacked",
+    label: "Packed",
+    about:
+      "Each block at one height for all its life, in the smallest gap that holds it, else on top: there are gaps, so the top is not what is in use",
   },
   {
     value: "address",

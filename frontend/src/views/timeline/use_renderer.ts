@@ -20,8 +20,10 @@ export function useRenderer(scene: Scene, lit: Uint8Array | null): Rendering {
   }, []);
   // While rendering, not in effects: those of the charts, which order pictures of the blocks, would come first.
   useMemo(() => {
-    const { rows, regions, length, show, axis } = scene;
-    renderer?.setBlocks(blocksOf(rows, regions, length, show, axis.clock), regionBands(regions, show));
+    const { rows, regions, length, show, axis, stack } = scene;
+    const bands = regionBands(regions, show);
+    if (stack !== null) renderer?.setAges(stack.ages, axis.clock, bands);
+    else renderer?.setBlocks(blocksOf(rows, regions, length, show, axis.clock), bands);
   }, [renderer, scene]);
   useMemo(() => renderer?.setLit(lit), [renderer, lit]);
   return { renderer, failure };

@@ -1,0 +1,140 @@
+import type { Rows } from "../payload/recording";
+import { indices, sortedBy } from "./radix";
+import type { Placing } from "./stacking";
+import type { Box } from "./timeline_blocks";
+
+/** The rows that add to what is in use, as columns in order of their birth; the index in them is a rank. */
+export interface Ages {
+  length: number;
+  /** Positions of the axis that they live on. */
+  positions: number;
+  row: Int32Array;
+  /** Live at positions from start to before end, both cut to the axis. */
+  start: Int32Array;
+  end: Int32Array;
+  bytes: Float64Array;
+  colour: Uint8Array;
+}
+
+/** Of rows born at one position, or all before the first, the one that comes first in the table is the older. */
+export function agesOf({ length, start, end, charge, colour }: Rows, positions: number): Ages {
+  const lives = indices(length).filter(
+    (row) => charge[row] > 0 && end[row] > Math.max(start[row], 0) && start[row] < positions,
+  );
+  const born = sortedBy(start, lives);
+  return {
+    length: born.length,
+    positions,
+    row: Int32Array.from(born),
+    start: Int32Array.from(born, (row) => Math.max(start[row], 0)),
+    end: Int32Array.from(born, (row) => Math.min(end[row], positions)),
+    bytes: Float64Array.from(born, (row) => charge[row]),
+    colour: Uint8Array.from(born, (row) => colour[row]),
+  };
+}
+
+/** Ranks that are passed over together where all of them ended before. */
+const RUN = 256;
+
+/**
+ * At every position the live rows one on the other in order of their birth, with nothing between: what is freed lets
+ * all above it sink, and the top is what is in use. So a row is at no one height, and where it lies at a position is
+ * worked out from the rows live there.
+ */
+export class AgeStack {
+  /** Bytes in use at each position, and the most ever. */
+  readonly inUse: Float64Array<ArrayBuffer>;
+  readonly height: number;
+  /** The most rows that were ever live at once. */
+  readonly mostLive: number;
+  /** The last end in each run of ranks. */
+  private readonly lastEnd: Int32Array;
+  private readonly rankOf = new Map<number, number>();
+
+  constructor(readonly ages: Ages) {
+    const { length, positions, start, end, bytes } = ages;
+    this.inUse = new Float64Array(positions + 1);
+    const live = new Int32Array(positions + 1);
+    this.lastEnd = new Int32Array(Math.ceil(length / RUN));
+    for (let rank = 0; rank < length; rank++) {
+      this.inUse[start[rank]] += bytes[rank];
+      this.inUse[end[rank]] -= bytes[rank];
+      live[start[rank]] += 1;
+      live[end[rank]] -= 1;
+      const run = Math.floor(rank / RUN);
+      this.lastEnd[run] = Math.max(this.lastEnd[run], end[rank]);
+    }
+    let [height, mostLive] = [0, 0];
+    for (let position = 0; position < positions; position++) {
+      if (position > 0) this.inUse[position] += this.inUse[position - 1];
+      if (position > 0) live[position] += live[position - 1];
+      height = Math.max(height, this.inUse[position]);
+      mostLive = Math.max(mostLive, live[position]);
+    }
+    this.height = height;
+    this.mostLive = mostLive;
+  }
+
+  /** Ranks live at a position, the oldest first. */
+  liveAt(position: number): number[] {
+    const { start, end } = this.ages;
+    const born = this.bornBy(position);
+    const live: number[] = [];
+    for (let run = 0; run * RUN < born; run++) {
+      if (this.lastEnd[run] <= position) continue;
+      for (let rank = run * RUN; rank < Math.min((run + 1) * RUN, born); rank++)
+        if (start[rank] <= position && end[rank] > position) live.push(rank);
+    }
+    return live;
+  }
+
+  /** How many are born at a position or before: these are the first ranks. */
+  bornBy(position: number): number {
+    const { length, start } = this.ages;
+    let low = 0;
+    let high = length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (start[middle] <= position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Where a row lies in the course of its life, in positions and bytes: lower with each older row that is freed. */
+  boxesOf(row: number): Box[] {
+    const { start, end, bytes } = this.ages;
+    const rank = this.rank(row);
+    if (rank < 0) return [];
+    const older = this.liveAt(start[rank]).filter((other) => other < rank);
+    older.sort((a, b) => end[a] - end[b]);
+    let bottom = older.reduce((sum, other) => sum + bytes[other], 0);
+    let from = start[rank];
+    const boxes: Box[] = [];
+    const closeAt = (to: number): void => {
+      if (to > from) boxes.push({ start: from, end: to, bottom, top: bottom + bytes[rank] });
+      from = to;
+    };
+    for (const other of older) {
+      if (end[other] >= end[rank]) break;
+      closeAt(end[other]);
+      bottom -= bytes[other];
+    }
+    closeAt(end[rank]);
+    return boxes;
+  }
+
+  /** For tables of so many rows: from zero up whatever is in the stack, as high as it ever is. */
+  placing(rows: number): Placing {
+    const offset = new Float64Array(rows).fill(-1);
+    for (const row of this.ages.row) offset[row] = 0;
+    return { offset, height: this.height };
+  }
+
+  private rank(row: number): number {
+    // A pointer stays on a row for many pictures: looking through all of them once is soon enough.
+    const known = this.rankOf.get(row) ?? this.ages.row.indexOf(row);
+    this.rankOf.set(row, known);
+    return known;
+  }
+}
