@@ -170,6 +170,19 @@ def test_an_allocation_is_named_by_the_outermost_operator_of_its_thread() -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        [[10, 20], [[0, 5, 0, 0, 0, 0, 0, 0, 1], [0, 5, 0, 0, 0, 0, 3, 0, 1]]],
+        [[5, 2, 100, 0], [6, 4, -100, 0]],
+        {"traceEvents": [{"name": "[memory]", "tid": 1, "ts": 3, "args": {"Bytes": 8, "Addr": 1}}]},
+    ],
+)
+def test_plain_json_is_told_by_its_beginning(content: Any) -> None:
+    [recording] = read(content, "x.json")
+    assert recording.kind == "torch_timeline"
+
+
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem[:12])
 def test_real_allocations_lie_in_the_operators_that_name_them(path: Path) -> None:
     content = json.loads(gzip.open(path).read())["traceEvents"]

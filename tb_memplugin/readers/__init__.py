@@ -39,7 +39,11 @@ def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str =
 
         return open_torch_profiler(data, path, run=run, host=host)
     if path.endswith((".pickle", ".pkl", ".json")):
+        # A timeline or a trace may be saved as plain .json too.
+        from tb_memplugin.readers.torch_profiler import is_of_profiler, open_torch_profiler
         from tb_memplugin.readers.torch_snapshot import open_snapshot
 
+        if path.endswith(".json") and is_of_profiler(data):
+            return open_torch_profiler(data, path, run=run, host=host)
         return open_snapshot(data, path, run=run, host=host)
     raise InputError("not a file we read", path, "give a logdir, a run, an .xplane.pb or a *.hlo_proto.pb")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,13 @@ from tb_memplugin.recording import Recording
 
 MOST_BYTES = 8 << 30  # of a file once unpacked
 LOOKED_AT = 1 << 16
+LISTS, TRACE = re.compile(rb"\s*\[\s*\["), b'"traceEvents"'
+
+
+def is_of_profiler(data: bytes | memoryview) -> bool:
+    """Whether JSON begins as a timeline or a trace does, and a snapshot never."""
+    head = bytes(data[:LOOKED_AT])
+    return bool(LISTS.match(head)) or TRACE in head
 
 
 def open_torch_profiler(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:

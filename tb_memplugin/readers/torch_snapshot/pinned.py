@@ -22,7 +22,7 @@ def read_pinned(values: Values, root: int) -> tuple[Trace, Segments, Blocks] | N
     count = len(segments)
     held = Segments(
         address=values.integers(values.column(segments, "address")),
-        size=values.integers(values.column(segments, "size"), 0),
+        size=values.sizes(values.column(segments, "size")),
         stream=np.zeros(count, np.int64),
         pool=np.full(count, -1),
         expandable=np.zeros(count, bool),

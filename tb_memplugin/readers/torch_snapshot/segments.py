@@ -42,7 +42,7 @@ class Blocks:
 def read_segments(values: Values, segments: Nodes) -> tuple[Segments, Blocks]:
     held = Segments(
         address=values.integers(values.column(segments, "address")),
-        size=values.integers(values.column(segments, "total_size"), 0),
+        size=values.sizes(values.column(segments, "total_size")),
         stream=values.integers(values.column(segments, "stream"), 0),
         pool=read_pools(values, values.column(segments, "segment_pool_id")),
         expandable=values.integers(values.column(segments, "is_expandable"), 0) == 1,
@@ -50,7 +50,7 @@ def read_segments(values: Values, segments: Nodes) -> tuple[Segments, Blocks]:
     )
     lists, lengths, blocks = values.stacks(values.column(segments, "blocks"))
     owner, blocks = _owners(lists, lengths, blocks)
-    size = values.integers(values.column(blocks, "size"), 0)
+    size = values.sizes(values.column(blocks, "size"))
     told = values.column(blocks, "address")
     # Older snapshots leave a block's address out: blocks tile their segment in order.
     before = np.cumsum(size) - size

@@ -68,6 +68,10 @@ class Values:
         kind, value = self.plain.kind[nodes], self.plain.value[nodes]
         return np.where((kind == plain.INT) | (kind == plain.BOOL), value, missing)
 
+    def sizes(self, nodes: Nodes) -> I64:
+        """Bytes: never negative, 0 where none are told."""
+        return self.integers(nodes, 0).clip(0)
+
     def known(self, nodes: Nodes) -> npt.NDArray[np.bool_]:
         return np.asarray(self.plain.kind[nodes] == plain.INT)
 
