@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from servers import DATA
-from torch_training import Training
+from torch_training import LOSS, Training
 
 from tb_memplugin.analysis.carried import carried
 from tb_memplugin.analysis.roles import roles
@@ -119,3 +119,18 @@ def test_headline_and_figures_of_tensors() -> None:
     assert shown["rounding"] == sum(
         training.allocator.truth[event] - asked[event] for event in rows.start[live].tolist()
     )
+
+
+@pytest.mark.parametrize(("steps", "unit"), [(True, "step"), (False, "run of Optimizer.step#SGD.step")])
+@pytest.mark.parametrize("leaks", [True, False])
+def test_what_grows_from_step_to_step_is_found(steps: bool, unit: str, leaks: bool) -> None:
+    found = findings(read(Training(12, clears=True, leaks=leaks, steps=steps)))
+    assert (found["unit"], found["steps"]) == (unit, 12)
+    leaking = [finding for finding in found["findings"] if finding["verdict"] == "leak"]
+    assert [finding["bytes_per_step"] for finding in leaking] == [LOSS] * leaks
+    assert all("append_loss" in finding["site"] for finding in leaking)
+
+
+def test_without_steps_it_is_said_how_pytorch_marks_them() -> None:
+    message = findings(read(Training(12, clears=True, marks=False)))["message"]
+    assert "torch.profiler.record_function" in message and "jax" not in message

@@ -46,12 +46,27 @@ STEP = frames(
     MAIN,
 )
 ZERO = frames(("zero_grad", "/site-packages/torch/optim/optimizer.py", 900), ("train", "train.py", 31), MAIN)
+KEPT = frames(("append_loss", "train.py", 35), MAIN)
+LOSS = 40 << 20  # larger than what the loop frees: it gets a segment to itself, without rounding
+STEP_MARK = "Optimizer.step#SGD.step"
 
 
 class Training:
-    """`truth` maps the number of each alloc event to the tensor's role."""
+    """`truth` maps the number of each alloc event to the tensor's role.
 
-    def __init__(self, iterations: int, *, clears: bool, layers: int = 4, marks: bool = True) -> None:
+    `leaks`: each iteration keeps its loss. `steps`: iterations are marked as such.
+    """
+
+    def __init__(
+        self,
+        iterations: int,
+        *,
+        clears: bool,
+        layers: int = 4,
+        marks: bool = True,
+        leaks: bool = False,
+        steps: bool = False,
+    ) -> None:
         self.allocator = CachingAllocator()
         self.truth: dict[int, Role] = {}
         self.marks: list[dict[str, Any]] = []
@@ -61,7 +76,8 @@ class Training:
             self.make(layer, MOVE, Role.PARAMETER)
         gradients: list[int] = []
         momenta: list[int] = []
-        for _ in range(iterations):
+        for number in range(iterations):
+            self.mark("START", f"step {number}", steps)
             if clears:
                 for gradient in gradients:
                     self.free(gradient, ZERO)
@@ -73,11 +89,14 @@ class Training:
                     gradients.append(self.make(layer, BACKWARD, Role.GRADIENT))
                 self.free(rest, BACKWARD)
                 self.free(activations[layer], BACKWARD)
-            self.mark("START")
+            if leaks:
+                self.allocator.alloc(LOSS, KEPT)
+            self.mark("START", STEP_MARK, self._marked)
             if not momenta:
                 momenta = [self.make(layer, STEP, Role.OPTIMIZER_STATE) for layer in range(layers)]
             self.free(self.make(1, STEP, Role.TEMPORARY), STEP)
-            self.mark("END")
+            self.mark("END", STEP_MARK, self._marked)
+            self.mark("END", f"step {number}", steps)
 
     def size(self, layer: int) -> int:
         return (3 + layer) * MIB + 100 * layer
@@ -92,10 +111,10 @@ class Training:
         self.allocator.request_free(address, stack)
         self.allocator.complete_free(address, stack)
 
-    def mark(self, stage: str) -> None:
+    def mark(self, stage: str, name: str, wanted: bool) -> None:
         self.allocator.clock += 1
-        entry = {"device": 0, "time_us": self.allocator.clock, "name": "Optimizer.step#SGD.step", "stage": stage}
-        self.marks += [entry] if self._marked else []
+        entry = {"device": 0, "time_us": self.allocator.clock, "name": name, "stage": stage}
+        self.marks += [entry] if wanted else []
 
     def snapshot(self) -> dict[str, Any]:
         return self.allocator.snapshot(external_annotations=self.marks)
