@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from servers import BIN, DATA, DEMO
 
-from tb_memplugin.commands import terminal
-
 PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
 CONTRACT = {
     "id", "kind", "title", "run", "host", "memory", "axis", "allocations", "peak_bytes", "peak_position",
@@ -170,22 +168,6 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout + done.stderr
     assert "\x07" not in done.stderr
     assert r"\x1b[31mred" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [
-        (None, "-"),
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1024, "1.0 KiB"),
-        (1024**2 - 1, "1.0 MiB"),
-        (76_450_000_000, "71.2 GiB"),
-        (1024**5 * 5000, "5,000.0 PiB"),
-    ],
-)
-def test_size(count: int | None, text: str) -> None:
-    assert terminal.size(count) == text
 
 
 def test_summary_imports_no_host_and_no_framework() -> None:

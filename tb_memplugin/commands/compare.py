@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tb_memplugin.commands.terminal import PATH, listing_of, printable, size
+from tb_memplugin.commands.terminal import PATH, listing_of, printable
 from tb_memplugin.errors import InputError
+from tb_memplugin.sizes import bytes_text, parse_size
 
 if TYPE_CHECKING:
     from tb_memplugin.views.compare import Pair
@@ -49,8 +50,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def limit(text: str) -> Callable[[int], int]:
     """The largest peak that is allowed after one of so many bytes. InputError where it is neither percent nor bytes."""
-    from tb_memplugin.sizes import parse_size
-
     if percent := PERCENT.fullmatch(text.strip()):
         factor = 1 + float(percent[1]) / 100
         return lambda before: int(before * factor)
@@ -94,6 +93,6 @@ def _judged(answers: Sequence[dict[str, Any]], allowed: Callable[[int], int], te
     sides = [(answer["a"]["recording"], answer["b"]["recording"]) for answer in answers]
     broken = [(a["peak_bytes"], b) for a, b in sides if b["peak_bytes"] > allowed(a["peak_bytes"])]
     for before, b in broken:
-        grew = f"{size(b['peak_bytes'])} after {size(before)}"
+        grew = f"{bytes_text(b['peak_bytes'])} after {bytes_text(before)}"
         print(f"tb-memplugin: {printable(b['id'])}: the peak grew by more than {text}: {grew}", file=sys.stderr)
     return 1 if broken else 0

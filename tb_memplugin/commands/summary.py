@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tb_memplugin.commands.terminal import PATH, listing_of, printable, size
+from tb_memplugin.commands.terminal import PATH, listing_of, printable
+from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.columns import aligned
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ def silences(listing: Listing) -> list[str]:
 
 
 COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "peak": lambda row: size(row["peak_bytes"]),
-    "reserved": lambda row: size(row["reserved_bytes"]),
-    "reported": lambda row: size(row["reported_peak_bytes"]),
-    "capacity": lambda row: size(row["capacity_bytes"]),
+    "peak": lambda row: bytes_text(row["peak_bytes"]),
+    "reserved": lambda row: bytes_text(row["reserved_bytes"]),
+    "reported": lambda row: bytes_text(row["reported_peak_bytes"]),
+    "capacity": lambda row: bytes_text(row["capacity_bytes"]),
     "allocations": lambda row: f"{row['allocations']:,}",
     "memory": lambda row: printable(row["memory"]),
     "recording": lambda row: printable(row["title"]),

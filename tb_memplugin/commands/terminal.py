@@ -1,4 +1,4 @@
-"""What commands share: how a path is read, and how text and sizes are printed."""
+"""What commands share: how a path is read, and how text is printed."""
 
 from __future__ import annotations
 
@@ -25,21 +25,6 @@ def listing_of(path: str) -> Listing:
     for problem in listing.problems:
         print(f"tb-memplugin: {printable(problem.file)}: {printable(problem.text)}", file=sys.stderr)
     return listing
-
-
-def size(count: int | None) -> str:
-    """Bytes as people read them: `71.2 GiB`, `512 B`, `-` where unknown."""
-    if count is None:
-        return "-"
-    if abs(count) < 1024:
-        return f"{count} B"
-    value = float(count)
-    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB"):
-        value /= 1024
-        # 1023.95 and more would show as 1024.0 of this unit.
-        if abs(value) < 1023.95 or unit == "PiB":
-            break
-    return f"{value:,.1f} {unit}"
 
 
 def printable(text: str) -> str:
