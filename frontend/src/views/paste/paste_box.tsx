@@ -79,6 +79,7 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
         <textarea
           data-testid="paste-text"
           aria-label="Text of the error"
+          autofocus
           placeholder="RESOURCE_EXHAUSTED: Out of memory while trying to allocate …"
           spellcheck={false}
           rows={12}

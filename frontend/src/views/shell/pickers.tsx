@@ -93,7 +93,8 @@ interface SelectProps {
   onPick: (value: string) => void;
 }
 
-function Select({ label, testid, options, value, onPick }: SelectProps): JSX.Element {
+function Select({ label, testid, options, value, onPick }: SelectProps): JSX.Element | null {
+  if (options.length === 0) return null;
   return (
     <label class="picker">
       <span>{label}</span>
