@@ -261,7 +261,7 @@ def test_the_list_of_segments_that_torch_1_wrote() -> None:
             block["history"] = [{"addr": block["address"], "real_size": 9, "frames": [{"name": "g", "line": 1}]}] * live
             del block["frames"], block["requested_size"], block["address"]
     [recording] = read(segments)
-    assert recording.axis is Axis.INSTANT
+    assert recording.length == 1
     assert recording.allocations.size.tolist() == [3 * MIB]
     assert recording.stacks.frames(int(recording.allocations.stack[0]))[0][0] == "g"
 
@@ -270,7 +270,8 @@ def test_a_device_without_a_trace_is_a_moment() -> None:
     allocator = CachingAllocator()
     allocator.alloc(2 * MIB)
     [recording] = read({**allocator.snapshot(), "device_traces": [[], []]})
-    assert (recording.axis, recording.length, peak(recording).bytes) == (Axis.INSTANT, 1, 2 * MIB)
+    assert (recording.axis, recording.length, peak(recording).bytes) == (Axis.TIME, 1, 2 * MIB)
+    assert [caveat.code for caveat in recording.caveats] == ["no-trace"]
 
 
 def test_odd_events_cost_a_caveat_each() -> None:

@@ -122,8 +122,10 @@ def test_a_timeline_has_its_categories(page: Page, host: Host) -> None:
 
 
 def test_a_snapshot_without_a_trace_is_a_moment(page: Page, host: Host) -> None:
-    viewer = opened(page, host, "moment", tab="snapshots")
-    assert "cuda:0" in text(viewer, "headline")
+    viewer = opened(page, host, "moment", chart="address")
+    assert text(viewer, "headline").startswith("Peak ") and " allocated of " in text(viewer, "headline")
+    assert "the moment at which the snapshot was taken" in text(viewer, "caveats")
+    assert "JAX" not in viewer.frame.locator("main").inner_text()
 
 
 def text(viewer: Viewer, testid: str) -> str:

@@ -14,6 +14,9 @@ from tb_memplugin.recording import Caveat
 
 def caveats(trace: Trace, lives: Lives, settings: Mapping[str, Any], backwards: int) -> tuple[Caveat, ...]:
     found: list[Caveat] = []
+    if not len(trace):
+        text = "There is no trace of events: this is the moment at which the snapshot was taken."
+        found.append(Caveat("no-trace", text))
     old = lives.born < 0
     if len(trace) and old.any():
         why = (

@@ -1,4 +1,4 @@
-"""A snapshot's devices as Recordings: the trace over time, or without one the moment that the snapshot was taken."""
+"""A snapshot's devices as Recordings: the trace over time, or without one the one event of taking the snapshot."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _recording(
         host=host,
         source=path,
         memory=memory,
-        axis=Axis.TIME if n else Axis.INSTANT,
+        axis=Axis.TIME,
         length=max(n, 1),
         allocations=Allocations(
             id=lives.address,
@@ -116,7 +116,7 @@ def _recording(
         spans=spans,
         free_stack=np.where(lives.freed >= 0, np.r_[of_event, -1][lives.freed], -1).astype(np.int32),
         held=_held(trace, held) if n else np.array([int(held.size.sum())]),
-        events=trace.name if n else None,
+        events=trace.name if n else Text.of(["snapshot"]),
         taken=Taken(time_ns=_began(trace)),
         refusal=_refusal(trace),
         caveats=caveats(trace, lives, settings, backwards),
