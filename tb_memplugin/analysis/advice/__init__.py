@@ -17,7 +17,7 @@ from tb_memplugin.analysis.advice import (
 )
 from tb_memplugin.analysis.advice.piece import Advice, Kind
 from tb_memplugin.analysis.once import once
-from tb_memplugin.recording import Recording
+from tb_memplugin.recording import Axis, Recording
 
 __all__ = ["Advice", "Kind", "advise"]
 
@@ -42,7 +42,7 @@ def advise(recording: Recording) -> list[Advice]:
 
     None for an error, whose text has no schedule that could be replayed.
     """
-    if recording.refusal is not None:
+    if recording.refusal is not None and recording.axis is Axis.INSTANT:
         return []
     found = [piece for ask in ASKED for piece in ask(recording)]
     return sorted(found, key=lambda piece: -piece.saving_bytes)
