@@ -21,6 +21,7 @@ from advised import (
     given,
     kinds,
     layer,
+    scanned,
     sgd,
     step_arguments,
     unrolled,
@@ -29,6 +30,7 @@ from advised import (
 from jax import Array
 
 from tb_memplugin.analysis.advice import Kind, advise
+from tb_memplugin.analysis.usage import peak
 from tb_memplugin.recording import Recording
 
 # As many bytes as bf16, and the CPU multiplies them without widening them first.
@@ -71,6 +73,20 @@ def test_mixed_precision(optimizer: Callable[..., Any], donated: tuple[int, ...]
     advice = given(before, Kind.DTYPE, "Compute")
     assert_close(advice, before, after)
     assert "Compute in bf16" not in titles(after)
+
+
+def mixed_scan(params: Tree, x: Array) -> Array:
+    return scanned(narrow)(params, x.astype(NARROW))
+
+
+@pytest.mark.parametrize("batch", [8192, 16384])
+def test_mixed_precision_of_what_a_scan_stacks_up(batch: int) -> None:
+    arguments = step_arguments(batch, stacked=True)
+    before = compiled(sgd(scanned()), *arguments, options=NARROW_PRODUCTS, donate_argnums=(0, 1))
+    after = compiled(sgd(mixed_scan), *arguments, options=NARROW_PRODUCTS, donate_argnums=(0, 1))
+    advice = given(before, Kind.DTYPE, "Compute")
+    assert advice.bytes <= peak(before).bytes
+    assert_close(advice, before, after)
 
 
 def test_served_weights_and_their_cache() -> None:

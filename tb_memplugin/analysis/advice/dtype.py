@@ -10,10 +10,12 @@ from tb_memplugin.analysis.advice.arguments import arguments
 from tb_memplugin.analysis.advice.passes import Bools, Passes, passes
 from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
 from tb_memplugin.analysis.flow import row_of_value
+from tb_memplugin.analysis.liveset import live_rows
 from tb_memplugin.analysis.paths import Pass
 from tb_memplugin.analysis.replay import Change, housed, join, resized
 from tb_memplugin.analysis.roles import roles
 from tb_memplugin.analysis.twins import twins
+from tb_memplugin.analysis.usage import peak
 from tb_memplugin.recording import I64, Recording, Role
 from tb_memplugin.sizes import bytes_text
 
@@ -79,31 +81,33 @@ def _optimizer(recording: Recording, state: I64) -> Iterator[Advice]:
 def _computed(recording: Recording, known: Passes, wide: Bools) -> Iterator[Advice]:
     """Mixed precision: weights stay as they are, and what is computed from them is narrow."""
     both = known.within(Pass.FORWARD) | known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
-    made = known.made
-    rows = np.flatnonzero(wide & (made >= 0) & both[made] & ~known.is_argument)
+    made, role = known.made, roles(recording)
+    # What a loop carries of activations has no pass in its name.
+    computed = (made >= 0) & both[made] | (role == Role.ACTIVATION)
+    rows = np.flatnonzero(wide & computed & ~known.is_argument)
     if not len(rows):
         return
-    weights = np.flatnonzero(wide & known.is_argument & np.isin(roles(recording), (Role.PARAMETER, Role.INPUT)))
+    weights = np.flatnonzero(wide & known.is_argument & np.isin(role, (Role.PARAMETER, Role.INPUT)))
     last = known.last_use(both)[weights]
     casts = weights[last >= 0]
     copies = Change(known.first_use(both)[casts], last[last >= 0] + 1, recording.allocations.size[casts] // 2)
     saved = saving(recording, join(_halved(recording, rows), housed(recording, copies)))
     if saved is None:
         return
-    size = int(recording.allocations.size[rows].sum())
-    kept = rows[roles(recording)[rows] == Role.ACTIVATION]
-    kept_size = int(recording.allocations.size[kept].sum())
-    among = f", among them {bytes_text(kept_size)} of activations kept for the backward pass" if kept_size else ""
+    evidence = np.intersect1d(rows, live_rows(recording, peak(recording).position))
+    charge = recording.allocations.charge
+    kept = int(charge[evidence[role[evidence] == Role.ACTIVATION]].sum())
+    among = f", among them {bytes_text(kept)} of activations kept for the backward pass" if kept else ""
     yield Advice(
         kind=Kind.DTYPE,
         title="Compute in bf16",
-        sentence=f"Forward and backward pass compute in {WIDE}: {len(rows)} tensors{among}. With these "
-        f"in bf16, and weights cast where they are used, the peak is {bytes_text(saved.bytes)} lower. Keep "
+        sentence=f"Forward and backward pass compute in {WIDE}: at the peak {len(evidence)} tensors{among}. "
+        f"In bf16, and weights cast where they are used, the peak is {bytes_text(saved.bytes)} lower. Keep "
         f"weights, the loss, softmax sums and the statistics of norms in {WIDE}.",
         change="params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)  # and the inputs, where the model is "
         "applied; in Flax: nn.Dense(..., dtype=jnp.bfloat16, param_dtype=jnp.float32)",
-        rows=by_size(recording, rows),
-        bytes=size,
+        rows=by_size(recording, evidence),
+        bytes=int(recording.allocations.size[evidence].sum()),
         saving_bytes=saved.bytes,
         new_peak_bytes=saved.new_peak,
     )
