@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.generate_events import generate
-from benchmarks.timing import in_turn, python, ratio, spread
+from benchmarks.timing import in_turn, process_bytes, python, ratio, spread
 
 OURS, XPROF = "tb_memplugin", "XProf"
 
@@ -45,15 +45,9 @@ ONCE: dict[str, Callable[[Path], int]] = {"ours": ours, "xprof": xprofs}
 def once(whose: str, file: Path, warm_up: Path) -> Taken:
     """Imports are done with a small profile, before the clock starts."""
     ONCE[whose](warm_up)
-    before, start = _kilobytes("VmRSS"), time.perf_counter()
+    before, start = process_bytes("VmRSS"), time.perf_counter()
     answer = ONCE[whose](file)
-    return Taken(time.perf_counter() - start, answer, (_kilobytes("VmHWM") - before) * 1024)
-
-
-def _kilobytes(name: str) -> int:
-    """What Linux says of this process. Unlike getrusage's, its peak does not go back to before the exec."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.partition(f"{name}:")[2].split()[0])
+    return Taken(time.perf_counter() - start, answer, process_bytes("VmHWM") - before)
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.generate_snapshot import generate
-from benchmarks.timing import in_turn, python, ratio, spread
+from benchmarks.timing import in_turn, process_bytes, python, ratio, spread
 
 OURS, PICKLE = "tb_memplugin", "pickle.load"
 
@@ -45,13 +45,9 @@ ONCE: dict[str, Callable[[Path], None]] = {OURS: ours, PICKLE: unpickled}
 def once(whose: str, file: Path, small: Path) -> Taken:
     """Imports are done with a small snapshot, before the clock starts."""
     ONCE[whose](small)
-    before, start = _kilobytes("VmRSS"), time.perf_counter()
+    before, start = process_bytes("VmRSS"), time.perf_counter()
     ONCE[whose](file)
-    return Taken(time.perf_counter() - start, (_kilobytes("VmHWM") - before) * 1024)
-
-
-def _kilobytes(name: str) -> int:
-    return int(Path("/proc/self/status").read_text().partition(f"{name}:")[2].split()[0])
+    return Taken(time.perf_counter() - start, process_bytes("VmHWM") - before)
 
 
 def main() -> None:
