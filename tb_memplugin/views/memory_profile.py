@@ -79,10 +79,14 @@ def headline(recording: Recording) -> str:
     of = f" of {bytes_text(recording.capacity)}" if recording.capacity else ""
     when = _seconds(recording, top.position)
     moved = traffic(recording)
+    reserved = _at(recording.reported, top.position)["reserved"]
+    # Allocations and frees say nothing of the stack, which may be all of the peak and held to the end.
+    stack = f", {bytes_text(reserved)} of it stack, which programs reserve" if reserved else ""
+    kept = f"{bytes_text(moved.never_freed_bytes)} of the new memory was not freed by the end"
     return (
-        f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when} into the profile. "
+        f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when} into the profile{stack}. "
         f"{moved.allocations} allocations and {moved.frees} frees; "
-        f"{bytes_text(moved.never_freed_bytes)} of the new memory was not freed by the end."
+        f"{kept if moved.never_freed_bytes else 'all of the new memory was freed by the end'}."
     )
 
 
@@ -102,7 +106,8 @@ def figures(recording: Recording) -> list[Figure]:
         Figure("live_peak", "Peak", top.bytes, "The most that was in use at one moment: heap and stack."),
         Figure("capacity", "Capacity", recording.capacity,
                "What this memory holds: in use, reserved and free together."),
-        Figure("reported_peak", "Lifetime peak", recording.reported_peak,
+        Figure("reported_peak", "Lifetime peak of the heap" if said["reserved"] else "Lifetime peak",
+               recording.reported_peak,
                "The most in use since the allocator began, as it says itself; it may lie before the profile."),
         Figure("heap", "Heap at the peak", said["in_use"], "Allocated memory at the peak."),
         Figure("stack", "Stack at the peak", said["reserved"], "Reserved for running programs at the peak."),
