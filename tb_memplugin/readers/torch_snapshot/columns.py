@@ -7,7 +7,7 @@ import numpy as np
 from tb_memplugin.readers.torch_snapshot.lifetimes import Lives
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, pool_name
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
-from tb_memplugin.readers.torch_snapshot.values import Values
+from tb_memplugin.readers.torch_snapshot.values import Values, numbered_together
 from tb_memplugin.recording import I64, U8, Role, Strings, Text
 
 # What the profiler of PyTorch calls them, and so traces that are made from it.
@@ -41,14 +41,12 @@ def labels(trace: Trace, lives: Lives, values: Values, blocks: Blocks) -> Text:
     )
     blank = np.array([*(strings[i] in NO_CONTEXT for i in range(len(strings))), True])
     old = lives.born < 0
-    found = np.stack(
-        [
-            np.r_[user, -1][_annotated(trace, lives)],
-            np.where(old, np.r_[block, -1][lives.block], np.r_[user, -1][lives.born]),
-            np.r_[context, -1][lives.born],
-        ]
+    found = (
+        np.r_[user, -1][_annotated(trace, lives)],
+        np.where(old, np.r_[block, -1][lives.block], np.r_[user, -1][lives.born]),
+        np.r_[context, -1][lives.born],
     )
-    different, codes = np.unique(np.where(blank[found], -1, found), axis=1, return_inverse=True)
+    different, codes = numbered_together(*(np.where(blank[column], -1, column) for column in found))
     texts = [", ".join(dict.fromkeys(strings[i] for i in parts if i >= 0)) for parts in different.T.tolist()]
     return Text.of(texts).take(codes)
 
@@ -88,7 +86,7 @@ def pools_and_streams(trace: Trace, segments: Segments, blocks: Blocks, lives: L
     pool = np.where(lives.block >= 0, np.r_[blocks.pool, -1][lives.block], -1)
     pool = np.where(pool < 0, np.r_[trace.pool, -1][lives.born], pool)
     pool = np.where(pool < 0, _pool_of_segment(segments, lives.address), pool)
-    different, code = np.unique(np.stack([pool, stream]), axis=1, return_inverse=True)
+    different, code = numbered_together(pool, stream)
     names = [
         ", ".join(filter(None, (pool_name(of_pool), f"stream {of_stream:#x}" if of_stream else "")))
         for of_pool, of_stream in zip(different[0].tolist(), different[1].astype(np.uint64).tolist(), strict=True)

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from tb_memplugin.readers.torch_snapshot.values import numbered_together
 from tb_memplugin.recording import I32, Stacks, Text
 
 OPERATOR = re.compile(r"at::_ops::(\w+)::")
@@ -16,8 +17,7 @@ def operators(stacks: Stacks, leaf: I32) -> Text:
     """`einsum`, the outermost operator that the stack is in, or `BmmBackward0: bmm`; empty where it tells none."""
     operator = _outermost(stacks, OPERATOR)
     backward = _outermost(stacks, BACKWARD)
-    found = np.stack([np.r_[operator, -1][leaf], np.r_[backward, -1][leaf]])
-    different, codes = np.unique(found, axis=1, return_inverse=True)
+    different, codes = numbered_together(np.r_[operator, -1][leaf], np.r_[backward, -1][leaf])
     texts = [
         ": ".join(_name(stacks, pattern, node) for pattern, node in ((BACKWARD, back), (OPERATOR, own)) if node >= 0)
         for own, back in different.T.tolist()
