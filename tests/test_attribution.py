@@ -72,6 +72,23 @@ def test_op_names(op_name: str, within: str, parts: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("op_name", "within", "parts"),
+    [
+        ("jit(step)/(transpose(jvp(l0))/dot:transpose(jvp(l1))/dot)", Pass.BACKWARD, ("2 combined",)),
+        (
+            "jit(step)/(transpose(jvp(l0))/mlp/dot:transpose(jvp(l0))/mlp/sum)",
+            Pass.BACKWARD,
+            ("l0", "mlp", "2 combined"),
+        ),
+        ("jit(step)/(jvp(l0)/dot:add:mul)", Pass.OTHER, ("3 combined",)),
+        ("jit(step)/(jvp(l0)/dot", Pass.OTHER, ("(jvp(l0)", "dot")),
+    ],
+)
+def test_one_instruction_for_several_is_where_they_all_are(op_name: str, within: Pass, parts: tuple[str, ...]) -> None:
+    assert op_path(op_name) == (within, parts)
+
+
+@pytest.mark.parametrize(
     ("path", "parts"),
     [
         ("params['layer_3']['mlp']['up']", "params layer_3 mlp up"),

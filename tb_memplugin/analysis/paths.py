@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import takewhile
 from typing import NamedTuple
 
 # More scopes, or transformations of one, are not written by people: in what lies deeper nothing is told apart.
@@ -45,6 +46,8 @@ CALLS = {
 RECOMPUTED = "rematted_computation"
 TENSORFLOW_GRADIENT = {"gradient_tape", "gradients"}
 BRANCH = re.compile(r"branch_\d+_fun")
+# What XLA calls several instructions that it made one, such as the reduction of all gradients over devices.
+COMBINED = re.compile(r"((?:[^/()]+|\w+\([^/()]*\))/)?\(([^:]+(?::[^:]+)+)\)", re.DOTALL)
 
 KEY = re.compile(
     r"""
@@ -59,6 +62,8 @@ KEY = re.compile(
 
 def op_path(op_name: str) -> OpPath:
     """Of an instruction's op_name, or of what TensorFlow calls an operation."""
+    if combined := COMBINED.fullmatch(op_name):
+        return _in_common([op_path((combined[1] or "") + each) for each in combined[2].split(":")])
     pieces = _without_repeats([_unwrapped(piece) for piece in _pieces(op_name)])
     names = [name for _, name in pieces]
     within, parts = Pass.OTHER, list[str]()
@@ -70,6 +75,15 @@ def op_path(op_name: str) -> OpPath:
         if name and not outermost and (last or not _is_call(names[i - 1] if i else "", name, names[i + 1])):
             parts.append(name)
     return OpPath(within, _capped(parts))
+
+
+def _in_common(paths: list[OpPath]) -> OpPath:
+    """Of one instruction that stands for several: the pass and the scopes that they share."""
+    within = {path.within for path in paths}
+    levels = zip(*(path.parts for path in paths), strict=False)
+    shared = takewhile(lambda level: len(set(level)) == 1, levels)
+    scopes = (level[0] for level in shared)
+    return OpPath(within.pop() if len(within) == 1 else Pass.OTHER, (*scopes, f"{len(paths)} combined"))
 
 
 def jitted_function(op_name: str) -> str:
