@@ -1,11 +1,12 @@
 """Frames of the allocation timeline while it is dragged, in headless Chromium without a GPU.
 
     python -m benchmarks.timeline_frames [--buffers 100000 500000] [--allocations 1000000] [--seconds 4]
+        [--layouts age stacked address]
 
-The built page over a generated profile, of a program or of an allocator's events, the timeline over the whole window,
-zoomed so that most of it is in sight and there is room to drag, across and aslant. A frame is a picture put on the
-screen; its time is the interval to the one before it, and the painter's own time is what its worker says it took. The
-target: 60 frames a second, which is the most that a browser without a GPU shows.
+The built page over a generated profile, of a program or of an allocator's events in each layout, the timeline over the
+whole window, zoomed so that most of it is in sight and there is room to drag, across and aslant. A frame is a picture
+put on the screen; its time is the interval to the one before it, and the painter's own time is what its worker says it
+took. The target: 60 frames a second, which is the most that a browser without a GPU shows.
 """
 
 import argparse
@@ -134,13 +135,16 @@ def main() -> None:
     parser.add_argument("--buffers", type=int, nargs="*", default=[100_000, 500_000])
     parser.add_argument("--allocations", type=int, nargs="*", default=[1_000_000])
     parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--layouts", nargs="*", default=["age", "stacked", "address"])
     arguments = parser.parse_args()
     for buffers in arguments.buffers:
         report(f"{buffers:>9,} buffers", profile(generate(buffers)[0]), "", arguments.seconds)
     for allocations in arguments.allocations:
         # An allocation and its free are two events.
         space, _ = generate_events.generate(2 * allocations, 2 * allocations)
-        report(f"{allocations:>9,} allocations", space, "&tab=memory_profile", arguments.seconds)
+        for layout in arguments.layouts:
+            state = f"&tab=memory_profile&layout={layout}"
+            report(f"{allocations:>9,} allocations, layout {layout}", space, state, arguments.seconds)
 
 
 def report(what: str, space: XSpace, state: str, seconds: float) -> None:

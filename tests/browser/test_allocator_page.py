@@ -281,7 +281,7 @@ window.moved = 0;
 window.Worker = class extends Worker {
   constructor(...parts) {
     super(...parts);
-    this.addEventListener("message", ({ data }) => { if (data.picture?.moved) window.moved += 1; });
+    this.addEventListener("message", ({ data }) => { if (data.picture?.rough) window.moved += 1; });
   }
 };
 """

@@ -4,14 +4,16 @@ import type { Span, View } from "./timeline_blocks";
 import { lowerBound } from "./timeline_index";
 
 /**
- * Steps over live rows that one picture may take, some 3 ns each. Where a thousand columns of the most that were ever
- * live would take more, a column is made several pixels wide.
+ * Steps over live rows that one picture may take, some 50 ns each with the rectangle that they may make. Where a
+ * picture of single pixels would take more, its columns are made several pixels wide.
  */
 const MOST_STEPS = 16_000_000;
+/** The same while the picture moves, at 60 pictures a second. */
+const MOST_ROUGH_STEPS = 60_000;
 
 /**
  * A stack by age as rectangles of a picture of width x height pixels, written into `out`; where `least` is given, only
- * those at least so many pixels wide.
+ * those at least so many pixels wide. A rough picture may have fewer columns.
  *
  * Each column of pixels shows one moment: of those that lie in it the one with the most in use, so that no peak is
  * lost where a pixel holds many events. Edges are whole pixels, and a pixel is the row's that covers its middle: what
@@ -25,6 +27,7 @@ export function layoutAges(
   width: number,
   height: number,
   out: Rects,
+  rough = false,
   least = 0,
 ): Rects {
   const { row, end, bytes, colour } = stack.ages;
@@ -79,7 +82,8 @@ export function layoutAges(
     for (; born < until; born++) if (end[born] > moment) top = put(born, top, column);
   };
 
-  const wide = Math.max(1, Math.ceil((width * stack.mostLive) / MOST_STEPS));
+  const steps = rough ? MOST_ROUGH_STEPS : MOST_STEPS;
+  const wide = Math.max(1, Math.ceil((width * stack.mostLive) / steps));
   let shown = -1;
   fullest(stack, clock, view.x, width, wide, (moment, column) => {
     if (shown < 0) {
@@ -95,26 +99,34 @@ export function layoutAges(
 
 /** Calls `visit` with the moment of each column, `wide` pixels apart: the position in it with the most in use. */
 function fullest(
-  { ages, inUse }: AgeStack,
+  stack: AgeStack,
   clock: Float64Array | null,
   [left, right]: Span,
   width: number,
   wide: number,
   visit: (moment: number, column: number) => void,
 ): void {
-  const last = ages.positions - 1;
+  const last = stack.ages.positions - 1;
   if (last < 0) return;
-  const startOf = (position: number): number => (clock === null ? position : clock[position]);
-  const first = clock === null ? Math.floor(left) : lowerBound(clock, left, 0, last) - 1;
-  let position = Math.min(Math.max(first, 0), last);
-  for (let column = 0; column < width; column += wide) {
-    const from = left + ((right - left) * column) / width;
-    const to = left + ((right - left) * Math.min(column + wide, width)) / width;
-    // What is over when the column begins is not in it; an event of no length at its very beginning is.
-    while (position < last && startOf(position + 1) <= from && startOf(position) < from) position++;
-    let moment = position;
-    while (position < last && startOf(position + 1) < to)
-      if (inUse[++position] > inUse[moment]) moment = position;
-    visit(moment, column);
+  const valueAt = (column: number): number =>
+    left + ((right - left) * Math.min(Math.max(column, 0), width)) / width;
+  // Wide columns keep their places while a picture moves by whole pixels.
+  const phase = Math.round((left * width) / (right - left)) % wide;
+  for (let column = -phase; column < width; column += wide) {
+    const first = Math.min(firstOf(clock, valueAt(column)), last);
+    const end = Math.min(lastOf(clock, valueAt(column + wide)), last);
+    visit(stack.fullestOf(first, Math.max(first, end)), Math.max(column, 0));
   }
+}
+
+/** The position at a value. What is over there is not, but an event of no length at the very value is. */
+function firstOf(clock: Float64Array | null, value: number): number {
+  if (clock === null) return Math.max(Math.floor(value), 0);
+  const next = lowerBound(clock, value, 0, clock.length);
+  return clock[next] === value ? next : Math.max(next - 1, 0);
+}
+
+/** The last position that begins before a value. */
+function lastOf(clock: Float64Array | null, value: number): number {
+  return (clock === null ? Math.ceil(value) : lowerBound(clock, value, 0, clock.length)) - 1;
 }

@@ -24,7 +24,7 @@ function listed({ length, row, x0, y0, x1, y1 }: Rects): number[][] {
 }
 
 const drawn = (stack: AgeStack, view: View, width: number, height: number, least = 0): number[][] =>
-  listed(layoutAges(stack, null, view, width, height, emptyRects(0), least));
+  listed(layoutAges(stack, null, view, width, height, emptyRects(0), false, least));
 
 /** The second is born before the third in the table's order of start, and freed under it. */
 const lives: Life[] = [

@@ -36,6 +36,9 @@ export function agesOf({ length, start, end, charge, colour }: Rows, positions: 
 /** Ranks that are passed over together where all of them ended before. */
 const RUN = 256;
 
+/** Positions of which the fullest is known. */
+const STRETCH = 64;
+
 /**
  * At every position the live rows one on the other in order of their birth, with nothing between: what is freed lets
  * all above it sink, and the top is what is in use. So a row is at no one height, and where it lies at a position is
@@ -49,6 +52,8 @@ export class AgeStack {
   readonly mostLive: number;
   /** The last end in each run of ranks. */
   private readonly lastEnd: Int32Array;
+  /** The fullest position of each stretch. */
+  private readonly fullest: Int32Array;
   private readonly rankOf = new Map<number, number>();
 
   constructor(readonly ages: Ages) {
@@ -71,8 +76,29 @@ export class AgeStack {
       height = Math.max(height, this.inUse[position]);
       mostLive = Math.max(mostLive, live[position]);
     }
+    this.fullest = new Int32Array(Math.ceil(positions / STRETCH));
+    for (let position = 0; position < positions; position++) {
+      const stretch = Math.floor(position / STRETCH);
+      if (position % STRETCH === 0 || this.inUse[position] > this.inUse[this.fullest[stretch]])
+        this.fullest[stretch] = position;
+    }
     this.height = height;
     this.mostLive = mostLive;
+  }
+
+  /** Of the positions from first to last, both included, the first with the most in use. */
+  fullestOf(first: number, last: number): number {
+    const { inUse } = this;
+    let best = first;
+    for (let position = first; position <= last; position++) {
+      let fuller = position;
+      if (position % STRETCH === 0 && position + STRETCH <= last) {
+        fuller = this.fullest[position / STRETCH];
+        position += STRETCH - 1;
+      }
+      if (inUse[fuller] > inUse[best]) best = fuller;
+    }
+    return best;
   }
 
   /** Ranks live at a position, the oldest first. */

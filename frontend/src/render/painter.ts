@@ -28,7 +28,8 @@ export interface Picture {
   labels: Labels;
   /** What it shows: the view that was ordered, or where an earlier picture was moved, that to the nearest pixel. */
   view: View;
-  moved: boolean;
+  /** An earlier picture that was moved, or one in fewer columns: another is to be ordered once nothing moves. */
+  rough: boolean;
   /** Number of blocks that were drawn for it. */
   blocks: number;
 }
@@ -46,8 +47,18 @@ export interface Parts {
 /** Of fewer blocks a whole picture takes no longer than the screen does to show it. */
 const LEAST_MOVED = 30_000;
 
-/** The rectangles of a view in a picture; where `least` is given, of those only that may be as wide. */
-type Layer = (view: View, width: number, height: number, least?: number) => Rects;
+/** Of fewer rows live at once in a stack by age: each can be a rectangle in every column. */
+const LEAST_LIVE_MOVED = 50;
+
+/** What there is to draw. */
+interface Layer {
+  /** The rectangles of a view in a picture; where `least` is given, of those only that may be as wide. */
+  lay: (view: View, width: number, height: number, rough: boolean, least?: number) => Rects;
+  /** Whether a whole picture may take longer than the screen does to show it. */
+  costly: boolean;
+  /** Whether a rough picture takes less, and shows less. */
+  coarsens: boolean;
+}
 
 /** More labels than this are noise, and text is the slowest thing to draw. */
 const MOST_LABELS = 250;
@@ -55,7 +66,6 @@ const MOST_LABELS = 250;
 /** Draws pictures of one timeline: holds its blocks, so that an order is only a view. */
 export class Painter {
   private layer = layerOf(emptyBlocks(0));
-  private count = 0;
   private bands: Float64Array = new Float64Array(0);
   private lit: Uint8Array | null = null;
   private edition = 0;
@@ -63,21 +73,16 @@ export class Painter {
 
   /** `bands`: bottom and top bytes of each region, in pairs. */
   setBlocks(blocks: Blocks, bands: Float64Array): void {
-    this.show(layerOf(blocks), blocks.length, bands);
+    this.show(layerOf(blocks), bands);
   }
 
   /** Rows stacked by age in place of blocks; `clock` as in Axis. */
   setAges(ages: Ages, clock: Float64Array | null, bands: Float64Array): void {
-    const stack = new AgeStack(ages);
-    const rects = emptyRects(0);
-    const layer: Layer = (view, width, height, least) =>
-      layoutAges(stack, clock, view, width, height, rects, least);
-    this.show(layer, ages.length, bands);
+    this.show(layerByAge(new AgeStack(ages), clock), bands);
   }
 
-  private show(layer: Layer, count: number, bands: Float64Array): void {
+  private show(layer: Layer, bands: Float64Array): void {
     this.layer = layer;
-    this.count = count;
     this.bands = bands;
     this.edition += 1;
   }
@@ -96,23 +101,25 @@ export class Painter {
     const { width, height, palette } = order;
     const fits = reuse !== null && reuse.width === width && reuse.height === height;
     const frame = fits ? reuse : emptyFrame(width, height);
-    const shift = exact ? null : this.shiftOf(frame, order);
+    const rough = !exact && this.layer.costly;
+    const shift = rough ? this.shiftOf(frame, order) : null;
     const view = shift?.view ?? order.view;
-    const blocks = shift === null ? this.draw(frame, view, palette) : this.move(frame, shift, palette);
+    const blocks = shift === null ? this.draw(frame, view, palette, rough) : this.move(frame, shift, palette);
     frame.shows = { view, edition: this.edition, ground: palette.background };
-    return { frame, labels: this.labels(frame, { ...order, view }), view, moved: shift !== null, blocks };
+    const labels = this.labels(frame, { ...order, view }, rough);
+    return { frame, labels, view, rough: rough && (shift !== null || this.layer.coarsens), blocks };
   }
 
   private shiftOf({ shows }: Frame, { view, width, height, palette }: Order): Shift | null {
-    if (this.count < LEAST_MOVED || shows === null) return null;
+    if (shows === null) return null;
     if (shows.edition !== this.edition || shows.ground !== palette.background) return null;
     return shiftTo(shows.view, view, width, height);
   }
 
   /** Number of blocks drawn. */
-  private draw(frame: Frame, view: View, palette: Palette): number {
+  private draw(frame: Frame, view: View, palette: Palette, rough: boolean): number {
     const { width, height } = frame;
-    const rects = this.layer(view, width, height);
+    const rects = this.layer.lay(view, width, height, rough);
     this.raster.draw(frame, rects, this.bandsIn(view, height), palette, this.lit);
     return rects.length;
   }
@@ -123,14 +130,18 @@ export class Painter {
     let blocks = 0;
     for (const strip of exposed(shift, width, height)) {
       const drawn = emptyFrame(strip.width, strip.height);
-      blocks += this.draw(drawn, viewOf(strip, shift.view, width, height), palette);
+      blocks += this.draw(drawn, viewOf(strip, shift.view, width, height), palette, true);
       putStrip(frame, strip, drawn);
     }
     return blocks;
   }
 
-  private labels(frame: Frame, { view, width, height, labelWidth, labelHeight }: Order): Labels {
-    const rects = this.layer(view, width, height, labelWidth);
+  private labels(
+    frame: Frame,
+    { view, width, height, labelWidth, labelHeight }: Order,
+    rough: boolean,
+  ): Labels {
+    const rects = this.layer.lay(view, width, height, rough, labelWidth);
     const chosen = roomForLabels(rects, labelWidth, labelHeight, MOST_LABELS);
     return pickLabels(
       rects,
@@ -140,7 +151,7 @@ export class Painter {
 
   /** The same picture in parts. */
   parts({ view, width, height, palette }: Order): Parts {
-    const rects = this.layer(view, width, height);
+    const rects = this.layer.lay(view, width, height, false);
     const isShape = (i: number): boolean => rects.x1[i] - rects.x0[i] >= 1 && rects.y1[i] - rects.y0[i] >= 1;
     const bands = this.bandsIn(view, height);
     const draw = (drawn: Rects): Frame => {
@@ -168,7 +179,21 @@ export class Painter {
 function layerOf(blocks: Blocks): Layer {
   const index = buildIndex(blocks);
   const rects = emptyRects(blocks.length);
-  return (view, width, height, least) => layoutTimeline(index, view, width, height, rects, least);
+  return {
+    lay: (view, width, height, _, least) => layoutTimeline(index, view, width, height, rects, least),
+    costly: blocks.length >= LEAST_MOVED,
+    coarsens: false,
+  };
+}
+
+function layerByAge(stack: AgeStack, clock: Float64Array | null): Layer {
+  const rects = emptyRects(0);
+  return {
+    lay: (view, width, height, rough, least) =>
+      layoutAges(stack, clock, view, width, height, rects, rough, least),
+    costly: stack.mostLive >= LEAST_LIVE_MOVED,
+    coarsens: true,
+  };
 }
 
 /** Whether the place of a block's label shows the block, and not one in the same memory that was drawn after it. */

@@ -106,7 +106,7 @@ export class TimelineRenderer {
     const next = queue.waiting;
     queue.waiting = null;
     if (next !== null) this.order(place, next, false);
-    else if (picture.moved) queue.settling = window.setTimeout(() => this.settle(place), SETTLED);
+    else if (picture.rough) queue.settling = window.setTimeout(() => this.settle(place), SETTLED);
     this.listeners[place]?.(reply);
   }
 

@@ -65,7 +65,7 @@ describe("a picture that is moved", () => {
     const { frame } = painter.paint(order(40_960, 4096), null);
     const moved = painter.paint(order(40_960 + across, 4096 + up), frame, false);
     const anew = painter.paint(order(40_960 + across, 4096 + up), null);
-    expect(moved.moved).toBe(true);
+    expect(moved.rough).toBe(true);
     expect(moved.frame).toBe(frame);
     expect(moved.blocks).toBeLessThan(anew.blocks / 2);
     let differing = 0;
@@ -78,6 +78,6 @@ describe("a picture that is moved", () => {
   it("is drawn anew where the lights have changed", () => {
     const { frame } = painter.paint(order(0, 0), null);
     painter.setLit(new Uint8Array(rows.length));
-    expect(painter.paint(order(384, 0), frame, false).moved).toBe(false);
+    expect(painter.paint(order(384, 0), frame, false).rough).toBe(false);
   });
 });
