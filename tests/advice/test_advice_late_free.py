@@ -23,6 +23,15 @@ def test_optimizer_state_is_read_after_the_peak() -> None:
     assert 0.9 * 48 * MIB <= advice.saving_bytes <= 48 * MIB
 
 
+def test_what_is_not_donated_waits_on_the_host_twice() -> None:
+    before = compiled(adam(unrolled()), *step_arguments(8192, optimizer=adam))
+    advice = given(before, Kind.LATE_FREE)
+    assert advice.saving_bytes > advice.bytes == 48 * MIB
+    assert "what it comes back as has memory of its own" in advice.sentence
+    donated = compiled(adam(unrolled()), *step_arguments(8192, optimizer=adam), donate_argnums=(0, 1))
+    assert "comes back" not in given(donated, Kind.LATE_FREE).sentence
+
+
 def test_a_counter_in_the_state_is_read_early_and_is_small() -> None:
     def step(params: Any, state: Any, x: Any) -> Any:
         count = state["count"] + 1

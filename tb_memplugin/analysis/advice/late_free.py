@@ -79,6 +79,8 @@ def _freed(recording: Recording, known: Passes, rows: I64, everywhere: Bools) ->
 def _piece_of(recording: Recording, argument: Argument, rows: I64, saved: Saving, waiting: bool) -> Advice:
     size = int(recording.allocations.size[rows].sum())
     when = "is not read before the peak" if waiting else "is not read any more at the peak"
+    if saved.bytes > size:
+        when += ", and what it comes back as has memory of its own"
     lower = f"the peak is {bytes_text(saved.bytes)} lower"
     return Advice(
         kind=Kind.LATE_FREE,
