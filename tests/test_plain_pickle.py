@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import DATA
 
-from tb_memplugin.native import plain_pickle
+from tb_memplugin.native import plain_pickle, plain_values
 
 SNAPSHOTS = sorted((DATA / "torch_snapshot").glob("*.pickle")) if DATA.exists() else []
 
@@ -32,27 +32,27 @@ plain_data = st.recursive(
 )
 
 
-def thaw(data: bytes, plain: plain_pickle.Plain, node: int) -> Any:
+def thaw(data: bytes, plain: plain_values.Plain, node: int) -> Any:
     """A node as Python has it, but for tuples, which are lists, and integers, which are signed."""
     kind, value = int(plain.kind[node]), int(plain.value[node])
-    if kind == plain_pickle.NONE:
+    if kind == plain_values.NONE:
         return None
-    if kind == plain_pickle.BOOL:
+    if kind == plain_values.BOOL:
         return bool(value)
-    if kind == plain_pickle.FLOAT:
+    if kind == plain_values.FLOAT:
         return struct.unpack("d", struct.pack("q", value))[0]
-    if kind == plain_pickle.TEXT:
+    if kind == plain_values.TEXT:
         start = int(plain.text_start[value])
         return data[start : start + int(plain.text_length[value])].decode()
-    if kind == plain_pickle.LIST:
+    if kind == plain_values.LIST:
         return [thaw(data, plain, item) for item in plain.items(node).tolist()]
-    if kind == plain_pickle.RECORD:
+    if kind == plain_values.RECORD:
         if value < 0:
             return {}
         keys, columns = plain.tables[value >> 40]
         cells = columns[:, value & ((1 << 40) - 1)]
         return {thaw(data, plain, k): thaw(data, plain, v) for k, v in zip(keys.tolist(), cells.tolist(), strict=True)}
-    return value if kind == plain_pickle.INT else "huge"
+    return value if kind == plain_values.INT else "huge"
 
 
 def plainest(value: Any) -> Any:

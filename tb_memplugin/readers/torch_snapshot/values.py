@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.native import plain_pickle as plain
+from tb_memplugin.native import plain_pickle
+from tb_memplugin.native import plain_values as plain
 from tb_memplugin.native.text import gather
 from tb_memplugin.recording import I64, Strings, Text
 
@@ -48,8 +49,8 @@ class Values:
         """A pickle, or the same as JSON. InputError naming the file and what is wrong with it."""
         self.data = data if bytes(data[:1]) == b"\x80" else _of_json(data, path)
         try:
-            self.plain = plain.load(self.data)
-        except plain.NotPlain as error:
+            self.plain = plain_pickle.load(self.data)
+        except plain_pickle.NotPlain as error:
             remedy = f"{error}; a snapshot of torch.cuda.memory._dump_snapshot holds plain data only"
             raise InputError("Not a PyTorch memory snapshot", path, remedy) from error
         self._key = {self.text(node): node for keys, _ in self.plain.tables for node in keys.tolist()}

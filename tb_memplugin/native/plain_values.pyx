@@ -1,0 +1,242 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# distutils: language = c++
+"""Plain data as tables: dicts, lists, text, bytes, numbers, booleans and None, without a Python object for each.
+
+Every value is a node; dicts with the same keys in the same order are the rows of one table; equal text and equal lists
+are kept once.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
+from libcpp.vector cimport vector
+
+import numpy as np
+
+NONE, BOOL, INT, FLOAT, TEXT, LIST, RECORD, HUGE = range(8)
+
+
+cdef class Store:
+    """Grows by one value after another; `freeze` then gives them as Plain."""
+
+    def __cinit__(self):
+        cdef int i
+        self.node(K_NONE, 0)
+        self.node(K_BOOL, 0)
+        self.node(K_BOOL, 1)
+        for i in range(SMALL_INTS):
+            self.node(K_INT, i)
+        self.slots.resize(1024, 0)
+
+    cdef uint32_t node(self, uint8_t kind, int64_t value) noexcept nogil:
+        self.kind.push_back(kind)
+        self.value.push_back(value)
+        return <uint32_t>(self.kind.size() - 1)
+
+    cdef uint32_t integer(self, int64_t value) noexcept nogil:
+        if 0 <= value < SMALL_INTS:
+            return <uint32_t>(FIRST_INT + value)
+        return self.node(K_INT, value)
+
+    cdef uint32_t text(self, Py_ssize_t start, Py_ssize_t length) noexcept nogil:
+        cdef string_view key = string_view(<const char*>self.data + start, length)
+        found = self.texts.find(key)
+        if found != self.texts.end():
+            return self.texts[key]
+        cdef uint32_t made = self.node(K_TEXT, self.text_start.size())
+        self.text_start.push_back(start)
+        self.text_length.push_back(length)
+        self.texts[key] = made
+        return made
+
+    cdef int32_t chunk(self, const uint32_t* found, size_t count, uint64_t hash) noexcept nogil:
+        cdef Chunk made
+        made.start = self.items.size()
+        made.count = <uint32_t>count
+        made.next = -1
+        made.hash = hash
+        self.items.insert(self.items.end(), found, found + count)
+        self.chunks.push_back(made)
+        return <int32_t>(self.chunks.size() - 1)
+
+    cdef int32_t intern(self, const uint32_t* found, size_t count) noexcept nogil:
+        """The chunk of these items, shared with every equal one."""
+        cdef uint64_t hash = 1469598103934665603ULL
+        cdef size_t i, mask = self.slots.size() - 1, slot
+        cdef int32_t known
+        for i in range(count):
+            hash = (hash ^ found[i]) * 1099511628211ULL
+        hash ^= hash >> 29
+        slot = hash & mask
+        while self.slots[slot]:
+            known = <int32_t>(self.slots[slot] - 1)
+            if (self.chunks[known].hash == hash and self.chunks[known].count == count
+                    and memcmp(&self.items[self.chunks[known].start], found, count * sizeof(uint32_t)) == 0):
+                return known
+            slot = (slot + 1) & mask
+        known = self.chunk(found, count, hash)
+        self.slots[slot] = <uint32_t>(known + 1)
+        self.interned += 1
+        if self.interned * 2 > self.slots.size():
+            self.rehash()
+        return known
+
+    cdef void rehash(self) noexcept nogil:
+        cdef vector[uint32_t] old = self.slots
+        cdef size_t i, slot, mask = old.size() * 2 - 1
+        self.slots.assign(old.size() * 2, 0)
+        for i in range(old.size()):
+            if old[i]:
+                slot = self.chunks[old[i] - 1].hash & mask
+                while self.slots[slot]:
+                    slot = (slot + 1) & mask
+                self.slots[slot] = old[i]
+
+    cdef void extend(self, uint32_t list_node, const uint32_t* found, size_t count) noexcept nogil:
+        """A list's first items are interned; one that goes on gets chunks of its own."""
+        cdef int32_t head, tail
+        if count == 0:
+            return
+        head = <int32_t>self.value[list_node]
+        if head < 0:
+            self.value[list_node] = self.intern(found, count)
+            return
+        if self.last.find(head) == self.last.end():
+            # May be another list's too: its items are taken along.
+            self.scratch.assign(self.items.begin() + self.chunks[head].start,
+                                self.items.begin() + self.chunks[head].start + self.chunks[head].count)
+            head = self.chunk(self.scratch.data(), self.scratch.size(), 0)
+            self.value[list_node] = head
+            self.last[head] = head
+        tail = self.last[head]
+        if self.chunks[tail].start + self.chunks[tail].count == <int64_t>self.items.size():
+            self.items.insert(self.items.end(), found, found + count)
+            self.chunks[tail].count += <uint32_t>count
+            return
+        self.chunks[tail].next = self.chunk(found, count, 0)
+        self.last[head] = self.chunks[tail].next
+
+    cdef int set_items(self, uint32_t record, const uint32_t* pairs, size_t count) noexcept nogil:
+        """Keys and values in turn into a dict: how it went."""
+        cdef size_t i, known = 0
+        cdef int32_t keys, table, old_table
+        cdef int64_t row, old_row
+        cdef vector[uint32_t] names
+        cdef vector[uint32_t] values
+        if count % 2 or self.kind[record] != K_RECORD:
+            return DAMAGED
+        if self.value[record] >= 0:    # it has some already
+            old_table, old_row = <int32_t>(self.value[record] >> 40), self.value[record] & ((<int64_t>1 << 40) - 1)
+            known = self.tables[old_table].size()
+            keys = self.keys_of[old_table]
+            for i in range(known):
+                names.push_back(self.items[self.chunks[keys].start + i])
+                values.push_back(self.tables[old_table][i][old_row])
+        for i in range(0, count, 2):
+            names.push_back(pairs[i])
+            values.push_back(pairs[i + 1])
+        if names.size() == 0:
+            return FINE
+        if names.size() > MAX_KEYS:
+            return WIDE
+        keys = self.intern(names.data(), names.size())
+        if self.table_of.find(keys) == self.table_of.end():
+            self.table_of[keys] = <int32_t>self.tables.size()
+            self.tables.resize(self.tables.size() + 1)
+            self.tables.back().resize(names.size())
+            self.keys_of.push_back(keys)
+        table = self.table_of[keys]
+        row = self.tables[table][0].size()
+        for i in range(values.size()):
+            self.tables[table][i].push_back(values[i])
+        self.value[record] = (<int64_t>table << 40) | row
+        return FINE
+
+    cdef freeze(self, uint32_t root):
+        """All of it, with the node of the whole; the store is empty then."""
+        cdef Plain plain = Plain.__new__(Plain)
+        cdef size_t t, k
+        plain.root = root
+        plain.kind = _bytes(self.kind)
+        self.kind = vector[uint8_t]()
+        plain.value = _longs(self.value)
+        self.value = vector[int64_t]()
+        plain.text_start, plain.text_length = _longs(self.text_start), _longs(self.text_length)
+        plain.chunks.swap(self.chunks)
+        plain.items_.swap(self.items)
+        plain.tables = []
+        for t in range(self.tables.size()):
+            columns = np.empty((self.tables[t].size(), self.tables[t][0].size()), dtype=np.uint32)
+            for k in range(self.tables[t].size()):
+                _fill(columns[k], self.tables[t][k])
+                self.tables[t][k] = vector[uint32_t]()
+            keys = plain.chunks[self.keys_of[t]]
+            plain.tables.append((np.array([plain.items_[keys.start + k] for k in range(keys.count)], np.uint32), columns))
+        return plain
+
+
+cdef class Plain:
+    """The values of a pickle. `kind` uint8 and `value` int64 are a node each; `root` is the node of the whole.
+
+    `text_start`, `text_length`: where in the file each string lies. `tables`: a pair (keys: nodes; columns: uint32
+    nodes, keys x rows) for each kind of dict.
+    """
+    cdef readonly object kind, value, text_start, text_length, tables
+    cdef readonly uint32_t root
+    cdef vector[Chunk] chunks
+    cdef vector[uint32_t] items_
+
+    def items(self, uint32_t node):
+        """The nodes in a list or tuple: uint32."""
+        cdef int32_t chunk = <int32_t>self.value[node], first = chunk
+        cdef int64_t count = 0, at = 0
+        while chunk >= 0:
+            count += self.chunks[chunk].count
+            chunk = self.chunks[chunk].next
+        found = np.empty(count, dtype=np.uint32)
+        cdef uint32_t[::1] view = found
+        chunk = first
+        while chunk >= 0:
+            if self.chunks[chunk].count:
+                memcpy(&view[at], &self.items_[self.chunks[chunk].start], self.chunks[chunk].count * sizeof(uint32_t))
+            at += self.chunks[chunk].count
+            chunk = self.chunks[chunk].next
+        return found
+
+    def flat(self, const int32_t[::1] chunks):
+        """(offsets int64, nodes uint32): the items of several lists, by their values, end to end; -1 has none.
+
+        Lists of more than one piece, which no stack is, give their first piece.
+        """
+        cdef Py_ssize_t i
+        cdef int64_t at
+        offsets_array = np.zeros(chunks.shape[0] + 1, dtype=np.int64)
+        cdef int64_t[::1] offsets = offsets_array
+        for i in range(chunks.shape[0]):
+            offsets[i + 1] = offsets[i] + (self.chunks[chunks[i]].count if chunks[i] >= 0 else 0)
+        nodes_array = np.empty(offsets[chunks.shape[0]], dtype=np.uint32)
+        cdef uint32_t[::1] nodes = nodes_array
+        for i in range(chunks.shape[0]):
+            at = offsets[i]
+            if offsets[i + 1] > at:
+                memcpy(&nodes[at], &self.items_[self.chunks[chunks[i]].start], (offsets[i + 1] - at) * sizeof(uint32_t))
+        return offsets_array, nodes_array
+
+
+cdef _fill(uint32_t[::1] out, vector[uint32_t]& found):
+    if found.size():
+        memcpy(&out[0], found.data(), found.size() * sizeof(uint32_t))
+
+
+cdef _longs(vector[int64_t]& found):
+    made = np.empty(found.size(), dtype=np.int64)
+    cdef int64_t[::1] view = made
+    if found.size():
+        memcpy(&view[0], found.data(), found.size() * sizeof(int64_t))
+    return made
+
+
+cdef _bytes(vector[uint8_t]& found):
+    made = np.empty(found.size(), dtype=np.uint8)
+    cdef uint8_t[::1] view = made
+    if found.size():
+        memcpy(&view[0], found.data(), found.size())
+    return made
