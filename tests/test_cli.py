@@ -195,3 +195,12 @@ def test_explain_says_what_executions_allocated_and_for_which_programs() -> None
     printed = run("explain", profile, "--recording", "GPU_0_bfc").stdout
     assert "Made by programs: 10 allocations" in printed and "each is part of a plan" in printed
     assert "jit_forward_3d_conv(15), running at this moment" in printed
+
+
+def test_explain_of_a_program_leads_to_what_was_recorded_over_time() -> None:
+    printed = run("explain", str(DEMO / "leak_mended")).stdout
+    hint = printed.splitlines()[-1]
+    assert "Memory over time was recorded too" in hint
+    of_time = hint.partition("--recording ")[2].strip("'")
+    assert "Leaks, over" in run("explain", str(DEMO / "leak_mended"), "--recording", of_time).stdout
+    assert "Memory over time" not in run("explain", str(DEMO / "train_step")).stdout

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tb_memplugin.commands.terminal import PATH, listing_of, printable
+
+if TYPE_CHECKING:
+    from tb_memplugin.recording import Recording
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +26,18 @@ def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.explain_text import lines
 
     recordings = listing_of(arguments.path).recordings
-    answer = explain(choose(recordings, arguments.recording, arguments.path), arguments.at, recordings)
-    text = [json.dumps(answer, indent=2, allow_nan=False)] if arguments.json else map(printable, lines(answer))
-    print("\n".join(text))
+    chosen = choose(recordings, arguments.recording, arguments.path)
+    answer = explain(chosen, arguments.at, recordings)
+    if arguments.json:
+        print(json.dumps(answer, indent=2, allow_nan=False))
+    else:
+        print("\n".join(map(printable, [*lines(answer), *_over_time(chosen, recordings)])))
     return 0
+
+
+def _over_time(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:
+    """Where leaks would show, when what is explained is none over time."""
+    other = next((r for r in recordings if r.axis == "TIME" and r.run == chosen.run), None)
+    if chosen.axis == "PROGRAM_ORDER" and other is not None:
+        yield ""
+        yield f"Memory over time was recorded too, which tells leaks: --recording '{other.id}'"
