@@ -18,8 +18,8 @@ BINARY = ("B", *IEC)
 WRITTEN = re.compile(r"(\d{1,20}(?:\.\d{1,20})?(?:[eE]\+?\d{1,2})?) ?([A-Za-z]{0,3})", re.ASCII)
 
 # How XLA, TensorFlow, TPU runtimes and PyTorch print one: `17.08G`, `1.97GiB`, `20.00 MiB`, `-25.62GiB`, `512B`.
-PRINTED = r"(?:-?\d{1,20}(?:\.\d{1,6})?)\s?(?:[KMGTPE]i?B?|B|bytes)"
-_PRINTED = re.compile(r"(-?\d{1,20}(?:\.\d{1,6})?)\s?([KMGTPE]?)(i?)(B|bytes)?", re.ASCII)
+PRINTED = r"(?:-?\d{1,20}(?:\.\d{0,6})?)\s?(?:[KMGTPE]i?B?|B|bytes)"
+_PRINTED = re.compile(r"(-?\d{1,20}(?:\.\d{0,6})?)\s?([KMGTPE]?)(i?)(B|bytes)?", re.ASCII)
 
 
 def parse_size(text: str) -> int:

@@ -84,3 +84,7 @@ def test_a_tool_may_mean_powers_of_1000() -> None:
 @pytest.mark.parametrize("text", ["unknown size", "", "G", "1.2.3G", "9007199254740993", "8E"])
 def test_what_is_not_a_size_is_none(text: str) -> None:
     assert printed_size(text) is None
+
+
+def test_numpy_leaves_the_digits_after_a_point_out() -> None:
+    assert printed_size("745. GiB") == 745 * 2**30
