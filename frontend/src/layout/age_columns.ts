@@ -1,5 +1,5 @@
 import type { AgeStack } from "./age_stack";
-import { type Rects, roomFor } from "./timeline";
+import { emptyRects, type Rects, roomFor } from "./timeline";
 import type { Span, View } from "./timeline_blocks";
 import { lowerBound } from "./timeline_index";
 
@@ -11,24 +11,34 @@ const MOST_STEPS = 16_000_000;
 /** The same while the picture moves, at 60 pictures a second. */
 const MOST_ROUGH_STEPS = 60_000;
 
+/** Rows that are lit but cover the middle of no pixel, of which a picture shows so many nevertheless. */
+const MOST_THIN = 100_000;
+
+/** A picture of width x height pixels. */
+export interface Wanted {
+  view: View;
+  width: number;
+  height: number;
+  /** Of fewer columns, if it would take long. */
+  rough?: boolean;
+  /** Only rectangles at least so many pixels wide. */
+  least?: number;
+  /** As in Painter.setLit. */
+  lit?: Uint8Array | null;
+}
+
 /**
- * A stack by age as rectangles of a picture of width x height pixels, written into `out`; where `least` is given, only
- * those at least so many pixels wide. A rough picture may have fewer columns.
+ * A stack by age as rectangles of a picture, written into `out`.
  *
  * Each column of pixels shows one moment: of those that lie in it the one with the most in use, so that no peak is
  * lost where a pixel holds many events. Edges are whole pixels, and a pixel is the row's that covers its middle: what
- * is thinner than a pixel shows where it does that, and the picture never holds more rectangles than pixels. `clock`
- * as in Axis.
+ * is thinner than a pixel shows where it does that, or where it is lit while others are not. `clock` as in Axis.
  */
 export function layoutAges(
   stack: AgeStack,
   clock: Float64Array | null,
-  view: View,
-  width: number,
-  height: number,
+  { view, width, height, rough = false, least = 0, lit = null }: Wanted,
   out: Rects,
-  rough = false,
-  least = 0,
 ): Rects {
   const { row, end, bytes, colour } = stack.ages;
   const [low, high] = view.y;
@@ -39,6 +49,7 @@ export function layoutAges(
   const since = new Int32Array(stack.mostLive);
   let count = 0;
   let born = 0;
+  const thin = emptyRects(0);
   out.length = 0;
 
   const close = (i: number, column: number): void => {
@@ -48,14 +59,9 @@ export function layoutAges(
     const foot = (high - bottom[i]) * perByte;
     const y0 = top <= 0 ? 0 : Math.round(top);
     const y1 = foot >= height ? height : Math.round(foot);
-    if (y1 <= y0) return;
-    const to = roomFor(out);
-    out.x0[to] = since[i];
-    out.x1[to] = column;
-    out.y0[to] = y0;
-    out.y1[to] = y1;
-    out.role[to] = colour[rank];
-    out.row[to] = row[rank];
+    if (y1 > y0) add(out, since[i], column, y0, y1, colour[rank], row[rank]);
+    else if (lit !== null && lit[row[rank]] !== 0 && top >= 0 && top < height && thin.length < MOST_THIN)
+      add(thin, since[i], column, Math.floor(top), Math.floor(top) + 1, colour[rank], row[rank]);
   };
   const put = (rank: number, at: number, column: number): number => {
     live[count] = rank;
@@ -94,7 +100,20 @@ export function layoutAges(
     shown = moment;
   });
   for (let i = 0; i < count; i++) close(i, width);
+  // Last, over those that the pixels belong to.
+  const { length, x0, x1, y0, y1, role } = thin;
+  for (let i = 0; i < length; i++) add(out, x0[i], x1[i], y0[i], y1[i], role[i], thin.row[i]);
   return out;
+}
+
+function add(rects: Rects, x0: number, x1: number, y0: number, y1: number, role: number, row: number): void {
+  const to = roomFor(rects);
+  rects.x0[to] = x0;
+  rects.x1[to] = x1;
+  rects.y0[to] = y0;
+  rects.y1[to] = y1;
+  rects.role[to] = role;
+  rects.row[to] = row;
 }
 
 /** Calls `visit` with the moment of each column, `wide` pixels apart: the position in it with the most in use. */

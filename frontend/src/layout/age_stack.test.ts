@@ -24,7 +24,7 @@ function listed({ length, row, x0, y0, x1, y1 }: Rects): number[][] {
 }
 
 const drawn = (stack: AgeStack, view: View, width: number, height: number, least = 0): number[][] =>
-  listed(layoutAges(stack, null, view, width, height, emptyRects(0), false, least));
+  listed(layoutAges(stack, null, { view, width, height, least }, emptyRects(0)));
 
 /** The second is born before the third in the table's order of start, and freed under it. */
 const lives: Life[] = [
@@ -97,6 +97,34 @@ describe("layoutAges", () => {
     expect(drawn(stack, { x: [3, 4], y: [0, 60] }, 1, 1)).toEqual([[2, 0, 0, 1, 1]]);
   });
 
+  it("shows what is lit however thin it is, over the others", () => {
+    const lit = Uint8Array.of(1, 0, 0, 0);
+    const wanted = { view: { x: [3, 4], y: [0, 60] }, width: 1, height: 1, lit } as const;
+    const { length, row } = layoutAges(stack, null, wanted, emptyRects(0));
+    expect([...row.subarray(0, length)]).toEqual([2, 0]);
+  });
+
+  it("is rough where it would take long, in columns that stay where they are while it moves", () => {
+    // One after the other, one more live with each: 2000 rows in 1000 columns.
+    const many = stackOf(
+      Array.from({ length: 2000 }, (_, i) => ({ size: 1, start: i, end: 2000 })),
+      2000,
+    );
+    const columns = (from: number): number[] => {
+      const view: View = { x: [from, from + 1000], y: [0, 2000] };
+      const { length, x0 } = layoutAges(
+        many,
+        null,
+        { view, width: 1000, height: 2000, rough: true },
+        emptyRects(0),
+      );
+      return [...new Set(x0.subarray(0, length))].map((x) => x + from).sort((a, b) => a - b);
+    };
+    const [before, after] = [columns(0), columns(7)];
+    expect(before.length).toBeLessThan(100);
+    expect(after.slice(1, -1).every((column) => before.includes(column))).toBe(true);
+  });
+
   it("leaves out what is narrower than is asked for", () => {
     expect(drawn(stack, all, 80, 60, 30).map(([row]) => row)).toEqual([0, 1, 2]);
     expect(drawn(stack, all, 80, 60, 50).map(([row]) => row)).toEqual([0]);
@@ -113,7 +141,7 @@ describe("layoutAges", () => {
     const { clock } = timeAxis(Float64Array.of(0, 50, 50, 100));
     // The second allocation is freed at the moment it was made: one pixel holds it.
     const view: View = { x: [0, 100], y: [0, 60] };
-    expect(listed(layoutAges(sudden, clock, view, 10, 60, emptyRects(0)))).toEqual([
+    expect(listed(layoutAges(sudden, clock, { view, width: 10, height: 60 }, emptyRects(0)))).toEqual([
       [0, 0, 50, 10, 60],
       [1, 5, 0, 6, 50],
     ]);

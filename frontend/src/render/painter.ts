@@ -1,4 +1,4 @@
-import { layoutAges } from "../layout/age_columns";
+import { layoutAges, type Wanted } from "../layout/age_columns";
 import { type Ages, AgeStack } from "../layout/age_stack";
 import { emptyRects, layoutTimeline, type Rects, roomForLabels, yOf } from "../layout/timeline";
 import { type Blocks, emptyBlocks, type View } from "../layout/timeline_blocks";
@@ -52,8 +52,8 @@ const LEAST_LIVE_MOVED = 50;
 
 /** What there is to draw. */
 interface Layer {
-  /** The rectangles of a view in a picture; where `least` is given, of those only that may be as wide. */
-  lay: (view: View, width: number, height: number, rough: boolean, least?: number) => Rects;
+  /** The rectangles of a picture; where `least` is given, of those only that may be as wide. */
+  lay: (wanted: Wanted) => Rects;
   /** Whether a whole picture may take longer than the screen does to show it. */
   costly: boolean;
   /** Whether a rough picture takes less, and shows less. */
@@ -119,7 +119,7 @@ export class Painter {
   /** Number of blocks drawn. */
   private draw(frame: Frame, view: View, palette: Palette, rough: boolean): number {
     const { width, height } = frame;
-    const rects = this.layer.lay(view, width, height, rough);
+    const rects = this.layer.lay({ view, width, height, rough, lit: this.lit });
     this.raster.draw(frame, rects, this.bandsIn(view, height), palette, this.lit);
     return rects.length;
   }
@@ -141,7 +141,7 @@ export class Painter {
     { view, width, height, labelWidth, labelHeight }: Order,
     rough: boolean,
   ): Labels {
-    const rects = this.layer.lay(view, width, height, rough, labelWidth);
+    const rects = this.layer.lay({ view, width, height, rough, least: labelWidth });
     const chosen = roomForLabels(rects, labelWidth, labelHeight, MOST_LABELS);
     return pickLabels(
       rects,
@@ -151,7 +151,7 @@ export class Painter {
 
   /** The same picture in parts. */
   parts({ view, width, height, palette }: Order): Parts {
-    const rects = this.layer.lay(view, width, height, false);
+    const rects = this.layer.lay({ view, width, height, lit: this.lit });
     const isShape = (i: number): boolean => rects.x1[i] - rects.x0[i] >= 1 && rects.y1[i] - rects.y0[i] >= 1;
     const bands = this.bandsIn(view, height);
     const draw = (drawn: Rects): Frame => {
@@ -180,7 +180,7 @@ function layerOf(blocks: Blocks): Layer {
   const index = buildIndex(blocks);
   const rects = emptyRects(blocks.length);
   return {
-    lay: (view, width, height, _, least) => layoutTimeline(index, view, width, height, rects, least),
+    lay: ({ view, width, height, least }) => layoutTimeline(index, view, width, height, rects, least),
     costly: blocks.length >= LEAST_MOVED,
     coarsens: false,
   };
@@ -189,8 +189,7 @@ function layerOf(blocks: Blocks): Layer {
 function layerByAge(stack: AgeStack, clock: Float64Array | null): Layer {
   const rects = emptyRects(0);
   return {
-    lay: (view, width, height, rough, least) =>
-      layoutAges(stack, clock, view, width, height, rects, rough, least),
+    lay: (wanted) => layoutAges(stack, clock, wanted, rects),
     costly: stack.mostLive >= LEAST_LIVE_MOVED,
     coarsens: true,
   };
