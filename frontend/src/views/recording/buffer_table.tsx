@@ -149,7 +149,7 @@ export function BufferTable(props: Props): JSX.Element {
         onStep={selectNext}
         head={<TableHead columns={columns} template={template} sort={sort} onSort={setSort} />}
         line={(i) => {
-          if (i >= lines.length) return <RestLine bytes={rest} total={total} />;
+          if (i >= lines.length) return <RestLine {...{ bytes: rest, total, columns, template }} />;
           const line = lines[i];
           if (line.kind === "row")
             return (
@@ -165,7 +165,13 @@ export function BufferTable(props: Props): JSX.Element {
                 onHover={(over) => store.set({ hovered: over ? shown.numberOf(line.row) : null })}
               />
             );
-          return <FoldLine line={line} total={allocator ? total : null} onToggle={() => toggle(line.key)} />;
+          return (
+            <FoldLine
+              {...{ line, columns, template }}
+              total={allocator ? total : null}
+              onToggle={() => toggle(line.key)}
+            />
+          );
         }}
       />
     </section>

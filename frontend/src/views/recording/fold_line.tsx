@@ -1,64 +1,114 @@
 import type { JSX } from "preact";
 import { formatBytes, formatCount, formatExact, formatShare } from "../../base/units";
 import type { Line } from "../../layout/table_lines";
+import type { SortKey } from "../../layout/table_order";
 import { useWords } from "../words";
+import type { ColumnView } from "./table_columns";
 
 interface Props {
   line: Exclude<Line, { kind: "row" }>;
   /** All that is in use, where a group says its share of it; else null. */
   total: number | null;
+  columns: ColumnView[];
+  template: string;
   onToggle: () => void;
 }
 
 /** A heading over rows, which opens and closes. */
-export function FoldLine({ line, total, onToggle }: Props): JSX.Element {
+export function FoldLine({ line, total, columns, template, onToggle }: Props): JSX.Element {
   const words = useWords();
   const count = `${formatCount(line.count)} ${line.count === 1 ? words.item : words.items}`;
-  const bytes = <span title={formatExact(line.bytes)}>{formatBytes(line.bytes)}</span>;
   const sums = line.kind === "group" && total !== null;
   return (
     <button
       class={`fold fold-${line.kind} ${sums ? "fold-sums" : ""}`}
       data-testid={`${line.kind}-line`}
       aria-expanded={line.open}
+      style={sums ? { gridTemplateColumns: template } : {}}
       onClick={onToggle}
     >
-      <span class="fold-label" title={line.kind === "group" ? line.label : ""}>
+      <span
+        class="fold-label"
+        style={sums ? across(columns) : {}}
+        title={line.kind === "group" ? line.label : ""}
+      >
         <span aria-hidden="true">{line.open ? "▾" : "▸"}</span>
         {/* Paths begin alike: where there is no room, their beginning gives way. */}
         <span class="from-end">
           <bdi>{line.kind === "small" ? "smaller than 16 KiB" : line.label}</bdi>
         </span>
+        {sums && (
+          <>
+            <span class="muted">{count}</span>
+            <Share part={line.bytes} whole={total} />
+          </>
+        )}
       </span>
       {sums ? (
-        <>
-          <span class="muted">{count}</span>
-          <span>{bytes}</span>
-          <span class="muted">
-            {words.requested} {formatBytes(line.requested)}
-          </span>
-          <Share part={line.bytes} whole={total} />
-        </>
+        <Sums {...{ bytes: line.bytes, requested: line.requested, columns }} />
       ) : (
         <span class="muted">
-          {count}, {bytes}
+          {count}, <span title={formatExact(line.bytes)}>{formatBytes(line.bytes)}</span>
         </span>
       )}
     </button>
   );
 }
 
+interface RestProps {
+  bytes: number;
+  total: number;
+  columns: ColumnView[];
+  template: string;
+}
+
 /** What is in use and has no row, so that the lines add up to the curve. */
-export function RestLine({ bytes, total }: { bytes: number; total: number }): JSX.Element {
+export function RestLine({ bytes, total, columns, template }: RestProps): JSX.Element {
   const words = useWords();
   return (
-    <div class="fold fold-group fold-sums" role="row" data-testid="unexplained">
-      <span class="fold-label">{words.rest}</span>
-      <span />
-      <span title={formatExact(bytes)}>{formatBytes(bytes)}</span>
-      <span />
-      <Share part={bytes} whole={total} />
+    <div
+      class="fold fold-group fold-sums"
+      role="row"
+      data-testid="unexplained"
+      style={{ gridTemplateColumns: template }}
+    >
+      <span class="fold-label" style={across(columns)}>
+        {words.rest}
+        <Share part={bytes} whole={total} />
+      </span>
+      <Sums {...{ bytes, requested: null, columns }} />
     </div>
+  );
+}
+
+/** A label, with a count and a share, has the columns before the sizes. */
+function across(columns: ColumnView[]): { gridColumn: string } {
+  return { gridColumn: `1 / ${trackOf(columns, "size")}` };
+}
+
+/** The number that CSS has for a column's track. */
+function trackOf(columns: ColumnView[], key: SortKey): number {
+  return columns.findIndex((column) => column.key === key) + 1;
+}
+
+interface SumsProps {
+  bytes: number;
+  /** Null where it is not known. */
+  requested: number | null;
+  columns: ColumnView[];
+}
+
+/** What a group adds up to, under the headings of what its rows have. */
+function Sums({ bytes, requested, columns }: SumsProps): JSX.Element {
+  return (
+    <>
+      <span style={{ gridColumn: trackOf(columns, "size") }} title={formatExact(bytes)}>
+        {formatBytes(bytes)}
+      </span>
+      <span class="muted" style={{ gridColumn: trackOf(columns, "unpadded") }}>
+        {requested !== null && <span title={formatExact(requested)}>{formatBytes(requested)}</span>}
+      </span>
+    </>
   );
 }
 
