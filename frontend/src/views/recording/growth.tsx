@@ -3,6 +3,7 @@ import type { Store } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import type { Api, Finding } from "../../payload/api";
 import { useFetched } from "../fetched";
+import type { Summary } from "../../payload/recording";
 import { ErrorMessage } from "../message";
 import type { ViewState } from "../state";
 
@@ -10,11 +11,24 @@ import type { ViewState } from "../state";
 const QUIET = new Set(["steady", "warm-up"]);
 const LISTED = 6;
 
+/** Of the peak: less than that does not show in its figure, which has three digits. */
+const LEAST_SHARE = 1 / 1000;
+
+interface Props {
+  api: Api;
+  recording: Summary;
+  store: Store<ViewState>;
+}
+
 /** Growth from step to step, by the place that allocates: leaks first, each in a sentence with its numbers. */
-export function Growth({ api, id, store }: { api: Api; id: string; store: Store<ViewState> }): JSX.Element {
-  const { value, error } = useFetched(id, (key, signal) => api.leaks(key, signal));
+export function Growth({ api, recording, store }: Props): JSX.Element {
+  const { value, error } = useFetched(recording.id, (key, signal) => api.leaks(key, signal));
   const findings = value?.findings ?? [];
-  const notable = findings.filter(({ verdict }) => !QUIET.has(verdict)).slice(0, LISTED);
+  const least = recording.peak_bytes * LEAST_SHARE;
+  const notable = findings
+    // A leak of any size stays: what is little after ten steps is not after a million.
+    .filter(({ verdict, live_bytes }) => !QUIET.has(verdict) && (verdict === "leak" || live_bytes >= least))
+    .slice(0, LISTED);
   const others = findings.filter((finding) => !notable.includes(finding));
   const counts = Object.entries(value?.verdicts ?? {}).filter(([, count]) => count > 0);
   return (

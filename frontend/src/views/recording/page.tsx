@@ -36,7 +36,7 @@ export function Page(props: Props): JSX.Element {
       <Figures view={view} shown={shown} dark={dark} />
       <Caveats caveats={view.caveats} problems={problems} />
       <UsageSection {...{ api, view, shown, program, spans, axis, store, dark }}>{children}</UsageSection>
-      {view.recording.axis === "TIME" && <Growth api={api} id={view.recording.id} store={store} />}
+      {view.recording.axis === "TIME" && <Growth api={api} recording={view.recording} store={store} />}
       <AdvicePanel api={api} id={shown.complete ? view.recording.id : null} store={store} />
       <Breakdown view={view} shown={shown} program={program} store={store} dark={dark} />
     </>
