@@ -5,7 +5,7 @@ import { allocationsCsv } from "./allocations_csv";
 describe("allocationsCsv", () => {
   const rows = fixtureRows([
     { name: "live before", size: 100, start: -1, end: 3 },
-    { name: "kept", size: 50, unpadded: 48, start: 1, end: 4 },
+    { name: "kept", size: 50, unpadded: 48, start: 1, end: 4, role: 1 },
     { name: "=freed", size: 8, start: 0, end: 2, source: "a,b" },
   ]);
   const times = Float64Array.of(0, 1_500_000_000, 2_000_000_001, 2_500_000_000);
@@ -25,6 +25,7 @@ describe("allocationsCsv", () => {
       freed_at_s: "",
       freed_at_event: "",
       requested_bytes: "48",
+      category: "parameter",
     });
     expect(cells(2)).toMatchObject({
       name: "'=freed",
@@ -37,6 +38,10 @@ describe("allocationsCsv", () => {
   it("adds up to all that is in use", () => {
     const sum = lines.reduce((bytes, _, line) => bytes + Number(cells(line)["in_use_bytes"]), 0);
     expect(sum).toBe(165);
+    const [headings, rest] = allocationsCsv(rows, [], times, 7)
+      .replace(/"[^"]*"/, "")
+      .split("\r\n");
+    expect(rest.split(",").length).toBe(headings.split(",").length);
     expect(cells(3)["name"]).toBe('"stack, or not explained by any allocation"');
     expect(allocationsCsv(rows, [0], times, 0).trimEnd().split("\r\n").length).toBe(2);
   });

@@ -1,9 +1,10 @@
-import { rowName, type Rows } from "../payload/recording";
+import { ROLES, rowName, type Rows } from "../payload/recording";
 import { csvOf } from "./csv";
 import { heldFor } from "./table_order";
 
 const HEADINGS = [
   "name",
+  "category",
   "in_use_bytes",
   "requested_bytes",
   "shape",
@@ -37,6 +38,7 @@ export function allocationsCsv(
 ): string {
   const lines = Array.from(selected, (row) => [
     rowName(rows, row),
+    ROLES[rows.role[row]],
     rows.charge[row],
     Math.min(rows.unpadded[row], rows.charge[row]),
     rows.shape.at(row),
@@ -53,7 +55,7 @@ export function allocationsCsv(
     event(times, rows.end[row]),
   ]);
   if (unexplained !== 0)
-    lines.push([UNEXPLAINED, unexplained, ...new Array<string>(HEADINGS.length - 2).fill("")]);
+    lines.push([UNEXPLAINED, "", unexplained, ...new Array<string>(HEADINGS.length - 3).fill("")]);
   return csvOf(HEADINGS, lines);
 }
 
