@@ -69,7 +69,7 @@ def profile_of(samples: Sequence[Sample]) -> bytes:
     writer = Writer()
     for sample in samples:
         writer.add(sample)
-    return gzip.compress(writer.profile.SerializeToString())
+    return gzip.compress(writer.profile.SerializeToString(), mtime=0)
 
 
 def samples_of(data: bytes) -> Iterator[Sample]:

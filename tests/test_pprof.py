@@ -153,9 +153,9 @@ def test_names_that_are_no_text_and_labels_that_are_missing() -> None:
     ("data", "says"),
     [
         (b"\x1f\x8b" + b"x" * 20, "damaged"),
-        (gzip.compress(b"\x12\x90"), "damaged"),
+        (gzip.compress(b"\x12\x90", mtime=0), "damaged"),
         (profile_of([Sample([A], 1)])[:-9], "damaged"),
-        (gzip.compress(b""), "nothing, not of memory"),
+        (gzip.compress(b"", mtime=0), "nothing, not of memory"),
         (Writer([("cpu", "nanoseconds")]).profile.SerializeToString(), "cpu in nanoseconds, not of memory"),
         (b"not a profile at all", "damaged"),
     ],
