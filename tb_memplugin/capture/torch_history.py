@@ -25,15 +25,15 @@ MAX_ENTRIES = 1_000_000
 
 
 @contextmanager
-def torch_memory(logdir: str, *, max_entries: int = MAX_ENTRIES, stacks: str = "python") -> Iterator[TorchMemory]:
+def torch_memory(logdir: str, *, max_entries: int = MAX_ENTRIES, stacks: str = "all") -> Iterator[TorchMemory]:
     """Records every allocation and free, with stacks, and saves a snapshot when the block is left.
 
     Into `<logdir>/torch_memory/<when it began>/`, one file for each process, `rank0.pickle`. When the device runs out
     of memory, what it held then is saved beside it as `rank0.oom.pickle`, whether the error is caught or not.
 
-    `stacks`: "python", or "all" for frames of C++ too, by which operators are named and the backward pass is told
-    from the forward one; looking up their names may take minutes on leaving. PyTorch says that recording costs 2 us
-    for an allocation. ValueError for other stacks. RuntimeError without a GPU that PyTorch sees.
+    `stacks`: "all" has frames of C++ too, by which operators are named and gradients are known: the backward pass has
+    no Python frames. Looking up their names may take minutes on leaving; "python" leaves them out. PyTorch says that
+    recording costs 2 us for an allocation. ValueError for other stacks. RuntimeError without a GPU that PyTorch sees.
     """
     if stacks not in ("python", "all"):
         raise ValueError(f"stacks is {stacks!r}: give 'python' or 'all'")
