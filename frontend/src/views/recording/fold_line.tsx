@@ -37,15 +37,9 @@ export function FoldLine({ line, total, columns, template, onToggle }: Props): J
         <span class="from-end">
           <bdi>{line.kind === "small" ? "smaller than 16 KiB" : line.label}</bdi>
         </span>
-        {sums && (
-          <>
-            <span class="muted">{count}</span>
-            <Share part={line.bytes} whole={total} />
-          </>
-        )}
       </span>
       {sums ? (
-        <Sums {...{ bytes: line.bytes, requested: line.requested, columns }} />
+        <Sums {...{ bytes: line.bytes, requested: line.requested, count, total, columns }} />
       ) : (
         <span class="muted">
           {count}, <span title={formatExact(line.bytes)}>{formatBytes(line.bytes)}</span>
@@ -74,14 +68,13 @@ export function RestLine({ bytes, total, columns, template }: RestProps): JSX.El
     >
       <span class="fold-label" style={across(columns)}>
         {words.rest}
-        <Share part={bytes} whole={total} />
       </span>
-      <Sums {...{ bytes, requested: null, columns }} />
+      <Sums {...{ bytes, requested: null, count: "", total, columns }} />
     </div>
   );
 }
 
-/** A label, with a count and a share, has the columns before the sizes. */
+/** A label has the columns before the sizes. */
 function across(columns: ColumnView[]): { gridColumn: string } {
   return { gridColumn: `1 / ${trackOf(columns, "size")}` };
 }
@@ -95,11 +88,14 @@ interface SumsProps {
   bytes: number;
   /** Null where it is not known. */
   requested: number | null;
+  /** Of what, in words. */
+  count: string;
+  total: number;
   columns: ColumnView[];
 }
 
-/** What a group adds up to, under the headings of what its rows have. */
-function Sums({ bytes, requested, columns }: SumsProps): JSX.Element {
+/** What a group adds up to, under the headings of what its rows have; its share and count have what is right of them. */
+function Sums({ bytes, requested, count, total, columns }: SumsProps): JSX.Element {
   return (
     <>
       <span style={{ gridColumn: trackOf(columns, "size") }} title={formatExact(bytes)}>
@@ -107,6 +103,10 @@ function Sums({ bytes, requested, columns }: SumsProps): JSX.Element {
       </span>
       <span class="muted" style={{ gridColumn: trackOf(columns, "unpadded") }}>
         {requested !== null && <span title={formatExact(requested)}>{formatBytes(requested)}</span>}
+      </span>
+      <span class="fold-rest" style={{ gridColumn: `${trackOf(columns, "unpadded") + 1} / -1` }}>
+        <Share part={bytes} whole={total} />
+        <span class="muted">{count}</span>
       </span>
     </>
   );

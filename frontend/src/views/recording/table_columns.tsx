@@ -99,7 +99,7 @@ export function allocationColumns(of: Rows, times: Float64Array | null, words: W
   const when = (rows: Rows, row: number): string =>
     times === null || rows.start[row] < 0 ? "before" : formatTime(times[rows.start[row]]);
   const columns = [
-    column("name", "Name", "The op that asked for it, where the profile says so", "minmax(180px, 2fr)", name),
+    column("name", "Name", "The op that asked for it, where the profile says so", "minmax(220px, 3fr)", name),
     column("role", "Category", "What the tensor is for", "116px", (rows, row, dark) => (
       <Role role={rows.role[row]} dark={dark} />
     )),
