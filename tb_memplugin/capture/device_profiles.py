@@ -23,6 +23,7 @@ from functools import cache
 import jax
 
 from tb_memplugin.capture.live_arrays import memory_stats
+from tb_memplugin.capture.wire import fields, message, number
 
 FOLDER = "device_profiles"
 NOTE = "tb_memplugin "  # what the comment begins with that holds step and memory_stats() as JSON
@@ -91,46 +92,15 @@ def annotated(profile: bytes, time_ns: int, step: int | None, devices: dict[str,
     Protocol buffers may be written piece by piece, and so may gzip: what is new is appended.
     """
     note = NOTE + json.dumps({"step": step, "devices": devices})
-    text = note.encode()
-    added = _key(STRING_TABLE, 2) + _varint(len(text)) + text
-    added += _key(COMMENT, 0) + _varint(_strings(gzip.decompress(profile)))
-    added += _key(TIME_NANOS, 0) + _varint(time_ns)
+    added = message(STRING_TABLE, note.encode())
+    added += number(COMMENT, _strings(gzip.decompress(profile)))
+    added += number(TIME_NANOS, time_ns)
     return profile + gzip.compress(added)
 
 
 def _strings(profile: bytes) -> int:
-    """How many entries its string table has. Of the fields of a Profile, each is a number or has a length."""
-    found = at = 0
-    while at < len(profile):
-        key, at = _read_varint(profile, at)
-        value, at = _read_varint(profile, at)
-        if key & 7 == 2:
-            at += value
-        found += key >> 3 == STRING_TABLE
-    return found
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
-def _key(field: int, wire: int) -> bytes:
-    return _varint(field << 3 | wire)
-
-
-def _varint(value: int) -> bytes:
-    written = bytearray()
-    while value > 0x7F:
-        written.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*written, value])
+    """How many entries its string table has."""
+    return sum(field == STRING_TABLE for field, _ in fields(memoryview(profile)))
 
 
 def _stats() -> dict[str, dict[str, int]]:

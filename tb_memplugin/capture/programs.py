@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jax.stages import Compiled
+
+from tb_memplugin.capture.wire import fields, message, number
 
 if TYPE_CHECKING:
     from tb_memplugin.recording import Recording
@@ -98,7 +99,7 @@ def _hlo_proto(program: Compiled) -> tuple[bytes, str]:
             "This backend does not tell where the program's buffers lie: update jaxlib, compile for another backend, "
             "or profile a run of it instead"
         )
-    return _field(1, modules[0].as_serialized_hlo_module_proto()) + _field(3, assignment), modules[0].name
+    return message(1, modules[0].as_serialized_hlo_module_proto()) + message(3, assignment), modules[0].name
 
 
 def _new_run(logdir: Path) -> Path:
@@ -118,60 +119,15 @@ def _new_run(logdir: Path) -> Path:
 def _profile(hlo: bytes, name: str, program_id: int) -> bytes:
     """A serialized XSpace with a metadata plane as the profiler writes it: one event, whose stats are the program."""
     hlo_stat, id_stat = 1, 2
-    stats = _field(5, _number(1, hlo_stat) + _field(6, hlo)) + _field(5, _number(1, id_stat) + _number(3, program_id))
-    event = _number(1, 1) + _field(2, f"{name}({program_id})".encode()) + stats
-    plane = _field(2, b"/host:metadata") + _field(4, _number(1, 1) + _field(2, event))
-    for number, stat in ((hlo_stat, b"Hlo Proto"), (id_stat, b"program_id")):
-        plane += _field(5, _number(1, number) + _field(2, _number(1, number) + _field(2, stat)))
-    return _field(1, plane) + _field(4, (platform.node() or "localhost").encode())
+    stats = message(5, number(1, hlo_stat) + message(6, hlo)) + message(5, number(1, id_stat) + number(3, program_id))
+    event = number(1, 1) + message(2, f"{name}({program_id})".encode()) + stats
+    plane = message(2, b"/host:metadata") + message(4, number(1, 1) + message(2, event))
+    for n, stat in ((hlo_stat, b"Hlo Proto"), (id_stat, b"program_id")):
+        plane += message(5, number(1, n) + message(2, number(1, n) + message(2, stat)))
+    return message(1, plane) + message(4, (platform.node() or "localhost").encode())
 
 
 def _program_id(hlo: bytes) -> int:
     """The module's own number, `id = 5` of HloModuleProto."""
-    modules = (value for number, value in _fields(memoryview(hlo)) if number == 1 and isinstance(value, memoryview))
-    return next((value for n, value in _fields(next(modules)) if n == 5 and isinstance(value, int)), 0)
-
-
-# Protocol buffers' wire format: a message is fields, each a key, and a number or a length and that many bytes. Four
-# fields are worth writing by hand; a training script then needs no protobuf.
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*out, number])
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _field(field: int, value: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(value)) + value
-
-
-def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """(number, value) of each field."""
-    at = 0
-
-    def varint() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        key = varint()
-        if key & 7 == 0:
-            yield key >> 3, varint()
-        else:
-            length = {1: 8, 5: 4}.get(key & 7) or varint()
-            yield key >> 3, data[at : at + length]
-            at += length
+    modules = (value for n, value in fields(memoryview(hlo)) if n == 1 and isinstance(value, memoryview))
+    return next((value for n, value in fields(next(modules)) if n == 5 and isinstance(value, int)), 0)
