@@ -160,7 +160,7 @@ def test_places_that_do_not_grow_are_folded_away(busy: Host, page: Page) -> None
 
 def test_rows_gather_by_stack_each_by_a_name_of_its_own(busy: Host, page: Page) -> None:
     viewer = opened(page, busy, SMALL, group="stack")
-    labels = viewer.get("group-line").evaluate_all("lines => lines.map(l => l.querySelector('[title]').title)")
+    labels = viewer.get("group-line").evaluate_all("lines => lines.map(l => l.querySelector('.fold-label').title)")
     assert len(labels) == len(set(labels)) > 0
     assert all(" frame" in label for label in labels)
 

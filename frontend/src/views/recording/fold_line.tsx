@@ -27,20 +27,21 @@ export function FoldLine({ line, total, columns, template, onToggle }: Props): J
       style={sums ? { gridTemplateColumns: template } : {}}
       onClick={onToggle}
     >
+      {sums && <Sums {...{ bytes: line.bytes, requested: line.requested, columns }} />}
       <span
         class="fold-label"
         style={sums ? across(columns) : {}}
         title={line.kind === "group" ? line.label : ""}
       >
+        {sums && <Share part={line.bytes} whole={total} />}
         <span aria-hidden="true">{line.open ? "▾" : "▸"}</span>
         {/* Paths begin alike: where there is no room, their beginning gives way. */}
         <span class="from-end">
           <bdi>{line.kind === "small" ? "smaller than 16 KiB" : line.label}</bdi>
         </span>
+        {sums && <span class="muted">{count}</span>}
       </span>
-      {sums ? (
-        <Sums {...{ bytes: line.bytes, requested: line.requested, count, total, columns }} />
-      ) : (
+      {!sums && (
         <span class="muted">
           {count}, <span title={formatExact(line.bytes)}>{formatBytes(line.bytes)}</span>
         </span>
@@ -66,17 +67,18 @@ export function RestLine({ bytes, total, columns, template }: RestProps): JSX.El
       data-testid="unexplained"
       style={{ gridTemplateColumns: template }}
     >
+      <Sums {...{ bytes, requested: null, columns }} />
       <span class="fold-label" style={across(columns)}>
+        <Share part={bytes} whole={total} />
         {words.rest}
       </span>
-      <Sums {...{ bytes, requested: null, count: "", total, columns }} />
     </div>
   );
 }
 
-/** A label has the columns before the sizes. */
+/** A label has all the columns from the name on. */
 function across(columns: ColumnView[]): { gridColumn: string } {
-  return { gridColumn: `1 / ${trackOf(columns, "size")}` };
+  return { gridColumn: `${trackOf(columns, "name")} / -1` };
 }
 
 /** The number that CSS has for a column's track. */
@@ -88,14 +90,11 @@ interface SumsProps {
   bytes: number;
   /** Null where it is not known. */
   requested: number | null;
-  /** Of what, in words. */
-  count: string;
-  total: number;
   columns: ColumnView[];
 }
 
-/** What a group adds up to, under the headings of what its rows have; its share and count have what is right of them. */
-function Sums({ bytes, requested, count, total, columns }: SumsProps): JSX.Element {
+/** What a group adds up to, under the headings of what its rows have. */
+function Sums({ bytes, requested, columns }: SumsProps): JSX.Element {
   return (
     <>
       <span style={{ gridColumn: trackOf(columns, "size") }} title={formatExact(bytes)}>
@@ -103,10 +102,6 @@ function Sums({ bytes, requested, count, total, columns }: SumsProps): JSX.Eleme
       </span>
       <span class="muted" style={{ gridColumn: trackOf(columns, "unpadded") }}>
         {requested !== null && <span title={formatExact(requested)}>{formatBytes(requested)}</span>}
-      </span>
-      <span class="fold-rest" style={{ gridColumn: `${trackOf(columns, "unpadded") + 1} / -1` }}>
-        <Share part={bytes} whole={total} />
-        <span class="muted">{count}</span>
       </span>
     </>
   );

@@ -99,12 +99,13 @@ export function allocationColumns(of: Rows, times: Float64Array | null, words: W
   const when = (rows: Rows, row: number): string =>
     times === null || rows.start[row] < 0 ? "before" : formatTime(times[rows.start[row]]);
   const columns = [
+    // Sizes first: what a group is called, which may be a long path, then has all the room there is.
+    column("size", "Size", "Bytes as placed, rounding included", "76px", bytes("size"), true),
+    column("unpadded", "Requested", "Bytes asked for", "82px", bytes("unpadded"), true),
     column("name", "Name", "The op that asked for it, where the profile says so", "minmax(220px, 3fr)", name),
     column("role", "Category", "What the tensor is for", "116px", (rows, row, dark) => (
       <Role role={rows.role[row]} dark={dark} />
     )),
-    column("size", "Size", "Bytes as placed, rounding included", "76px", bytes("size"), true),
-    column("unpadded", "Requested", "Bytes asked for", "82px", bytes("unpadded"), true),
     column("shape", "Shape", "Shape with layout", "minmax(110px, 1fr)", text("shape")),
     column("dtype", "Type", "Type of the elements", "60px", text("dtype")),
     column("op", words.op, "What the allocator was told it is for", "88px", text("op")),
