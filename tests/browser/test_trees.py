@@ -71,7 +71,9 @@ class Forest:
 
 
 def show(viewer: Viewer, chart: str) -> None:
+    """Choose a chart and wait until it stands where its placeholder, which is of another height, stood."""
     viewer.get("chart").get_by_role("button", name=chart).click()
+    viewer.get(chart.lower().replace(" ", "-")).wait_for()
 
 
 def lines(viewer: Viewer) -> list[dict[str, Any]]:
