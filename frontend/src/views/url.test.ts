@@ -1,6 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { createStore } from "../base/store";
 import { initialState } from "./state";
-import { fromValues, toValues } from "./url";
+import { bindUrl, fromValues, toValues } from "./url";
 
 describe("the state in the URL", () => {
   it("is nothing at the start", () => {
@@ -66,3 +67,49 @@ describe("the state in the URL", () => {
     expect(fromValues(new Map([["run", "train/1"]]))).toEqual({ run: "train/1" });
   });
 });
+
+describe("the URL and the state", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+
+  it("follow a link, though a change is written between the link and the event that tells of it", () => {
+    vi.useFakeTimers();
+    const page = fakeWindow();
+    vi.stubGlobal("window", page);
+    const store = createStore({ ...initialState });
+    bindUrl(store);
+    store.set({ zoom: [48, 402] });
+    page.location.hash = "#run=train";
+    vi.advanceTimersByTime(1000);
+    expect(page.location.hash).toContain("zoom=48,402");
+    page.tell(new URL("http://here/#run=train").href);
+    expect(store.get()).toEqual({ ...initialState, run: "train" });
+    vi.advanceTimersByTime(1000);
+    expect(page.location.hash).toBe("#run=train");
+  });
+});
+
+/** As much of a window as the URL needs. */
+function fakeWindow() {
+  let listener: ((event: { newURL: string }) => void) | undefined;
+  const page = {
+    parent: null as unknown,
+    location: { hash: "", pathname: "/", search: "" },
+    history: {
+      state: null,
+      replaceState: (_state: unknown, _title: string, address: string) => {
+        page.location.hash = new URL(address, "http://here").hash;
+      },
+    },
+    setTimeout: (run: () => void, after: number) => setTimeout(run, after),
+    clearTimeout: (timer: number) => clearTimeout(timer),
+    addEventListener: (_: string, told: typeof listener) => {
+      listener = told;
+    },
+    tell: (newURL: string) => listener?.({ newURL }),
+  };
+  page.parent = page;
+  return page;
+}

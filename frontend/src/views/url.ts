@@ -177,8 +177,9 @@ export function bindUrl(store: Store<ViewState>): void {
         );
     }, WRITE_AFTER_MS);
   });
-  hostWindow().addEventListener("hashchange", () => {
-    const values = readParts(location.hash, KNOWN);
+  hostWindow().addEventListener("hashchange", (event) => {
+    // Not location.hash: between a link and this event the write above may have put the state from before back.
+    const values = readParts(new URL(event.newURL).hash, KNOWN);
     // A fragment without any of our parts is the host's own doing, such as another tab of TensorBoard.
     if (values.size > 0) store.set({ ...initialState, theme: store.get().theme, ...fromValues(values) });
   });
