@@ -119,9 +119,9 @@ def relived(recording: Recording, rows: I64, instead: Lives) -> Change:
     """
     table, own = recording.allocations, lives(recording)
     together = sharers(recording, rows)
-    together = together[~_is_held_region(recording)[table.region[together]]]
+    together = together[~_guest(recording)[together]]
     stay = own.take(together[~np.isin(together, rows)])
-    guest = _is_held_region(recording)[table.region[instead.row]]
+    guest = _guest(recording)[instead.row]
     longer = instead._replace(start=np.where(guest, np.maximum(instead.start, own.end[instead.row]), instead.start))
     after = _pieces(recording, join_lives(stay, longer.take(longer.end > longer.start)))
     charged = together[table.charge[together] > 0]
@@ -150,7 +150,7 @@ def resized(recording: Recording, rows: I64, size: I64) -> Change:
     """These rows have other sizes, one number for each; memory held all along shrinks with what it is held for."""
     table = recording.allocations
     given_or_returned = (table.defined[rows] < 0) | (table.last_used[rows] >= recording.length)
-    whole = _is_held_region(recording)[table.region[rows]] & (given_or_returned | held(recording)[rows])
+    whole = _guest(recording)[rows] & (given_or_returned | held(recording)[rows])
     regions = table.region[rows[whole]].astype(np.int64)
     kept = released(recording, regions, size[whole], rows)
     own = lives(recording).take(rows[~whole])
@@ -195,11 +195,13 @@ def _sum(length: int, change: Change) -> I64:
 
 
 @once
-def _is_held_region(recording: Recording) -> Bools:
+def _guest(recording: Recording) -> Bools:
+    """Per row: whether it lies in memory that a program holds from its start to its end."""
+    region, kind = recording.allocations.region, recording.regions.kind
     if recording.program is None:
-        return np.zeros(len(recording.regions), dtype=bool)
-    kinds: Bools = recording.regions.kind != RegionKind.TEMPORARY
-    return kinds
+        return np.zeros(len(region), dtype=bool)
+    lies_there: Bools = kind[region] != RegionKind.TEMPORARY
+    return lies_there
 
 
 def _pieces(recording: Recording, wanted: Lives) -> Change:

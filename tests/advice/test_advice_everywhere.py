@@ -7,17 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from allocator_planes import REAL, recordings_of
-from servers import DEMO
+from servers import DATA, DEMO
 from subjects import both_ways, every_subject, recordings
 from werkzeug.test import Client
 
 from tb_memplugin.analysis.advice import ASKED, Advice, advise, piece
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.catalog import Catalog
+from tb_memplugin.commands.terminal import listing_of
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.recording import Recording
 from tb_memplugin.views import advice as view
 
+TORCH = sorted(path for path in DATA.glob("torch_*/*") if path.is_file())
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
 
 
@@ -58,6 +60,12 @@ def test_programs(name: str, use_traces: bool, however_small: None) -> None:
 @each_profile
 def test_allocators(path: Path, however_small: None) -> None:
     for recording in recordings_of(path).values():
+        check(recording.complete)
+
+
+@pytest.mark.parametrize("path", TORCH, ids=lambda path: path.name)
+def test_tensors(path: Path, however_small: None) -> None:
+    for recording in listing_of(str(path)).recordings:
         check(recording.complete)
 
 

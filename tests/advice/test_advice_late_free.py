@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from advised import MIB, WIDTH, adam, array, compiled, given, kinds, step_arguments, unrolled, weights
 from allocators import Block, allocator
 
 from tb_memplugin.analysis.advice import Kind
 from tb_memplugin.analysis.usage import peak
-from tb_memplugin.recording import Recording
+from tb_memplugin.recording import Recording, Regions
 
 STEPS = 12
 
@@ -95,6 +97,15 @@ def test_what_earlier_steps_leave_behind() -> None:
     assert advice.bytes == advice.saving_bytes == 2 * MIB * (STEPS - 1)  # that of the last step is its own
     assert len(advice.rows) == STEPS - 1
     assert "11 allocations of earlier steps, from history, still hold 22.0 MiB." in advice.sentence
+
+
+def test_a_source_that_tells_of_no_regions() -> None:
+    """As PyTorch's profiler, which tells of sizes alone."""
+    told = run([Block("history", 2 * MIB, step, None) for step in range(STEPS)])
+    nowhere = np.full_like(told.allocations.region, -1)
+    none = Regions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
+    bare = replace(told, allocations=replace(told.allocations, region=nowhere), regions=none)
+    assert given(bare, Kind.LATE_FREE).saving_bytes == given(told, Kind.LATE_FREE).saving_bytes
 
 
 def test_state_of_the_step_before_beside_that_of_this_one() -> None:
