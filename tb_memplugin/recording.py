@@ -198,6 +198,7 @@ class Program:
     values: Later[Values] | None = None
     devices: int = 1  # that the program is cut up for
     copies: I32 | None = None  # per leaf of the arguments: how many of them hold the same part; None where not said
+    for_cpu: bool = False  # XLA's CPU backend is known to have compiled it
 
 
 @dataclass(frozen=True, slots=True, eq=False)

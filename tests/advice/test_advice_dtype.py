@@ -101,3 +101,30 @@ def test_served_weights_and_their_cache() -> None:
 def test_narrow_programs_are_left_alone() -> None:
     before = compiled(unrolled(), weights(jnp.bfloat16), array(256, WIDTH, dtype=jnp.bfloat16))
     assert Kind.DTYPE not in kinds(before)
+
+
+def test_the_cpu_widens_what_it_computes_with_and_that_is_said() -> None:
+    def halved(params: Tree, x: Array) -> Array:
+        return unrolled()(jax.tree.map(lambda w: w.astype(jnp.bfloat16), params), x.astype(jnp.bfloat16))
+
+    before = compiled(jax.value_and_grad(unrolled()), weights(), array(4096, WIDTH))
+    after = compiled(jax.value_and_grad(halved), weights(), array(4096, WIDTH))
+    advice = given(before, Kind.DTYPE, "Compute")
+    assert peak(after).bytes > peak(before).bytes - advice.saving_bytes // 2
+    assert "its compiler widens bf16 to f32" in advice.sentence
+
+
+def test_the_cpu_widens_what_it_serves_with_too() -> None:
+    before = compiled(decode, *decode_arguments(), donate_argnums=1)
+    after = compiled(decode, *decode_arguments(jnp.bfloat16, jnp.bfloat16), donate_argnums=1)
+    assert peak(after).bytes > peak(before).bytes
+    assert "its compiler widens bf16 to f32" in given(before, Kind.DTYPE).sentence
+
+
+def test_the_cpu_holds_narrow_state_as_it_is() -> None:
+    before = compiled(adam(unrolled()), *step_arguments(256, optimizer=adam), donate_argnums=(0, 1))
+    state = step_arguments(256, optimizer=adam, state=jnp.bfloat16)
+    after = compiled(adam(unrolled()), *state, donate_argnums=(0, 1))
+    advice = given(before, Kind.DTYPE, "Optimizer state")
+    assert_close(advice, before, after)
+    assert "CPU" not in advice.sentence

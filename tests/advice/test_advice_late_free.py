@@ -23,6 +23,7 @@ def test_optimizer_state_is_read_after_the_peak() -> None:
     assert advice.title == "Keep state on the host"
     assert advice.bytes == 48 * MIB
     assert 0.9 * 48 * MIB <= advice.saving_bytes <= 48 * MIB
+    assert advice.sentence.endswith("the device's memory is the host's, and nothing is won.")
 
 
 def test_what_is_not_donated_waits_on_the_host_twice() -> None:

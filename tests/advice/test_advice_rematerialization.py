@@ -133,6 +133,7 @@ def test_the_body_of_a_scan(one: Any, batch: int) -> None:
     after = compiled(jax.value_and_grad(scanned(jax.checkpoint(one))), *arguments)
     advice = given(before, Kind.REMATERIALIZATION)
     assert advice.title == f"Rematerialize the body of a scan over {LAYERS} turns"
+    assert "CPU" not in advice.sentence
     assert_close(advice, before, after)
     assert Kind.REMATERIALIZATION not in kinds(after)
 
@@ -163,3 +164,14 @@ def test_a_single_layer_is_left_alone() -> None:
 
     one = weights()["layer_0"]
     assert Kind.REMATERIALIZATION not in kinds(compiled(jax.value_and_grad(loss), one, array(4096, WIDTH)))
+
+
+@pytest.mark.parametrize("one", [layer, gated])
+def test_the_cpu_s_compiler_undoes_it_and_that_is_said(one: Any) -> None:
+    """The other tests here tell it not to, and have the saving."""
+    arguments = weights(), array(4096, WIDTH)
+    before = compiled(jax.value_and_grad(unrolled(one)), *arguments)
+    after = compiled(jax.value_and_grad(unrolled(jax.checkpoint(one))), *arguments)
+    advice = given(before, Kind.REMATERIALIZATION)
+    assert peak(before).bytes - peak(after).bytes < 0.2 * advice.saving_bytes
+    assert f"compiler_options={BARRIERS}" in advice.sentence

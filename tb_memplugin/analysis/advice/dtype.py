@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.arguments import arguments
 from tb_memplugin.analysis.advice.passes import Bools, Passes, passes
-from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
+from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, on_cpu, saving
 from tb_memplugin.analysis.flow import row_of_value
 from tb_memplugin.analysis.liveset import live_rows
 from tb_memplugin.analysis.paths import Pass
@@ -20,6 +20,7 @@ from tb_memplugin.recording import I64, Recording, Role
 from tb_memplugin.sizes import bytes_text
 
 WIDE = "f32"
+WIDENED = f"it is less: its compiler widens bf16 to {WIDE} to compute with it, in memory of its own"
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -103,7 +104,8 @@ def _computed(recording: Recording, known: Passes, wide: Bools) -> Iterator[Advi
         title="Compute in bf16",
         sentence=f"Forward and backward pass compute in {WIDE}: at the peak {len(evidence)} tensors{among}. "
         f"In bf16, and weights cast where they are used, the peak is {bytes_text(saved.bytes)} lower. Keep "
-        f"weights, the loss, softmax sums and the statistics of norms in {WIDE}.",
+        f"weights, the loss, softmax sums and the statistics of norms in {WIDE}."
+        f"{on_cpu(recording, WIDENED)}",
         change="params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)  # and the inputs, where the model is "
         "applied; in Flax: nn.Dense(..., dtype=jnp.bfloat16, param_dtype=jnp.float32)",
         rows=by_size(recording, evidence),
@@ -128,7 +130,7 @@ def _served(recording: Recording, rows: I64) -> Iterator[Advice]:
         title=f"{listed} in bf16",
         sentence=f"{listed} {'holds' if one else 'hold'} {bytes_text(size)} in {WIDE}, and nothing here trains "
         f"{'it' if one else 'them'}. In bf16 the peak is "
-        f"{bytes_text(saved.bytes)} lower.",
+        f"{bytes_text(saved.bytes)} lower.{on_cpu(recording, WIDENED)}",
         change="; ".join(f"{name} = jax.tree.map(lambda w: w.astype(jnp.bfloat16), {name})" for name in names)
         + "  # once, before it is passed",
         rows=by_size(recording, rows),

@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.arguments import Argument, arguments, jitted
 from tb_memplugin.analysis.advice.passes import Bools, Passes, passes
-from tb_memplugin.analysis.advice.piece import Advice, Kind, Saving, by_size, name_of, saving
+from tb_memplugin.analysis.advice.piece import Advice, Kind, Saving, by_size, name_of, on_cpu, saving
 from tb_memplugin.analysis.flow import row_of_value
 from tb_memplugin.analysis.leaks import Sites, leaks
 from tb_memplugin.analysis.replay import Change, join, lives, released, relived
@@ -23,6 +23,7 @@ from tb_memplugin.sizes import bytes_text
 LONG = 4  # a fourth of the program: what is read sooner is not worth moving
 SMALL = 100  # below a hundredth of the largest array
 KEPT = (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE)  # by the caller, for its next call
+SAME_MEMORY = "the device's memory is the host's, and nothing is won"
 LATE = (Verdict.LEAK, Verdict.KEPT)
 
 
@@ -88,6 +89,7 @@ def _piece_of(recording: Recording, argument: Argument, rows: I64, saved: Saving
         sentence=f"{bytes_text(size)} of {argument.name} {when}. "
         + (
             f"Kept on the host, and brought array by array to where it is updated, {lower}, for moving it both ways."
+            f"{on_cpu(recording, SAME_MEMORY)}"
             if waiting
             else f"If the device need not hold it to the end of {jitted(recording)}, {lower}."
         ),

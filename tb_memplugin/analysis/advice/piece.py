@@ -74,3 +74,10 @@ def name_of(recording: Recording, row: int) -> str:
     """What people call a row: an argument's path, else the scope and the instruction that made it."""
     rows = recording.allocations
     return rows.scope[row] or rows.name[row] or "unnamed"
+
+
+def on_cpu(recording: Recording, what: str) -> str:
+    """What to add where a saving is an accelerator's: what becomes of it on the CPU, if that is where this runs."""
+    if recording.program is None or not recording.program.for_cpu:
+        return ""
+    return f" On the CPU, for which this program was compiled, {what}."

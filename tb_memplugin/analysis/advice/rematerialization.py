@@ -13,7 +13,7 @@ import numpy as np
 from tb_memplugin.analysis.advice import scans
 from tb_memplugin.analysis.advice.checkpoint import Checkpointed
 from tb_memplugin.analysis.advice.passes import Layers, Passes, passes
-from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
+from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, on_cpu, saving
 from tb_memplugin.analysis.advice.repeats import repeats
 from tb_memplugin.analysis.flow import flow
 from tb_memplugin.analysis.paths import Pass
@@ -22,6 +22,11 @@ from tb_memplugin.sizes import bytes_text
 
 PRODUCTS = ("dot_general", "conv_general_dilated", "ragged_dot")
 DOTS = "jax.checkpoint_policies.dots_saveable"
+# It drops the barriers between the two first, and then finds them to be the same. A loop's body it leaves alone.
+UNDONE = (
+    "it is less: its compiler keeps what should be made again, unless jax.jit is given "
+    "compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}"
+)
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -54,6 +59,7 @@ def _around_layers(recording: Recording, known: Passes, layers: Layers) -> Advic
     )
     if cheap is not None:
         sentence += f" With policy={DOTS}, which repeats no matrix product, it is {bytes_text(cheap.bytes)} lower."
+    sentence += on_cpu(recording, UNDONE)
     return Advice(
         kind=Kind.REMATERIALIZATION,
         title=f"Rematerialize {layers.name}",

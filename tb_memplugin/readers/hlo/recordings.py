@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from tb_memplugin.readers.hlo.backends import for_cpu
 from tb_memplugin.readers.hlo.caveats import caveats
 from tb_memplugin.readers.hlo.columns import columns, take
 from tb_memplugin.readers.hlo.dataflow import Dataflow
@@ -109,4 +110,5 @@ def _program(module: Module, schedule: Schedule, stack_of: I32) -> Program:
         stack=stack_of[order],
         devices=devices,
         copies=copies_of(module, devices),
+        for_cpu=for_cpu(module),
     )
