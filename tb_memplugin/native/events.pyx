@@ -2,6 +2,7 @@
 # distutils: language = c++
 """Some of a plane's events, with some of their stats, as columns."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
+from libcpp.string_view cimport string_view
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
@@ -13,13 +14,6 @@ from tb_memplugin.native.walk cimport (
 
 # How a stat's value is to be read; the numbers are part of this module's answer.
 ABSENT, NUMBER, DOUBLE, TEXT, REFERENCE = IS_ABSENT, IS_NUMBER, IS_DOUBLE, IS_TEXT, IS_REFERENCE
-
-cdef extern from "<string_view>" namespace "std" nogil:
-    cdef cppclass string_view:
-        string_view()
-        string_view(const char*, size_t)
-        const char* data()
-        size_t size()
 
 
 cdef class _Chosen(Walk):

@@ -1,13 +1,9 @@
 # cython: language_level=3
 """Plain values as they are kept: nodes, texts, lists and tables of dicts."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libcpp.string_view cimport string_view
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
-
-cdef extern from "<string_view>" namespace "std" nogil:
-    cdef cppclass string_view:
-        string_view()
-        string_view(const char*, size_t)
 
 cdef enum:
     K_NONE = 0
