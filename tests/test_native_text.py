@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_memplugin.native.text import gather, intern, join
+from tb_memplugin.native.text import Interner, gather, intern, join
 
 DATA = b"fusion fusion copy.1 \xff\x00\xfe fusion"
 spans = st.lists(st.tuples(st.integers(0, len(DATA)), st.integers(0, 8)), max_size=12)
@@ -62,3 +62,14 @@ def test_nothing_of_nothing() -> None:
     assert not len(codes)
     assert not len(first)
     assert gather(b"", none, none)[0] == b""
+
+
+@same_each_time
+@given(spans, spans)
+def test_codes_go_on_from_one_call_to_the_next(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> None:
+    interner = Interner(DATA)
+    found = [interner.add(*columns(pieces)[:2]) for pieces in (before, after)]
+    start, length, _ = columns(before + after)
+    codes, first = intern(DATA, start, length)
+    assert [*found[0][0], *found[1][0]] == codes.tolist()
+    assert [*found[0][1], *(found[1][1] + len(before))] == first.tolist()

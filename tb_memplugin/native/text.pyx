@@ -1,50 +1,57 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 # distutils: language = c++
 """Interning and joining of text columns, on the bytes they came in."""
+from cython.operator cimport dereference
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
-from libcpp.string cimport string
+from libcpp.string_view cimport string_view
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 import numpy as np
 
-cdef extern from "<string_view>" namespace "std" nogil:
-    cdef cppclass string_view:
-        string_view()
-        string_view(const char*, size_t)
+
+cdef class Interner:
+    """Equal bytes get equal codes, from 0 on, in order of their first appearance in any of the calls."""
+    cdef const unsigned char[::1] view
+    cdef unordered_map[string_view, int32_t] seen
+
+    def __init__(self, data):
+        self.view = data
+
+    def add(self, const int64_t[::1] start, const int64_t[::1] length):
+        """(code of each span, rows of those whose bytes were not seen before); the code of an empty one is -1."""
+        cdef Py_ssize_t n = start.shape[0], i
+        codes_array = np.empty(n, dtype=np.int32)
+        cdef int32_t[::1] codes = codes_array
+        cdef vector[int64_t] first
+        cdef const char* base = <const char*>&self.view[0] if self.view.shape[0] else NULL
+        cdef string_view key
+        cdef int32_t known
+        with nogil:
+            for i in range(n):
+                if length[i] == 0:
+                    codes[i] = -1
+                    continue
+                key = string_view(base + start[i], length[i])
+                found = self.seen.find(key)
+                if found != self.seen.end():
+                    codes[i] = dereference(found).second
+                    continue
+                known = <int32_t>self.seen.size()
+                self.seen[key] = known
+                codes[i] = known
+                first.push_back(i)
+        first_array = np.empty(first.size(), dtype=np.int64)
+        cdef int64_t[::1] out = first_array
+        for i in range(<Py_ssize_t>first.size()):
+            out[i] = first[i]
+        return codes_array, first_array
 
 
 def intern(data, const int64_t[::1] start, const int64_t[::1] length):
     """(code of each span, row of the first span with each code): equal bytes get equal codes; empty gets -1."""
-    cdef const unsigned char[::1] view = data
-    cdef Py_ssize_t n = start.shape[0], i
-    codes_array = np.empty(n, dtype=np.int32)
-    cdef int32_t[::1] codes = codes_array
-    cdef unordered_map[string_view, int32_t] seen
-    cdef vector[int64_t] first
-    cdef string_view key
-    cdef const char* base = <const char*>&view[0] if view.shape[0] else NULL
-    cdef int32_t code
-    with nogil:
-        for i in range(n):
-            if length[i] == 0:
-                codes[i] = -1
-                continue
-            key = string_view(base + start[i], length[i])
-            found = seen.find(key)
-            if found == seen.end():
-                code = <int32_t>first.size()
-                seen[key] = code
-                first.push_back(i)
-                codes[i] = code
-            else:
-                codes[i] = seen[key]
-    first_array = np.empty(first.size(), dtype=np.int64)
-    cdef int64_t[::1] out = first_array
-    for i in range(<Py_ssize_t>first.size()):
-        out[i] = first[i]
-    return codes_array, first_array
+    return Interner(data).add(start, length)
 
 
 def gather(data, const int64_t[::1] start, const int64_t[::1] length):

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.native.repeated import numbers
+from tb_memplugin.native.samples import samples
 from tb_memplugin.native.spans import Spans
-from tb_memplugin.native.text import gather, intern
+from tb_memplugin.native.text import Interner, gather, intern
 from tb_memplugin.native.wire import Plan, scan
 from tb_memplugin.protos.pprof_pb2 import Profile as ProfileProto
-from tb_memplugin.protos.pprof_pb2 import Sample
+from tb_memplugin.protos.pprof_pb2 import Sample as SampleProto
 from tb_memplugin.readers.packed import unpacked
 from tb_memplugin.readers.pprof.stacks import Locations
 from tb_memplugin.recording import I32, I64, Stacks, Strings, Text
@@ -25,8 +27,8 @@ BATCH = 1 << 16  # samples opened at once: a stack is 16 bytes a frame while it 
 OUTLINE = Plan(
     ProfileProto.DESCRIPTOR, skip=("sample.location_id", "sample.value", "sample.label"), located=("sample",)
 )
-LABELS = Plan(Sample.DESCRIPTOR, skip=("location_id", "value", "label.num"))
-LOCATION_ID, VALUE = (Sample.DESCRIPTOR.fields_by_name[name].number for name in ("location_id", "value"))
+LOCATION_ID = SampleProto.DESCRIPTOR.fields_by_name["location_id"].number
+LABELS = "kind", "device"
 
 
 @dataclass(frozen=True)
@@ -95,16 +97,20 @@ class _Strings:
         codes = self.codes[np.where(inside, entries, 0)] if len(self.codes) else np.full(len(entries), -1, np.int32)
         return Text(np.where(inside, codes, -1).astype(np.int32), self.strings)
 
+    def code(self, text: str) -> int:
+        """What its entries have in `codes`; -2, which none has, where it is not in the table."""
+        of_its_length = np.flatnonzero(np.diff(self.strings.offsets) == len(text.encode()))
+        return next((i for i in of_its_length.tolist() if self.strings[i] == text), -2)
+
 
 @dataclass(frozen=True)
 class _Types:
     """Which of a sample's values are looked at, and which labels."""
 
     number: int  # of values that a sample has
-    count: int  # which of them counts allocations, -1 none
-    bytes: int
-    kind_key: I64  # entries of the string table that read so
-    device_key: I64
+    chosen: I64  # which of them counts allocations, -1 none, and which bytes
+    entries: I32  # which text each entry of the string table is
+    labels: I32  # the texts that are the keys of LABELS
 
     @staticmethod
     def of(tables: dict[str, dict[str, Any]], strings: _Strings, path: str) -> _Types:
@@ -118,36 +124,44 @@ class _Types:
         default = strings.take(tables[""]["default_sample_type"])[0]
         chosen = next((i for i in sizes if default and kinds[i] == default), sizes[-1])
         counts = [i for i in range(chosen) if units[i] == "count"]
-
-        def entries(text: str) -> I64:
-            return np.flatnonzero(strings.codes == next((i for i, s in _all(strings.strings) if s == text), -2))
-
-        return _Types(number, counts[-1] if counts else -1, chosen, entries("kind"), entries("device"))
-
-
-def _all(strings: Strings) -> Iterator[tuple[int, str]]:
-    return ((i, strings[i]) for i in range(len(strings)))
+        labels = np.array([strings.code(label) for label in LABELS], dtype=np.int32)
+        return _Types(number, np.array([counts[-1] if counts else -1, chosen]), strings.codes, labels)
 
 
 def _batches(
     raw: bytes | memoryview, spans: Spans, types: _Types, locations: Locations
 ) -> Iterator[tuple[I64, I64, I32, I64, I64]]:
     """Count, bytes, leaf, and the entries of kind and device (0 where there is none) of each sample."""
+    stacks = _Leaves(raw, len(spans.start), locations)
     for begin in range(0, len(spans.start), BATCH):
         batch = Spans(spans.start[begin : begin + BATCH], spans.length[begin : begin + BATCH])
-        of_each, value = numbers(raw, *batch, VALUE)
-        told = of_each == types.number
-        first = (np.cumsum(of_each) - of_each)[told]
-        count = value[first + types.count] if types.count >= 0 else np.ones(len(first), np.int64)
-        leaf = locations.leaves(*numbers(raw, *batch, LOCATION_ID))
-        label = scan(raw, LABELS, batch)["label"]
-        kind, device = (_labelled(label, key, len(told))[told] for key in (types.kind_key, types.device_key))
-        yield count, value[first + types.bytes], leaf[told], kind, device
+        stack, pieces, told, (count, size), (kind, device) = samples(
+            raw, *batch, types.chosen, types.entries, types.labels
+        )
+        leaf, whole = stacks.of(batch, stack, pieces), told == types.number
+        count = count if types.chosen[0] >= 0 else np.ones_like(count)
+        yield count[whole], size[whole], leaf[whole], kind[whole], device[whole]
 
 
-def _labelled(label: dict[str, Any], key: I64, samples: int) -> I64:
-    """The text (its entry) of each sample's label of that key; 0, the empty text, without one."""
-    found = np.zeros(samples, dtype=np.int64)
-    which = label["key"] == key[0] if len(key) == 1 else np.isin(label["key"], key)
-    found[label["parent"][which]] = label["str"][which]
-    return found
+class _Leaves:
+    """Of stacks. The same one comes again with other sizes and on other devices: each is opened once."""
+
+    def __init__(self, raw: bytes | memoryview, samples: int, locations: Locations) -> None:
+        self.raw, self.locations = raw, locations
+        self.seen = Interner(raw)
+        self.leaf = np.full(samples + 1, -1, np.int32)  # of each stack that was seen; the last is of none
+        self.opened = 0
+
+    def of(self, batch: Spans, stack: Spans, pieces: npt.NDArray[np.bool_]) -> I32:
+        """`stack` is where the samples' stacks lie; those in `pieces` lie in no one place, and are opened each."""
+        in_pieces = np.flatnonzero(pieces)
+        stack.length[in_pieces] = 0
+        code, new = self.seen.add(*stack)
+        self.leaf[self.opened : self.opened + len(new)] = self._opened(batch.take(new))
+        self.opened += len(new)
+        leaf: I32 = self.leaf[code]
+        leaf[in_pieces] = self._opened(batch.take(in_pieces))
+        return leaf
+
+    def _opened(self, samples: Spans) -> I32:
+        return self.locations.leaves(*numbers(self.raw, *samples, LOCATION_ID))
