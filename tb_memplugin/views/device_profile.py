@@ -80,15 +80,17 @@ def headline(recording: Recording) -> str:
 def _largest_line(recording: Recording) -> str:
     """By the user's innermost frames."""
     rows, stacks = recording.allocations, recording.stacks
-    line = np.r_[nearest(stacks, ~of_frameworks(stacks)), -1][rows.stack]
-    frames, which = np.unique(line, return_inverse=True)
-    held: dict[str, int] = {}
-    for frame, size in zip(frames.tolist(), np.bincount(which, rows.charge, len(frames)).tolist(), strict=True):
-        if frame >= 0:
-            text = frame_text(stacks, frame)
-            held[text] = held.get(text, 0) + int(size)
-    most = max(held, key=lambda text: held[text], default="")
-    return f"The line with the most, {bytes_text(held[most])}, is {most}." if most and held[most] else ""
+    held = np.bincount(np.r_[nearest(stacks, ~of_frameworks(stacks)), -1][rows.stack] + 1, rows.charge)
+    frames = np.flatnonzero(held[1:])
+    if not len(frames):
+        return ""
+    # One line of code is many frames, each called from elsewhere. Few lines have a text made for them.
+    keys = np.stack([stacks.function.codes[frames], stacks.file.codes[frames], stacks.line[frames]])
+    lines, which = np.unique(keys, axis=1, return_inverse=True)
+    of_line = np.bincount(which.ravel(), held[1:][frames], lines.shape[1])
+    most = int(np.argmax(of_line))
+    said = frame_text(stacks, int(frames[np.argmax(which.ravel() == most)]))
+    return f"The line with the most, {bytes_text(int(of_line[most]))}, is {said}."
 
 
 def figures(recording: Recording) -> list[Figure]:
