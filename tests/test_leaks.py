@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from allocators import Block, allocator
+from allocators import STEP_NS, Block, allocator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recordings import recording
@@ -17,7 +17,7 @@ from tb_memplugin.analysis import leaks as leaks_module
 from tb_memplugin.analysis.leaks import leaks
 from tb_memplugin.analysis.steps import MIN_STEPS, steps
 from tb_memplugin.analysis.verdicts import Verdict
-from tb_memplugin.recording import NamedSpans, Recording, SpanKind
+from tb_memplugin.recording import NamedSpans, Recording, SpanKind, Text
 from tb_memplugin.views.leaks import findings
 
 Program = list[Block]
@@ -309,6 +309,16 @@ def test_without_steps_the_runs_of_what_repeats_stand_in() -> None:
     one = found(of)["leak"]
     assert (one.verdict, one.bytes_per_step) == (Verdict.LEAK, 100)
     assert one.confidence == (1 - 0.5**9) / 2  # half: they may all be within one step
+
+
+def test_what_takes_time_beside_the_executions_stands_in_for_no_step() -> None:
+    """A loop that saves what it has after each execution, for longer than that takes."""
+    start = np.arange(12) * STEP_NS
+    names, kinds = Text.of(["jit_f", "save"] * 12), [SpanKind.EXECUTION, SpanKind.ANNOTATION] * 12
+    begin, end = np.c_[start, start + STEP_NS // 2].ravel(), np.c_[start + 9, start + STEP_NS - 9].ravel()
+    beside = NamedSpans(names, np.array(kinds, np.uint8), begin, end)
+    of = dataclasses.replace(allocator(leak("leak", 100, 12), 12), spans=beside)
+    assert steps(of).unit == "run of jit_f"
 
 
 def test_what_cannot_be_said_and_why() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from allocator_planes import REAL, Log, recordings_of
+from host_threads import Host, Span, spans
 from servers import DATA
 
 from tb_memplugin.analysis.steps import steps
@@ -16,38 +17,6 @@ from tb_memplugin.readers import open_file
 from tb_memplugin.recording import Recording, SpanKind
 
 TPU = DATA / "xplane" / "xprof_tpu_inference_2_old"
-Span = tuple[str, int, int]  # name, start and end in ns
-
-
-def spans(recording: Recording, kind: SpanKind) -> list[Span]:
-    found = recording.complete.spans
-    assert found is not None
-    rows = zip(range(len(found)), found.kind.tolist(), found.start_ns.tolist(), found.end_ns.tolist(), strict=True)
-    return [(found.name[row], start, end) for row, told, start, end in rows if told == kind]
-
-
-class Host:
-    """A host with one allocator event and what is put on its first thread; times in ns."""
-
-    def __init__(self) -> None:
-        self.log = Log().add(False, 0, allocator_name="a", addr=1, allocation_bytes=8, bytes_allocated=8)
-        self.plane = self.log.plane
-
-    def add(self, name: str, start: int, end: int, **numbers: int) -> Host:
-        key = max(self.plane.event_metadata) + 1
-        self.plane.event_metadata[key].name = name.encode()
-        event = self.plane.lines[0].events.add(
-            metadata_id=key, offset_ps=start * 1000, duration_ps=(end - start) * 1000
-        )
-        for number, value in numbers.items():
-            stat = next((k for k, m in self.plane.stat_metadata.items() if m.name == number.encode()), None)
-            stat = max(self.plane.stat_metadata) + 1 if stat is None else stat
-            self.plane.stat_metadata[stat].name = number.encode()
-            event.stats.add(metadata_id=stat, int64_value=value)
-        return self
-
-    def read(self) -> Recording:
-        return self.log.only()
 
 
 def test_groups_are_steps_where_no_step_is_marked() -> None:
@@ -65,15 +34,6 @@ def test_groups_that_follow_each_other_are_the_steps_of_the_analysis() -> None:
         host.add("op", 10 * number + 6, 10 * number + 8, group_id=number)
     found = steps(host.read().complete)
     assert (found.unit, found.marked, len(found.position)) == ("step", True, 6)
-
-
-def test_what_is_around_calls_is_an_annotation() -> None:
-    host = Host().add("epoch", 0, 100).add("train", 5, 90, step_num=1).add("$train.py:3 f", 8, 80).add("forward", 9, 50)
-    host.add("PjitFunction(f)", 10, 40).add("ParseArguments", 11, 12).add("elsewhere", 92, 99)
-    recording = host.read()
-    assert spans(recording, SpanKind.ANNOTATION) == [("epoch", 0, 100), ("forward", 9, 50)]
-    assert spans(recording, SpanKind.STEP) == [("train 1", 5, 90)]
-    assert spans(recording, SpanKind.EXECUTION) == [("f", 10, 40)]
 
 
 def test_a_call_that_is_marked_twice_is_one() -> None:

@@ -87,10 +87,20 @@ def _apart(spans: NamedSpans, which: np.ndarray[tuple[int], np.dtype[np.bool_]])
     return reach[np.r_[opens[1:] - 1, len(reach) - 1]] if len(opens) else reach
 
 
+def _around_execution(spans: NamedSpans) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which spans an execution begins in, its own too: a checkpoint repeats and takes time, and is no loop.
+
+    All where no execution is told.
+    """
+    begin = spans.start_ns[spans.kind == SpanKind.EXECUTION]
+    around = np.searchsorted(begin, spans.start_ns) < np.searchsorted(begin, spans.end_ns)
+    return around if len(begin) else np.ones(len(spans), dtype=bool)
+
+
 def _repeated(spans: NamedSpans) -> tuple[str, I64]:
     """The name that takes most time among those that repeat, which is the outermost loop's, and its ends in ns."""
     code = spans.name.codes.astype(np.int64) + 1
-    time = np.bincount(code, spans.end_ns - spans.start_ns)
+    time = np.bincount(code, np.where(_around_execution(spans), spans.end_ns - spans.start_ns, 0))
     time[np.bincount(code) < MIN_STEPS] = 0
     chosen = int(np.argmax(time))
     if not time[chosen]:

@@ -11,13 +11,21 @@ import numpy.typing as npt
 
 from tb_memplugin.native.all_events import every
 from tb_memplugin.native.nesting import enclosing, intern_chains
-from tb_memplugin.readers.host_spans import GROUP, JITTED, PYTHON_FRAME, STEP_NUMBER, HostEvents, host_spans
+from tb_memplugin.readers.host_events import (
+    DRIVER_CALL,
+    GROUP,
+    JITTED,
+    LINKS,
+    PYTHON_FRAME,
+    RUN,
+    STEP_NUMBER,
+    HostEvents,
+)
+from tb_memplugin.readers.host_spans import host_spans
 from tb_memplugin.readers.plane import Plane
 from tb_memplugin.recording import I32, I64, NamedSpans, Stacks, Text
 
-# A producer on one thread and its consumer on another carry the same pair of a type and an id.
-LINKS = ("_pt", "_p", "_ct", "_c")
-COLUMNS = {name: number for number, name in enumerate((*LINKS, STEP_NUMBER, GROUP))}
+COLUMNS = {name: number for number, name in enumerate((*LINKS, STEP_NUMBER, GROUP, RUN, DRIVER_CALL))}
 MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 U64 = npt.NDArray[np.uint64]
@@ -55,7 +63,7 @@ def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
     np.maximum(stop, 0, out=stop)
     stop += start
     parent = enclosing(found["line_events"], start, stop)
-    events = HostEvents(names, found["kind"], start, stop, parent, _stats(found))
+    events = HostEvents(names, found["kind"], start, stop, parent, found["line_events"], _stats(found))
     spans = host_spans(events)
     consumer, producer = _links(events.stats, start, np.cumsum(found["line_events"]))
     made = np.flatnonzero(events.of_kinds([kinds[key] for key in wanted]))

@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.recording import I32, I64, NamedSpans, SpanKind, Strings, Text
+from tb_memplugin.readers.annotations import annotated
+from tb_memplugin.readers.host_events import GROUP, JITTED, STEP_NUMBER, HostEvents
+from tb_memplugin.recording import I64, NamedSpans, SpanKind, Strings, Text
 
-STEP_NUMBER, GROUP = "step_num", "group_id"  # a group is a step, as XProf finds them
-PYTHON_FRAME = re.compile(r"\$(.+):(\d+) (.+)", re.DOTALL)
-JITTED = re.compile(r"PjitFunction\((.+)\)", re.DOTALL)
 NUMBERED = 0x7FFFFFFF  # a step's number, 31 bits of it
-UNNUMBERED = -1
-
-Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class HostEvents:
-    """Every event of a host, line by line: its kind is its place among `names`, -1 where it has none."""
-
-    names: list[str]
-    kind: I32
-    start_ps: I64
-    stop_ps: I64
-    parent: I32  # the event of the same line that encloses it, -1 where none does
-    stats: dict[str, tuple[I32, I64]]  # the events that have a number, and the number
-
-    def of_kinds(self, chosen: Iterable[int]) -> Mask:
-        """Which events are of the chosen kinds."""
-        flags = np.zeros(len(self.names) + 1, dtype=bool)  # the last is of those without a name
-        flags[list(chosen)] = True
-        mask: Mask = flags[self.kind]
-        return mask
 
 
 @dataclass(frozen=True)
@@ -52,11 +27,13 @@ class _Found:
 
 def host_spans(events: HostEvents) -> NamedSpans:
     jitted = {i: match[1] for i, name in enumerate(events.names) if (match := JITTED.fullmatch(name))}
-    calls = np.flatnonzero(events.of_kinds(jitted))
+    calls = events.of_kinds(jitted)
     found = [
         _steps(events),
-        _of_events(SpanKind.EXECUTION, events, _outermost(events, calls), jitted),
-        _annotations(events, calls, jitted),
+        _of_events(SpanKind.EXECUTION, events, _outermost(events, np.flatnonzero(calls)), jitted),
+        _of_events(
+            SpanKind.ANNOTATION, events, np.flatnonzero(annotated(events, calls)), dict(enumerate(events.names))
+        ),
     ]
     return _joined(found)
 
@@ -98,22 +75,6 @@ def _outermost(events: HostEvents, calls: I64) -> I64:
     above = events.parent[calls]
     kept: I64 = calls[(above < 0) | (events.kind[above] != events.kind[calls])]
     return kept
-
-
-def _annotations(events: HostEvents, calls: I64, jitted: dict[int, str]) -> _Found:
-    """What is around calls of compiled programs but is no Python frame and no step: no runtime event is there."""
-    around = np.zeros(len(events.kind) + 1, dtype=bool)  # the last is for -1
-    inner = calls
-    while len(inner):
-        above = np.zeros_like(around)
-        above[events.parent[inner]] = True
-        above[-1] = False
-        inner = np.flatnonzero(above & ~around)
-        around |= above
-    around[events.stats[STEP_NUMBER][0]] = False
-    named = {i: n for i, n in enumerate(events.names) if i not in jitted and not PYTHON_FRAME.fullmatch(n)}
-    which = np.flatnonzero(around[:-1] & events.of_kinds(named))
-    return _of_events(SpanKind.ANNOTATION, events, which, named)
 
 
 def _joined(found: list[_Found]) -> NamedSpans:
