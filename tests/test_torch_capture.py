@@ -106,15 +106,37 @@ def test_when_memory_runs_out_what_was_held_is_saved_beside(torch: FakeTorch, tm
     assert len(memory.files) == 2  # the observer stays, and has nothing more to do
 
 
-def test_calls_that_cannot_work_say_so(torch: FakeTorch, tmp_path: Path) -> None:
+def test_stacks_that_pytorch_does_not_have_are_refused(torch: FakeTorch, tmp_path: Path) -> None:
     from tb_memplugin.capture import torch_memory
 
     with pytest.raises(ValueError, match="give 'python' or 'all'"), torch_memory(str(tmp_path), stacks="c"):
         pass
+
+
+def test_without_a_gpu_the_loop_runs_and_a_warning_says_that_nothing_is_saved(torch: FakeTorch, tmp_path: Path) -> None:
+    from tb_memplugin.capture import torch_memory
+
     torch.has_gpu = False
-    with pytest.raises(RuntimeError, match="no GPU"), torch_memory(str(tmp_path)):
-        pass
-    assert not list(tmp_path.iterdir())
+    ran = []
+    with pytest.warns(RuntimeWarning, match="no GPU") as warned, torch_memory(str(tmp_path)) as memory:
+        with memory.step(0):
+            ran.append(0)
+        with pytest.raises(RuntimeError, match="no GPU"):
+            memory.save()
+    assert ran == [0]
+    assert [Path(warning.filename).name for warning in warned] == [Path(__file__).name]
+    assert memory.files == [] and torch.history == [] and not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_saved_stops_nothing(torch: FakeTorch, tmp_path: Path) -> None:
+    from tb_memplugin.capture import torch_memory
+
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.warns(RuntimeWarning, match="could not be saved") as warned, torch_memory(str(tmp_path / "file")):
+        assert torch.alloc(90 * MIB) is None  # the observer's warning, and no error in place of the allocator's
+        assert len(warned) == 1
+    assert len(warned) == 2
+    assert torch.history == ["all", None]
 
 
 def test_neither_framework_is_loaded_for_the_other() -> None:
