@@ -25,6 +25,7 @@ class Kind(StrEnum):
     REPLICATION = "replication"
     FRAGMENTATION = "fragmentation"
     LATE_FREE = "late free"
+    OFFLOAD = "offload"
     OVERSIZED = "oversized"
     OUTPUTS = "outputs"
     UNUSED = "unused"
