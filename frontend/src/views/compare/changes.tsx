@@ -1,54 +1,50 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import type { EntryKey, EntrySort } from "../../layout/entry_lines";
 import { CHANGE_WORDS, delta, entriesCsv, filterEntries, sortEntries } from "../../layout/entry_lines";
 import type { Change, Comparison, Entry } from "../../payload/comparison";
 import { CHANGES } from "../../payload/comparison";
+import type { Column } from "../recording/data_table";
+import { Cell, DataTable, stepped, TableRow, useTable } from "../recording/data_table";
 import { Role } from "../recording/role";
-import { TableHead } from "../recording/table_head";
-import { TableToolbar } from "../recording/table_toolbar";
-import { useSorting } from "../recording/use_sorting";
-import { VirtualLines } from "../recording/virtual_lines";
 import type { ViewState } from "../state";
 
-const COLUMNS: readonly { key: EntryKey; heading: string; about: string; numeric: boolean; track: string }[] =
-  [
-    {
-      key: "change",
-      heading: "Change",
-      about: "Only in one of them, grown or shrunk",
-      numeric: false,
-      track: "92px",
-    },
-    { key: "bytes_a", heading: "A", about: "Bytes in A", numeric: true, track: "84px" },
-    { key: "bytes_b", heading: "B", about: "Bytes in B", numeric: true, track: "84px" },
-    { key: "delta", heading: "B − A", about: "Bytes more in B", numeric: true, track: "92px" },
-    { key: "role", heading: "Category", about: "What it is for", numeric: false, track: "128px" },
-    {
-      key: "shape",
-      heading: "Shape",
-      about: "And what it was, where it changed",
-      numeric: false,
-      track: "minmax(110px, .7fr)",
-    },
-    {
-      key: "site",
-      heading: "What",
-      about: "Model path, or what was allocated where",
-      numeric: false,
-      track: "minmax(180px, 1.4fr)",
-    },
-    {
-      key: "source",
-      heading: "Source",
-      about: "The innermost line of your own code",
-      numeric: false,
-      track: "minmax(140px, 1fr)",
-    },
-  ];
+const COLUMNS: readonly Column<EntryKey>[] = [
+  {
+    key: "change",
+    heading: "Change",
+    about: "Only in one of them, grown or shrunk",
+    numeric: false,
+    track: "92px",
+  },
+  { key: "bytes_a", heading: "A", about: "Bytes in A", numeric: true, track: "84px" },
+  { key: "bytes_b", heading: "B", about: "Bytes in B", numeric: true, track: "84px" },
+  { key: "delta", heading: "B − A", about: "Bytes more in B", numeric: true, track: "92px" },
+  { key: "role", heading: "Category", about: "What it is for", numeric: false, track: "128px" },
+  {
+    key: "shape",
+    heading: "Shape",
+    about: "And what it was, where it changed",
+    numeric: false,
+    track: "minmax(110px, .7fr)",
+  },
+  {
+    key: "site",
+    heading: "What",
+    about: "Model path, or what was allocated where",
+    numeric: false,
+    track: "minmax(180px, 1.4fr)",
+  },
+  {
+    key: "source",
+    heading: "Source",
+    about: "The innermost line of your own code",
+    numeric: false,
+    track: "minmax(140px, 1fr)",
+  },
+];
 /** A device profile knows neither category nor shape, and not everything a source: no column is empty throughout. */
 function columnsOf(entries: readonly Entry[]): typeof COLUMNS {
   const told: Partial<Record<EntryKey, boolean>> = {
@@ -70,18 +66,16 @@ interface Props {
 /** What is only in one of them, and what grew and shrank: matched by what it is, not by its id. */
 export function Changes({ comparison, store, dark }: Props): JSX.Element {
   const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
-  const search = useStore(store, (state) => state.search);
-  const size = useStore(store, (state) => state.size);
   const [wanted, setWanted] = useState<ReadonlySet<Change>>(new Set());
   const [selected, setSelected] = useState(-1);
+  const columns = useMemo(() => columnsOf(entries), [entries]);
+  const table = useTable(store, columns, MOST_FIRST);
+  const { search, size, sort, template } = table;
   const filtered = useMemo(
     () => filterEntries(entries, wanted, search, size),
     [entries, wanted, search, size],
   );
-  const columns = useMemo(() => columnsOf(entries), [entries]);
-  const [sort, setSort] = useSorting(store, columns, MOST_FIRST);
   const lines = useMemo(() => sortEntries(filtered.entries, sort), [filtered, sort]);
-  const template = columns.map(({ track }) => track).join(" ");
   const toggle = (change: Change): void => {
     const next = new Set(wanted);
     if (!next.delete(change)) next.add(change);
@@ -106,12 +100,8 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
           ))}
         </span>
       </header>
-      <TableToolbar
-        search={search}
-        onSearch={(text) => store.set({ search: text, match: null })}
-        size={size}
-        onSize={(text) => store.set({ size: text })}
-        options={<></>}
+      <DataTable
+        {...{ store, table }}
         errors={filtered.errors}
         summary={
           `${formatCount(lines.length)} of ${formatCount(count)}` +
@@ -119,56 +109,48 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
         }
         csv={() => entriesCsv(lines)}
         fileName="changes.csv"
-      />
-      <VirtualLines
         count={lines.length}
-        reveal={selected}
+        at={selected}
         empty={count === 0 ? "Nothing is live in either." : "Nothing matches the filter."}
         label="Changes"
-        onStep={(by) => setSelected(Math.min(Math.max(selected + by, 0), lines.length - 1))}
-        head={<TableHead columns={columns} template={template} sort={sort} onSort={setSort} />}
-        line={(i) => (
-          <div
-            role="row"
-            data-testid="change-row"
-            class={i === selected ? "table-line selected" : "table-line"}
-            aria-selected={i === selected}
-            style={{ gridTemplateColumns: template }}
-            onClick={() => setSelected(i)}
+        onStep={(by) => setSelected(stepped(selected, by, lines.length))}
+        line={(i, id) => (
+          <TableRow
+            {...{ id, template }}
+            testid="change-row"
+            selected={i === selected}
+            onPick={() => setSelected(i)}
           >
             {columns.map((column) => (
-              <Cell key={column.key} column={column.key} entry={lines[i]} dark={dark} />
+              <EntryCell key={column.key} column={column.key} entry={lines[i]} dark={dark} />
             ))}
-          </div>
+          </TableRow>
         )}
       />
     </section>
   );
 }
 
-function Cell({ column, entry, dark }: { column: EntryKey; entry: Entry; dark: boolean }): JSX.Element {
+function EntryCell(props: { column: EntryKey; entry: Entry; dark: boolean }): JSX.Element {
+  const { column, entry, dark } = props;
   if (column === "bytes_a") return <Amount bytes={entry.bytes_a} allocations={entry.allocations_a} />;
   if (column === "bytes_b") return <Amount bytes={entry.bytes_b} allocations={entry.allocations_b} />;
   if (column === "delta") {
     const moved = delta(entry);
     return (
-      <span role="gridcell" class={`numeric ${moved > 0 ? "grown" : moved < 0 ? "shrunk" : ""}`}>
-        {signed(moved)}
-      </span>
+      <Cell numeric>
+        <span class={moved > 0 ? "grown" : moved < 0 ? "shrunk" : ""}>{signed(moved)}</span>
+      </Cell>
     );
   }
   if (column === "role")
     return (
-      <span role="gridcell">
+      <Cell>
         <Role role={entry.role} dark={dark} />
-      </span>
+      </Cell>
     );
   const text = textOf(column, entry);
-  return (
-    <span role="gridcell" title={text}>
-      {text}
-    </span>
-  );
+  return <Cell title={text}>{text}</Cell>;
 }
 
 function textOf(column: "change" | "shape" | "site" | "source", entry: Entry): string {
@@ -179,13 +161,9 @@ function textOf(column: "change" | "shape" | "site" | "source", entry: Entry): s
 
 function Amount({ bytes, allocations }: { bytes: number; allocations: number }): JSX.Element {
   return (
-    <span
-      role="gridcell"
-      class="numeric"
-      title={`${formatExact(bytes)} in ${formatCount(allocations)} allocations`}
-    >
+    <Cell numeric title={`${formatExact(bytes)} in ${formatCount(allocations)} allocations`}>
       {allocations === 0 ? <span class="muted">–</span> : formatBytes(bytes)}
-    </span>
+    </Cell>
   );
 }
 

@@ -3,15 +3,10 @@ import { formatBytes, formatExact, formatShare } from "../../base/units";
 import type { OverviewKey } from "../../layout/overview_lines";
 import type { AdviceById, OverviewRow } from "../../payload/overview";
 import { nameOf, partText } from "../../payload/overview";
+import type { Column } from "../recording/data_table";
 import { Role } from "../recording/role";
 
-export interface OverviewColumn {
-  key: OverviewKey;
-  heading: string;
-  about: string;
-  /** A track of the CSS grid that every line of the table is. */
-  track: string;
-  numeric: boolean;
+export interface OverviewColumn extends Column<OverviewKey> {
   cell(row: OverviewRow): JSX.Element | string;
 }
 

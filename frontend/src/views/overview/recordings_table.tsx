@@ -1,15 +1,11 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import type { OverviewKey } from "../../layout/overview_lines";
 import { filterOverview, overviewCsv, sortOverview } from "../../layout/overview_lines";
 import type { AdviceById, OverviewRow } from "../../payload/overview";
-import { TableHead } from "../recording/table_head";
-import { TableToolbar } from "../recording/table_toolbar";
-import { useSorting } from "../recording/use_sorting";
-import { VirtualLines } from "../recording/virtual_lines";
+import { Cell, DataTable, stepped, TableRow, useTable } from "../recording/data_table";
 import type { ViewState } from "../state";
 import { overviewColumns } from "./columns";
 import { openRecording } from "./open";
@@ -27,18 +23,16 @@ interface Props {
 
 /** Every recording of the run on a line of its own, the tightest first; a click or Enter opens it. */
 export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.Element {
-  const search = useStore(store, (state) => state.search);
-  const size = useStore(store, (state) => state.size);
   const [selected, setSelected] = useState(-1);
-  const filtered = useMemo(() => filterOverview(rows, search, size, advice), [rows, search, size, advice]);
   const open = (row: OverviewRow): void => openRecording(store, row);
   const columns = useMemo(() => overviewColumns(rows, advice, dark, open), [rows, advice, dark]);
-  const [sort, setSort] = useSorting<OverviewKey | "">(store, columns, TIGHTEST_FIRST);
+  const table = useTable<OverviewKey | "">(store, columns, TIGHTEST_FIRST);
+  const { search, size, sort, template } = table;
+  const filtered = useMemo(() => filterOverview(rows, search, size, advice), [rows, search, size, advice]);
   const lines = useMemo(
     () => sortOverview(filtered.rows, sort.key === "" ? null : { ...sort, key: sort.key }, advice),
     [filtered, sort, advice],
   );
-  const template = columns.map((column) => column.track).join(" ");
   return (
     <section
       class="recordings-table"
@@ -50,41 +44,30 @@ export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.
         if (event.key === "Enter" && onList && selected >= 0 && row !== undefined) open(row);
       }}
     >
-      <TableToolbar
-        search={search}
-        onSearch={(text) => store.set({ search: text, match: null })}
-        size={size}
-        onSize={(text) => store.set({ size: text })}
-        options={<></>}
+      <DataTable
+        {...{ store, table }}
         errors={filtered.errors}
         summary={`${formatCount(lines.length)} of ${formatCount(rows.length)} recordings`}
         csv={() => overviewCsv(lines, advice)}
         fileName={`${run.replaceAll("/", "_")}_overview.csv`}
-      />
-      <VirtualLines
         count={lines.length}
-        reveal={selected}
+        at={selected}
         empty="No recording matches the filter."
         label="Recordings"
-        onStep={(by) => setSelected(Math.min(Math.max(selected + by, 0), lines.length - 1))}
-        head={
-          <TableHead<OverviewKey | ""> columns={columns} template={template} sort={sort} onSort={setSort} />
-        }
-        line={(i) => (
-          <div
-            role="row"
-            data-testid="recording-row"
-            class={i === selected ? "table-line selected" : "table-line"}
-            aria-selected={i === selected}
-            style={{ gridTemplateColumns: template }}
-            onClick={() => open(lines[i])}
+        onStep={(by) => setSelected(stepped(selected, by, lines.length))}
+        line={(i, id) => (
+          <TableRow
+            {...{ id, template }}
+            testid="recording-row"
+            selected={i === selected}
+            onPick={() => open(lines[i])}
           >
             {columns.map((column) => (
-              <span key={column.key} role="gridcell" class={column.numeric ? "numeric" : ""}>
+              <Cell key={column.key} numeric={column.numeric}>
                 {column.cell(lines[i])}
-              </span>
+              </Cell>
             ))}
-          </div>
+          </TableRow>
         )}
       />
     </section>

@@ -13,15 +13,13 @@ import type { Sort } from "../../layout/table_order";
 import { sortRows } from "../../layout/table_order";
 import type { ViewState } from "../state";
 import { capital, useWords } from "../words";
+import { DataTable, stepped, useTable } from "./data_table";
 import { FoldLine, RestLine } from "./fold_line";
 import { GroupChoice } from "./group_choice";
 import type { Shown } from "./shown";
 import { allocationColumns, bufferColumns, momentColumns } from "./table_columns";
-import { TableToolbar, Toggle } from "./table_toolbar";
-import { TableHead } from "./table_head";
-import { VirtualLines } from "./virtual_lines";
 import { TableLine } from "./table_line";
-import { useSorting } from "./use_sorting";
+import { Toggle } from "./table_toolbar";
 
 const LARGEST_FIRST: Sort = { key: "size", descending: true };
 
@@ -50,10 +48,8 @@ export function BufferTable(props: Props): JSX.Element {
   const { rows } = shown;
   const words = useWords();
   const group = useStore(store, (state) => state.group);
-  const search = useStore(store, (state) => state.search);
   const selected = shown.indexOf(useStore(store, (state) => state.selected));
   const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
-  const size = useStore(store, (state) => state.size);
   const grouped = useStore(store, (state) => state.grouped);
   const sharers = useStore(store, (state) => state.sharers);
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
@@ -62,7 +58,6 @@ export function BufferTable(props: Props): JSX.Element {
     () => (sharers ? Uint32Array.from([...live, ...sharersAt(rows, position)]) : live),
     [rows, live, position, sharers],
   );
-  const filtered = useMemo(() => filterRows(rows, wanted, search, size), [rows, wanted, search, size]);
   const columns = useMemo(
     () =>
       allocator
@@ -72,7 +67,9 @@ export function BufferTable(props: Props): JSX.Element {
           : bufferColumns(length),
     [allocator, moment, rows, times, length, words],
   );
-  const [sort, setSort] = useSorting(store, columns, LARGEST_FIRST);
+  const table = useTable(store, columns, LARGEST_FIRST);
+  const { search, size, sort, template } = table;
+  const filtered = useMemo(() => filterRows(rows, wanted, search, size), [rows, wanted, search, size]);
   const sorted = useMemo(() => sortRows(rows, filtered.rows, sort, times), [rows, filtered, sort, times]);
   const by = allocator ? group : grouped ? "role" : "none";
   const lines = useMemo(() => {
@@ -85,7 +82,6 @@ export function BufferTable(props: Props): JSX.Element {
   const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
   const total = liveBytes(rows, live) + unexplained;
   const keys = useMemo(() => groupKeys(rows), [rows]);
-  const template = columns.map((column) => column.track).join(" ");
 
   const toggle = (key: string): void => {
     const next = new Set(toggled);
@@ -99,8 +95,7 @@ export function BufferTable(props: Props): JSX.Element {
   const selectNext = (by: number): void => {
     const order = lines.flatMap((line) => (line.kind === "row" ? [line.row] : []));
     if (order.length === 0) return;
-    const next = Math.min(Math.max(order.indexOf(selected) + by, 0), order.length - 1);
-    store.set({ selected: shown.numberOf(order[next]) });
+    store.set({ selected: shown.numberOf(order[stepped(order.indexOf(selected), by, order.length)]) });
   };
   const selectedLine = lines.findIndex((line) => line.kind === "row" && line.row === selected);
 
@@ -110,11 +105,8 @@ export function BufferTable(props: Props): JSX.Element {
       data-testid="buffer-table"
       aria-label={`${capital(words.items)} ${words.live} at the inspected ${words.position}`}
     >
-      <TableToolbar
-        search={search}
-        onSearch={(text) => store.set({ search: text, match: null })}
-        size={size}
-        onSize={(text) => store.set({ size: text })}
+      <DataTable
+        {...{ store, table, fileName }}
         options={
           allocator ? (
             <GroupChoice group={group} keys={keys} onPick={(picked) => store.set({ group: picked })} />
@@ -135,11 +127,8 @@ export function BufferTable(props: Props): JSX.Element {
         errors={filtered.errors}
         summary={`${formatCount(sorted.length)} of ${formatCount(wanted.length)} ${words.items}, ${formatBytes(liveBytes(rows, sorted) + rest)}`}
         csv={() => (times === null ? toCsv(rows, sorted) : allocationsCsv(rows, sorted, times, rest))}
-        fileName={fileName}
-      />
-      <VirtualLines
         count={lines.length + (rest === 0 ? 0 : 1)}
-        reveal={selectedLine}
+        at={selectedLine}
         empty={
           wanted.length === 0
             ? `Nothing is ${words.live} at this ${words.position}.`
@@ -147,21 +136,17 @@ export function BufferTable(props: Props): JSX.Element {
         }
         label={capital(words.items)}
         onStep={selectNext}
-        head={<TableHead columns={columns} template={template} sort={sort} onSort={setSort} />}
-        line={(i) => {
+        line={(i, id) => {
           if (i >= lines.length) return <RestLine {...{ bytes: rest, total, columns, template }} />;
           const line = lines[i];
           if (line.kind === "row")
             return (
               <TableLine
-                rows={rows}
+                {...{ id, rows, columns, template, dark }}
                 row={line.row}
-                columns={columns}
-                template={template}
-                dark={dark}
                 selected={line.row === selected}
                 hovered={line.row === hovered}
-                onSelect={() => select(line.row)}
+                onPick={() => select(line.row)}
                 onHover={(over) => store.set({ hovered: over ? shown.numberOf(line.row) : null })}
               />
             );

@@ -9,7 +9,7 @@ interface Props {
   line: Exclude<Line, { kind: "row" }>;
   /** All that is in use, where a group says its share of it; else null. */
   total: number | null;
-  columns: ColumnView[];
+  columns: readonly ColumnView[];
   template: string;
   onToggle: () => void;
 }
@@ -53,7 +53,7 @@ export function FoldLine({ line, total, columns, template, onToggle }: Props): J
 interface RestProps {
   bytes: number;
   total: number;
-  columns: ColumnView[];
+  columns: readonly ColumnView[];
   template: string;
 }
 
@@ -77,12 +77,12 @@ export function RestLine({ bytes, total, columns, template }: RestProps): JSX.El
 }
 
 /** A label has all the columns from the name on. */
-function across(columns: ColumnView[]): { gridColumn: string } {
+function across(columns: readonly ColumnView[]): { gridColumn: string } {
   return { gridColumn: `${trackOf(columns, "name")} / -1` };
 }
 
 /** The number that CSS has for a column's track. */
-function trackOf(columns: ColumnView[], key: SortKey): number {
+function trackOf(columns: readonly ColumnView[], key: SortKey): number {
   return columns.findIndex((column) => column.key === key) + 1;
 }
 
@@ -90,7 +90,7 @@ interface SumsProps {
   bytes: number;
   /** Null where it is not known. */
   requested: number | null;
-  columns: ColumnView[];
+  columns: readonly ColumnView[];
 }
 
 /** What a group adds up to, under the headings of what its rows have. */

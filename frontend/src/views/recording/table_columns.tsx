@@ -6,15 +6,10 @@ import { rowName, type Rows } from "../../payload/recording";
 import { formatTime } from "../../layout/ticks";
 import { lifetime } from "../lifetime";
 import type { Words } from "../words";
+import type { Column } from "./data_table";
 import { Role } from "./role";
 
-export interface ColumnView {
-  key: SortKey;
-  heading: string;
-  about: string;
-  /** A track of the CSS grid that every line of the table is. */
-  track: string;
-  numeric: boolean;
+export interface ColumnView extends Column<SortKey> {
   cell(rows: Rows, row: number, dark: boolean): JSX.Element | string;
 }
 

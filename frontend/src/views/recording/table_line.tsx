@@ -1,40 +1,35 @@
 import type { JSX } from "preact";
 import type { Rows } from "../../payload/recording";
+import { Cell, TableRow } from "./data_table";
 import type { ColumnView } from "./table_columns";
 
 interface Props {
+  id: string;
   rows: Rows;
   row: number;
-  columns: ColumnView[];
+  columns: readonly ColumnView[];
   template: string;
   dark: boolean;
   selected: boolean;
   hovered: boolean;
-  onSelect: () => void;
+  onPick: () => void;
   onHover: (over: boolean) => void;
 }
 
-export function TableLine(props: Props): JSX.Element {
-  const { rows, row, columns, template, dark, selected, hovered } = props;
+/** One buffer. */
+export function TableLine({ rows, row, columns, dark, hovered, ...line }: Props): JSX.Element {
   const shares = rows.charge[row] === 0;
   return (
-    <div
-      role="row"
-      data-testid="buffer-row"
-      class={["table-line", selected && "selected", hovered && "hovered", shares && "shares"]
-        .filter(Boolean)
-        .join(" ")}
-      aria-selected={selected}
-      style={{ gridTemplateColumns: template }}
-      onClick={props.onSelect}
-      onMouseEnter={() => props.onHover(true)}
-      onMouseLeave={() => props.onHover(false)}
+    <TableRow
+      {...line}
+      testid="buffer-row"
+      look={[hovered && "hovered", shares && "shares"].filter(Boolean).join(" ")}
     >
       {columns.map((column) => (
-        <span key={column.key} role="gridcell" class={column.numeric ? "numeric" : ""}>
+        <Cell key={column.key} numeric={column.numeric}>
           {column.cell(rows, row, dark)}
-        </span>
+        </Cell>
       ))}
-    </div>
+    </TableRow>
   );
 }

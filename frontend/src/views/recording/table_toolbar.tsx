@@ -7,7 +7,7 @@ interface Props {
   size: string;
   onSize: (text: string) => void;
   /** Controls of what is listed. */
-  options: JSX.Element;
+  options?: JSX.Element | undefined;
   errors: string[];
   summary: string;
   csv: () => string;

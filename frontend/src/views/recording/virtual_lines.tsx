@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 
 const LINE = 26;
 /** Lines drawn above and below what is in sight, so that a fast scroll does not show blanks. */
@@ -10,33 +10,35 @@ const MOST_IN_SIGHT = 20;
 
 interface Props {
   count: number;
-  /** Line to bring into sight when it changes; -1 for none. */
-  reveal: number;
+  /** Line that keys start from, brought into sight when it changes; -1 for none. */
+  at: number;
   empty: string;
   label: string;
   /** A tree in a table, or plain lines. */
   role?: "grid" | "treegrid";
   head: JSX.Element;
-  line: (index: number) => JSX.Element;
+  /** `id` is to be that of the row, by which the list says where the keys are. */
+  line: (index: number, id: string) => JSX.Element;
   /** Arrow keys and paging, in lines. */
   onStep: (by: number) => void;
 }
 
 /** A long list of lines of one height; only those in sight are in the document. */
 export function VirtualLines(props: Props): JSX.Element {
-  const { count, reveal, empty, label, head, line, onStep } = props;
+  const { count, at, empty, label, head, line, onStep } = props;
+  const id = useId();
   const scroller = useRef<HTMLDivElement>(null);
   const [scrolled, setScrolled] = useState(0);
   const inSight = Math.min(MOST_IN_SIGHT, Math.max(count, 4));
 
   useEffect(() => {
     const node = scroller.current;
-    if (node === null || reveal < 0) return;
-    const above = reveal * LINE;
+    if (node === null || at < 0) return;
+    const above = at * LINE;
     if (above < node.scrollTop) node.scrollTop = above;
     else if (above + 2 * LINE > node.scrollTop + node.clientHeight)
       node.scrollTop = above + 2 * LINE - node.clientHeight;
-  }, [reveal]);
+  }, [at]);
 
   const pool = inSight + STEP + 2 * SPARE;
   const first = Math.max(Math.min(scrolled, count - inSight) - SPARE, 0);
@@ -56,6 +58,7 @@ export function VirtualLines(props: Props): JSX.Element {
       role={props.role ?? "grid"}
       aria-label={label}
       aria-rowcount={count}
+      aria-activedescendant={first <= at && at < last ? `${id}-${at}` : undefined}
       tabindex={0}
       style={{ height: `${(inSight + 1) * LINE + 12}px` }}
       onScroll={(event) => setScrolled(Math.floor(event.currentTarget.scrollTop / LINE / STEP) * STEP)}
@@ -76,7 +79,7 @@ export function VirtualLines(props: Props): JSX.Element {
             class="virtual-line"
             style={{ transform: `translateY(${(first + i) * LINE}px)`, height: `${LINE}px` }}
           >
-            {line(first + i)}
+            {line(first + i, `${id}-${first + i}`)}
           </div>
         ))}
       </div>

@@ -3,20 +3,13 @@ import { formatCount, formatShare } from "../../base/units";
 import { labelOf } from "../../layout/forest";
 import type { TreeLine, TreeSortKey } from "../../layout/tree_lines";
 import { ROLES } from "../../payload/recording";
+import type { Column } from "../recording/data_table";
 import { Swatch } from "../recording/role";
 import { capital, type Words } from "../words";
 import type { Actions } from "./actions";
 import type { Scene } from "./scene";
 
-interface Column {
-  key: TreeSortKey;
-  heading: string;
-  about: string;
-  numeric: boolean;
-  track: string;
-}
-
-export function treeColumns(words: Words): Column[] {
+export function treeColumns(words: Words): Column<TreeSortKey>[] {
   return [
     {
       key: "name",
@@ -44,11 +37,12 @@ export function treeColumns(words: Words): Column[] {
 }
 
 /** Beside the columns there is room for the buttons of a line. */
-export function trackTemplate(columns: readonly Column[]): string {
+export function trackTemplate(columns: readonly Column<TreeSortKey>[]): string {
   return [...columns.map(({ track }) => track), "minmax(96px, 1fr)"].join(" ");
 }
 
 interface Props {
+  id: string;
   scene: Scene;
   line: TreeLine;
   template: string;
@@ -71,6 +65,7 @@ export function TreeLineView({ scene, line, actions, roles, dark, ...on }: Props
   return (
     <div
       role="row"
+      id={on.id}
       aria-level={level + 1}
       aria-expanded={open ?? undefined}
       aria-selected={on.focused}

@@ -60,13 +60,14 @@ export function TreeTable({ scene, actions, roles, fileName, dark }: Props): JSX
       <VirtualLines
         role="treegrid"
         count={weights.total[top] === 0 ? 0 : lines.length}
-        reveal={at}
+        at={at}
         empty={`Nothing is ${words.live} here.`}
         label={`${capital(words.items)} as a tree`}
         onStep={step}
         head={<TableHead columns={columns} template={template} sort={sort} onSort={setSort} />}
-        line={(i) => (
+        line={(i, id) => (
           <TreeLineView
+            id={id}
             scene={scene}
             line={lines[i]}
             template={template}
