@@ -17,7 +17,7 @@ CODE = """
 import json, sys
 import jax, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
-from advised import LAYERS, WIDTH, Shaped, compiled, sgd, unrolled
+from advised import LAYERS, WIDTH, Shaped, adam, compiled, sgd, unrolled
 from tb_memplugin.analysis.advice import advise
 from tb_memplugin.analysis.usage import peak
 
@@ -42,6 +42,13 @@ for name, specs in cases.items():
     found = [piece for piece in advise(made) if piece.kind == "replication"]
     answer[name] = {"peak": peak(made).bytes, "devices": made.program.devices,
                     "advice": {piece.title: [piece.bytes, piece.saving_bytes] for piece in found}}
+
+def apart(params, mu, nu, x):
+    params, state = adam(unrolled())(params, {"mu": mu, "nu": nu}, x)
+    return params, state["mu"], state["nu"]
+
+made = compiled(apart, *(weights(P()) for _ in range(3)), sharded(P("d"), 2048, WIDTH), donate_argnums=(0, 1, 2))
+answer["apart"] = {piece.title: piece.bytes for piece in advise(made) if piece.kind == "replication"}
 json.dump(answer, sys.stdout)
 """
 MIB = 2**20
@@ -73,3 +80,8 @@ def test_what_every_device_holds_all_of(name: str) -> None:
 
 def test_what_is_sharded_is_left_alone() -> None:
     assert not answers()["both"]["advice"]
+
+
+def test_moments_that_are_passed_apart_are_one_change() -> None:
+    """Parameters are another: they are gathered again where they are read."""
+    assert answers()["apart"] == {"Shard mu, nu over 8 devices": 48 * MIB, "Shard params over 8 devices": 24 * MIB}

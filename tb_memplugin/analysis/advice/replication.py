@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.arguments import Argument, arguments
+from tb_memplugin.analysis.advice.arguments import arguments
 from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
 from tb_memplugin.analysis.flow import flow, row_of_value, uses
 from tb_memplugin.analysis.replay import Change, join, lives, resized
@@ -17,10 +17,17 @@ from tb_memplugin.sizes import bytes_text
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    copies = _copies(recording)
-    for argument in arguments(recording):
-        rows = argument.rows[copies[argument.rows] > 1] if len(copies) else argument.rows[:0]
-        if len(rows) and (piece := _shard(recording, argument, rows, copies[rows])):
+    """A piece for each argument; arguments that are optimizer state, sharded alike, are one change."""
+    copies, role = _copies(recording), roles(recording)
+    together: dict[str | None, list[tuple[str, I64]]] = {}
+    for argument in arguments(recording) if len(copies) else []:
+        rows = argument.rows[copies[argument.rows] > 1]
+        if len(rows):
+            state = bool((role[rows] == Role.OPTIMIZER_STATE).all())
+            together.setdefault(None if state else argument.name, []).append((argument.name, rows))
+    for members in together.values():
+        rows = np.concatenate([rows for _, rows in members])
+        if piece := _shard(recording, [name for name, _ in members], rows, copies[rows]):
             yield piece
 
 
@@ -38,20 +45,22 @@ def _copies(recording: Recording) -> I64:
     return found
 
 
-def _shard(recording: Recording, argument: Argument, rows: I64, copies: I64) -> Advice | None:
+def _shard(recording: Recording, names: list[str], rows: I64, copies: I64) -> Advice | None:
     change, gathered = _sharded(recording, rows, copies)
     saved = saving(recording, change)
     if saved is None:
         return None
     size, devices = int(recording.allocations.size[rows].sum()), int(copies.max())
+    listed = ", ".join(names)
+    put = listed if len(names) == 1 else f"({listed})"
     gather = "is gathered again where it is read" if gathered else "is read one element at a time, and never gathered"
     return Advice(
         kind=Kind.REPLICATION,
-        title=f"Shard {argument.name} over {devices} devices",
-        sentence=f"{bytes_text(size)} of {argument.name} are the same on {devices} devices. If each holds its part, "
+        title=f"Shard {listed} over {devices} devices",
+        sentence=f"{bytes_text(size)} of {listed} are the same on {devices} devices. If each holds its part, "
         f"which {gather}, the peak is {bytes_text(saved.bytes)} lower on every device.",
-        change=f"jax.device_put({argument.name}, NamedSharding(mesh, PartitionSpec(axis)))  # axis: of the mesh, along "
-        "which the batch is split; the same in in_shardings and out_shardings",
+        change=f"jax.device_put({put}, NamedSharding(mesh, PartitionSpec(axis)))  # axis: of the mesh, along which the "
+        "batch is split; the same in in_shardings and out_shardings",
         rows=by_size(recording, rows),
         bytes=size,
         saving_bytes=saved.bytes,
