@@ -229,6 +229,18 @@ def is_inside(top: str, path: str) -> bool:
         return False
 
 
+def is_read_with(path: str, file: str) -> bool:
+    """Whether `file` is, or would be, in the logdir that `path` is: one itself, or a session or file in its sessions.
+
+    Of any other file only that file is. What is remote holds nothing that is local.
+    """
+    if is_remote(path):
+        return False
+    real = os.path.realpath(os.path.expanduser(path))
+    above, in_session, _ = (real + os.sep).rpartition(os.sep + os.path.join("plugins", "profile", ""))
+    return is_inside(above or os.sep if in_session else real, file)
+
+
 def _stamp(status: os.stat_result) -> str:
     return f"{status.st_mtime_ns}-{status.st_size}"
 

@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "catalog": {"analysis", "errors", "logdir", "pasted", "readers", "recording"},
     "hosts": {"analysis", "catalog", "errors", "logdir", "recording", "views"},
     "capture": {"analysis", "errors", "readers", "recording", "sizes", "views"},  # knows jax; loads these when asked
-    "commands": {"catalog", "errors", "hosts", "recording", "sizes", "views"},
+    "commands": {"catalog", "errors", "hosts", "logdir", "recording", "sizes", "views"},
     "pytest_plugin": {"capture", "catalog", "errors", "sizes", "views"},  # runs in a user's tests
     "cli": {"commands", "errors"},
 }

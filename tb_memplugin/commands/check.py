@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 
-from tb_memplugin.commands.terminal import PATH, listing_of, printable
+from tb_memplugin.commands.terminal import PATH, listing_of, pattern_of, printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import parse_size
 
@@ -23,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     limit = parse_size(arguments.max_peak)
     listing = listing_of(arguments.path)
-    answer = budget(listing.recordings, limit, _pattern(arguments.recording))
+    answer = budget(listing.recordings, limit, pattern_of(arguments.recording))
     if not answer["checked"]:
         raise InputError("There is nothing to check", arguments.recording or arguments.path, "see tb-memplugin summary")
     text = [json.dumps(answer, indent=2, allow_nan=False)] if arguments.json else map(printable, verdict(answer))
@@ -32,10 +31,3 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     # What could not be read may be what breaks the budget.
     return 2 if listing.problems else 0
-
-
-def _pattern(text: str | None) -> re.Pattern[str]:
-    try:
-        return re.compile(text or "")
-    except re.error as error:
-        raise InputError("Not a regular expression", text or "", str(error)) from error

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from typing import TYPE_CHECKING
+
+from tb_memplugin.errors import InputError
 
 if TYPE_CHECKING:
     from tb_memplugin.catalog import Listing
@@ -25,6 +28,14 @@ def listing_of(path: str) -> Listing:
     for problem in listing.problems:
         print(f"tb-memplugin: {printable(problem.file)}: {printable(problem.text)}", file=sys.stderr)
     return listing
+
+
+def pattern_of(text: str | None) -> re.Pattern[str]:
+    """What every id has, without a text. InputError where it is no regular expression."""
+    try:
+        return re.compile(text or "")
+    except re.error as error:
+        raise InputError("Not a regular expression", text or "", str(error)) from error
 
 
 def printable(text: str) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 
 from tb_memplugin.analysis.figures import Figure, figures, share
 from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
-from tb_memplugin.analysis.once import once
 from tb_memplugin.analysis.roles import roles
 from tb_memplugin.analysis.sharing import sharing
 from tb_memplugin.analysis.steps import step_at
@@ -20,6 +19,7 @@ from tb_memplugin.recording import I64, Axis, NamedSpans, Recording, RegionKind,
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views import refusal
 from tb_memplugin.views.payload import Table, compact, encode, narrow
+from tb_memplugin.views.sources import sources
 from tb_memplugin.views.stack_texts import stack_texts
 from tb_memplugin.views.summary import summary
 
@@ -28,7 +28,6 @@ from tb_memplugin.views.summary import summary
 FIRST_BUCKETS = 4096
 FIRST_ROWS = 512
 SHARES_LISTED = 200
-FARTHEST = 16  # doublings: stacks of 65,536 frames, which no runtime makes
 UNCOUNTED = {Role.OPTIMIZER_STATE, Role.STATE}
 
 
@@ -186,23 +185,6 @@ def _usage_table(recording: Recording, start: int, end: int, count: int) -> Tabl
     return {**curve._asdict(), "position": narrow(curve.position)}
 
 
-@once
-def _source(recording: Recording) -> Text:
-    """Where each row was made, `train.py:12`: the innermost frame that has a file, for those of a runtime have none."""
-    stacks, count = recording.stacks, len(recording.stacks.parent)
-    files = stacks.file
-    named = np.array([*(bool(files.strings[code]) for code in range(len(files.strings))), False])[files.codes]
-    # Of each frame: itself, or else the one to look at next, further and further out. Past all of them is none.
-    found = np.r_[np.where(named, np.arange(count), np.where(stacks.parent >= 0, stacks.parent, count)), count]
-    done = np.r_[named, True]
-    for _ in range(FARTHEST):
-        found = np.where(done[found], found, found[found])
-    found = np.where(done[found], found, count)  # a circle, in a broken file
-    frames, code = np.unique(found[recording.allocations.stack], return_inverse=True)
-    texts = [f"{files[frame]}:{stacks.line[frame]}" if frame < count else "" for frame in frames.tolist()]
-    return Text.of(texts).take(code)  # equal texts are one, for the page gathers rows by them
-
-
 def row_table(recording: Recording, which: I64) -> Table:
     """Rows of the allocation table, as the page knows them."""
     table = recording.allocations
@@ -211,7 +193,7 @@ def row_table(recording: Recording, which: I64) -> Table:
         "name": table.name.take(which),
         "op": table.op.take(which),
         "op_name": table.scope.take(which),
-        "source": _source(recording).take(which),
+        "source": sources(recording).take(which),
         "shape": table.shape.take(which),
         "dtype": table.dtype.take(which),
         "role": roles(recording)[which],

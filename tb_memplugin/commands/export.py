@@ -1,0 +1,114 @@
+"""Write every allocation with all that is known of it to a CSV, JSON or Parquet file."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from tb_memplugin.commands.terminal import PATH, listing_of, pattern_of, printable
+from tb_memplugin.errors import InputError
+from tb_memplugin.logdir import is_read_with, is_remote
+from tb_memplugin.sizes import bytes_text
+
+if TYPE_CHECKING:
+    from tb_memplugin.recording import Recording
+
+    Writer = Callable[[Sequence[Recording], BinaryIO], None]
+
+ENDINGS = (".csv", ".csv.gz", ".json", ".json.gz", ".parquet")
+FASTEST = 1  # rows are so alike that a higher level gains little, and takes several times as long
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH", help=PATH)
+    parser.add_argument(
+        "--to", metavar="FILE", required=True, help=f"what to write, by its ending: {', '.join(ENDINGS)}"
+    )
+    parser.add_argument("--recording", metavar="REGEX", help="only recordings whose id this is found in")
+    parser.add_argument("--force", action="store_true", help="write over a FILE that is there")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    file = arguments.to
+    write, pattern = _writer(file), pattern_of(arguments.recording)
+    _check(file, arguments.path, arguments.force)
+    with _replacing(file) as stream:
+        found = [r for r in listing_of(arguments.path).recordings if pattern.search(r.id)]
+        if not found:
+            raise InputError(
+                "There is nothing to export", arguments.recording or arguments.path, "see tb-memplugin summary"
+            )
+        recordings = [recording.complete for recording in found]
+        with _packed(stream, file) as packed:
+            write(recordings, packed)
+    rows = sum(len(recording.allocations) for recording in recordings)
+    size = bytes_text(os.path.getsize(file))
+    print(f"{printable(file)}: {size}, {rows:,} rows of {len(recordings):,} recording{'s' * (len(recordings) != 1)}")
+    return 0
+
+
+def _writer(file: str) -> Writer:
+    """By the ending of the name. InputError where it says nothing, or Parquet cannot be written."""
+    from tb_memplugin.views.export_csv import write_csv
+    from tb_memplugin.views.export_json import write_json
+    from tb_memplugin.views.export_parquet import can_write_parquet, write_parquet
+
+    if not file.endswith(ENDINGS):
+        raise InputError("Its name does not say what to write", file, f"end it in {', '.join(ENDINGS)}")
+    if not file.endswith(".parquet"):
+        return write_csv if ".csv" in file[-len(".csv.gz") :] else write_json
+    if not can_write_parquet():
+        raise InputError("pyarrow is needed for Parquet", file, "pip install pyarrow, or write .csv or .json")
+    return write_parquet
+
+
+def _check(file: str, path: str, force: bool) -> None:
+    """InputError where the file must not be written."""
+    if is_remote(file):
+        raise InputError("Only files of this machine are written", file, "write one here, and copy it")
+    if path != "-" and is_read_with(path, file):
+        raise InputError("Nothing is written into a logdir", file, "name a file outside of what is read")
+    if os.path.isdir(file):
+        raise InputError("Is a folder", file, "name a file in it")
+    if os.path.lexists(file) and not force:
+        raise InputError("The file is there already", file, "give another name, or --force to write over it")
+
+
+@contextmanager
+def _packed(stream: BinaryIO, file: str) -> Iterator[BinaryIO]:
+    if not file.endswith(".gz"):
+        yield stream
+        return
+    with gzip.GzipFile("", "wb", FASTEST, stream, mtime=0) as packed:  # no name and no time: same rows, same bytes
+        yield cast(BinaryIO, packed)
+
+
+@contextmanager
+def _replacing(file: str) -> Iterator[BinaryIO]:
+    """A stream that becomes the file when all of it is written; until then, or if it fails, nothing changes."""
+    target = os.path.realpath(file)
+    made = ""
+    try:
+        number, made = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".tb-memplugin-")
+        with open(number, "wb") as stream:
+            yield stream
+        os.chmod(made, 0o666 & ~_umask())
+        os.replace(made, target)
+        made = ""
+    except OSError as error:
+        raise InputError("Cannot write the file", file, error.strerror or str(error)) from error
+    finally:
+        if made:
+            os.unlink(made)
+
+
+def _umask() -> int:
+    """It can only be asked for by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,86 @@
+"""Recordings as a table for other tools: a row for each allocation, and all that is known of it in columns.
+
+Every kind of recording has the same columns, so that several can be in one file; what one does not tell is unknown
+there. export_csv, export_json and export_parquet write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_memplugin.analysis.births import birth_steps
+from tb_memplugin.analysis.places import places
+from tb_memplugin.analysis.roles import roles
+from tb_memplugin.recording import I64, Recording, RegionKind, Role, Strings, Text
+from tb_memplugin.views.cells import Mask, Numbers, Table
+from tb_memplugin.views.sources import sources
+from tb_memplugin.views.whole_stacks import WholeStacks
+
+# Rows written at a time. Few enough for as many long stacks, each another, to be in memory as text; enough for what
+# is done once for each piece not to count, and for Parquet, which keeps each as a row group, to be read fast.
+PIECE = 16_384
+
+
+# As the page's tables call them.
+CATEGORIES = Strings.of([role.name.lower().replace("_", " ") for role in Role])
+REGION_KINDS = Strings.of([RegionKind(kind).label for kind in range(sum(RegionKind) + 1)])
+
+
+def pieces(recording: Recording) -> Iterator[Table]:
+    """The table of a recording, some rows at a time; at least one piece, which may have none."""
+    stacks, count = WholeStacks(recording.stacks), len(recording.allocations)
+    for begin in range(0, max(count, 1), PIECE):
+        yield _table(recording, stacks, np.arange(begin, min(begin + PIECE, count)))
+
+
+def _table(recording: Recording, stacks: WholeStacks, which: I64) -> Table:
+    """Sizes are in bytes; `_at` is a position on the axis, and `_at_ns` its time since the recording began.
+
+    What was allocated before the recording or not freed in it has no position and no time of that.
+    """
+    rows, regions, known = recording.allocations, recording.regions, np.ones(len(which), dtype=bool)
+    start, end, region, shared = rows.start[which], rows.end[which], rows.region[which], rows.canonical[which]
+    born, freed, place = start >= 0, end < recording.length, places(recording, which)
+    kind = np.r_[regions.kind, 0].astype(np.int32)[region]
+    clock = recording.clock if recording.clock is not None else np.empty(0, dtype=np.int64)
+    no_stacks = np.full(len(rows), -1, dtype=np.int32)
+
+    def time(position: I64, seen: Mask) -> Numbers:
+        timed = seen & (position < len(clock))
+        return Numbers(np.r_[clock, 0][np.where(timed, position, -1)], timed)
+
+    return {
+        "recording": Text(np.zeros(len(which), dtype=np.int32), Strings.of([recording.id])),
+        "row": Numbers(which, known),
+        "name": rows.name.take(which),
+        "category": Text(roles(recording)[which].astype(np.int32), CATEGORIES),
+        "size_bytes": Numbers(rows.size[which], known),
+        "requested_bytes": Numbers(rows.requested[which], known),
+        "charge_bytes": Numbers(rows.charge[which], known),
+        "count": Numbers(which * 0 + 1 if recording.counts is None else recording.counts[which], known),
+        "shape": rows.shape.take(which),
+        "dtype": rows.dtype.take(which),
+        "op": rows.op.take(which),
+        "op_name": rows.scope.take(which),
+        "source": sources(recording).take(which),
+        "stack": stacks.texts(rows.stack[which]),
+        "freed_stack": stacks.texts((no_stacks if recording.free_stack is None else recording.free_stack)[which]),
+        "step": birth_steps(recording).take(which),
+        "live_before": ~born,
+        "never_freed": ~freed,
+        "allocated_at": Numbers(start, born),
+        "freed_at": Numbers(end, freed),
+        "allocated_at_ns": time(start, born),
+        "freed_at_ns": time(end, freed),
+        "defined_at": Numbers(rows.defined[which], known),
+        "last_used_at": Numbers(rows.last_used[which], known),
+        "region": Numbers(place.region, place.in_region),
+        "region_kind": Text(np.where(place.in_region & ~place.addressed, kind, -1), REGION_KINDS),
+        "region_bytes": Numbers(np.r_[regions.size, 0][region], place.in_region),
+        "offset_bytes": Numbers(rows.offset[which], rows.offset[which] >= 0),
+        "address": Numbers(place.address, place.addressed),
+        "shares_with_row": Numbers(shared.astype(np.int64), shared != which),
+        "id": Numbers(rows.id[which], known),
+    }
