@@ -22,6 +22,8 @@ from tb_memplugin.recording import I64, Axis, Caveat, Recording, RegionKind, Reg
 
 TITLE = "allocator"
 UNNAMED = "unnamed allocator"
+# Of tb_memplugin.capture, which tells what came and went when it looks: what it is called from then made nothing.
+LOOKED_AT = " live arrays"
 
 
 class _Calls:
@@ -62,7 +64,8 @@ def read_allocators(
         name, rows = names[number], np.flatnonzero(which == number)
 
         def complete() -> Recording:
-            made = _recording(AllocatorLog(events, rows, calls.found), name, run, host, source)
+            found = replace(calls.found, leaf=nothing.leaf) if name.endswith(LOOKED_AT) else calls.found
+            made = _recording(AllocatorLog(events, rows, found), name, run, host, source)
             return _with_modules(made, (cores or {}).get(name), events.began_ns)
 
         return replace(_recording(AllocatorLog(events, rows, nothing), name, run, host, source), later=complete)

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { ANNOTATION, EXECUTION, OUT_OF_MEMORY, STEP } from "../payload/recording";
 import { positionOfTime, spanLanes, spansFrom } from "./span_lanes";
 import { textColumn } from "./timeline_fixture";
 
 describe("spanLanes", () => {
-  const spansOf = (spans: [number, number][]): Parameters<typeof spanLanes>[0] => ({
+  const spansOf = (spans: [number, number, number?][]): Parameters<typeof spanLanes>[0] => ({
     length: spans.length,
     name: textColumn(spans.map(() => "")),
-    kind: new Uint8Array(spans.length),
+    kind: Uint8Array.from(spans, ([, , kind]) => kind ?? STEP),
     start_ns: Float64Array.from(spans, ([start]) => start),
     end_ns: Float64Array.from(spans, ([, end]) => end),
   });
@@ -22,6 +23,26 @@ describe("spanLanes", () => {
     );
     expect([...lane]).toEqual([1, 0, 1, 0]);
     expect(count).toBe(2);
+  });
+
+  it("gives each kind lanes of its own, where memory ran out on top", () => {
+    const { lane, count, kinds } = spanLanes(
+      spansOf([
+        [0, 10, ANNOTATION],
+        [0, 9, STEP],
+        [1, 5, ANNOTATION],
+        [2, 4, EXECUTION],
+        [4, 4, OUT_OF_MEMORY],
+      ]),
+    );
+    expect([...lane]).toEqual([3, 1, 4, 2, 0]);
+    expect(count).toBe(5);
+    expect(kinds).toEqual([
+      { kind: OUT_OF_MEMORY, first: 0 },
+      { kind: STEP, first: 1 },
+      { kind: EXECUTION, first: 2 },
+      { kind: ANNOTATION, first: 3 },
+    ]);
   });
 
   it("leaves nothing out, and counts what lies in lanes below", () => {

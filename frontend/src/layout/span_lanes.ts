@@ -1,30 +1,42 @@
-import type { Spans } from "../payload/recording";
+import { ANNOTATION, EXECUTION, OUT_OF_MEMORY, type Spans, STEP } from "../payload/recording";
 import { stepAt } from "./axis";
 
-/** Spans side by side in as few lanes as keep any two of a lane apart. */
+/** Spans side by side in as few lanes as keep any two of a lane apart, and each kind of them in lanes of its own. */
 export interface Lanes {
   /** Lane of each span, 0 at the top. */
   lane: Int32Array;
   count: number;
+  /** The kinds there are and the first lane of each, from the top. */
+  kinds: readonly { kind: number; first: number }[];
 }
 
 /** Threads that overlap deeper than this are a file's mistake; what they hold beyond is put into the last lane. */
 const MOST_LANES = 256;
 
-/** Puts each span, in order of start and the longer first, into the first lane that is free. */
-export function spanLanes({ length, start_ns, end_ns }: Spans): Lanes {
+/** From the top: what went wrong, then what is around most. */
+const KINDS = [OUT_OF_MEMORY, STEP, EXECUTION, ANNOTATION] as const;
+
+/** Puts each span, in order of start and the longer first, into the first lane of its kind that is free. */
+export function spanLanes({ length, kind, start_ns, end_ns }: Spans): Lanes {
   const order = Array.from({ length }, (_, span) => span).sort(
     (a, b) => start_ns[a] - start_ns[b] || end_ns[b] - end_ns[a],
   );
-  const ends: number[] = [];
   const lane = new Int32Array(length);
-  for (const span of order) {
-    let free = ends.findIndex((end) => end <= start_ns[span]);
-    if (free < 0) free = Math.min(ends.length, MOST_LANES - 1);
-    ends[free] = end_ns[span];
-    lane[span] = free;
+  const kinds: { kind: number; first: number }[] = [];
+  let count = 0;
+  for (const one of KINDS) {
+    const ends: number[] = [];
+    for (const span of order) {
+      if (kind[span] !== one) continue;
+      let free = ends.findIndex((end) => end <= start_ns[span]);
+      if (free < 0) free = Math.min(ends.length, MOST_LANES - 1);
+      ends[free] = end_ns[span];
+      lane[span] = count + free;
+    }
+    if (ends.length > 0) kinds.push({ kind: one, first: count });
+    count += ends.length;
   }
-  return { lane, count: ends.length };
+  return { lane, count, kinds };
 }
 
 /** How many spans are in lanes from this one on. */

@@ -126,14 +126,18 @@ export interface Program {
   unexplained: Float64Array | null;
 }
 
-/** The kind of a span that is a moment: the memory refused a request. */
+/** The kinds of spans; the last is a moment, at which the memory refused a request. */
+export const STEP = 0;
+export const EXECUTION = 1;
+export const ANNOTATION = 2;
 export const OUT_OF_MEMORY = 3;
 
-/** Stretches of time with a name: steps of the training loop, executions of programs. Times as in `Program`. */
+/** Stretches of time with a name: steps of the training loop, executions of programs, and what the user marked. */
 export interface Spans {
   length: number;
   name: TextColumn;
   kind: Uint8Array;
+  /** Nanoseconds, as in `Program`. */
   start_ns: Float64Array;
   end_ns: Float64Array;
 }

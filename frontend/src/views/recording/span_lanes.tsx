@@ -7,7 +7,7 @@ import type { Axis } from "../../layout/axis";
 import { positionOfTime, spanLanes, spansFrom } from "../../layout/span_lanes";
 import { formatTime } from "../../layout/ticks";
 import { xOf } from "../../layout/timeline";
-import { OUT_OF_MEMORY, type Spans } from "../../payload/recording";
+import { ANNOTATION, EXECUTION, OUT_OF_MEMORY, type Spans, STEP } from "../../payload/recording";
 import type { ViewState } from "../state";
 import { useWidth } from "../use_width";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "./usage_options";
@@ -19,6 +19,13 @@ const FIRST_LANES = 6;
 const LEAST_WIDTH = 1;
 /** A moment at which memory ran out is no shorter than the sign for it. */
 const MOMENT_WIDTH = 16;
+
+/** What the lanes of a kind are called beside them. Where memory ran out says so itself. */
+const HEADS = new Map([
+  [STEP, "steps"],
+  [EXECUTION, "executions"],
+  [ANNOTATION, "annotations"],
+]);
 
 interface Props {
   spans: Spans;
@@ -37,7 +44,7 @@ function goToNext(event: KeyboardEvent): void {
   next.focus();
 }
 
-/** Steps and executions over the curve, on its x axis. A click zooms to one, or looks at a moment. */
+/** Steps, executions and annotations over the curve, on its x axis. A click zooms to one, or looks at a moment. */
 export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const width = useWidth(host) - GUTTER_LEFT - GUTTER_RIGHT;
@@ -94,12 +101,22 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
   const more = lanes.count - FIRST_LANES;
   return (
     <>
+      <div class="lane-heads" aria-hidden="true">
+        {lanes.kinds.map(
+          ({ kind, first }) =>
+            first < count && (
+              <span key={kind} style={{ top: `${first * LANE}px` }}>
+                {HEADS.get(kind)}
+              </span>
+            ),
+        )}
+      </div>
       <div
         ref={host}
         class="spans"
         data-testid="spans"
         role="group"
-        aria-label="Steps, executions, and when memory ran out. Arrow keys go from one to the next, Enter zooms to it."
+        aria-label="Steps, executions, annotations, and when memory ran out. Arrow keys go from one to the next, Enter zooms to it."
         style={{ height: `${count * LANE}px` }}
         onKeyDown={goToNext}
       >
