@@ -205,7 +205,7 @@ def test_a_hole_says_its_size_and_its_neighbours_under_the_pointer(busy: Host, p
     plot, tooltip = viewer.plot(), viewer.get("timeline").locator(".tooltip")
     for down in range(5, 100, 5):
         page.mouse.move(*plot.at(0.5, down / 100))
-        page.wait_for_timeout(60)
+        viewer.rest()
         if tooltip.count() and "Hole of" in tooltip.inner_text():
             break
     text = tooltip.inner_text()
@@ -298,11 +298,9 @@ def test_a_dragged_picture_comes_to_rest_as_its_address_draws_it(busy: Host, pag
         page.mouse.move(*plot.at(0.5 - 0.011 * step, 0.5))
     page.mouse.up()
     viewer.page.mouse.move(1, 1)
-    page.wait_for_timeout(400)
     after = viewer.picture()
     assert after[0] != start[0]
     assert page.evaluate("moved") > 0, "every frame was drawn anew"
-    page.wait_for_timeout(400)  # the address follows
     page.reload()
     viewer.wait_until_ready()
     viewer.assert_picture(after)

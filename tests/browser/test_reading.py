@@ -106,7 +106,7 @@ def test_every_text_can_be_read(viewer: Viewer, theme: Literal["light", "dark"])
     viewer.get("buffer-row").first.click()
     viewer.details()
     viewer.get("table-search").fill("([")
-    viewer.page.wait_for_timeout(300)
+    viewer.rest()
     measured = viewer.frame.evaluate(CONTRAST)
     assert len(measured) > 100
     low = [text for text in measured if text[0] < text[1]]

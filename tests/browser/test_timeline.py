@@ -140,7 +140,7 @@ def test_keys_do_all_of_it(viewer: Viewer, expected: Recording) -> None:
     def after(*keys: str) -> tuple[list[float], list[float]]:
         for key in keys:
             plot.press(key)
-            viewer.page.wait_for_timeout(60)  # each from where the one before has led
+            viewer.rest()  # each from where the one before has led
         return viewer.windows()
 
     zoom, _ = after("+", "+")

@@ -147,6 +147,15 @@ class Viewer:
     def box(self, testid: str) -> Box:
         return box_of(self.get(testid))
 
+    def rest(self) -> None:
+        """Until the address and the timeline have followed all that was done."""
+        # What is done takes effect in the next frame, and what that leads to in the one after.
+        frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        moving = """document.documentElement.dataset.address === 'behind'
+          || document.querySelector('[data-testid=timeline-picture][aria-busy=true]') !== null"""
+        self.frame.evaluate(frames)
+        until(lambda: self.frame.evaluate(moving), lambda found: not found, "the page does not come to rest")
+
     def picture(self) -> tuple[str, str]:
         """The pixels of the timeline's canvases, blocks and what lies over them, once they have come to rest."""
         read = """() => ['timeline-picture', 'timeline-overlay'].map(id => {
@@ -158,7 +167,7 @@ class Viewer:
         def at_rest() -> bool:
             nonlocal last
             before = last
-            self.page.wait_for_timeout(120)
+            self.rest()
             last = self.frame.evaluate(read)
             return before == last and all(last)
 
@@ -189,7 +198,7 @@ class Viewer:
 
     def windows(self) -> tuple[list[float], list[float]]:
         """(zoom, yzoom) in the address; an empty list where all is shown."""
-        self.page.wait_for_timeout(380)  # the address follows the state after 300 ms
+        self.rest()
         state = self.state()
         zoom, yzoom = state.get("zoom", ""), state.get("yzoom", "")
         return [float(x) for x in zoom.split(",") if x], [float(y) for y in yzoom.split(",") if y]

@@ -75,6 +75,11 @@ export class TimelineRenderer {
     this.send({ kind: "paint", place, order, reuse, exact });
   }
 
+  /** Whether a place's last picture is what was last asked for, drawn exactly. */
+  isAtRest(place: Place): boolean {
+    return !this.queues[place].busy && this.drawn[place]?.picture.rough === false;
+  }
+
   parts(order: Order): Promise<Parts> {
     return new Promise((resolve) => {
       this.waitingForParts.push(resolve);

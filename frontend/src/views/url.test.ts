@@ -78,6 +78,7 @@ describe("the URL and the state", () => {
     vi.useFakeTimers();
     const page = fakeWindow();
     vi.stubGlobal("window", page);
+    vi.stubGlobal("document", { documentElement: { dataset: {} } });
     const store = createStore({ ...initialState });
     bindUrl(store);
     store.set({ zoom: [48, 402] });

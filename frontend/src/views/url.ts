@@ -164,10 +164,14 @@ const WRITE_AFTER_MS = 300;
 /** Keeps URL and state the same, both ways, from now on. */
 export function bindUrl(store: Store<ViewState>): void {
   const { location, history } = hostWindow();
+  const { dataset } = document.documentElement;
   let timer = 0;
   store.subscribe(() => {
     window.clearTimeout(timer);
+    // For who drives the page: what is in the address now is not yet what is shown.
+    dataset["address"] = "behind";
     timer = window.setTimeout(() => {
+      delete dataset["address"];
       const fragment = writeParts(location.hash, KNOWN, toValues(store.get()));
       if (fragment !== location.hash.replace(/^#/, ""))
         history.replaceState(

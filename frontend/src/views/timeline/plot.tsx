@@ -66,6 +66,7 @@ export function Plot(props: Props): JSX.Element {
   useLayoutEffect(() => {
     if (renderer === null || colours === null || size.width === 0) return;
     const { width, height } = pictureSize(size);
+    if (picture.current !== null) picture.current.ariaBusy = "true";
     renderer.paint("plot", {
       view,
       width: Math.round(width * ratio),
@@ -109,7 +110,10 @@ export function Plot(props: Props): JSX.Element {
   // Pictures go straight to the canvas: they come at the rate of the screen and change nothing else of the page.
   useEffect(() => {
     renderer?.listen("plot", (drawn) => {
-      if (picture.current !== null) putFrame(picture.current, drawn);
+      if (picture.current !== null) {
+        putFrame(picture.current, drawn);
+        picture.current.ariaBusy = String(!renderer.isAtRest("plot"));
+      }
       latest.current.repick();
       latest.current.drawOver();
     });
