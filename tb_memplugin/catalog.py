@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.categories import with_categories
+from tb_memplugin.analysis.headroom import within_limits
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
@@ -189,6 +190,7 @@ def read_file(file: HostFile, run: str) -> Listing:
             listing.problems.append(_problem(file.path, part.title, error))
         else:
             listing.recordings.extend(recordings)
+    listing.recordings[:] = within_limits(listing.recordings)
     if any(recording.axis is Axis.TIME for recording in listing.recordings):
         listing.silent.clear()
     return _merged([listing])

@@ -303,7 +303,8 @@ class Recording:
     counts: I64 | None = None  # per row: how many allocations of one size it stands for; None: each for itself
     taken: Taken | None = None
     reported_peak: int | None = None
-    capacity: int | None = None
+    capacity: int | None = None  # what it must fit into
+    capacity_source: str = ""  # who says so, in words; empty: the source itself
     refusal: Refusal | None = None  # of what ran out of memory, the last time that it did
     caveats: tuple[Caveat, ...] = ()
     later: Callable[[], Recording] | None = None  # the same with what took too long for a first look

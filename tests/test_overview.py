@@ -15,7 +15,7 @@ from recordings import Row, recording
 from servers import DEMO
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.headroom import headroom
+from tb_memplugin.analysis.headroom import Headroom, headroom, within_limits
 from tb_memplugin.analysis.layers import Part, biggest_part
 from tb_memplugin.analysis.residence import running_at_peak, together
 from tb_memplugin.catalog import Catalog, listing_of_path
@@ -23,6 +23,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.recording import Axis, Phase, Recording, Refusal, RegionKind, Role, SpanKind, Text
 from tb_memplugin.views.overview import overview
+from tb_memplugin.views.summary import summary
 
 PARAMETER, OUTPUT, TEMPORARY = RegionKind.PARAMETER, RegionKind.OUTPUT, RegionKind.TEMPORARY
 
@@ -69,16 +70,18 @@ def device(memory: str, capacity: int | None, ran: Sequence[str] = ("train",)) -
 
 
 def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
+    def room(program: Recording, *beside: Recording) -> Headroom:
+        return headroom(within_limits([program, *beside])[0])
+
     elsewhere = dataclasses.replace(device("GPU_2_bfc", 7000), host="other")
     run = [device("GPU_0_bfc", 20_000), device("GPU_1_bfc", 10_000), device("gpu_host_bfc", 500), elsewhere]
-    room = headroom(train_step(), run)
-    assert room == (6018, 10_000, "the most that GPU_1_bfc may hand out", 3982)
-    assert headroom(dataclasses.replace(train_step(), memory="VMEM"), run).capacity is None
-    assert headroom(train_step(), run[2:]) == (6018, None, "", None)
-    known = dataclasses.replace(train_step(), capacity=9000)
-    assert headroom(known, run) == (6018, 9000, "the memory of the smallest device", 2982)
-    assert headroom(known, [device("GPU_0_bfc", 7000)]).left == 982
-    assert headroom(run[0], run) == (2048, 20_000, "as the recording itself says", 20_000 - 2048)
+    assert room(train_step(), *run) == (6018, 10_000, "the most that GPU_1_bfc may hand out", 3982)
+    assert room(dataclasses.replace(train_step(), memory="VMEM"), *run).capacity is None
+    assert room(train_step(), *run[2:]) == (6018, None, "", None)
+    known = dataclasses.replace(train_step(), capacity=9000, capacity_source="the memory of the smallest device")
+    assert room(known, *run) == (6018, 9000, "the memory of the smallest device", 2982)
+    assert room(known, device("GPU_0_bfc", 7000)).left == 982
+    assert room(run[0], *run) == (2048, 20_000, "as the recording itself says", 20_000 - 2048)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +99,7 @@ def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
 )
 def test_what_was_refused_lacked_room(refusal: Refusal, left: int | None) -> None:
     failed = dataclasses.replace(train_step(), kind="oom", refusal=refusal)
-    assert headroom(failed, []).left == left
+    assert headroom(failed).left == left
 
 
 def test_what_was_there_together() -> None:
@@ -264,6 +267,9 @@ def test_real_profiles(path: Path) -> None:
             assert part is None or 0 < part["bytes"] <= row["peak_bytes"]
     room = [row["headroom_bytes"] for row in answer["rows"] if row["headroom_bytes"] is not None]
     assert room == sorted(room)
+    # The same figure as everywhere else.
+    capacities = {found.id: summary(found)["capacity_bytes"] for found in listed}
+    assert {row["id"]: row["capacity_bytes"] for row in answer["rows"]} == capacities
 
 
 def test_route() -> None:

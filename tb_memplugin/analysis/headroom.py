@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from tb_memplugin.analysis.usage import peak, reserved
@@ -22,17 +23,35 @@ class Headroom(NamedTuple):
     left: int | None  # below 0: it did not fit
 
 
-def headroom(recording: Recording, beside: Sequence[Recording]) -> Headroom:
-    """`beside`: the other recordings of its run; an allocator's capacity is that of its device's programs too."""
+def headroom(recording: Recording) -> Headroom:
     needed = max(peak(recording).bytes, reserved(recording))
-    capacity, source = recording.capacity, "as the recording itself says"
-    if recording.kind == "program" and recording.memory == DEVICE_MEMORY:
-        capacity, source = _of_program(recording, beside)
+    capacity, source = recording.capacity, recording.capacity_source or "as the recording itself says"
     if refusal := recording.refusal:
         return Headroom(needed, refusal.capacity or capacity, "as the error says", _lacking(recording))
     if not capacity:
         return Headroom(needed, None, "", None)
     return Headroom(needed, capacity, source, capacity - needed)
+
+
+def within_limits(recordings: Sequence[Recording]) -> list[Recording]:
+    """The recordings of a file; each program of a device with the capacity that its device's allocator may hand out.
+
+    It runs on any device of its host, so it must fit the smallest, and an allocator may not have all of that.
+    """
+    return [
+        _within(recording, devices(recording.host, recordings))
+        if recording.kind == "program" and recording.memory == DEVICE_MEMORY
+        else recording
+        for recording in recordings
+    ]
+
+
+def _within(program: Recording, allocators: Sequence[Recording]) -> Recording:
+    limits = [(a.capacity, f"the most that {a.memory} may hand out") for a in allocators if a.capacity]
+    capacity, source = min(limits, default=(None, ""))
+    if capacity is None or (program.capacity is not None and program.capacity <= capacity):
+        return program
+    return replace(program, capacity=capacity, capacity_source=source)
 
 
 def devices(host: str, recordings: Sequence[Recording]) -> list[Recording]:
@@ -42,18 +61,6 @@ def devices(host: str, recordings: Sequence[Recording]) -> list[Recording]:
         for recording in recordings
         if recording.host == host and recording.kind == "allocator" and DEVICE_ALLOCATOR.fullmatch(recording.memory)
     ]
-
-
-def _of_program(recording: Recording, beside: Sequence[Recording]) -> tuple[int | None, str]:
-    """It runs on any device of its host, so it must fit the smallest, and an allocator may not have all of that."""
-    known = [
-        (device.capacity, f"the most that {device.memory} may hand out")
-        for device in devices(recording.host, beside)
-        if device.capacity
-    ]
-    if recording.capacity:
-        known.append((recording.capacity, "the memory of the smallest device"))
-    return min(known, default=(None, ""))
 
 
 def _lacking(recording: Recording) -> int | None:

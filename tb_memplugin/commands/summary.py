@@ -28,10 +28,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"recordings": summaries}, indent=2, allow_nan=False))
     elif summaries:
-        print("\n".join([*table(summaries), *silences(listing)]))
+        print("\n".join([*table(summaries), *capacities(listing), *silences(listing)]))
     elif not listing.problems:
         print("No program with buffers and no allocator events in there.")
     return 2 if listing.problems and not summaries else 0
+
+
+def capacities(listing: Listing) -> list[str]:
+    """Whose word the capacities are that the recordings themselves do not tell, each once."""
+    told = [found for found in listing.recordings if found.capacity and found.capacity_source]
+    said = dict.fromkeys(f"Capacity of {r.memory}, {bytes_text(r.capacity)}: {r.capacity_source}." for r in told)
+    return ["", *map(printable, said)] if said else []
 
 
 def silences(listing: Listing) -> list[str]:

@@ -11,6 +11,7 @@ from tb_memplugin.readers.plane import Plane
 
 PLANE = re.compile(r"/device:GPU:\d+")  # TPU's planes do not say
 STAT = "memory_size"
+SOURCE = "the memory of the smallest device"
 
 
 def device_memory(planes: Sequence[Plane]) -> int | None:

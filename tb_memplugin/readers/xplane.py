@@ -9,7 +9,7 @@ from functools import cache, partial
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers import allocator_events, programs
 from tb_memplugin.readers.allocator import read_allocators
-from tb_memplugin.readers.device_memory import device_memory
+from tb_memplugin.readers.device_memory import SOURCE, device_memory
 from tb_memplugin.readers.device_spans import cores
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.readers.hlo.recordings import memory_name
@@ -55,4 +55,7 @@ def _read_program(
     """What a program keeps in the devices' main memory must fit into that."""
     recordings = read_hlo(data, title=title, run=run, host=host, source=source)
     main = memory_name(0)
-    return [replace(found, capacity=capacity()) if found.memory == main else found for found in recordings]
+    return [
+        replace(found, capacity=capacity(), capacity_source=SOURCE) if found.memory == main else found
+        for found in recordings
+    ]

@@ -21,7 +21,7 @@ from tb_memplugin.views.summary import summary
 def overview(recordings: Sequence[Recording]) -> dict[str, Any]:
     """Of all recordings of a run; plain values only."""
     every = [_whole(recording) for recording in recordings]
-    room = {recording.id: headroom(recording, every) for recording in every}
+    room = {recording.id: headroom(recording) for recording in every}
     ordered = sorted(every, key=lambda recording: _tightness(recording, room[recording.id]))
     return {
         "headline": headline(ordered, room),

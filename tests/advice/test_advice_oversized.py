@@ -37,5 +37,5 @@ def test_one_of_many_or_of_few_is_no_mistake(made: Recording) -> None:
 
 def test_half_of_a_device_is_too_much_for_one_tensor_whatever_else_there_is() -> None:
     made = dataclasses.replace(program(100, others=3), capacity=150 * MIB)
-    assert given(made, Kind.OVERSIZED).title == "One tensor is 67% of the device's memory"
+    assert given(made, Kind.OVERSIZED).title == "One tensor is 67% of the capacity"
     assert Kind.OVERSIZED not in kinds(dataclasses.replace(program(100), capacity=1000 * MIB))

@@ -30,7 +30,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     saved = saving(recording, resized(recording, live[:1], np.zeros(1, dtype=np.int64)))
     if saved is None:
         return
-    of = "the device's memory" if recording.capacity else "the peak"
+    of = "the capacity" if recording.capacity else "the peak"
     yield Advice(
         kind=Kind.OVERSIZED,
         title=f"One tensor is {size / whole:.0%} of {of}",

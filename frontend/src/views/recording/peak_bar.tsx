@@ -7,7 +7,7 @@ import type { FirstView } from "../../payload/recording";
 import { ROLES } from "../../payload/recording";
 import type { Shown } from "./shown";
 
-/** The live peak by category, in what is reserved, in what the device has: the whole story as one bar. */
+/** The live peak by category, in what is reserved, in what there is: the whole story as one bar. */
 export function PeakBar(props: { view: FirstView; shown: Shown; dark: boolean }): JSX.Element {
   const { view, shown, dark } = props;
   const allocator = view.recording.kind === "allocator";
@@ -27,7 +27,7 @@ export function PeakBar(props: { view: FirstView; shown: Shown; dark: boolean })
         ? ""
         : `, ${formatShare(peak, capacity)} of the capacity of ${formatBytes(capacity)}`)
     : `Live peak ${formatBytes(peak)}, ${formatShare(peak, reserved)} of ${formatBytes(reserved)} reserved` +
-      (capacity === null ? "" : `, of ${formatBytes(capacity)} the device has`);
+      (capacity === null ? "" : `, of the capacity of ${formatBytes(capacity)}`);
   return (
     <div class="peak-bar">
       <div class="peak-bar-track" role="img" aria-label={words}>
