@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { Buttons } from "./buttons";
 
 interface Props<Value extends string> {
   label: string;
@@ -12,7 +13,7 @@ interface Props<Value extends string> {
 export function Choice<Value extends string>(props: Props<Value>): JSX.Element {
   const { label, testid, options, value, onPick } = props;
   return (
-    <span class="buttons choice" role="group" aria-label={label} data-testid={testid}>
+    <Buttons label={label} testid={testid} look="choice">
       {options.map((option) => (
         <button
           key={option.value}
@@ -23,6 +24,6 @@ export function Choice<Value extends string>(props: Props<Value>): JSX.Element {
           {option.label}
         </button>
       ))}
-    </span>
+    </Buttons>
   );
 }

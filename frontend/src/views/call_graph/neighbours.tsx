@@ -4,6 +4,7 @@ import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { percent } from "../../layout/call_graph";
 import type { CallGraph } from "../../payload/device_profile";
 import { nodeName } from "../../payload/device_profile";
+import { Buttons } from "../buttons";
 import type { ViewState } from "../state";
 
 interface Props {
@@ -60,11 +61,11 @@ export function Neighbours({ graph, node, change, onPick, store }: Props): JSX.E
         <dd>{formatCount(nodes.cum_allocations[node])}</dd>
       </dl>
       {nodes.function[node] !== "" && (
-        <div class="buttons">
+        <Buttons label="The graph confined">
           <button onClick={() => store.set({ focus: pattern })}>Focus</button>
           <button onClick={() => store.set({ ignore: pattern, picked: "" })}>Ignore</button>
           <button onClick={() => store.set({ hide: pattern, picked: "" })}>Hide</button>
-        </div>
+        </Buttons>
       )}
       {list("Called by", around(calls.callee, calls.caller))}
       {list("Calls", around(calls.caller, calls.callee))}

@@ -5,6 +5,7 @@ import type { Box, Picture as Layout } from "../../layout/call_graph";
 import { curve } from "../../layout/call_graph";
 import type { CallGraph } from "../../payload/device_profile";
 import { nodeName } from "../../payload/device_profile";
+import { Buttons } from "../buttons";
 import { useWidth } from "../use_width";
 import { saveSvg } from "./save_svg";
 
@@ -47,7 +48,7 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
     return <div class="call-graph-frame muted">No stack is left: clear focus, ignore and hide.</div>;
   return (
     <div class="call-graph-place">
-      <div class="call-graph-zoom" role="group" aria-label="Zoom">
+      <Buttons label="Zoom" look="call-graph-zoom">
         <button aria-label="Zoom out" onClick={() => zoomBy(1 / ZOOM)}>
           −
         </button>
@@ -60,7 +61,7 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
         <button onClick={() => drawing.current !== null && saveSvg(drawing.current, `${fileName}-calls.svg`)}>
           SVG
         </button>
-      </div>
+      </Buttons>
       <div
         ref={frame}
         class="call-graph-frame"

@@ -6,6 +6,7 @@ import type { EntryKey, EntrySort } from "../../layout/entry_lines";
 import { CHANGE_WORDS, delta, entriesCsv, filterEntries, sortEntries } from "../../layout/entry_lines";
 import type { Change, Comparison, Entry } from "../../payload/comparison";
 import { CHANGES } from "../../payload/comparison";
+import { Buttons } from "../buttons";
 import type { Column } from "../recording/data_table";
 import { Cell, DataTable, stepped, TableRow, useTable } from "../recording/data_table";
 import { Role } from "../recording/role";
@@ -85,7 +86,7 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
     <section aria-label="Changes" class="changes">
       <header class="section-head">
         <h2>What changed</h2>
-        <span class="buttons" role="group" aria-label="Kinds of change">
+        <Buttons label="Kinds of change" look="choice">
           {CHANGES.map((change) => (
             <button
               key={change}
@@ -98,7 +99,7 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
               {changes[change].bytes !== 0 && <b> {signed(changes[change].bytes)}</b>}
             </button>
           ))}
-        </span>
+        </Buttons>
       </header>
       <DataTable
         {...{ store, table }}

@@ -4,6 +4,7 @@ import { useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
 import type { Layout } from "../../layout/stacking";
 import type { Matches } from "../../layout/timeline_search";
+import { Buttons } from "../buttons";
 import { Choice } from "../choice";
 import { AlongChoice } from "../recording/axis_choices";
 import type { ViewState } from "../state";
@@ -35,7 +36,7 @@ export function Toolbar(props: Props): JSX.Element {
       )}
       {placing !== "regions" && full && <AlongChoice store={store} />}
       {placing === "regions" ? <ShowAll store={store} /> : <Layouts store={store} />}
-      <span class="buttons">
+      <Buttons label="Zoom">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
           −
         </button>
@@ -45,15 +46,15 @@ export function Toolbar(props: Props): JSX.Element {
         <button data-testid="timeline-all" title="Show all (0)" onClick={onAll}>
           All
         </button>
-      </span>
-      <span class="buttons">
+      </Buttons>
+      <Buttons label="Save the timeline">
         <button title="Save what is shown as a picture" onClick={() => onSave("png")}>
           PNG
         </button>
         <button title="Save what is shown as vector graphics" onClick={() => onSave("svg")}>
           SVG
         </button>
-      </span>
+      </Buttons>
       <button
         data-testid="timeline-fullscreen"
         aria-pressed={full}
