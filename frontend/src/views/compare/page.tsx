@@ -10,8 +10,8 @@ import { CallGraphSection } from "../call_graph/call_graph";
 import { useKept } from "../call_graph/use_kept";
 import { useFetched } from "../fetched";
 import { ErrorMessage, Message } from "../message";
-import { Caveats } from "../recording/figures";
-import type { PageState } from "../recording/recording_page";
+import { Answer } from "../recording/answer";
+import type { OnState } from "../recording/use_recording";
 import type { ViewState } from "../state";
 import { Changes } from "./changes";
 import { Sides } from "./sides";
@@ -24,7 +24,7 @@ interface Props {
   listing: Listing;
   store: Store<ViewState>;
   dark: boolean;
-  onState: (state: PageState) => void;
+  onState: OnState;
 }
 
 /** What changed from one recording, or moment of one, to another. */
@@ -39,7 +39,7 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
   const [drawn, setDrawn] = useState(false);
   const settled = error !== null || (!waiting && (value === null || !ofCalls(value) || drawn));
   useEffect(
-    () => onState(error !== null ? "error" : settled ? "ready" : "loading"),
+    () => onState(error !== null ? "error" : settled ? "ready" : "loading", null),
     [error, settled, JSON.stringify(query)],
   );
   useEffect(() => {
@@ -57,10 +57,7 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
         )}
         {value !== null && error === null && (
           <>
-            <p class="headline" data-testid="headline">
-              {value.headline}
-            </p>
-            <Caveats caveats={caveats(value)} problems={listing.problems} />
+            <Answer headline={value.headline} caveats={caveats(value)} problems={listing.problems} />
             <WaterfallSection comparison={value} store={store} />
             <Changes comparison={value} store={store} dark={dark} />
             {ofCalls(value) && (

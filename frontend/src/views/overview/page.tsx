@@ -4,8 +4,8 @@ import type { Store } from "../../base/store";
 import type { Api, Listing } from "../../payload/api";
 import { useFetched } from "../fetched";
 import { ErrorMessage, Message } from "../message";
-import { Caveats } from "../recording/figures";
-import type { PageState } from "../recording/recording_page";
+import { Answer } from "../recording/answer";
+import type { OnState } from "../recording/use_recording";
 import type { ViewState } from "../state";
 import { RecordingsTable } from "./recordings_table";
 import { TogetherIn } from "./resident";
@@ -17,23 +17,23 @@ interface Props {
   listing: Listing;
   store: Store<ViewState>;
   dark: boolean;
-  onState: (state: PageState) => void;
+  onState: OnState;
 }
 
 /** Where to look first: every program and memory of a run, worst first, and what was there together. */
 export function OverviewPage({ api, run, listing, store, dark, onState }: Props): JSX.Element {
   const { value, error } = useFetched(run, (name, signal) => api.overview(name, signal));
   const advice = useAdvice(api, value?.rows ?? null);
-  useEffect(() => onState(error !== null ? "error" : value === null ? "loading" : "ready"), [value, error]);
+  useEffect(
+    () => onState(error !== null ? "error" : value === null ? "loading" : "ready", null),
+    [value, error],
+  );
   if (error !== null) return <ErrorMessage error={error} />;
   if (value === null) return <div class="placeholder" aria-busy="true" />;
   return (
     <main class="page">
       <div class="content">
-        <p class="headline" data-testid="headline">
-          {value.headline}
-        </p>
-        <Caveats caveats={[]} problems={listing.problems} />
+        <Answer headline={value.headline} caveats={[]} problems={listing.problems} />
         {value.rows.length === 0 ? (
           <Message title="What would be listed here">
             Programs and allocators of a profile that saw at least one step (jax.profiler.trace), device

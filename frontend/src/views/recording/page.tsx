@@ -5,8 +5,9 @@ import type { FirstView, Program, Spans } from "../../payload/recording";
 import type { Axis } from "../../layout/axis";
 import { AdvicePanel } from "../advice/advice_panel";
 import type { ViewState } from "../state";
+import { Answer } from "./answer";
 import { Breakdown } from "./breakdown";
-import { Caveats, Figures } from "./figures";
+import { Figures } from "./figures";
 import { Growth } from "./growth";
 import type { Shown } from "./shown";
 import { UsageSection } from "./usage_section";
@@ -30,11 +31,9 @@ export function Page(props: Props): JSX.Element {
   const { api, view, shown, program, spans, axis, problems, store, dark, children } = props;
   return (
     <>
-      <p class="headline" data-testid="headline">
-        {view.headline}
-      </p>
-      <Figures view={view} shown={shown} dark={dark} />
-      <Caveats caveats={view.caveats} problems={problems} />
+      <Answer headline={view.headline} caveats={view.caveats} problems={problems}>
+        <Figures view={view} shown={shown} dark={dark} />
+      </Answer>
       <UsageSection {...{ api, view, shown, program, spans, axis, store, dark }}>{children}</UsageSection>
       {view.recording.axis === "TIME" && <Growth api={api} recording={view.recording} store={store} />}
       <AdvicePanel api={api} id={shown.complete ? view.recording.id : null} store={store} />

@@ -1,5 +1,5 @@
 import type { Store } from "../../base/store";
-import type { Steps } from "../recording/recording_page";
+import type { Steps } from "../recording/use_recording";
 import type { ViewState } from "../state";
 
 interface Keys {

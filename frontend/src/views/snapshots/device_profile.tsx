@@ -11,8 +11,9 @@ import { CallGraphSection } from "../call_graph/call_graph";
 import { Choice } from "../choice";
 import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
-import { Caveats, FigureCell } from "../recording/figures";
-import type { PageState, Steps } from "../recording/recording_page";
+import { Answer } from "../recording/answer";
+import { FigureCell } from "../recording/figures";
+import type { OnState } from "../recording/use_recording";
 import type { ViewState } from "../state";
 import { FRESH } from "../state";
 import { TreeCharts } from "../trees/tree_charts";
@@ -26,7 +27,7 @@ interface Props {
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
-  onState: (state: PageState, steps: Steps | null) => void;
+  onState: OnState;
 }
 
 /** What jax.profiler.save_device_memory_profile saved: live arrays and executables, by the calls that made them. */
@@ -46,11 +47,9 @@ export function DeviceProfilePage({ api, summary, problems, store, dark, onState
       <TreesScope api={api} recording={summary} everything={all.value} store={store}>
         <main class="page">
           <div class="content">
-            <p class="headline" data-testid="headline">
-              {profile.value.headline}
-            </p>
-            <Figures profile={profile.value} />
-            <Caveats caveats={summary.caveats} problems={problems} />
+            <Answer headline={profile.value.headline} caveats={summary.caveats} problems={problems}>
+              <Figures profile={profile.value} />
+            </Answer>
             <Devices profile={profile.value} store={store} />
             <CallGraphSection
               api={api}

@@ -1,17 +1,17 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
 import { liveAt } from "../../layout/live_set";
 import type { Api, Problem } from "../../payload/api";
 import type { Everything, FirstView, Summary } from "../../payload/recording";
-import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
+import { Answer } from "../recording/answer";
 import { Breakdown } from "../recording/breakdown";
-import { Details } from "../recording/details";
-import { Caveats, Figures } from "../recording/figures";
-import type { PageState, Steps } from "../recording/recording_page";
+import { Figures } from "../recording/figures";
+import { PageFrame, useDetails } from "../recording/page_frame";
 import { shownRows } from "../recording/shown";
+import type { OnState } from "../recording/use_recording";
+import { useRecording } from "../recording/use_recording";
 import type { ViewState } from "../state";
 import { TreesScope } from "../trees/trees_scope";
 import { MOMENT_WORDS, type Words, WordsContext } from "../words";
@@ -29,20 +29,15 @@ interface Shared {
 
 interface Props extends Shared {
   summary: Summary;
-  onState: (state: PageState, steps: Steps | null) => void;
+  onState: OnState;
 }
 
 /** An error that ran out of memory: why, what would help, and what was in memory as far as its text tells. */
 export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
   const { api, store } = shared;
   const { id } = summary;
-  const first = useFetched(id, (key, signal) => api.memoryViewer(key, signal));
-  const all = useFetched(first.value === null ? null : id, (key, signal) => api.rows(key, signal));
+  const { first, all } = useRecording(api, id, (key, signal) => api.memoryViewer(key, signal), onState);
   const error = first.error ?? all.error;
-  const ready = first.value !== null && all.value !== null;
-  useEffect(() => {
-    onState(error !== null ? "error" : ready ? "ready" : "loading", first.value);
-  }, [error, ready, first.value]);
   if (error !== null) return <ErrorMessage error={error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
   return (
@@ -56,48 +51,37 @@ export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
 
 function Loaded(props: Shared & { view: FirstView; everything: Everything | null }): JSX.Element {
   const { api, problems, store, dark, view, everything } = props;
-  const selected = useStore(store, (state) => state.selected);
   const shown = useMemo(() => shownRows(view, everything), [view, everything]);
-  const row = shown.indexOf(selected);
-  const open = row >= 0 && selected !== null;
   const shared = { store, dark };
+  const drawer = useDetails({
+    ...shared,
+    api,
+    id: view.recording.id,
+    shown,
+    length: view.length,
+    times: null,
+    moment: true,
+  });
   return (
-    <main class={`page ${open ? "with-details" : ""}`}>
-      <div class="content">
-        <p class="headline" data-testid="headline">
-          {view.headline}
-        </p>
+    <PageFrame drawer={drawer}>
+      <Answer headline={view.headline} caveats={view.caveats} problems={problems}>
         <Remedies sentences={view.refusal?.sentences.slice(2) ?? []} />
         <Figures view={view} shown={shown} dark={dark} />
-        <Caveats caveats={view.caveats} problems={problems} />
-        {everything !== null && everything.regions.length > 0 && (
-          <AddressMap
-            {...shared}
-            rows={everything.rows}
-            regions={everything.regions}
-            live={liveAt(everything.rows, view.peak)}
-            position={view.peak}
-            refusal={view.refusal}
-          />
-        )}
-        {view.recording.peak_bytes > 0 && (
-          <Breakdown {...shared} view={view} shown={shown} program={everything?.program ?? null} />
-        )}
-      </div>
-      {open && (
-        <Details
+      </Answer>
+      {everything !== null && everything.regions.length > 0 && (
+        <AddressMap
           {...shared}
-          api={api}
-          id={view.recording.id}
-          number={selected}
-          row={row}
-          rows={shown.rows}
-          length={view.length}
-          times={null}
-          moment
+          rows={everything.rows}
+          regions={everything.regions}
+          live={liveAt(everything.rows, view.peak)}
+          position={view.peak}
+          refusal={view.refusal}
         />
       )}
-    </main>
+      {view.recording.peak_bytes > 0 && (
+        <Breakdown {...shared} view={view} shown={shown} program={everything?.program ?? null} />
+      )}
+    </PageFrame>
   );
 }
 

@@ -2,8 +2,8 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import type { Api, Problem } from "../../payload/api";
 import type { Summary } from "../../payload/recording";
-import type { PageState, Steps } from "../recording/recording_page";
 import { RecordingPage } from "../recording/recording_page";
+import type { OnState } from "../recording/use_recording";
 import type { ViewState } from "../state";
 import { DeviceProfilePage } from "./device_profile";
 import { OomPage } from "./oom_page";
@@ -14,7 +14,7 @@ interface Props {
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
-  onState: (state: PageState, steps: Steps | null) => void;
+  onState: OnState;
 }
 
 /** What was there at one moment, by where it is known from. */

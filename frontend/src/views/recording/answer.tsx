@@ -1,0 +1,25 @@
+import type { ComponentChildren, JSX } from "preact";
+import type { Problem } from "../../payload/api";
+import type { Caveat } from "../../payload/recording";
+import { Caveats } from "./figures";
+
+interface Props {
+  headline: string;
+  caveats: Caveat[];
+  problems: Problem[];
+  /** What the headline is made of: figures, or what would help. */
+  children?: ComponentChildren;
+}
+
+/** What every page begins with: the answer in words, what it is made of, and what could not be known. */
+export function Answer({ headline, caveats, problems, children }: Props): JSX.Element {
+  return (
+    <>
+      <p class="headline" data-testid="headline">
+        {headline}
+      </p>
+      {children}
+      <Caveats caveats={caveats} problems={problems} />
+    </>
+  );
+}
