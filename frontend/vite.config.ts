@@ -30,7 +30,7 @@ export default defineConfig({
       },
     },
   },
-  worker: { format: "es" },
+  worker: { format: "iife" },
   server: {
     proxy: { "/src/api": { target: "http://127.0.0.1:6007", rewrite: (path) => path.slice("/src".length) } },
   },

@@ -1,8 +1,10 @@
 import { render as renderInto } from "preact";
 import { createStore } from "./base/store";
-import { createApi } from "./payload/api";
+import { askServer, createApi } from "./payload/api";
+import { fileUrl, isReport, reportApi } from "./payload/embedded";
 import stylesheet from "./styles/page.css?url";
 import { App } from "./views/shell/app";
+import { tabsOf } from "./views/shell/report";
 import { initialState } from "./views/state";
 import { storedTheme } from "./views/theme";
 import { bindUrl, readUrl } from "./views/url";
@@ -10,11 +12,17 @@ import { bindUrl, readUrl } from "./views/url";
 /** Builds the page in document.body. TensorBoard calls this; page.ts does on a page of our own. */
 export async function render(): Promise<void> {
   const home = new URL(/* @vite-ignore */ "./", import.meta.url).href;
-  await loadStylesheet(stylesheet);
-  const store = createStore({ ...initialState, theme: storedTheme(), ...readUrl() });
+  await loadStylesheet(fileUrl(stylesheet));
+  const api = (await reportApi()) ?? createApi(askServer(home));
+  const start = { ...initialState, tab: tabsOf(api.report)[0], theme: storedTheme() };
+  const store = createStore({ ...start, ...readUrl() });
   bindUrl(store);
-  renderInto(<App api={createApi(home)} pageUrl={`${home}index.html`} store={store} />, document.body);
+  const pageUrl = api.report === null ? `${home}index.html` : location.href.replace(/#.*/s, "");
+  renderInto(<App {...{ api, pageUrl, store }} />, document.body);
 }
+
+// A report is one file: this script is all of it, and no page.ts is there to call it.
+if (isReport()) void render();
 
 /** A page drawn before its styles have come would jump when they do, and charts read their colours from them. */
 function loadStylesheet(href: string): Promise<void> {

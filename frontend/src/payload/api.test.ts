@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ApiError, createApi } from "./api";
+import { ApiError, askServer, createApi } from "./api";
 
 const BASE = "http://localhost/tb/data/plugin/memory/";
+const api = createApi(askServer(BASE));
 const signal = new AbortController().signal;
 
 function answerWith(answer: Response | Error): ReturnType<typeof vi.fn> {
@@ -25,24 +26,24 @@ afterEach(() => vi.unstubAllGlobals());
 describe("the api", () => {
   it("asks below its own folder, whatever the prefix, and escapes names", async () => {
     const fetch = answerWith(Response.json({ recordings: [], problems: [] }));
-    await createApi(BASE).recordings("train/a&b", signal);
+    await api.recordings("train/a&b", signal);
     expect(String(fetch.mock.calls[0][0])).toBe(`${BASE}api/recordings?run=train%2Fa%26b`);
   });
 
   it("passes on what the backend says went wrong", async () => {
     const error = { what: "Unknown run", where: "nope", remedy: "choose another" };
     answerWith(Response.json({ error }, { status: 404 }));
-    expect(await failure(createApi(BASE).recordings("nope", signal))).toMatchObject(error);
+    expect(await failure(api.recordings("nope", signal))).toMatchObject(error);
   });
 
   it("names the route when the answer is no error of ours", async () => {
     answerWith(new Response("<h1>Bad Gateway</h1>", { status: 502, statusText: "Bad Gateway" }));
-    const { what, where } = await failure(createApi(BASE).runs(signal));
+    const { what, where } = await failure(api.runs(signal));
     expect([what, where]).toEqual(["The server answered 502 Bad Gateway", "api/runs"]);
   });
 
   it("says that the server is gone", async () => {
     answerWith(new TypeError("Failed to fetch"));
-    expect((await failure(createApi(BASE).runs(signal))).what).toBe("The server does not answer");
+    expect((await failure(api.runs(signal))).what).toBe("The server does not answer");
   });
 });

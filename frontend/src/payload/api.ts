@@ -128,7 +128,16 @@ export class ApiError extends Error {
   }
 }
 
+/** What a page in one file holds: so many of the recordings that there were, along these axes. */
+export interface Report {
+  recordings: number;
+  of: number;
+  axes: string[];
+}
+
 export interface Api {
+  /** Null where a server answers, which knows of everything. */
+  report: Report | null;
   runs(signal: AbortSignal): Promise<Runs>;
   recordings(run: string, signal: AbortSignal): Promise<Listing>;
   overview(run: string, signal: AbortSignal): Promise<Overview>;
@@ -148,14 +157,17 @@ export interface Api {
   paste(text: string, signal: AbortSignal): Promise<Pasted>;
 }
 
-/** The backend's routes below `base`, the URL of the folder the page was loaded from. */
-export function createApi(base: string): Api {
-  const ask = async (
-    route: string,
-    query: Record<string, string | number>,
-    signal: AbortSignal | null,
-    sent: RequestInit = {},
-  ) => {
+/** Gets the answer of a route; ApiError where there is none. */
+export type Ask = (
+  route: string,
+  query: Record<string, string | number>,
+  signal: AbortSignal | null,
+  sent?: RequestInit,
+) => Promise<Response>;
+
+/** Asks the backend below `base`, the URL of the folder the page was loaded from. */
+export function askServer(base: string): Ask {
+  return async (route, query, signal, sent = {}) => {
     const url = new URL(`api/${route}`, base);
     for (const [key, value] of Object.entries(query)) url.searchParams.set(key, String(value));
     const response = await fetch(url, { ...sent, signal }).catch((error: unknown) => {
@@ -165,11 +177,15 @@ export function createApi(base: string): Api {
     if (!response.ok) throw await errorOf(response, route);
     return response;
   };
+}
+
+export function createApi(ask: Ask): Api {
   // Shapes are those the backend documents for each route; the tables check theirs column by column.
-  const json = async (...call: Parameters<typeof ask>): Promise<unknown> => (await ask(...call)).json();
-  const tables = async (...call: Parameters<typeof ask>): Promise<Tables> =>
+  const json = async (...call: Parameters<Ask>): Promise<unknown> => (await ask(...call)).json();
+  const tables = async (...call: Parameters<Ask>): Promise<Tables> =>
     decodeTables(await (await ask(...call)).arrayBuffer());
   return {
+    report: null,
     runs: async (signal) => (await json("runs", {}, signal)) as Runs,
     recordings: async (run, signal) => (await json("recordings", { run }, signal)) as Listing,
     overview: async (run, signal) => (await json("overview", { run }, signal)) as Overview,

@@ -1,5 +1,7 @@
 import type { Fixed, Lives, Placing } from "../layout/stacking";
 import { place } from "../layout/stacking";
+import workerUrl from "./placing_worker?worker&url";
+import { startWorker } from "./start_worker";
 
 /** What the page asks of a worker that places rows, and what comes back: from time to time how far it is, then all. */
 export interface PlacingRequest {
@@ -28,8 +30,7 @@ export function startPlacing(
     on.placed(place(request.layout, request.lives, on.share));
     return () => {};
   }
-  // A file of our own: hosts forbid workers made from a blob.
-  const worker = new Worker(new URL("./placing_worker.ts", import.meta.url), { type: "module" });
+  const worker = startWorker(workerUrl);
   worker.onerror = (event) => on.failed(event.message || "its worker could not be started");
   worker.onmessage = ({ data }: MessageEvent<PlacingReply>) => {
     if (data.kind === "share") {

@@ -3,6 +3,8 @@ import type { Blocks } from "../layout/timeline_blocks";
 import type { Order, Parts } from "./painter";
 import { type Place, type Reply, type Request, sentWith } from "./protocol";
 import type { Frame } from "./raster";
+import { startWorker } from "./start_worker";
+import workerUrl from "./worker?worker&url";
 
 export type Drawn = Extract<Reply, { kind: "picture" }>;
 
@@ -29,8 +31,7 @@ export class TimelineRenderer {
   private readonly queues: Record<Place, Queue> = { plot: newQueue(), map: newQueue() };
   private readonly listeners: Partial<Record<Place, (drawn: Drawn) => void>> = {};
   private readonly waitingForParts: ((parts: Parts) => void)[] = [];
-  // A file of our own: hosts forbid workers made from a blob.
-  private readonly worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+  private readonly worker = startWorker(workerUrl);
 
   constructor(private readonly onFailed: (message: string) => void) {
     this.worker.onmessage = ({ data }: MessageEvent<Reply>) => this.receive(data);

@@ -48,7 +48,7 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
           {graph !== null && summary(graph, base !== "")}
         </span>
       </header>
-      <Toolbar devices={devices} store={store} />
+      <Toolbar devices={devices} store={store} fixed={api.report !== null} />
       {error !== null && <ErrorMessage error={error} />}
       {graph !== null && picture !== null && error === null && (
         <>

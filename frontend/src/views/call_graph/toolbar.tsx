@@ -39,8 +39,15 @@ const PATTERNS = [
   },
 ] as const;
 
+interface Props {
+  devices: number;
+  store: Store<ViewState>;
+  /** Nobody is there to confine it by expressions. */
+  fixed: boolean;
+}
+
 /** What the call graph is of, as pprof's options of these names have it. */
-export function Toolbar({ devices, store }: { devices: number; store: Store<ViewState> }): JSX.Element {
+export function Toolbar({ devices, store, fixed }: Props): JSX.Element {
   const calls = useStore(store, (state) => state.calls);
   const frames = useStore(store, (state) => state.frames);
   const whole = useStore(store, (state) => state.whole);
@@ -62,9 +69,7 @@ export function Toolbar({ devices, store }: { devices: number; store: Store<View
           onPick={(picked) => store.set({ whole: picked === "all" })}
         />
       )}
-      {PATTERNS.map((pattern) => (
-        <Pattern key={pattern.key} pattern={pattern} store={store} />
-      ))}
+      {!fixed && PATTERNS.map((pattern) => <Pattern key={pattern.key} pattern={pattern} store={store} />)}
       <Toggle
         label="Frames of frameworks"
         title="JAX's own frames and those of other installed packages; without them, what they hold is their caller's"

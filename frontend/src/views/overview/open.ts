@@ -4,7 +4,8 @@ import { hostWindow } from "../host_window";
 import type { Tab, ViewState } from "../state";
 import { FRESH } from "../state";
 
-const TAB_OF_AXIS: Record<string, Tab> = {
+/** Which tab shows what is along an axis. */
+export const TAB_OF_AXIS: Record<string, Tab> = {
   PROGRAM_ORDER: "memory_viewer",
   TIME: "memory_profile",
   INSTANT: "snapshots",

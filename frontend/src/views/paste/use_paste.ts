@@ -8,10 +8,11 @@ interface Pasting {
   close: () => void;
 }
 
-/** Whether the box to paste into is open. A file dropped anywhere on the page opens it. */
-export function usePaste(): Pasting {
+/** Whether the box to paste into is open. A file dropped anywhere on the page opens it, where there is one to read it. */
+export function usePaste(possible: boolean): Pasting {
   const [text, setText] = useState<string | null>(null);
   useEffect(() => {
+    if (!possible) return;
     const over = (event: DragEvent): void => {
       if (isFile(event)) event.preventDefault();
     };

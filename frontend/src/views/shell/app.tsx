@@ -21,6 +21,7 @@ import { Header } from "./header";
 import { Help } from "./help";
 import { bindKeys } from "./keys";
 import { Nothing } from "./nothing";
+import { NotHeld, tabsOf } from "./report";
 
 interface Props {
   api: Api;
@@ -43,7 +44,8 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const boundary = useErrorBoundary();
   const broken = boundary[0] as Error | undefined;
   const [help, setHelp] = useState(false);
-  const paste = usePaste();
+  const { report } = api;
+  const paste = usePaste(report === null);
   const [pasted, setPasted] = useState(0);
   const steps = useRef<Steps | null>(null);
   const tab = useStore(store, (state) => state.tab);
@@ -90,8 +92,10 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   };
 
   const problems = listing.value?.problems ?? [];
-  const whole = CHOOSERS[tab] === null && error === null ? listing.value : null;
-  const settled = error !== null || runs.value?.runs.length === 0 || options !== null || whole !== null;
+  const held = tabsOf(report).includes(tab);
+  const whole = CHOOSERS[tab] === null && held && error === null ? listing.value : null;
+  const empty = runs.value?.runs.length === 0 || (listing.value !== null && !held);
+  const settled = error !== null || empty || options !== null || whole !== null;
   useEffect(() => {
     if (chosen === null && whole === null)
       setPageState(!settled ? "loading" : error === null ? "ready" : "error");
@@ -107,6 +111,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         <OverviewPage {...shared} key={run} run={run} listing={whole} />
       );
     if (error !== null) return null;
+    if (chosen === null && report !== null && listing.value !== null) return <NotHeld report={report} />;
     if (chosen === null)
       return (
         <Nothing
@@ -127,6 +132,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         run={run}
         options={options}
         pageUrl={pageUrl}
+        report={report}
         store={store}
         onPaste={paste.open}
         onHelp={() => setHelp(true)}

@@ -1,13 +1,14 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Runs } from "../../payload/api";
+import type { Report, Runs } from "../../payload/api";
 import type { Options } from "../../payload/choose";
 import type { ViewState } from "../state";
 import { fragmentOf } from "../url";
 import { nextTheme } from "./keys";
 import { PasteSign } from "../paste/paste_sign";
 import { Pickers } from "./pickers";
+import { ReportSign, tabsOf } from "./report";
 import { Tabs } from "./tabs";
 
 interface Props {
@@ -15,6 +16,7 @@ interface Props {
   run: string;
   options: Options | null;
   pageUrl: string;
+  report: Report | null;
   store: Store<ViewState>;
   onPaste: () => void;
   onHelp: () => void;
@@ -22,16 +24,17 @@ interface Props {
 
 const THEME_SIGNS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
-export function Header({ runs, run, options, pageUrl, store, onPaste, onHelp }: Props): JSX.Element {
+export function Header({ runs, run, options, pageUrl, report, store, onPaste, onHelp }: Props): JSX.Element {
   // The link carries the whole state, so it follows every change of it.
   const state = useStore(store, (all) => all);
   const theme = `Theme: ${state.theme === "auto" ? "as the system says" : state.theme}`;
   return (
     <header class="top">
       <h1>Memory</h1>
-      <Tabs store={store} />
+      <Tabs tabs={tabsOf(report)} store={store} />
       <Pickers runs={runs} run={run} options={options} store={store} />
       <nav>
+        {report !== null && <ReportSign report={report} />}
         {!state.full && options?.chosen != null && options.chosen.axis !== "INSTANT" && (
           <a
             data-testid="timeline-link"
@@ -43,15 +46,17 @@ export function Header({ runs, run, options, pageUrl, store, onPaste, onHelp }: 
             timeline
           </a>
         )}
-        <button
-          class="quiet"
-          data-testid="paste"
-          aria-label="Paste an error"
-          title="Paste an out-of-memory error, or drop a file of one on the page"
-          onClick={onPaste}
-        >
-          <PasteSign />
-        </button>
+        {report === null && (
+          <button
+            class="quiet"
+            data-testid="paste"
+            aria-label="Paste an error"
+            title="Paste an out-of-memory error, or drop a file of one on the page"
+            onClick={onPaste}
+          >
+            <PasteSign />
+          </button>
+        )}
         <button
           class="quiet"
           data-testid="theme-toggle"

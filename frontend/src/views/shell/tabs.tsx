@@ -37,11 +37,11 @@ export function openTab(store: Store<ViewState>, tab: Tab): void {
   if (store.get().tab !== tab) store.set({ tab, module: "", space: "", search: "", full: false, ...FRESH });
 }
 
-export function Tabs({ store }: { store: Store<ViewState> }): JSX.Element {
+export function Tabs({ tabs, store }: { tabs: readonly Tab[]; store: Store<ViewState> }): JSX.Element {
   const open = useStore(store, (state) => state.tab);
   return (
     <div class="tabs" role="tablist" aria-label="Views">
-      {TABS.map(({ tab, label, about }) => (
+      {TABS.filter(({ tab }) => tabs.includes(tab)).map(({ tab, label, about }) => (
         <button
           key={tab}
           role="tab"

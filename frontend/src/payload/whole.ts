@@ -1,0 +1,141 @@
+/**
+ * What a server answers for a window, a row or a position, worked out in the page from what a report holds of all of
+ * them. Each says the same as the route of its name.
+ */
+import type { Details, Frame, Joins, Place, Planned, Sharer } from "./api";
+import type { Everything, Usage } from "./recording";
+import type { Tables, TextColumn } from "./tables";
+
+/** The curve of every position, over positions [from, to) in at most `buckets` of them: no peak is lost, no valley. */
+export function usageIn(whole: Usage, from: number, to: number, buckets: number): Usage {
+  const width = Math.max(1, Math.ceil((to - from) / buckets));
+  const length = Math.ceil((to - from) / width);
+  const extremes = (values: Float64Array, better: (a: number, b: number) => boolean): Float64Array =>
+    Float64Array.from({ length }, (_, bucket) => {
+      const first = from + bucket * width;
+      let found = NaN;
+      for (let at = first; at < Math.min(first + width, to); at++)
+        if (Number.isNaN(found) || better(values[at], found)) found = values[at];
+      return found;
+    });
+  const most = (values: Float64Array): Float64Array => extremes(values, (a, b) => a > b);
+  const least = (values: Float64Array): Float64Array => extremes(values, (a, b) => a < b);
+  return {
+    length,
+    position: Int32Array.from({ length }, (_, bucket) => from + bucket * width),
+    live_max: most(whole.live_max),
+    live_min: least(whole.live_min),
+    unpadded_max: most(whole.unpadded_max),
+    unpadded_min: least(whole.unpadded_min),
+    said: whole.said.map((curve) => ({
+      key: curve.key,
+      most: most(curve.most),
+      least: least(curve.least),
+    })),
+  };
+}
+
+/** What is known of rows beyond their columns: leaves in a tree of frames, and what programs planned; -1 is none. */
+export interface Told {
+  stack: Int32Array;
+  freed_stack: Int32Array;
+  planned: Int32Array;
+  plans: readonly Planned[];
+  frames: { parent: Int32Array; function: TextColumn; file: TextColumn; line: Int32Array };
+  /** What the source calls each region: a number, or its address. */
+  region: Float64Array;
+}
+
+export function readTold(tables: Tables): Told {
+  const rows = tables.table("rows");
+  const frames = tables.table("frames");
+  return {
+    stack: rows.i32("stack"),
+    freed_stack: rows.i32("freed_stack"),
+    planned: rows.i32("planned"),
+    plans: (tables.meta as { planned: Planned[] }).planned,
+    frames: {
+      parent: frames.i32("parent"),
+      function: frames.text("function"),
+      file: frames.text("file"),
+      line: frames.i32("line"),
+    },
+    region: tables.table("regions").f64("index"),
+  };
+}
+
+/** More would not be read; how many there are is said. */
+const SHARERS_LISTED = 200;
+
+export function detailsOf({ rows, regions, program }: Everything, told: Told, row: number): Details {
+  const region = rows.region[row];
+  const sharers = sharersOf(rows, row);
+  // An allocator's positions are events, which have no instruction.
+  const place = (position: number): Place => ({
+    position,
+    instruction: program.time_ns === null && position >= 0 ? program.name.at(position) : "",
+  });
+  return {
+    row,
+    region:
+      region < 0
+        ? null
+        : { index: told.region[region], kind: regions.kind.at(region), size: regions.size[region] },
+    offset: rows.offset[row],
+    defined: place(rows.defined[row]),
+    last_used: place(rows.last_used[row]),
+    stack: framesOf(told.frames, told.stack[row]),
+    freed_stack: framesOf(told.frames, told.freed_stack[row]),
+    shares: sharers.slice(0, SHARERS_LISTED),
+    shares_total: sharers.length,
+    planned: told.plans[told.planned[row]] ?? null,
+  };
+}
+
+/** Innermost first. A circle in a broken file ends the walk. */
+function framesOf(frames: Told["frames"], leaf: number): Frame[] {
+  const seen = new Set<number>();
+  for (let at = leaf; at >= 0 && at < frames.parent.length && !seen.has(at); at = frames.parent[at])
+    seen.add(at);
+  return [...seen].map((at) => ({
+    function: frames.function.at(at),
+    file: frames.file.at(at),
+    line: frames.line[at],
+  }));
+}
+
+/** Every other row of the same region that overlaps this one in bytes, in order of use; none where it is not placed. */
+function sharersOf(rows: Everything["rows"], row: number): Sharer[] {
+  const { region, offset, size, canonical, defined, last_used } = rows;
+  if (region[row] < 0 || offset[row] < 0) return [];
+  const end = offset[row] + size[row];
+  const found: Sharer[] = [];
+  for (let other = 0; other < rows.length; other++)
+    if (
+      region[other] === region[row] &&
+      other !== row &&
+      offset[other] < end &&
+      offset[row] < offset[other] + size[other]
+    )
+      found.push({
+        row: other,
+        name: rows.name.at(other),
+        size: size[other],
+        defined: defined[other],
+        last_used: last_used[other],
+        relation: canonical[other] === canonical[row] ? "same buffer" : "same bytes at another time",
+      });
+  return found.sort((a, b) => a.defined - b.defined);
+}
+
+/** Answer number `answer[i]` is that of positions from `start[i]` on. */
+export interface WholeJoins {
+  start: number[];
+  answer: number[];
+  answers: Joins[];
+}
+
+export function joinsAt({ start, answer, answers }: WholeJoins, at: number): Joins {
+  const next = start.findIndex((position) => position > at);
+  return { ...answers[answer[next < 0 ? start.length - 1 : next - 1]], at };
+}

@@ -1,0 +1,41 @@
+import type { JSX } from "preact";
+import { formatCount } from "../../base/units";
+import type { Report } from "../../payload/api";
+import { Message } from "../message";
+import { TAB_OF_AXIS } from "../overview/open";
+import type { Tab } from "../state";
+import { TABS } from "../state";
+
+/** The tabs that there is something for: in a report nothing can be compared, and one recording needs no overview. */
+export function tabsOf(report: Report | null): readonly Tab[] {
+  if (report === null) return TABS;
+  const held = new Set(report.axes.map((axis) => TAB_OF_AXIS[axis]));
+  return TABS.filter((tab) => held.has(tab) || (tab === "overview" && report.recordings > 1));
+}
+
+function extent({ recordings, of }: Report): string {
+  const all = `${formatCount(of)} ${of === 1 ? "recording" : "recordings"}`;
+  return recordings === of ? all : `${formatCount(recordings)} of ${all}`;
+}
+
+/** That this page is a file, and how much of what there was is in it. */
+export function ReportSign({ report }: { report: Report }): JSX.Element {
+  return (
+    <span
+      class="report-sign"
+      data-testid="report-sign"
+      title="All that this page shows lies in its own file: it asks no server. Other recordings, comparisons and pasted errors are for the page that tb-memplugin serves."
+    >
+      Report of {extent(report)}
+    </span>
+  );
+}
+
+/** In place of what was asked for and is not in the file. */
+export function NotHeld({ report }: { report: Report }): JSX.Element {
+  return (
+    <Message title="This report does not hold that">
+      It holds {extent(report)}. Choose one of those listed above, or ask for a report with this in it.
+    </Message>
+  );
+}

@@ -1,0 +1,130 @@
+"""A page in one file, to be mailed and opened from disk: all that it would ask a server for lies in it.
+
+The page's files and the answers are base64, in elements that no browser runs: no name of a profile is ever part of the
+markup. The page's own script is the only one that may run, by its hash, and nothing may be loaded from anywhere.
+"""
+
+from __future__ import annotations
+
+import gzip
+import html
+import json
+import logging
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.hosts.static import FOLDER
+from tb_memplugin.recording import Recording
+from tb_memplugin.views.report import Question, questions, questions_of_runs
+
+logger = logging.getLogger(__name__)
+
+# A mail takes 25 MB or so, and 100,000 buffers are 8 of them.
+MAX_BYTES = 20 << 20
+SCRIPT = "index.js"
+GZIP_LEVEL = 4  # a tenth of the time of the highest, for 3% more bytes
+
+# What charts draw is placed by inline style, and pictures are saved from blobs. Everything else is forbidden.
+POLICY = (
+    "default-src 'none'; script-src 'sha256-{script}'; worker-src blob:; style-src blob: 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'"
+)
+HEAD = """<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta http-equiv="Content-Security-Policy" content="{policy}" />
+    <meta name="viewport" content="width=device-width" />
+    <link rel="icon" href="data:," />
+    <title>{title}</title>
+  </head>
+  <body>
+    <noscript>This report draws itself: it needs JavaScript.</noscript>
+"""
+TAIL = "  </body>\n</html>\n"
+
+
+class Written(NamedTuple):
+    """How many of the recordings are in the report, and its size."""
+
+    recordings: int
+    bytes: int
+
+
+def write(to: BinaryIO, title: str, recordings: Sequence[Recording], every: Sequence[Recording], most: int) -> Written:
+    """A report of `recordings`, in their order, until `most` bytes are written; `every` is what they were chosen from.
+
+    InputError where the page has not been built.
+    """
+    document = _Document(to)
+    document.begin(title)
+    held: list[Recording] = []
+    for recording in recordings:
+        if document.size >= most and held:
+            break
+        run = [other for other in every if other.run == recording.run]
+        beside = [other for other in run if other.source == recording.source]
+        for question in questions(recording, beside, run):
+            document.answer(question)
+        held.append(recording)
+    for question in questions_of_runs(held, every):
+        document.answer(question)
+    axes = sorted({recording.axis.value for recording in held})
+    document.end({"recordings": len(held), "of": len(every), "axes": axes})
+    return Written(len(held), document.size)
+
+
+class _Document:
+    def __init__(self, to: BinaryIO) -> None:
+        self._to = to
+        self._numbers: dict[str, int] = {}  # of the elements that answer, by what is asked
+        self.size = 0
+
+    def begin(self, title: str) -> None:
+        script = _script(_file(SCRIPT))
+        policy = POLICY.format(script=b64encode(sha256(script).digest()).decode())
+        self._put(HEAD.format(policy=policy, title=html.escape(title)).encode("utf-8", "replace"))
+        self._put(b'    <script type="module">', script, b"</script>\n")
+        for path in sorted((FOLDER / "assets").iterdir()):
+            self._block(f'data-file="{html.escape(path.name)}"', path.read_bytes())
+
+    def answer(self, question: Question) -> None:
+        """What cannot be answered costs that alone: the page says that the report does not hold it."""
+        try:
+            content = question.answer()
+        except Exception as error:
+            logger.warning("Answering %s: %s", question.key, error, exc_info=not isinstance(error, InputError))
+            return
+        self._numbers[question.key] = len(self._numbers)
+        self._block("data-answer", gzip.compress(content, GZIP_LEVEL, mtime=0))
+
+    def end(self, report: dict[str, Any]) -> None:
+        index = json.dumps({**report, "answers": self._numbers}).encode()
+        self._block("data-report", gzip.compress(index, GZIP_LEVEL, mtime=0))
+        self._put(TAIL.encode())
+
+    def _block(self, attribute: str, content: bytes) -> None:
+        self._put(f'    <script type="text/plain" {attribute}>'.encode(), b64encode(content), b"</script>\n")
+
+    def _put(self, *pieces: bytes) -> None:
+        for piece in pieces:
+            self._to.write(piece)
+            self.size += len(piece)
+
+
+def _file(name: str, folder: Path = FOLDER) -> bytes:
+    try:
+        return (folder / name).read_bytes()
+    except OSError as error:
+        remedy = "run pip install . in tb-memplugin's folder; it needs Node.js 20"
+        raise InputError("The page has not been built", str(folder), remedy) from error
+
+
+def _script(code: bytes) -> bytes:
+    """The same code, free of what would end its element: these can be in it only as parts of strings."""
+    return re.sub(rb"<(?=/script|!--)", rb"\\x3c", code, flags=re.IGNORECASE)
