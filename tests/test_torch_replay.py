@@ -12,9 +12,10 @@ from caching_allocator import MIB, CachingAllocator, Pool
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tb_memplugin.analysis.steps import steps
 from tb_memplugin.analysis.usage import usage
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording
+from tb_memplugin.recording import Recording, Role
 
 # What came with which version: a snapshot of an older one is without it.
 SINCE = {
@@ -142,9 +143,12 @@ def test_a_tensor_tells_its_pool_its_stream_what_was_compiled_and_what_the_user_
     allocator.free(first)
     again = allocator.alloc(3 * MIB, None, 9, (0, 2), compile_context="N/A", user_metadata="")
     assert again == first
+    allocator.alloc(2 * MIB, None, 9, (0, 2), internal_metadata="mallocWithAddress")
     rows = read(allocator.snapshot()).allocations
-    assert [rows.op[0], rows.op[1]] == ["private pool (0, 2), stream 0x9"] * 2
-    assert [rows.scope[0], rows.scope[1]] == ["cache of layer 3, kv, Torch-Compiled Region: 1/0", ""]
+    assert [rows.op[row] for row in range(3)] == ["private pool (0, 2), stream 0x9"] * 3
+    assert [rows.scope[row] for row in range(3)] == [
+        "cache of layer 3, kv, Torch-Compiled Region: 1/0", "", "mallocWithAddress",
+    ]  # fmt: skip
 
 
 def test_what_is_named_that_is_older_than_the_trace_is_named() -> None:
@@ -186,3 +190,43 @@ def test_pinned_memory_of_the_host_is_a_recording_of_its_own(nested: bool) -> No
     assert pinned.held is not None
     assert pinned.held.tolist() == [4 * MIB] * 2 + [5 * MIB] * 4
     assert np.array_equal(np.sort(pinned.regions.size), [MIB, 4 * MIB])
+
+
+def test_small_pinned_memory_is_as_large_as_its_events_say() -> None:
+    """The host's allocator rounds to powers of two, and writes that; the devices' 512 bytes are not its own."""
+    where, small = {"addr": 0x5000_0000, "size": 64, "stream": 0}, {"addr": 0x6000_0000, "size": 16, "stream": 0}
+    trace = [
+        {"action": "segment_alloc", **where, "time_us": 1},
+        {"action": "alloc", **where, "time_us": 2},
+        {"action": "free_requested", **small, "time_us": 3},
+        {"action": "free_completed", **small, "time_us": 4},
+    ]
+    segments = [{"address": 0x5000_0000, "size": 64, "allocated": True, "active": True, "frames": []}]
+    [part] = open_file(pickle.dumps({"segments": [], "host_segments": segments, "host_traces": trace}), "x.pickle")
+    [pinned] = part.read()
+    assert usage(pinned).live.tolist() == [16, 80, 80, 64]
+    assert [caveat.code for caveat in pinned.caveats] == ["older-than-trace"]
+
+
+def test_what_pytorch_makes_of_its_profiler_has_categories_and_no_segments() -> None:
+    """torch.cuda._memory_viz._profile_to_snapshot: one segment spans all addresses, and nothing tells the time."""
+    low, high = 0x1000, 0x7F00_0000_0000
+    stack = [{"filename": "none", "line": 0, "name": "train.py(7): step"}]
+
+    def event(action: str, address: int, category: str) -> dict[str, Any]:
+        return {"action": action, "addr": address, "size": 100, "stream": 0, "frames": stack, "category": category}
+
+    trace = [
+        event("alloc", high, "gradient"),
+        event("free_requested", high, "gradient"),
+        event("free_completed", high, "gradient"),
+    ]
+    kept = {"size": 100, "requested_size": 100, "state": "active_allocated", "frames": []}
+    hole = {"size": high - low, "state": "inactive"}
+    segment = {"device": 0, "address": low, "total_size": high - low + 100, "stream": 0, "blocks": [kept, hole]}
+    recording = read({"segments": [segment], "device_traces": [trace]})
+    assert usage(recording).live.tolist() == [200, 200, 100]
+    assert (recording.held, len(recording.regions), recording.clock) == (None, 0, None)
+    assert recording.allocations.role.tolist() == [Role.GRADIENT, Role.UNKNOWN]
+    assert {caveat.code for caveat in recording.caveats} == {"older-than-trace", "no-time"}
+    assert steps(recording).message.startswith("Its events have no times")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.recording import I64, NamedSpans, Recording, SpanKind
+from tb_memplugin.recording import I64, Axis, NamedSpans, Recording, SpanKind
 
 # One to warm up and four that can each show growth: in fewer, chance looks like a trend.
 MIN_STEPS = 5
@@ -35,6 +35,8 @@ class Steps(NamedTuple):
 def steps(recording: Recording) -> Steps:
     """Steps that lie one after another; those that overlap, as on several threads at once, count as one."""
     spans, clock = recording.spans, recording.clock
+    if clock is None and recording.axis is Axis.TIME and recording.length > 1:
+        return _none("Its events have no times, so that no steps can be found among them.")
     if clock is None:
         return _none("This recording is not a record over time, so nothing can be seen to grow from step to step.")
     if not len(clock):

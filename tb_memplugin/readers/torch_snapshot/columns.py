@@ -31,13 +31,13 @@ def roles(trace: Trace, lives: Lives) -> U8:
 
 
 def labels(trace: Trace, lives: Lives, values: Values, blocks: Blocks) -> Text:
-    """What the user called it, and what was being compiled.
+    """What the user called it, what was being compiled, and what the allocator says that it made it for.
 
     Names are those of torch.cuda.memory._annotate_tensor, the last one where there are several, and of
     _set_memory_metadata.
     """
-    strings, (user, context, block) = _joined(
-        trace.user_metadata, trace.compile_context, values.texts(blocks.user_metadata)
+    strings, (user, context, internal, block) = _joined(
+        trace.user_metadata, trace.compile_context, trace.internal_metadata, values.texts(blocks.user_metadata)
     )
     blank = np.array([*(strings[i] in NO_CONTEXT for i in range(len(strings))), True])
     old = lives.born < 0
@@ -45,6 +45,7 @@ def labels(trace: Trace, lives: Lives, values: Values, blocks: Blocks) -> Text:
         np.r_[user, -1][_annotated(trace, lives)],
         np.where(old, np.r_[block, -1][lives.block], np.r_[user, -1][lives.born]),
         np.r_[context, -1][lives.born],
+        np.r_[internal, -1][lives.born],
     )
     different, codes = numbered_together(*(np.where(blank[column], -1, column) for column in found))
     texts = [", ".join(dict.fromkeys(strings[i] for i in parts if i >= 0)) for parts in different.T.tolist()]

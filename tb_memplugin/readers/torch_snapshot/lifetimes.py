@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_memplugin.native import caching
 from tb_memplugin.readers.pairing import pair
-from tb_memplugin.readers.torch_snapshot.rounding import rounded
+from tb_memplugin.readers.torch_snapshot.rounding import ROUNDED, rounded
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
 from tb_memplugin.recording import I64
@@ -79,7 +79,7 @@ def lifetimes(trace: Trace, segments: Segments, blocks: Blocks, settings: Mappin
         requested=np.r_[trace.size[allocs], trace.size[stray], np.where(told >= 0, told, blocks.size[old])],
         taken=pairs.taken,
         lost=lost,
-        guessed=guessed + len(stray),
+        guessed=guessed + (0 if settings.get(ROUNDED) else len(stray)),
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_memplugin.readers.torch_snapshot.rounding import ROUNDED
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments
 from tb_memplugin.readers.torch_snapshot.trace import Trace, read_trace
 from tb_memplugin.readers.torch_snapshot.values import NOTHING, Nodes, Values
 
 PINNED = "pinned host"
-UNSPLIT = {"max_split_size": 0}  # as settings: an allocation gets a segment as a whole
+# As settings: an allocation gets a segment as a whole, and its events tell the bytes of that, not what was asked for.
+UNSPLIT = {"max_split_size": 0, ROUNDED: True}
 
 
 def read_pinned(values: Values, root: int) -> tuple[Trace, Segments, Blocks] | None:

@@ -16,6 +16,7 @@ from tb_memplugin.readers.torch_snapshot.lifetimes import lifetimes
 from tb_memplugin.readers.torch_snapshot.operators import operators
 from tb_memplugin.readers.torch_snapshot.pinned import PINNED, UNSPLIT, read_pinned
 from tb_memplugin.readers.torch_snapshot.places import places
+from tb_memplugin.readers.torch_snapshot.rounding import ROUNDED
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, read_segments
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_trace
 from tb_memplugin.readers.torch_snapshot.values import NOTHING, Nodes, Values
@@ -40,7 +41,8 @@ def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -
     for number, events in _devices(device, traces):
         trace, (held, blocks) = read_trace(values, events), read_segments(values, segments[device == number])
         spans = read_spans(values, marks, number, trace)
-        found.append(_recording(values, f"cuda:{number}", trace, held, blocks, settings, spans, where))
+        rules = {**settings, ROUNDED: held.made_up}
+        found.append(_recording(values, f"cuda:{number}", trace, held, blocks, rules, spans, where))
     pinned = read_pinned(values, root)
     if pinned is not None:
         found.append(_recording(values, PINNED, *pinned, UNSPLIT, None, where))
@@ -77,6 +79,7 @@ def _recording(
     stack = np.where(lives.block >= 0, np.r_[of_block, -1][lives.block], -1)
     stack = np.where(lives.born >= 0, np.r_[of_event, -1][lives.born], stack).astype(np.int32)
     end = np.where(lives.freed >= 0, lives.freed, max(n, 1))
+    reserved = _held(trace, held) if n else np.array([int(held.size.sum())])
     regions, region, offset = places(trace, held, lives)
     clock, backwards = _clock(trace)
     run, host, path = where
@@ -115,7 +118,7 @@ def _recording(
         clock=clock,
         spans=spans,
         free_stack=np.where(lives.freed >= 0, np.r_[of_event, -1][lives.freed], -1).astype(np.int32),
-        held=_held(trace, held) if n else np.array([int(held.size.sum())]),
+        held=reserved if not held.made_up else None,
         events=trace.name if n else Text.of(["snapshot"]),
         taken=Taken(time_ns=_began(trace)),
         refusal=_refusal(trace),

@@ -9,14 +9,17 @@ import numpy as np
 
 from tb_memplugin.recording import I64
 
-LEAST = 512  # bytes; every block is a multiple of it
+LEAST = 512  # bytes; every block of a device is a multiple of it
 MIB = 1 << 20
+ROUNDED = "rounded"  # a setting of our own: sizes are those of blocks, or there are no blocks
 BUCKETS = 16  # of the setting `roundup_power2_divisions`: 1 MiB, 2 MiB, ... 32 GiB
 
 
 def rounded(size: I64, settings: Mapping[str, Any]) -> I64:
     """Bytes rounded as the settings of the snapshot say; `settings` holds divisions by megabytes, as text."""
     size = np.maximum(size, 0)
+    if settings.get(ROUNDED):
+        return size
     plain = np.maximum(-(-size // LEAST), 1) * LEAST
     divisions = np.array([_positive(settings.get(str(1 << bucket))) for bucket in range(BUCKETS)])
     if not (divisions > 1).any():

@@ -11,12 +11,16 @@ from tb_memplugin.readers.torch_snapshot.values import NOTHING, Nodes, Values
 from tb_memplugin.recording import I64
 
 POOL_BITS = 32  # of the second number of a pool's id
+OF_ALLOCATOR = ("segment_type", "allocated_size")  # keys that every allocator's segment has, of any age
 LIVE = ("active_allocated", "active_pending_free", "active_awaiting_free")  # the last is how the documents spell it
 
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """One row per segment: memory that the allocator has from the device."""
+    """One row per segment: memory that the allocator has from the device.
+
+    None where they are `made_up`: what PyTorch makes from its profiler's events has one that spans all addresses.
+    """
 
     address: I64
     size: I64
@@ -24,6 +28,7 @@ class Segments:
     pool: I64  # as read_pools numbers them
     expandable: npt.NDArray[np.bool_]
     frames: Nodes
+    made_up: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +45,7 @@ class Blocks:
 
 
 def read_segments(values: Values, segments: Nodes) -> tuple[Segments, Blocks]:
-    held = Segments(
-        address=values.integers(values.column(segments, "address")),
-        size=values.sizes(values.column(segments, "total_size")),
-        stream=values.integers(values.column(segments, "stream"), 0),
-        pool=read_pools(values, values.column(segments, "segment_pool_id")),
-        expandable=values.integers(values.column(segments, "is_expandable"), 0) == 1,
-        frames=values.column(segments, "frames"),
-    )
+    held = _segments(values, segments)
     lists, lengths, blocks = values.stacks(values.column(segments, "blocks"))
     owner, blocks = _owners(lists, lengths, blocks)
     size = values.sizes(values.column(blocks, "size"))
@@ -58,7 +56,7 @@ def read_segments(values: Values, segments: Nodes) -> tuple[Segments, Blocks]:
     state = values.texts(values.column(blocks, "state"))
     alive = np.isin(state.codes, [i for i in range(len(state.strings)) if state.strings[i] in LIVE])
     address = np.where(values.known(told), values.integers(told), tiled)
-    return held, Blocks(
+    return held if not held.made_up else _segments(values, segments[:0], made_up=True), Blocks(
         address=address[alive],
         size=size[alive],
         requested=values.integers(values.column(blocks, "requested_size"))[alive],
@@ -66,6 +64,19 @@ def read_segments(values: Values, segments: Nodes) -> tuple[Segments, Blocks]:
         pool=held.pool[owner][alive],
         frames=_block_frames(values, blocks)[alive],
         user_metadata=values.column(blocks, "user_metadata")[alive],
+    )
+
+
+def _segments(values: Values, segments: Nodes, made_up: bool = False) -> Segments:
+    untold = all((values.column(segments, key) == NOTHING).all() for key in OF_ALLOCATOR)
+    return Segments(
+        address=values.integers(values.column(segments, "address")),
+        size=values.sizes(values.column(segments, "total_size")),
+        stream=values.integers(values.column(segments, "stream"), 0),
+        pool=read_pools(values, values.column(segments, "segment_pool_id")),
+        expandable=values.integers(values.column(segments, "is_expandable"), 0) == 1,
+        frames=values.column(segments, "frames"),
+        made_up=made_up or (len(segments) > 0 and untold),
     )
 
 

@@ -51,6 +51,7 @@ class Trace:
     name: Text  # of the action, as written
     compile_context: Text
     user_metadata: Text
+    internal_metadata: Text  # of the allocator's own doings, from PyTorch 2.15 on
     category: Text
 
     def __len__(self) -> int:
@@ -74,5 +75,6 @@ def read_trace(values: Values, events: Nodes) -> Trace:
         name=name,
         compile_context=values.texts(values.column(events, "compile_context")),
         user_metadata=values.texts(values.column(events, "user_metadata")),
+        internal_metadata=values.texts(values.column(events, "internal_metadata")),
         category=values.texts(values.column(events, "category")),
     )
