@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Sequence
@@ -13,7 +12,9 @@ from tb_memplugin.recording import Recording
 from tb_memplugin.views.cells import cells
 from tb_memplugin.views.export import pieces
 
+END = "\r\n"
 FORMULA = re.compile(r"[=+\-@\t\r\n]")
+NEEDS_QUOTES = re.compile(r'[",\r\n]')
 
 
 def write_csv(recordings: Sequence[Recording], stream: BinaryIO) -> None:
@@ -22,15 +23,18 @@ def write_csv(recordings: Sequence[Recording], stream: BinaryIO) -> None:
     Of at least one recording.
     """
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-    lines = csv.writer(text)
     tables = chain.from_iterable(map(pieces, recordings))
     first = next(tables)
-    lines.writerow(first)
+    text.write(",".join(first) + END)
+    # Texts are quoted once each, before they are spread over rows: the csv module would look at all of every row's.
+    line = ",".join(["%s"] * len(first)) + END
     for piece in chain([first], tables):
-        lines.writerows(zip(*(cells(column, harmless, "") for column in piece.values()), strict=True))
+        rows = zip(*(cells(column, cell, "") for column in piece.values()), strict=True)
+        text.writelines(map(line.__mod__, rows))
     text.detach()  # writes what is left, and leaves the stream open
 
 
-def harmless(text: str) -> str:
+def cell(text: str) -> str:
     """Spreadsheets run a text that begins like a formula, and names come from whoever wrote the profile."""
-    return f"'{text}" if FORMULA.match(text) else text
+    safe = f"'{text}" if FORMULA.match(text) else text
+    return '"' + safe.replace('"', '""') + '"' if NEEDS_QUOTES.search(safe) else safe
