@@ -1,10 +1,11 @@
-"""Write every allocation with all that is known of it to a CSV, JSON or Parquet file."""
+"""Write every allocation to a CSV, JSON or Parquet file, or the page with all it shows to an HTML file."""
 
 from __future__ import annotations
 
 import argparse
 import gzip
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     Writer = Callable[[Sequence[Recording], BinaryIO], None]
 
-ENDINGS = (".csv", ".csv.gz", ".json", ".json.gz", ".parquet")
+REPORT = ".html"
+ENDINGS = (".csv", ".csv.gz", ".json", ".json.gz", ".parquet", REPORT)
 FASTEST = 1  # rows are so alike that a higher level gains little, and takes several times as long
 
 
@@ -38,28 +40,51 @@ def run(arguments: argparse.Namespace) -> int:
     write, pattern = _writer(file), pattern_of(arguments.recording)
     _check(file, arguments.path, arguments.force)
     with _replacing(file) as stream:
-        found = [r for r in listing_of(arguments.path).recordings if pattern.search(r.id)]
+        every = listing_of(arguments.path).recordings
+        found = [r for r in every if pattern.search(r.id)]
         if not found:
             raise InputError(
                 "There is nothing to export", arguments.recording or arguments.path, "see tb-memplugin summary"
             )
-        recordings = [recording.complete for recording in found]
-        with _packed(stream, file) as packed:
-            write(recordings, packed)
-    rows = sum(len(recording.allocations) for recording in recordings)
-    size = bytes_text(os.path.getsize(file))
-    print(f"{printable(file)}: {size}, {rows:,} rows of {len(recordings):,} recording{'s' * (len(recordings) != 1)}")
+        if write is None:
+            said = _write_report(found, every, arguments, stream)
+        else:
+            recordings = [recording.complete for recording in found]
+            with _packed(stream, file) as packed:
+                write(recordings, packed)
+            said = f"{sum(len(r.allocations) for r in recordings):,} rows of {_counted(len(recordings))}"
+    print(f"{printable(file)}: {bytes_text(os.path.getsize(file))}, {said}")
     return 0
 
 
-def _writer(file: str) -> Writer:
-    """By the ending of the name. InputError where it says nothing, or Parquet cannot be written."""
+def _counted(recordings: int) -> str:
+    return f"{recordings:,} recording{'s' * (recordings != 1)}"
+
+
+def _write_report(
+    found: Sequence[Recording], every: Sequence[Recording], arguments: argparse.Namespace, stream: BinaryIO
+) -> str:
+    """What is in it, in words. What was asked for by name is, whatever its size."""
+    from tb_memplugin.hosts import report
+
+    name = os.path.basename(os.path.normpath(arguments.path))
+    most = sys.maxsize if arguments.recording else report.MAX_BYTES
+    held, _ = report.write(stream, f"Memory report of {name}", found, every, most)
+    if held == len(found):
+        return _counted(held)
+    return f"the {held:,} largest of {_counted(len(found))}, for its size; --recording chooses others"
+
+
+def _writer(file: str) -> Writer | None:
+    """By the ending of the name; None for a report. InputError where it says nothing, or Parquet cannot be written."""
     from tb_memplugin.views.export_csv import write_csv
     from tb_memplugin.views.export_json import write_json
     from tb_memplugin.views.export_parquet import can_write_parquet, write_parquet
 
     if not file.endswith(ENDINGS):
         raise InputError("Its name does not say what to write", file, f"end it in {', '.join(ENDINGS)}")
+    if file.endswith(REPORT):
+        return None
     if not file.endswith(".parquet"):
         return write_csv if ".csv" in file[-len(".csv.gz") :] else write_json
     if not can_write_parquet():
