@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from tb_memplugin.analysis.advice import advise
 from tb_memplugin.analysis.figures import share
 from tb_memplugin.analysis.usage import peak
-from tb_memplugin.recording import Recording
+from tb_memplugin.recording import I64, Recording
 from tb_memplugin.sizes import bytes_text
 
-ROWS_LISTED = 200
 LINES_LISTED = 5  # in the terminal
 
 
 def advice(recording: Recording) -> dict[str, Any]:
-    """The answer of api/advice: pieces by what they save, each with the largest rows that it rests on."""
+    """The answer of api/advice: pieces by what they save, each with all rows that it rests on."""
     return {
         "peak_bytes": peak(recording).bytes,
         "advice": [
@@ -28,11 +29,21 @@ def advice(recording: Recording) -> dict[str, Any]:
                 "bytes": piece.bytes,
                 "saving_bytes": piece.saving_bytes,
                 "new_peak_bytes": piece.new_peak_bytes,
-                "rows": piece.rows[:ROWS_LISTED].tolist(),
+                "rows": _ranges(piece.rows),
+                "rows_total": len(piece.rows),
             }
             for piece in advise(recording.complete)
         ],
     }
+
+
+def _ranges(rows: I64) -> list[list[int]]:
+    """[first, last] of each run of numbers that follow one another, rising."""
+    ordered = np.sort(rows)
+    first = np.diff(ordered, prepend=-2) != 1
+    last = np.roll(first, -1)
+    pairs: list[list[int]] = np.stack([ordered[first], ordered[last]], axis=1).tolist()
+    return pairs
 
 
 def advice_lines(recording: Recording) -> Iterator[str]:

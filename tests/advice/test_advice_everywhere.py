@@ -83,8 +83,11 @@ def test_the_page_and_the_terminal_say_the_same() -> None:
     lines = list(view.advice_lines(recording))
     assert answer["peak_bytes"] == peak(recording).bytes
     assert len(answer["advice"]) == len(advise(recording)) > 1
+    for found, said in zip(answer["advice"], advise(recording), strict=True):
+        listed = [row for first, last in found["rows"] for row in range(first, last + 1)]
+        assert listed == sorted(said.rows.tolist())
+        assert found["rows_total"] == len(listed) > 0
     for found in answer["advice"][: view.LINES_LISTED]:
-        assert 0 < len(found["rows"]) <= view.ROWS_LISTED
         for text in (found["title"], found["sentence"], found["change"]):
             assert sum(text in line for line in lines) == 1
     assert lines[0].startswith("What would help")

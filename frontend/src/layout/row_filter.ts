@@ -1,13 +1,16 @@
 import type { By } from "../payload/forest";
 import { BYS } from "../payload/forest";
 
+/** Numbers from the first to the last, both of them too. */
+export type Range = readonly [number, number];
+
 /** Rows that all charts are confined to: those below a node of a tree, or those with these numbers. */
 export type RowFilter =
-  { kind: "node"; by: By; merge: boolean; invert: boolean; path: string } | { kind: "rows"; rows: number[] };
+  { kind: "node"; by: By; merge: boolean; invert: boolean; path: string } | { kind: "rows"; ranges: Range[] };
 
 /** As the state and the URL have it: "model:params/layer_3", "stack.merged.inverted:f/g", "rows:3,7-12". */
 export function writeFilter(filter: RowFilter): string {
-  if (filter.kind === "rows") return `rows:${writeRanges(filter.rows)}`;
+  if (filter.kind === "rows") return `rows:${filter.ranges.map(writeRange).join(",")}`;
   const { by, merge, invert, path } = filter;
   return `${by}${merge ? ".merged" : ""}${invert ? ".inverted" : ""}:${path}`;
 }
@@ -18,8 +21,8 @@ export function readFilter(text: string): RowFilter | null {
   const [first, ...flags] = text.slice(0, Math.max(colon, 0)).split(".");
   const rest = text.slice(colon + 1);
   if (first === "rows") {
-    const rows = readRanges(rest);
-    return rows.length === 0 ? null : { kind: "rows", rows };
+    const ranges = rest.split(",").flatMap(readRange);
+    return ranges.length === 0 ? null : { kind: "rows", ranges };
   }
   const by = BYS.find((known) => known === first);
   if (by === undefined || rest === "") return null;
@@ -32,27 +35,19 @@ export function readFilter(text: string): RowFilter | null {
   };
 }
 
-function writeRanges(rows: readonly number[]): string {
-  const sorted = [...new Set(rows)].sort((a, b) => a - b);
-  const ranges: string[] = [];
-  for (let i = 0; i < sorted.length;) {
-    let last = i;
-    while (sorted[last + 1] === sorted[last] + 1) last += 1;
-    ranges.push(last === i ? String(sorted[i]) : `${sorted[i]}-${sorted[last]}`);
-    i = last + 1;
-  }
-  return ranges.join(",");
+function writeRange([first, last]: Range): string {
+  return first === last ? String(first) : `${first}-${last}`;
 }
 
-/** A link may name ranges of any length; more rows than this no page of ours wrote. */
-const MOST_ROWS = 100_000;
+function readRange(text: string): Range[] {
+  if (!/^\d+(-\d+)?$/.test(text)) return [];
+  const [first, last = first] = text.split("-").map(Number);
+  return [[first, last]];
+}
 
-function readRanges(text: string): number[] {
-  const rows: number[] = [];
-  for (const part of text.split(",")) {
-    if (!/^\d+(-\d+)?$/.test(part)) continue;
-    const [from, to = from] = part.split("-").map(Number);
-    for (let row = from; row <= to && rows.length < MOST_ROWS; row++) rows.push(row);
-  }
-  return rows;
+/** 1 for each of the rows 0..count-1 that is in one of the ranges. */
+export function maskOf(ranges: readonly Range[], count: number): Uint8Array {
+  const mask = new Uint8Array(count);
+  for (const [first, last] of ranges) mask.fill(1, Math.min(first, count), Math.min(last + 1, count));
+  return mask;
 }

@@ -10,8 +10,9 @@ export interface Advice {
   bytes: number;
   saving_bytes: number;
   new_peak_bytes: number;
-  /** Row numbers of the largest of its buffers. */
-  rows: number[];
+  /** The numbers of the rows that it is about, as ranges: first and last of each. */
+  rows: [number, number][];
+  rows_total: number;
 }
 
 export interface AdviceList {

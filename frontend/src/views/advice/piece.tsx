@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact, formatShare } from "../../base/units";
@@ -8,9 +8,6 @@ import type { Advice } from "../../payload/advice";
 import { copyText } from "../recording/table_toolbar";
 import type { ViewState } from "../state";
 import { useWords } from "../words";
-
-/** The backend names no more rows of one piece than this. */
-const MOST_ROWS = 200;
 
 interface Props {
   piece: Advice;
@@ -67,22 +64,22 @@ function Change({ code }: { code: string }): JSX.Element {
 }
 
 /** Shows, in all charts, only the memory that the advice is about; of a single buffer, that one. */
-function Buffers({ piece: { rows, bytes }, store }: Pick<Props, "piece" | "store">): JSX.Element | null {
+function Buffers({ piece, store }: Pick<Props, "piece" | "store">): JSX.Element | null {
+  const { rows: ranges, rows_total: count, bytes } = piece;
   const words = useWords();
-  const text = writeFilter({ kind: "rows", rows });
+  const text = useMemo(() => writeFilter({ kind: "rows", ranges }), [ranges]);
   const on = useStore(store, (state) => state.only === text);
-  if (rows.length === 0) return null;
-  const count = `${rows.length === MOST_ROWS ? "the largest " : ""}${formatCount(rows.length)}`;
+  if (count === 0) return null;
   const show = (): void => {
     store.set({ only: on ? "" : text });
-    if (!on && rows.length === 1) store.set({ selected: rows[0] });
+    if (!on && count === 1) store.set({ selected: ranges[0][0] });
   };
   return (
     <p class="piece-buffers">
       <button class="link" data-testid="advice-rows" aria-pressed={on} onClick={show}>
         {on
           ? "Show everything again"
-          : `Show ${rows.length === 1 ? `the ${words.item}` : `${count} ${words.items}`}`}
+          : `Show ${count === 1 ? `the ${words.item}` : `${formatCount(count)} ${words.items}`}`}
       </button>{" "}
       <span class="muted" title={formatExact(bytes)}>
         {formatBytes(bytes)}

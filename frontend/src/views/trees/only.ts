@@ -2,8 +2,9 @@ import { createContext } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
+import { formatCount } from "../../base/units";
 import { labelOf, lineage, nodeAt, rowsBelow, type Tree } from "../../layout/forest";
-import { readFilter, type RowFilter } from "../../layout/row_filter";
+import { maskOf, readFilter, type Range, type RowFilter } from "../../layout/row_filter";
 import type { Rows } from "../../payload/recording";
 import { useFetched } from "../fetched";
 import type { ViewState } from "../state";
@@ -34,18 +35,17 @@ export function useOnly(store: Store<ViewState>, trees: Trees | null, rows: Rows
   return useMemo(() => {
     if (text === "" || rows === null) return ALL;
     if (filter === null) return { label: text, rows: null, error: "is no filter of this page" };
-    if (filter.kind === "rows") return ofRows(filter.rows, rows);
+    if (filter.kind === "rows") return ofRows(filter.ranges, rows);
     if (tree.error !== null) return { label: filter.path, rows: null, error: tree.error.message };
     return tree.value === null ? { label: filter.path, rows: null, error: null } : ofNode(filter, tree.value);
   }, [text, filter, rows, tree.value, tree.error]);
 }
 
-function ofRows(numbers: number[], rows: Rows): Only {
-  const mask = new Uint8Array(rows.length);
-  for (const row of numbers) if (row < rows.length) mask[row] = 1;
-  const [first] = numbers;
-  const name = numbers.length === 1 && first < rows.length ? rows.name.at(first) : "";
-  return { label: name || `${numbers.length} chosen`, rows: mask, error: null };
+function ofRows(ranges: readonly Range[], rows: Rows): Only {
+  const mask = maskOf(ranges, rows.length);
+  const count = mask.reduce((sum, chosen) => sum + chosen, 0);
+  const name = count === 1 ? rows.name.at(mask.indexOf(1)) : "";
+  return { label: name || `${formatCount(count)} chosen`, rows: mask, error: null };
 }
 
 function ofNode(filter: Extract<RowFilter, { kind: "node" }>, tree: Tree): Only {
