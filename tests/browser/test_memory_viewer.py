@@ -27,6 +27,8 @@ def test_by_hand_from_the_hosts_front_page(host: Host, context: BrowserContext) 
     page = context.new_page()
     page.goto(host.server.url)
     if host.name == "tensorboard":
+        # XProf's plugin, which TensorBoard opens first, writes over the whole address when it has loaded.
+        page.wait_for_url("**&host=localhost*", wait_until="commit")
         page.get_by_role("tab", name="Memory").click()
     if host.name == "xprof":
         page.get_by_role("combobox").filter(has_text="Overview Page").click()
