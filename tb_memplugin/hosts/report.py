@@ -14,7 +14,6 @@ import re
 from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from tb_memplugin.errors import InputError
@@ -86,7 +85,7 @@ class _Document:
         self.size = 0
 
     def begin(self, title: str) -> None:
-        script = _script(_file(SCRIPT))
+        script = _script()
         policy = POLICY.format(script=b64encode(sha256(script).digest()).decode())
         self._put(HEAD.format(policy=policy, title=html.escape(title)).encode("utf-8", "replace"))
         self._put(b'    <script type="module">', script, b"</script>\n")
@@ -117,14 +116,11 @@ class _Document:
             self.size += len(piece)
 
 
-def _file(name: str, folder: Path = FOLDER) -> bytes:
+def _script() -> bytes:
+    """The page's code, free of what would end its element: such can be in it only as parts of strings."""
     try:
-        return (folder / name).read_bytes()
+        code = (FOLDER / SCRIPT).read_bytes()
     except OSError as error:
         remedy = "run pip install . in tb-memplugin's folder; it needs Node.js 20"
-        raise InputError("The page has not been built", str(folder), remedy) from error
-
-
-def _script(code: bytes) -> bytes:
-    """The same code, free of what would end its element: these can be in it only as parts of strings."""
+        raise InputError("The page has not been built", str(FOLDER), remedy) from error
     return re.sub(rb"<(?=/script|!--)", rb"\\x3c", code, flags=re.IGNORECASE)

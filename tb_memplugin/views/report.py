@@ -66,7 +66,7 @@ def questions(recording: Recording, beside: Sequence[Recording], of_run: Sequenc
 
 def questions_of_runs(held: Sequence[Recording], every: Sequence[Recording]) -> Iterator[Question]:
     """The lists to pick from, and the overview of each run; `held` are those of `every` that the report is about."""
-    names = dict.fromkeys(map(_run_name, held))
+    names = sorted({_run_name(recording) for recording in held}, reverse=True)  # as a server lists them
     runs = [{"name": name, "hosts": sorted({r.host for r in held if _run_name(r) == name})} for name in names]
     yield Question("runs", {}, partial(_json, {"logdir": "", "runs": runs, "message": None}))
     for name in names:
