@@ -6,15 +6,19 @@ import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from allocator_planes import Log
 from conftest import new_context
 from hosts import Host, open_standalone
 from playwright.sync_api import Browser
 from servers import DEMO
 from test_payload import decode
 from viewer import Viewer, until
+
+from tb_memplugin.protos.xplane_pb2 import XSpace
 
 RUN = "leak/cpu"
 # Of one event or block, in pixels, to be sure to hit it.
@@ -115,6 +119,35 @@ def test_a_block_is_hovered_and_selected_before_and_after_it_sinks(viewer: Viewe
     viewer.page.mouse.down()
     viewer.page.mouse.up()
     viewer.wait_for_state(selected=str(row))
+
+
+def test_the_stack_that_programs_reserve_is_a_block_too(browser: Browser, tmp_path: Path) -> None:
+    mib = 2**20
+    log = Log().add(False, 0, index_on_host=0, addr=mib, allocation_bytes=mib, bytes_allocated=mib, bytes_reserved=0)
+    told = {"addr": 4 * mib, "allocation_bytes": mib, "bytes_allocated": 2 * mib, "bytes_reserved": 6 * mib}
+    log.add(False, 1000, index_on_host=0, **told)
+    folder = tmp_path / "logs" / "tpu" / "plugins" / "profile" / "run"
+    folder.mkdir(parents=True)
+    (folder / "host.xplane.pb").write_bytes(XSpace(planes=[log.plane]).SerializeToString())
+    with open_standalone(tmp_path / "logs", tmp_path) as host:
+        context = new_context(browser)
+        page = context.new_page()
+        page.goto(host.address({"tab": "memory_profile", "run": "tpu/run"}))
+        viewer = Viewer(page).wait_until_ready()
+        viewer.picture()
+        # At the second event two allocations, and six parts of eight above them.
+        page.mouse.move(*viewer.plot().at(0.75, 0.5))
+        tooltip = viewer.get("timeline").locator(".tooltip")
+        until(tooltip.count, bool, "nothing is under the pointer")
+        said = tooltip.inner_text()
+        assert "stack, or not explained by any allocation" in said and "6.00 MiB" in said
+        page.mouse.move(*viewer.plot().at(0.75, 0.8))
+        until(tooltip.inner_text, lambda text: "1.00 MiB" in text, "no allocation lies below it")
+        page.mouse.click(*viewer.plot().at(0.75, 0.8))
+        viewer.wait_for_state(selected="1")
+        page.mouse.click(*viewer.plot().at(0.75, 0.5))
+        viewer.wait_for_state(selected=None)
+        context.close()
 
 
 def sinking(stack: Stack, width: float, height: float) -> tuple[int, list[tuple[int, int, int]]]:

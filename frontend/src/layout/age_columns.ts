@@ -60,7 +60,7 @@ export function layoutAges(
     const y0 = top <= 0 ? 0 : Math.round(top);
     const y1 = foot >= height ? height : Math.round(foot);
     if (y1 > y0) add(out, since[i], column, y0, y1, colour[rank], row[rank]);
-    else if (lit !== null && lit[row[rank]] !== 0 && top >= 0 && top < height && thin.length < MOST_THIN)
+    else if (lit !== null && lit[row[rank]] === 1 && top >= 0 && top < height && thin.length < MOST_THIN)
       add(thin, since[i], column, Math.floor(top), Math.floor(top) + 1, colour[rank], row[rank]);
   };
   const put = (rank: number, at: number, column: number): number => {

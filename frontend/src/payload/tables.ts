@@ -32,6 +32,15 @@ export class TextDictionary {
     return this.offsets.length - 1;
   }
 
+  /** The same with one entry more. */
+  with(text: string): TextDictionary {
+    const added = new TextEncoder().encode(text);
+    const bytes = new Uint8Array(this.bytes.length + added.length);
+    bytes.set(this.bytes);
+    bytes.set(added, this.bytes.length);
+    return new TextDictionary(Uint32Array.from([...this.offsets, bytes.length]), bytes);
+  }
+
   at(entry: number): string {
     return (this.decoded[entry] ??= decoder.decode(
       this.bytes.subarray(this.offsets[entry], this.offsets[entry + 1]),

@@ -58,7 +58,7 @@ export class Raster {
     this.budget = MOST_PAINTED * width * height;
     const { x0, x1, y0, y1, role, row } = rects;
     for (let i = 0; i < rects.length; i++) {
-      const dim = lit !== null && lit[row[i]] === 0;
+      const dim = lit !== null && lit[row[i]] !== 1;
       const across = x1[i] - x0[i];
       const down = y1[i] - y0[i];
       const left = across < 1 ? cell(x0[i], x1[i], width) : nearest(x0[i]);

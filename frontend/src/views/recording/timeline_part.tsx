@@ -47,6 +47,7 @@ export function TimelinePart({ view, all, axis, store, full }: Props): JSX.Eleme
   return (
     <Timeline
       rows={placed.rows}
+      listed={all.value?.rows.length ?? 0}
       regions={placed.regions}
       program={placed.program}
       axis={axis}

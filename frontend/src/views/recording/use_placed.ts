@@ -2,10 +2,12 @@ import { useEffect, useState } from "preact/hooks";
 import { agesOf, AgeStack } from "../../layout/age_stack";
 import { type Layout, livesOf, placedRows } from "../../layout/stacking";
 import type { Everything } from "../../payload/recording";
+import { withStack } from "../../layout/stack_rows";
 import { startPlacing } from "../../render/placing";
+import { useWords } from "../words";
 
 export interface Placement {
-  /** Everything, its rows where the layout has them; null until the first layout is done. */
+  /** Everything, its rows where the layout has them, and what no row explains as rows after those; null until then. */
   placed: Everything | null;
   /** That layout. */
   layout: Layout;
@@ -23,9 +25,11 @@ export function usePlaced(
   positions: number,
 ): Placement {
   const [state, setState] = useState<Placement & { of: Everything | null }>({ ...NOTHING, of: null });
+  const { rest } = useWords();
   useEffect(() => {
     if (everything === null || layout === null) return;
-    const { rows, regions } = everything;
+    const { regions, program } = everything;
+    const rows = layout === "address" ? everything.rows : withStack(everything.rows, program, rest);
     if (layout === "address" && regions.length > 1) {
       // Segments are stacked as they came: what is free in them is as much a part of the picture.
       setState({ ...DONE, of: everything, placed: everything, layout });
@@ -52,7 +56,7 @@ export function usePlaced(
         failed: (failure) => setState({ ...NOTHING, of: everything, failure }),
       },
     );
-  }, [everything, layout, positions]);
+  }, [everything, layout, positions, rest]);
   if (layout === null) return { ...NOTHING, placed: everything, share: 1 };
   return state.of === everything ? state : NOTHING;
 }

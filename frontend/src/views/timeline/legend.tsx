@@ -25,8 +25,9 @@ export function Legend({ scene, store }: { scene: Scene; store: Store<ViewState>
 }
 
 /** Where no role is known, in words: colours are those of sizes. */
-function legendOf({ program }: Scene): string {
-  return `one colour per size, grey: live before${hasStack(program) ? "; the stack has no blocks" : ""}`;
+function legendOf({ program, holes }: Scene): string {
+  const stack = !hasStack(program) ? "" : holes ? "; the stack has no address" : ", and the stack";
+  return `one colour per size, grey: live before${stack}`;
 }
 
 function rolesOf({ rows, regions, show }: Scene): number[] {

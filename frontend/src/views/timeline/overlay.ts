@@ -61,7 +61,7 @@ function labelOf(
   row: number,
 ): { name: string; bytes: number; ink: string } {
   const { colour, size } = scene.rows;
-  const dim = lit !== null && lit[row] === 0;
+  const dim = lit !== null && lit[row] !== 1;
   const fill = rgbOf(colours.palette.fill[colourIndex(colour[row], row % SHADES, dim)]);
   return { name: rowName(scene.rows, row), bytes: size[row], ink: dim ? colours.muted : inkOn(fill) };
 }

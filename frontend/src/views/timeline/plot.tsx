@@ -96,10 +96,17 @@ export function Plot(props: Props): JSX.Element {
     drawOverlay(ctx, { scene, view: drawn.picture.view, size, labels, ratio, lit, marks, colours });
   };
   useLayoutEffect(drawOver, [scene, size, position, selected, sharers, hole, hovered, match, band, colours]);
-  const rowUnder = (x: number, y: number): number | null => {
+  const blockUnder = (x: number, y: number): number => {
     const drawn = renderer?.drawn.plot;
-    const row = drawn ? rowAt(drawn.picture.frame, x * ratio, y * ratio) : -1;
-    return row < 0 ? null : row;
+    return drawn ? rowAt(drawn.picture.frame, x * ratio, y * ratio) : -1;
+  };
+  const rowUnder = (x: number, y: number): number | null => {
+    const row = blockUnder(x, y);
+    return row < 0 || row >= scene.listed ? null : row;
+  };
+  const unlisted = ({ x, y }: Point): number | null => {
+    const row = blockUnder(x, y);
+    return row < scene.listed ? null : row;
   };
   // The pointer stands still while the blocks move on under it.
   const repick = (): void => {
@@ -178,16 +185,19 @@ export function Plot(props: Props): JSX.Element {
     });
   }, []);
 
+  const chosen = match ?? hovered;
   const onKeyDown = (event: KeyboardEvent): void => {
     const next = keyedView(event, view, scene.extent);
     if (next !== null) onView(next);
-    else if (event.key === "Enter" && (match ?? hovered) !== null) store.set({ selected: match ?? hovered });
+    else if (event.key === "Enter" && chosen !== null && chosen < scene.listed)
+      store.set({ selected: chosen });
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
 
   const inner = pictureSize(size);
+  const told = hovered ?? (pointer === null || hole !== null ? null : unlisted(pointer));
   return (
     <div
       ref={host}
@@ -195,7 +205,7 @@ export function Plot(props: Props): JSX.Element {
       data-testid="timeline-plot"
       tabindex={0}
       role="application"
-      aria-label={`Allocation timeline: ${scene.rows.length} ${words.items} over ${scene.length} ${words.positions}. Arrow keys move, plus and minus zoom, n goes through the matches or what is at the inspected ${words.position}, Enter selects.`}
+      aria-label={`Allocation timeline: ${scene.listed} ${words.items} over ${scene.length} ${words.positions}. Arrow keys move, plus and minus zoom, n goes through the matches or what is at the inspected ${words.position}, Enter selects.`}
       style={{ height: props.height }}
       onKeyDown={onKeyDown}
     >
@@ -211,9 +221,9 @@ export function Plot(props: Props): JSX.Element {
           <HoleFacts scene={scene} hole={hole} />
         </Tooltip>
       )}
-      {pointer !== null && hovered !== null && band === null && (
+      {pointer !== null && told !== null && band === null && (
         <Tooltip x={pointer.x + GUTTER_LEFT} y={tooltipTop(pointer.y, size.height)} width={size.width}>
-          <BlockFacts scene={scene} row={hovered} />
+          <BlockFacts scene={scene} row={told} />
         </Tooltip>
       )}
     </div>

@@ -15,6 +15,8 @@ import type { Program, Regions, Rows } from "../../payload/recording";
 /** What the timeline is of: the tables, the part of them that is shown, and all there is to see of it. */
 export interface Scene {
   rows: Rows;
+  /** Of those, so many can be pointed at and selected: the others are what no row explains. */
+  listed: number;
   regions: Regions;
   program: Program;
   axis: Axis;
@@ -29,10 +31,10 @@ export interface Scene {
 }
 
 export function useScene(parts: Omit<Scene, "extent">): Scene {
-  const { rows, regions, program, axis, length, peak, show, holes, stack } = parts;
+  const { rows, listed, regions, program, axis, length, peak, show, holes, stack } = parts;
   return useMemo(
     () => ({ ...parts, extent: extentOf(regions, axis, show) }),
-    [rows, regions, program, axis, length, peak, show, holes, stack],
+    [rows, listed, regions, program, axis, length, peak, show, holes, stack],
   );
 }
 

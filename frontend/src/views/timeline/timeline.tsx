@@ -27,6 +27,8 @@ import { useLater } from "./use_later";
 
 interface Props {
   rows: Rows;
+  /** Of those, so many are rows of the table too; the others are what no row explains. */
+  listed: number;
   regions: Regions;
   program: Program;
   axis: Axis;
@@ -138,7 +140,9 @@ function goToMatch(
   step: 1 | -1,
 ): void {
   const { search, match, position } = store.get();
-  const rows = search === "" ? Uint32Array.from(rowsAcross(scene, position ?? scene.peak)) : found;
+  const across = (): number[] =>
+    rowsAcross(scene, position ?? scene.peak).filter((row) => row < scene.listed);
+  const rows = search === "" ? Uint32Array.from(across()) : found;
   const definedOf = (row: number): number => scene.rows.defined[row];
   const next = nextMatch(
     rows,
