@@ -74,6 +74,13 @@ def tensor_roles(recording: Recording) -> U8:
     return np.where(told == Role.UNKNOWN, role, told).astype(np.uint8)
 
 
+@once
+def made_backward(recording: Recording) -> Mask:
+    """Per row: whether it is made in the backward pass, as its stack tells, and in no step of an optimizer."""
+    made, _ = _made_and_freed(recording)
+    return made.backward & ~made.optimizer & ~_inside(recording.allocations.start, *optimizer_steps(recording))
+
+
 def _made_and_freed(recording: Recording) -> tuple[_Phases, _Phases]:
     stack, free_stack = recording.allocations.stack, recording.free_stack
     freed = np.full_like(stack, -1) if free_stack is None else free_stack

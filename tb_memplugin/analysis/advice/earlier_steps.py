@@ -10,13 +10,20 @@ from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, name_of, s
 from tb_memplugin.analysis.frames import frame_text, nearest, of_frameworks
 from tb_memplugin.analysis.leaks import Sites, leaks
 from tb_memplugin.analysis.replay import lives, relived
+from tb_memplugin.analysis.roles import roles
 from tb_memplugin.analysis.sites import sites_of
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.analysis.verdicts import Verdict
-from tb_memplugin.recording import I64, Recording
+from tb_memplugin.recording import I64, Recording, Role
 from tb_memplugin.sizes import bytes_text
 
 LATE = (Verdict.LEAK, Verdict.KEPT)
+LEAKING = "drop what keeps them: a list that grows, a global, a loss kept as an array (float(loss) keeps a number)"
+LEAKING_TORCH = (
+    "drop what keeps them: a list that grows, a global, a loss kept with its graph (loss.item() keeps a number)"
+)
+KEPT = "donate the old state to the step that replaces it (donate_argnums of jax.jit)"
+KEPT_TORCH = "write over the old tensors in place, or drop them (del) before the new ones are made"
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -31,10 +38,14 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def _places(recording: Recording, sites: Sites) -> dict[tuple[Verdict, str], list[int]]:
-    """The sites of each line: the user's innermost frame, else any that has a file, else the allocation's name."""
+    """The sites of each line: the user's innermost frame, else any that has a file, else the allocation's name.
+
+    Gradients that wait for the next step are told of in gradients.py.
+    """
     stacks, found = recording.stacks, dict[tuple[Verdict, str], list[int]]()
     own = np.append(nearest(stacks, ~of_frameworks(stacks)), np.int32(-1))
-    for number in np.flatnonzero(np.isin(sites.verdict, LATE)).tolist():
+    late = np.isin(sites.verdict, LATE) & (roles(recording)[sites.row] != Role.GRADIENT)
+    for number in np.flatnonzero(late).tolist():
         row = int(sites.row[number])
         leaf = int(recording.allocations.stack[row])
         frames = (f"{file}:{line}" for _, file, line in stacks.frames(leaf) if file)
@@ -63,6 +74,8 @@ def _of_place(recording: Recording, source: str, rows: I64, ends: I64, leaking: 
     if saved is None or not len(old):
         return None
     size = int(recording.allocations.charge[old].sum())
+    torch = recording.kind.startswith("torch")
+    change = (LEAKING_TORCH if torch else LEAKING) if leaking else (KEPT_TORCH if torch else KEPT)
     count = f"{len(old)} allocations" if len(old) > 1 else "an allocation"
     return Advice(
         kind=Kind.LATE_FREE,
@@ -71,9 +84,7 @@ def _of_place(recording: Recording, source: str, rows: I64, ends: I64, leaking: 
         else f"Memory of the step before is freed late: {source}",
         sentence=f"At the peak {count} of earlier steps, from {source}, still hold{'' if len(old) > 1 else 's'} "
         f"{bytes_text(size)}. Were all freed when their step ends, the peak would be {bytes_text(saved.bytes)} lower.",
-        change="drop what keeps them: a list that grows, a global, a loss kept as an array (float(loss) keeps a number)"
-        if leaking
-        else "donate the old state to the step that replaces it, and set gradients to None before the next step",
+        change=change,
         rows=by_size(recording, old),
         bytes=size,
         saving_bytes=saved.bytes,
