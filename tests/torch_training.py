@@ -54,7 +54,8 @@ STEP_MARK = "Optimizer.step#SGD.step"
 class Training:
     """`truth` maps the number of each alloc event to the tensor's role.
 
-    `leaks`: each iteration keeps its loss. `steps`: iterations are marked as such.
+    `leaks`: each iteration keeps its loss. `steps`: iterations are marked as such. Activations are as large as
+    the `batch`, which may be cut into `parts`, each with a forward and a backward pass of its own, before the step.
     """
 
     def __init__(
@@ -66,6 +67,8 @@ class Training:
         marks: bool = True,
         leaks: bool = False,
         steps: bool = False,
+        batch: int = 1,
+        parts: int = 1,
     ) -> None:
         self.allocator = CachingAllocator()
         self.truth: dict[int, Role] = {}
@@ -82,13 +85,14 @@ class Training:
                 for gradient in gradients:
                     self.free(gradient, ZERO)
                 gradients = []
-            activations = [self.make(layer + 7, FORWARD, Role.ACTIVATION) for layer in range(layers)]
-            for layer in reversed(range(layers)):
-                rest = self.make(layer, BACKWARD, Role.TEMPORARY)
-                if len(gradients) < layers:
-                    gradients.append(self.make(layer, BACKWARD, Role.GRADIENT))
-                self.free(rest, BACKWARD)
-                self.free(activations[layer], BACKWARD)
+            for _ in range(parts):
+                activations = [self.make(layer + 7, FORWARD, Role.ACTIVATION, batch / parts) for layer in range(layers)]
+                for layer in reversed(range(layers)):
+                    rest = self.make(layer, BACKWARD, Role.TEMPORARY)
+                    if len(gradients) < layers:
+                        gradients.append(self.make(layer, BACKWARD, Role.GRADIENT))
+                    self.free(rest, BACKWARD)
+                    self.free(activations[layer], BACKWARD)
             if leaks:
                 self.allocator.alloc(LOSS, KEPT)
             self.mark("START", STEP_MARK, self._marked)
@@ -101,8 +105,8 @@ class Training:
     def size(self, layer: int) -> int:
         return (3 + layer) * MIB + 100 * layer
 
-    def make(self, layer: int, stack: Frames, role: Role) -> int:
-        address = self.allocator.alloc(self.size(layer), stack)
+    def make(self, layer: int, stack: Frames, role: Role, times: float = 1) -> int:
+        address = self.allocator.alloc(int(self.size(layer) * times), stack)
         assert address is not None
         self.truth[len(self.allocator.trace) - 1] = role
         return address

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tb_memplugin.analysis.advice import (
+    accumulation,
     donation,
     dtype,
     earlier_steps,
@@ -36,6 +37,7 @@ ASKED = (
     offload.advise,
     earlier_steps.advise,
     gradients.advise,
+    accumulation.advise,
     oversized.advise,
     outputs.advise,
     unused.advise,
