@@ -28,7 +28,7 @@ def test_by_hand_from_the_hosts_front_page(host: Host, context: BrowserContext) 
     page.goto(host.server.url)
     if host.name == "tensorboard":
         # XProf's plugin, which TensorBoard opens first, writes over the whole address when it has loaded.
-        page.wait_for_url("**&host=localhost*", wait_until="commit")
+        page.wait_for_url("**firstLoad=true*", wait_until="commit")
         page.get_by_role("tab", name="Memory").click()
     if host.name == "xprof":
         page.get_by_role("combobox").filter(has_text="Overview Page").click()
@@ -247,6 +247,7 @@ def test_saved_and_copied_csv_are_the_table(viewer: Viewer, host: Host, tmp_path
     for row, line in zip(shown, content, strict=False):
         assert (row["Name"], row["Category"], size_of(row)) == (line["name"], line["category"], int(line["size_bytes"]))
         assert (row["Shape"], row["Op"], row["Op name"]) == (line["shape"], line["op"], line["op_name"])
+        assert line["region"] and line["offset_bytes"] and not line["address"]
     expected = recording(host)
     assert sum(int(line["size_bytes"]) for line in content) == expected.bytes_of(expected.live(expected.peak))
 
