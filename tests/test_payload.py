@@ -94,6 +94,8 @@ def test_first_view_has_the_answer_and_the_largest_live_rows() -> None:
     assert tables["rows"]["row"] == [0, 1, 2]
     assert tables["rows"]["name"] == ["w", "fusion.1", "fusion.2"]
     assert tables["rows"]["source"] == ["model.py:20", "", ""]
+    assert tables["rows"]["region_index"] == [1, 0, 2]
+    assert np.isnan(tables["rows"]["address"]).all()
     assert tables["usage"]["live_max"] == [100, 196, 164, 100]
     words = "Peak 196 B of 196 B reserved in jit_f(1), HBM: 51% parameters, 49% temporaries."
     assert meta["headline"].startswith(words)
@@ -105,6 +107,8 @@ def test_rows_has_everything_and_stacks_temporaries_first() -> None:
     assert tables["rows"]["canonical"] == [0, 1, 2, 1]
     assert tables["regions"]["kind"] == ["temporary", "parameter", "temporary"]
     assert tables["regions"]["base"] == [0, 96, 64]
+    assert tables["regions"]["index"] == [0, 1, 2]
+    assert np.isnan(tables["regions"]["address"]).all()  # a program has none before it runs
     assert tables["program"]["name"] == ["i0", "i1", "i2", "i3"]
 
 

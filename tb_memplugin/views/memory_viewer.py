@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_memplugin.analysis.figures import Figure, figures, share
 from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
+from tb_memplugin.analysis.places import are_addresses, places, region_numbers
 from tb_memplugin.analysis.roles import roles
 from tb_memplugin.analysis.sharing import sharing
 from tb_memplugin.analysis.steps import step_at
@@ -58,7 +59,8 @@ def encode_first_view(recording: Recording, headline: str, figures: Sequence[Fig
         name: compact(column) if isinstance(column, Text) else column
         for name, column in row_table(recording, largest).items()
     }
-    return encode(meta, {"usage": curve, "rows": {"row": largest.astype(np.uint32), **rows}})
+    listed = {"row": largest.astype(np.uint32), **rows, **_place_table(recording, largest)}
+    return encode(meta, {"usage": curve, "rows": listed})
 
 
 def rows(recording: Recording) -> bytes:
@@ -210,12 +212,22 @@ def row_table(recording: Recording, which: I64) -> Table:
     }
 
 
+def _place_table(recording: Recording, which: I64) -> Table:
+    """What the source calls each row's region, and its address; NaN where that is not known."""
+    found = places(recording, which)
+    return {
+        "region_index": np.where(found.in_region, found.region.astype(np.float64), np.nan),
+        "address": np.where(found.addressed, found.address.astype(np.float64), np.nan),
+    }
+
+
 def _region_table(recording: Recording) -> Table:
     """`base` stacks the regions on one axis of bytes: temporaries first, then the others, each in file order.
 
-    A region is there at positions start <= p < end, as a row is.
+    A region is there at positions start <= p < end, as a row is. `index` is what its source calls it, `address`
+    where it begins; NaN where that is not known.
     """
-    regions = recording.regions
+    regions, index = recording.regions, region_numbers(recording).astype(np.float64)
     temporary = regions.kind == RegionKind.TEMPORARY
     order = np.argsort(~temporary, kind="stable")
     base = np.zeros(len(regions), dtype=np.int64)
@@ -224,6 +236,8 @@ def _region_table(recording: Recording) -> Table:
     labels = Strings.of([RegionKind(kind).label for kind in kinds.tolist()])
     return {
         "kind": Text(code.astype(np.int32), labels),
+        "index": index,
+        "address": index if are_addresses(recording) else np.full(len(index), np.nan),
         "size": regions.size,
         "base": base,
         "temporary": temporary.astype(np.uint8),

@@ -171,10 +171,11 @@ def test_the_csv_adds_up_to_what_is_in_use_and_tells_times(busy: Host, page: Pag
     saved = tmp_path / "allocations.csv"
     viewer.download("Save CSV").save_as(saved)
     lines = list(csv.DictReader(saved.read_text().splitlines()))
-    total = sum(int(line["in_use_bytes"]) for line in lines)
+    total = sum(int(line["charge_bytes"]) for line in lines)
     peak = viewer.figures()["live_peak"]
     assert f"{total:,} bytes" == peak
     for line in lines:
+        assert int(line["address"]) == int(line["region"]) + int(line["offset_bytes"])
         born, freed = line["allocated_at_ns"], line["freed_at_ns"]
         assert float(line["allocated_at_s"]) == pytest.approx(int(born) / 1e9)
         assert not freed or int(line["held_ns"]) == int(freed) - int(born)

@@ -1,15 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { fixtureRows } from "../payload/fixture";
+import { fixtureRows, regionTable } from "../payload/fixture";
+import { placesIn } from "../payload/places";
 import { allocationsCsv } from "./allocations_csv";
 
 describe("allocationsCsv", () => {
   const rows = fixtureRows([
-    { name: "live before", size: 100, start: -1, end: 3 },
-    { name: "kept", size: 50, unpadded: 48, start: 1, end: 4, role: 1 },
+    { name: "live before", size: 100, start: -1, end: 3, offset: -1 },
+    { name: "kept", size: 50, unpadded: 48, start: 1, end: 4, role: 1, offset: 512 },
     { name: "=freed", size: 8, start: 0, end: 2, source: "a,b" },
   ]);
   const times = Float64Array.of(0, 1_500_000_000, 2_000_000_001, 2_500_000_000);
-  const [head, ...lines] = allocationsCsv(rows, [0, 1, 2], times, 7)
+  const places = placesIn(rows, regionTable([{ index: 4096, address: 4096 }]));
+  const [head, ...lines] = allocationsCsv(rows, [0, 1, 2], places, times, 7)
     .trimEnd()
     .split("\r\n")
     .map((line) => line.match(/("[^"]*"|[^,]*)(,|$)/g)?.map((cell) => cell.replace(/,$/, "")) ?? []);
@@ -21,9 +23,9 @@ describe("allocationsCsv", () => {
     expect(cells(1)).toMatchObject({
       allocated_at_ns: "1500000000",
       allocated_at_s: "1.500000000",
-      allocated_at_event: "1",
+      allocated_at: "1",
       freed_at_s: "",
-      freed_at_event: "",
+      freed_at: "",
       requested_bytes: "48",
       category: "parameter",
     });
@@ -35,14 +37,19 @@ describe("allocationsCsv", () => {
     });
   });
 
+  it("tells where each lies, as far as that is known", () => {
+    expect(cells(0)).toMatchObject({ region: "", offset_bytes: "", address: "" });
+    expect(cells(1)).toMatchObject({ region: "4096", offset_bytes: "512", address: "4608" });
+  });
+
   it("adds up to all that is in use", () => {
-    const sum = lines.reduce((bytes, _, line) => bytes + Number(cells(line)["in_use_bytes"]), 0);
+    const sum = lines.reduce((bytes, _, line) => bytes + Number(cells(line)["charge_bytes"]), 0);
     expect(sum).toBe(165);
-    const [headings, rest] = allocationsCsv(rows, [], times, 7)
+    const [headings, rest] = allocationsCsv(rows, [], places, times, 7)
       .replace(/"[^"]*"/, "")
       .split("\r\n");
     expect(rest.split(",").length).toBe(headings.split(",").length);
     expect(cells(3)["name"]).toBe('"stack, or not explained by any allocation"');
-    expect(allocationsCsv(rows, [0], times, 0).trimEnd().split("\r\n").length).toBe(2);
+    expect(allocationsCsv(rows, [0], places, times, 0).trimEnd().split("\r\n").length).toBe(2);
   });
 });

@@ -1,16 +1,17 @@
+import type { Places } from "../payload/places";
 import { ROLES, rowName, type Rows } from "../payload/recording";
-import { csvOf } from "./csv";
+import { csvOf, PLACE_HEADINGS, placeCells } from "./csv";
 import { heldFor } from "./table_order";
 
 const HEADINGS = [
   "name",
   "category",
-  "in_use_bytes",
+  "charge_bytes",
   "requested_bytes",
   "shape",
   "dtype",
-  "region",
-  "function",
+  "op",
+  "op_name",
   "source",
   "stack",
   "step",
@@ -19,8 +20,9 @@ const HEADINGS = [
   "freed_at_ns",
   "freed_at_s",
   "held_ns",
-  "allocated_at_event",
-  "freed_at_event",
+  "allocated_at",
+  "freed_at",
+  ...PLACE_HEADINGS,
 ] as const;
 
 const UNEXPLAINED = "stack, or not explained by any allocation";
@@ -33,6 +35,7 @@ const UNEXPLAINED = "stack, or not explained by any allocation";
 export function allocationsCsv(
   rows: Rows,
   selected: Iterable<number>,
+  places: Places,
   times: Float64Array,
   unexplained: number,
 ): string {
@@ -53,6 +56,7 @@ export function allocationsCsv(
     heldFor(rows, row, times),
     event(times, rows.start[row]),
     event(times, rows.end[row]),
+    ...placeCells(rows, row, places),
   ]);
   if (unexplained !== 0)
     lines.push([UNEXPLAINED, "", unexplained, ...new Array<string>(HEADINGS.length - 3).fill("")]);

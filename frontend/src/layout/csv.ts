@@ -1,12 +1,16 @@
+import type { Places } from "../payload/places";
 import type { Rows } from "../payload/recording";
 import { ROLES } from "../payload/recording";
 import { expansion } from "./table_order";
+
+/** As `tb-memplugin export` calls them. */
+export const PLACE_HEADINGS = ["region", "offset_bytes", "address"] as const;
 
 const HEADINGS = [
   "name",
   "category",
   "size_bytes",
-  "unpadded_bytes",
+  "requested_bytes",
   "expansion",
   "shape",
   "op",
@@ -14,10 +18,11 @@ const HEADINGS = [
   "source",
   "defined_at",
   "last_used_at",
+  ...PLACE_HEADINGS,
 ];
 
 /** The rows as CSV, sizes in bytes. */
-export function toCsv(rows: Rows, selected: Iterable<number>): string {
+export function toCsv(rows: Rows, selected: Iterable<number>, places: Places): string {
   const lines = Array.from(selected, (row) => [
     rows.name.at(row),
     ROLES[rows.role[row]],
@@ -30,8 +35,15 @@ export function toCsv(rows: Rows, selected: Iterable<number>): string {
     rows.source.at(row),
     rows.defined[row],
     rows.last_used[row],
+    ...placeCells(rows, row, places),
   ]);
   return csvOf(HEADINGS, lines);
+}
+
+/** Empty where it is not known. */
+export function placeCells({ offset }: Rows, row: number, places: Places): (number | string)[] {
+  const known = (value: number): number | string => (value >= 0 ? value : "");
+  return [known(places.region(row)), known(offset[row]), known(places.address(row))];
 }
 
 /** Lines of text as RFC 4180 has them: they end in CRLF, quotes are doubled. */
@@ -43,6 +55,6 @@ export function csvOf(headings: readonly string[], lines: readonly (readonly (st
 function field(value: string | number): string {
   if (typeof value === "number") return String(value);
   // Spreadsheets run a text that begins like a formula; op names come from whoever wrote the profile.
-  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const safe = /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

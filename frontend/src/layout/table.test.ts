@@ -134,9 +134,10 @@ describe("CSV", () => {
     const hostile = fixtureRows([
       { name: '=cmd|"x"', size: 2048, unpadded: 1024, shape: "f32[2,3]", source: "a.py:1" },
     ]);
-    expect(toCsv(hostile, [0])).toBe(
-      "name,category,size_bytes,unpadded_bytes,expansion,shape,op,op_name,source,defined_at,last_used_at\r\n" +
-        `"'=cmd|""x""",temporary,2048,1024,2.000,"f32[2,3]",,,a.py:1,0,9\r\n`,
+    expect(toCsv(hostile, [0], { region: () => 5, address: () => NaN })).toBe(
+      "name,category,size_bytes,requested_bytes,expansion,shape,op,op_name,source,defined_at,last_used_at," +
+        "region,offset_bytes,address\r\n" +
+        `"'=cmd|""x""",temporary,2048,1024,2.000,"f32[2,3]",,,a.py:1,0,9,5,0,\r\n`,
     );
   });
 });

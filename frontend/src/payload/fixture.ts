@@ -1,6 +1,6 @@
 import type { Rows } from "./recording";
 import { readRows } from "./recording";
-import type { Tables } from "./tables";
+import type { Table, Tables } from "./tables";
 import { decodeTables } from "./tables";
 
 /** For tests: tables written as the backend writes them, so that what is tested is what is read. */
@@ -123,4 +123,14 @@ export function fixtureRows(buffers: FixtureRow[]): Rows {
     ),
   );
   return readRows(tables.table("rows"));
+}
+
+/** A table of regions as far as it tells what they are called and where they begin. */
+export function regionTable(regions: readonly { index: number; address: number }[]): Table {
+  const column = (key: "index" | "address"): FixtureColumns[string] => ({
+    kind: "f64",
+    values: regions.map((region) => region[key]),
+  });
+  const columns = { index: column("index"), address: column("address") };
+  return decodeTables(encodeTables({}, { regions: columns })).table("regions");
 }

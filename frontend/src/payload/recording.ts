@@ -1,3 +1,5 @@
+import type { Places } from "./places";
+import { placesIn, placesTold } from "./places";
 import type { Refusal } from "./refusal";
 import { sizeColours } from "./size_colours";
 import { stepsOfBirth } from "./steps";
@@ -154,6 +156,7 @@ export interface FirstView {
   peak: number;
   usage: Usage;
   rows: Rows;
+  places: Places;
   /** Row number in api/rows of each of `rows`. */
   row: Uint32Array;
 }
@@ -162,6 +165,7 @@ export interface FirstView {
 export interface Everything {
   rows: Rows;
   regions: Regions;
+  places: Places;
   program: Program;
   /** Null where the profile names none. */
   spans: Spans | null;
@@ -243,6 +247,7 @@ export function readFirstView(tables: Tables): FirstView {
     peak: peak.position,
     usage: readUsage(tables.table("usage")),
     rows: readRows(rows),
+    places: placesTold(rows),
     row: rows.u32("row"),
   };
 }
@@ -263,6 +268,7 @@ export function readEverything(tables: Tables): Everything {
       start: regions.i32("start"),
       end: regions.i32("end"),
     },
+    places: placesIn(rows, regions),
     program,
     spans,
   };

@@ -69,6 +69,8 @@ function program() {
   };
   const regions = {
     kind: text(["temporary", "output"]),
+    index: f64([5, 6]),
+    address: f64([NaN, NaN]),
     size: f64([16, 8]),
     base: f64([0, 16]),
     temporary: { kind: "u8" as const, values: [1, 0] },

@@ -126,7 +126,11 @@ export function BufferTable(props: Props): JSX.Element {
         }
         errors={filtered.errors}
         summary={`${formatCount(sorted.length)} of ${formatCount(wanted.length)} ${words.items}, ${formatBytes(liveBytes(rows, sorted) + rest)}`}
-        csv={() => (times === null ? toCsv(rows, sorted) : allocationsCsv(rows, sorted, times, rest))}
+        csv={() =>
+          times === null
+            ? toCsv(rows, sorted, shown.places)
+            : allocationsCsv(rows, sorted, shown.places, times, rest)
+        }
         count={lines.length + (rest === 0 ? 0 : 1)}
         at={selectedLine}
         empty={

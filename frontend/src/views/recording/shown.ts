@@ -1,3 +1,4 @@
+import type { Places } from "../../payload/places";
 import type { Everything, FirstView, Regions, Rows } from "../../payload/recording";
 
 /**
@@ -9,27 +10,31 @@ export interface Shown {
   complete: boolean;
   /** Null until they have come. */
   regions: Regions | null;
+  places: Places;
   numberOf(index: number): number;
   /** -1 for a row that is not among them. */
   indexOf(row: number | null): number;
 }
 
 export function shownRows(view: FirstView, everything: Everything | null): Shown {
-  if (everything !== null) {
-    const { rows } = everything;
-    return {
-      rows,
-      complete: true,
-      regions: everything.regions,
-      numberOf: (index) => index,
-      indexOf: (row) => (row !== null && row < rows.length ? row : -1),
-    };
-  }
+  if (everything !== null) return allRows(everything);
   return {
     rows: view.rows,
     complete: false,
     regions: null,
+    places: view.places,
     numberOf: (index) => view.row[index],
     indexOf: (row) => (row === null ? -1 : view.row.indexOf(row)),
+  };
+}
+
+export function allRows({ rows, regions, places }: Everything): Shown {
+  return {
+    rows,
+    complete: true,
+    regions,
+    places,
+    numberOf: (index) => index,
+    indexOf: (row) => (row !== null && row < rows.length ? row : -1),
   };
 }
