@@ -11,6 +11,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from caching_allocator import MIB, CachingAllocator
 from hypothesis import given, settings
@@ -110,3 +111,17 @@ def test_no_memory_is_taken_for_what_is_not_there(name: str, data: bytes, tmp_pa
         "except InputError:\n    pass\n"
     )
     subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+
+
+def test_sizes_that_cannot_be_are_left_out_of_the_sums() -> None:
+    snapshot = whole()
+    events = snapshot["device_traces"][0]
+    sizes = [event["size"] for event in events if event["action"] == "alloc"]
+    assert sizes
+    events += [{"action": action, "addr": 9, "size": 1 << 62, "time_us": 1} for action in ("alloc", "segment_alloc")]
+    snapshot["segments"][0]["total_size"] = 1 << 61
+    [part] = open_file(pickle.dumps(snapshot), "/logs/x.pickle", host="x")
+    recording = part.read()[0]
+    assert "impossible_bytes" in {caveat.code for caveat in recording.caveats}
+    assert recording.allocations.size.max() < 1 << 30
+    assert recording.held is not None and np.abs(recording.held).max() < 1 << 30

@@ -129,6 +129,7 @@ def test_a_real_trace_has_the_allocators_sums_and_explains_them(path: Path) -> N
         ("x.pt.trace.json", b'{"traceEvents": []}'),
         ("x.pt.trace.json", b'{"traceEvents": [{"name": "[memory]", "args": {"Bytes": "x"}}]}'),
         ("x.pt.trace.json", b'{"traceEvents": [{"name": "[memory]", "args": {"Bytes": 1e300}, "ts": 1}]}'),
+        ("x.pt.trace.json", b'{"traceEvents": [{"name": "[memory]", "args": {"Bytes": ' + b"[" * 9999 + b"}}]}"),
         ("x.pt.trace.json.gz", gzip.compress(b"{", mtime=0)[:-9]),
     ],
 )
@@ -197,3 +198,22 @@ def test_real_allocations_lie_in_the_operators_that_name_them(path: Path) -> Non
         around = [e for e in operators if e["tid"] == event["tid"] and e["ts"] <= event["ts"] <= e["ts"] + e["dur"]]
         outermost = min(around, key=lambda e: (e["ts"], -e["dur"]), default={"name": ""})
         assert rows.name[row] == outermost["name"].removeprefix("autograd::engine::evaluate_function: ")
+
+
+def test_figures_that_cannot_be_cost_a_caveat_and_no_sum() -> None:
+    fine = {"Addr": 64, "Bytes": 10, "Total Allocated": 10, "Total Reserved": 0, "Device Id": 0, "Device Type": 1}
+    odd: list[dict[str, Any]] = [{"Bytes": 2**62}, {"Total Allocated": -(2**63)}, {"ts": 1e300}]
+    events = [{"name": "[memory]", "ts": 1.5, "args": fine}]
+    events += [{"name": "[memory]", "ts": 2.5, **change, "args": {**fine, **change}} for change in odd]
+    events += [head("cpu_op", "\ud800", 1, 1e300, 1.0), head("cpu_op", "\ud800", 1, 1.0, 9.0)]
+    raw = [[1, 1, 5, 0], [2, 2, 2**62, 0], [3, 2, -(2**63), 0], [4, 2, 7, 1]]
+    sums = [[1, 2], [[0, 1 << 62, 7] + [0] * 6, [0, 3] + [0] * 7]]
+    for name, content, live in (
+        ("x.pt.trace.json", {"traceEvents": events}, [10]),
+        ("x.raw.json", raw, [12]),
+        ("x.memory.json", sums, [7, 3]),
+    ):
+        [part] = open_file(json.dumps(content).encode(), f"/logs/{name}", host="x")
+        [recording] = part.read()
+        assert usage(recording).live.tolist() == live
+        assert "impossible_bytes" in {caveat.code for caveat in recording.caveats}

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tb_memplugin.readers.bounds import LARGEST
 from tb_memplugin.recording import Reported
 
 PREFIX = "tb_memplugin "
-LARGEST = 2**50  # as for samples
 
 
 @dataclass(frozen=True)

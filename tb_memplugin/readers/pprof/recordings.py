@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from tb_memplugin.readers.bounds import LARGEST
 from tb_memplugin.readers.part import Part
 from tb_memplugin.readers.pprof import notes
 from tb_memplugin.readers.pprof.profile import Profile, read_profile
@@ -29,7 +30,6 @@ KIND = "device_profile"
 EXECUTABLE = "executable"
 EXECUTABLES = "executables"  # the memory of those that no device is told of, where there are several
 UNTOLD = "unknown device"
-LARGEST = 2**50  # bytes, and allocations of a sample; sums of what a damaged file may claim would overflow
 
 
 def open_pprof(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_memplugin.readers.bounds import impossible, possible
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
 from tb_memplugin.readers.torch_profiler.table import Where, timeline
 from tb_memplugin.readers.torch_profiler.versions import MEMORY
@@ -17,7 +18,8 @@ def read_curves(time_us: I64, sizes: I64, where: Where) -> list[Recording]:
 
     A category at one level is a row, for as long as it stays there.
     """
-    by_category = sizes[:, 1:].T.clip(0)
+    kept = possible(sizes[:, 1:])
+    by_category = np.where(kept, sizes[:, 1:], 0).T.clip(0)
     n = len(time_us)
     begins = np.c_[np.ones(len(by_category), bool), np.diff(by_category, axis=1) != 0]
     category, start = np.nonzero(begins)
@@ -41,6 +43,6 @@ def read_curves(time_us: I64, sizes: I64, where: Where) -> list[Recording]:
             size[some],
             roles(category[some]),
             Text(number.astype(np.int32), names),
-            caveats=[caveat],
+            caveats=[caveat, *impossible(int((~kept).sum()), "sums are impossible, and count as 0")],
         )
     ]

@@ -8,8 +8,9 @@ import re
 import numpy as np
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.readers.bounds import impossible, possible
 from tb_memplugin.readers.pairing import pair
-from tb_memplugin.readers.torch_profiler.operators import Heads
+from tb_memplugin.readers.torch_profiler.operators import LATEST, Heads
 from tb_memplugin.readers.torch_profiler.table import Where, timeline
 from tb_memplugin.recording import F64, I64, Caveat, NamedSpans, Recording, Reported, Role, Text
 
@@ -29,24 +30,34 @@ def read_memory_events(raw: bytes | memoryview, where: Where) -> list[Recording]
         time = np.array([event["ts"] for event in events], dtype=np.float64)
         values = np.array([[event["args"].get(field, -1) for field in FIELDS] for event in events], dtype=np.int64)
         thread = np.array([event.get("tid", -1) for event in events], dtype=np.int64)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         remedy = "its [memory] events are damaged; export the trace again"
         raise InputError("Not a trace of torch.profiler", where[2], remedy) from error
     if not len(events):
         remedy = "profile with torch.profiler.profile(profile_memory=True)"
         raise InputError("The trace has no [memory] events", where[2], remedy)
+    kept = possible(values[:, 1:4]).all(axis=1) & (np.abs(time) < LATEST)
+    left_out = impossible(int((~kept).sum()), "events tell impossible bytes or times, and are left out")
+    time, values, thread = time[kept], values[kept], thread[kept]
     heads = Heads(raw)
     operator, spans = heads.around(time, thread), heads.marked()
     devices = np.unique(values[:, 4:6], axis=0)
     return [
-        _device(kind, number, time[here], values[here], operator.take(np.flatnonzero(here)), spans, where)
+        _device(kind, number, time[here], values[here], operator.take(np.flatnonzero(here)), spans, left_out, where)
         for number, kind in devices.tolist()
         if (here := (values[:, 4] == number) & (values[:, 5] == kind)).any()
     ]
 
 
 def _device(
-    kind: int, number: int, time: F64, values: I64, operator: Text, spans: NamedSpans | None, where: Where
+    kind: int,
+    number: int,
+    time: F64,
+    values: I64,
+    operator: Text,
+    spans: NamedSpans | None,
+    left_out: list[Caveat],
+    where: Where,
 ) -> Recording:
     order = np.argsort(time, kind="stable")
     address, change, allocated, reserved = values[order, :4].T
@@ -62,7 +73,7 @@ def _device(
     explained = np.cumsum(change) + size[row][early].sum()
     # What was there before the first event, and no event of the trace tells of, is the rest of the allocator's sum.
     before = int(allocated[0] - explained[0]) if told.all() else 0
-    caveats = []
+    caveats = [*left_out]
     if pairs.taken:
         text = f"{pairs.taken:,} allocations came to an address in use; the one before ended there, unseen."
         caveats.append(Caveat("taken-address", text))

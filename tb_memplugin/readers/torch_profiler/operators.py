@@ -18,13 +18,14 @@ HEAD = re.compile(
 OPERATOR = b"cpu_op"
 RUNS = "autograd::engine::evaluate_function: "  # what runs an operator of the backward pass
 MICROSECOND = 1000
+LATEST = 2.0**52  # microseconds since 1970: in the year 2112, and in nanoseconds still 64 bits
 
 
 class Heads:
     """Events with a name and a length, in order of their starts; times in microseconds."""
 
     def __init__(self, raw: bytes | memoryview) -> None:
-        found = HEAD.findall(raw)
+        found = [head for head in HEAD.findall(raw) if max(float(head[3]), float(head[4])) < LATEST]
         start = np.array([float(begins) for _, _, _, begins, _ in found])
         order = np.argsort(start, kind="stable")
         self.start: F64 = start[order]
@@ -61,6 +62,7 @@ class Heads:
 
 def _text(quoted: bytes) -> str:
     try:
-        return str(json.loads(quoted))
+        # A lone half of a surrogate pair is valid in JSON, and no text.
+        return str(json.loads(quoted)).encode(errors="replace").decode()
     except ValueError:
         return quoted.decode(errors="replace").strip('"')

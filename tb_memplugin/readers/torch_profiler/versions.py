@@ -6,6 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from tb_memplugin.readers.bounds import impossible, possible
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
 from tb_memplugin.readers.torch_profiler.table import Where, timeline
 from tb_memplugin.recording import I64, Caveat, Recording, Text
@@ -22,7 +23,8 @@ class Action(IntEnum):
 
 def read_versions(rows: I64, where: Where) -> list[Recording]:
     """`rows`: n x (nanoseconds, action, bytes, category), in order; bytes are negative where memory goes."""
-    time, action, change, category = rows.T
+    kept = possible(rows[:, 2])
+    time, action, change, category = rows[kept].T
     old = action == Action.PREEXISTING
     # What was there before stands before the first event: it is no event itself.
     events = np.flatnonzero(~old)
@@ -35,6 +37,7 @@ def read_versions(rows: I64, where: Where) -> list[Recording]:
                       "its size and category. The sums are right, lives may be swapped.")]  # fmt: skip
     if strays:
         caveats.append(Caveat("free-without-allocation", f"{strays:,} frees have no allocation; they are left out."))
+    caveats += impossible(int((~kept).sum()), "rows tell impossible bytes, and are left out")
     row = np.flatnonzero(~ends)
     number = np.clip(kind[row], 0, len(CATEGORIES) - 1)
     name = Text(number.astype(np.int32), Text.of([category.name for category in CATEGORIES]).strings)

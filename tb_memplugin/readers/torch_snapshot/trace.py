@@ -8,6 +8,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from tb_memplugin.readers.bounds import possible
 from tb_memplugin.readers.torch_snapshot.segments import read_pools
 from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
 from tb_memplugin.recording import I64, U8, Text
@@ -37,7 +38,10 @@ SPELT["free"] = Action.FREE_COMPLETED
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """One row per event. `size` is what was asked for, or mapped of a segment; `time_us` -1 where none is told."""
+    """One row per event. `size` is what was asked for, or mapped of a segment; `time_us` -1 where none is told.
+
+    A size that cannot be is -1, and counted in `impossible`.
+    """
 
     action: U8
     address: I64
@@ -53,6 +57,7 @@ class Trace:
     user_metadata: Text
     internal_metadata: Text  # of the allocator's own doings, from PyTorch 2.15 on
     category: Text
+    impossible: int
 
     def __len__(self) -> int:
         return len(self.action)
@@ -62,11 +67,13 @@ def read_trace(values: Values, events: Nodes) -> Trace:
     name = values.texts(values.column(events, "action"))
     actions = np.array([*(SPELT.get(name.strings[i], Action.OTHER) for i in range(len(name.strings))), Action.OTHER])
     address = values.column(events, "addr")
+    size = values.integers(values.column(events, "size"))
+    fits = possible(size)
     return Trace(
         action=actions[name.codes].astype(np.uint8),
         address=values.integers(address),
         known=values.known(address),
-        size=values.integers(values.column(events, "size")),
+        size=np.where(fits, size, -1),
         stream=values.integers(values.column(events, "stream"), 0),
         pool=read_pools(values, values.column(events, "pool_id")),
         time_us=values.integers(values.column(events, "time_us")),
@@ -77,4 +84,5 @@ def read_trace(values: Values, events: Nodes) -> Trace:
         user_metadata=values.texts(values.column(events, "user_metadata")),
         internal_metadata=values.texts(values.column(events, "internal_metadata")),
         category=values.texts(values.column(events, "category")),
+        impossible=int((~fits).sum()),
     )

@@ -14,6 +14,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.native import plain_pickle
 from tb_memplugin.native import plain_values as plain
 from tb_memplugin.native.text import gather
+from tb_memplugin.readers.bounds import possible
 from tb_memplugin.recording import I64, Strings, Text
 
 Nodes = npt.NDArray[np.uint32]
@@ -93,8 +94,9 @@ class Values:
         return np.where((kind == plain.INT) | (kind == plain.BOOL), value, missing)
 
     def sizes(self, nodes: Nodes) -> I64:
-        """Bytes: never negative, 0 where none are told."""
-        return self.integers(nodes, 0).clip(0)
+        """Bytes: never negative, 0 where none are told or none can be."""
+        found = self.integers(nodes, 0)
+        return np.where(possible(found), found, 0).clip(0)
 
     def known(self, nodes: Nodes) -> npt.NDArray[np.bool_]:
         return np.asarray(self.plain.kind[nodes] == plain.INT)
