@@ -32,6 +32,21 @@ FORWARD = frames(
     ("train", "train.py", 30),
     MAIN,
 )
+# Of one block, called at model.py:20 for each layer: what its own lines keep for the backward pass.
+INNER = [
+    frames(
+        ("at::_ops::addmm::call(at::Tensor const&)", "??", 0),
+        ("forward", "/site-packages/torch/nn/modules/linear.py", 125),
+        ("_call_impl", "/site-packages/torch/nn/modules/module.py", 1762),
+        ("forward", "block.py", line),
+        ("_call_impl", "/site-packages/torch/nn/modules/module.py", 1762),
+        ("forward", "model.py", 20),
+        ("train", "train.py", 30),
+        MAIN,
+    )
+    for line in (7, 8, 9)
+]
+RESULT = [dict(frame, line=10) if frame["filename"] == "block.py" else frame for frame in INNER[0]]
 BACKWARD = frames(
     ("at::_ops::mm::call(at::Tensor const&, at::Tensor const&)", "??", 0),
     ("torch::autograd::generated::AddmmBackward0::apply()", "??", 0),
@@ -56,6 +71,7 @@ class Training:
 
     `leaks`: each iteration keeps its loss. `steps`: iterations are marked as such. Activations are as large as
     the `batch`, which may be cut into `parts`, each with a forward and a backward pass of its own, before the step.
+    `blocks`: each layer keeps more than its result, or with `checkpoint` makes that again in its backward pass.
     """
 
     def __init__(
@@ -69,6 +85,8 @@ class Training:
         steps: bool = False,
         batch: int = 1,
         parts: int = 1,
+        blocks: bool = False,
+        checkpoint: bool = False,
     ) -> None:
         self.allocator = CachingAllocator()
         self.truth: dict[int, Role] = {}
@@ -86,13 +104,23 @@ class Training:
                     self.free(gradient, ZERO)
                 gradients = []
             for _ in range(parts):
-                activations = [self.make(layer + 7, FORWARD, Role.ACTIVATION, batch / parts) for layer in range(layers)]
+                activations, inner = list[int](), list[list[int]]()
+                for layer in range(layers):
+                    inner.append(self.inside(layer, batch, Role.TEMPORARY if checkpoint else Role.ACTIVATION, blocks))
+                    activations.append(
+                        self.make(layer + 7, RESULT if blocks else FORWARD, Role.ACTIVATION, batch / parts)
+                    )
+                    if checkpoint:
+                        self.free_all(inner.pop(), INNER[0])
+                        inner.append([])
                 for layer in reversed(range(layers)):
+                    if checkpoint:
+                        inner[layer] = self.inside(layer, batch, Role.TEMPORARY, blocks)
                     rest = self.make(layer, BACKWARD, Role.TEMPORARY)
                     if len(gradients) < layers:
                         gradients.append(self.make(layer, BACKWARD, Role.GRADIENT))
                     self.free(rest, BACKWARD)
-                    self.free(activations[layer], BACKWARD)
+                    self.free_all([activations[layer], *inner[layer]], BACKWARD)
             if leaks:
                 self.allocator.alloc(LOSS, KEPT)
             self.mark("START", STEP_MARK, self._marked)
@@ -110,6 +138,15 @@ class Training:
         assert address is not None
         self.truth[len(self.allocator.trace) - 1] = role
         return address
+
+    def inside(self, layer: int, batch: int, role: Role, blocks: bool) -> list[int]:
+        return (
+            [self.make(layer + 9 + number, stack, role, batch) for number, stack in enumerate(INNER)] if blocks else []
+        )
+
+    def free_all(self, addresses: list[int], stack: Frames) -> None:
+        for address in addresses:
+            self.free(address, stack)
 
     def free(self, address: int, stack: Frames) -> None:
         self.allocator.request_free(address, stack)

@@ -17,6 +17,7 @@ from tb_memplugin.analysis.advice import (
     padding,
     rematerialization,
     replication,
+    tensor_checkpoint,
     unused,
 )
 from tb_memplugin.analysis.advice.piece import Advice, Kind
@@ -38,6 +39,7 @@ ASKED = (
     earlier_steps.advise,
     gradients.advise,
     accumulation.advise,
+    tensor_checkpoint.advise,
     oversized.advise,
     outputs.advise,
     unused.advise,
