@@ -35,7 +35,8 @@ export function ReportSign({ report }: { report: Report }): JSX.Element {
 export function NotHeld({ report }: { report: Report }): JSX.Element {
   return (
     <Message title="This report does not hold that">
-      It holds {extent(report)}. Choose one of those listed above, or ask for a report with this in it.
+      It holds {extent(report)}: choose one of those listed above. Others, and comparisons, are on the page
+      that tb-memplugin serves.
     </Message>
   );
 }
