@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from tb_memplugin.analysis.figures import share
 from tb_memplugin.analysis.refusals import Reason, missing, reason
 from tb_memplugin.analysis.usage import peak
-from tb_memplugin.recording import Phase, Recording, Refusal, Role, Text
+from tb_memplugin.recording import Allocations, Phase, Recording, Refusal, Role, Text
 from tb_memplugin.sizes import bytes_text
 
 SHOWN = 4
@@ -132,43 +133,6 @@ def _outputs(recording: Recording) -> Iterator[tuple[int, str]]:
             )
 
 
-def _activations(recording: Recording) -> Iterator[tuple[int, str]]:
-    rows = recording.allocations
-    kept = _where(rows.scope, lambda scope: any(mark in scope for mark in BACKWARD))
-    size = int(rows.charge[kept].sum())
-    if size:
-        yield (
-            size,
-            f"{bytes_text(size)} of the buffers listed are made for the backward pass or kept for it: put "
-            "jax.checkpoint around the layers, or use a smaller batch.",
-        )
-
-
-def _wide(recording: Recording) -> Iterator[tuple[int, str]]:
-    rows = recording.allocations
-    size = int(rows.charge[_where(rows.dtype, lambda dtype: dtype == "f32")].sum())
-    if size:
-        yield size // 2, f"{bytes_text(size)} of the buffers listed are f32: as bf16 they would be half of that."
-
-
-def _arguments(recording: Recording) -> Iterator[tuple[int, str]]:
-    rows = recording.allocations
-    size = int(rows.charge[rows.role == Role.PARAMETER].sum())
-    if size:
-        yield size // 2, f"{bytes_text(size)} are arguments: sharded over two devices they are half of that on each."
-
-
-def _sparse(recording: Recording) -> Iterator[tuple[int, str]]:
-    rows = recording.allocations
-    size = int(rows.charge[_where(rows.name, lambda name: name == "SparseCore")].sum())
-    if size:
-        yield (
-            size,
-            f"{bytes_text(size)} is the SparseCore's: lower feature_width or max_unique_nz_per_row, or work on fewer "
-            "tables at once (--xla_sc_num_serialized_tables_to_optimize_hbm).",
-        )
-
-
 def _others(recording: Recording) -> Iterator[tuple[int, str]]:
     rows = recording.allocations
     if _of_torch(recording):
@@ -177,7 +141,49 @@ def _others(recording: Recording) -> Iterator[tuple[int, str]]:
             yield size, f"{bytes_text(size)} is {rows.name[row]}: end it if it is an old run, or use another device."
 
 
-TELL_TALES = (_sparse, _others, _oversized, _padding, _outputs, _activations, _wide, _arguments)
+class _Listed(NamedTuple):
+    """A tell-tale in the buffers that a text lists: which of them, and what to do."""
+
+    which: Callable[[Allocations], Bools]
+    halved: bool  # half of their bytes stay
+    text: str
+
+
+LISTED = (
+    _Listed(
+        lambda rows: _where(rows.name, lambda name: name == "SparseCore"),
+        False,
+        "{} is the SparseCore's: lower feature_width or max_unique_nz_per_row, or work on fewer tables at once "
+        "(--xla_sc_num_serialized_tables_to_optimize_hbm).",
+    ),
+    _Listed(
+        lambda rows: _where(rows.scope, lambda scope: any(mark in scope for mark in BACKWARD)),
+        False,
+        "{} of the buffers listed are made for the backward pass or kept for it: put jax.checkpoint around the layers, "
+        "or use a smaller batch.",
+    ),
+    _Listed(
+        lambda rows: _where(rows.dtype, lambda dtype: dtype == "f32"),
+        True,
+        "{} of the buffers listed are f32: as bf16 they would be half of that.",
+    ),
+    _Listed(
+        lambda rows: rows.role == Role.PARAMETER,
+        True,
+        "{} are arguments: sharded over two devices they are half of that on each.",
+    ),
+)
+
+
+def _listed(recording: Recording) -> Iterator[tuple[int, str]]:
+    rows = recording.allocations
+    for tell_tale in LISTED:
+        size = int(rows.charge[tell_tale.which(rows)].sum())
+        if size:
+            yield size // 2 if tell_tale.halved else size, tell_tale.text.format(bytes_text(size))
+
+
+TELL_TALES = (_others, _oversized, _padding, _outputs, _listed)
 
 
 def _where(text: Text, holds: Callable[[str], bool]) -> Bools:
