@@ -119,6 +119,7 @@ def test_sizes_that_cannot_be_are_left_out_of_the_sums() -> None:
     sizes = [event["size"] for event in events if event["action"] == "alloc"]
     assert sizes
     events += [{"action": action, "addr": 9, "size": 1 << 62, "time_us": 1} for action in ("alloc", "segment_alloc")]
+    events[1]["time_us"] = (1 << 63) - 1
     snapshot["segments"][0]["total_size"] = 1 << 61
     [part] = open_file(pickle.dumps(snapshot), "/logs/x.pickle", host="x")
     recording = part.read()[0]

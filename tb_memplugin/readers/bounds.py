@@ -8,6 +8,7 @@ import numpy.typing as npt
 from tb_memplugin.recording import I64, Caveat
 
 LARGEST = 2**50  # bytes, and things that are counted; no device has a PiB
+LATEST = 2**52  # microseconds since 1970: in the year 2112, and in nanoseconds still 64 bits
 
 
 def possible(column: I64) -> npt.NDArray[np.bool_]:

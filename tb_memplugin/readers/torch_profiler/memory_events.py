@@ -8,9 +8,9 @@ import re
 import numpy as np
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.bounds import impossible, possible
+from tb_memplugin.readers.bounds import LATEST, impossible, possible
 from tb_memplugin.readers.pairing import pair
-from tb_memplugin.readers.torch_profiler.operators import LATEST, Heads
+from tb_memplugin.readers.torch_profiler.operators import Heads
 from tb_memplugin.readers.torch_profiler.table import Where, timeline
 from tb_memplugin.recording import F64, I64, Caveat, NamedSpans, Recording, Reported, Role, Text
 

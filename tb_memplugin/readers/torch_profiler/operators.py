@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 
+from tb_memplugin.readers.bounds import LATEST
 from tb_memplugin.readers.torch_marks import kind_of_mark
 from tb_memplugin.recording import F64, I64, NamedSpans, Text
 
@@ -18,7 +19,6 @@ HEAD = re.compile(
 OPERATOR = b"cpu_op"
 RUNS = "autograd::engine::evaluate_function: "  # what runs an operator of the backward pass
 MICROSECOND = 1000
-LATEST = 2.0**52  # microseconds since 1970: in the year 2112, and in nanoseconds still 64 bits
 
 
 class Heads:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_memplugin.readers.torch_marks import kind_of_mark
-from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
+from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_times
 from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
 from tb_memplugin.recording import I64, NamedSpans, SpanKind, Text
 from tb_memplugin.sizes import bytes_text
@@ -40,7 +40,7 @@ def _marks(
     """Starts and ends of one name nest: an end belongs to the latest start that is open. There are few marks."""
     here = marks[values.integers(values.column(marks, "device"), device) == device]
     name, stage = values.texts(values.column(here, "name")), values.texts(values.column(here, "stage"))
-    time = values.integers(values.column(here, "time_us")).tolist()
+    time = read_times(values, here).tolist()
     open_: dict[str, list[int]] = {}
     found: list[tuple[str, int, int]] = []
     for row in np.argsort(np.array(time), kind="stable").tolist():

@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.readers.bounds import possible
+from tb_memplugin.readers.bounds import LATEST, possible
 from tb_memplugin.readers.torch_snapshot.segments import read_pools
 from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
 from tb_memplugin.recording import I64, U8, Text
@@ -76,7 +76,7 @@ def read_trace(values: Values, events: Nodes) -> Trace:
         size=np.where(fits, size, -1),
         stream=values.integers(values.column(events, "stream"), 0),
         pool=read_pools(values, values.column(events, "pool_id")),
-        time_us=values.integers(values.column(events, "time_us")),
+        time_us=read_times(values, events),
         device_free=values.integers(values.column(events, "device_free")),
         frames=values.column(events, "frames"),
         name=name,
@@ -86,3 +86,9 @@ def read_trace(values: Values, events: Nodes) -> Trace:
         category=values.texts(values.column(events, "category")),
         impossible=int((~fits).sum()),
     )
+
+
+def read_times(values: Values, events: Nodes) -> I64:
+    """Microseconds since 1970; -1 where none are told, or none that can be."""
+    time = values.integers(values.column(events, "time_us"))
+    return np.where((time >= 0) & (time < LATEST), time, -1)
