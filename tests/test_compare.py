@@ -59,9 +59,13 @@ Entry = tuple[int, int, int, int, bool]
 
 
 def entries(found: Comparison) -> list[Entry]:
+    return sorted(entries_in_order(found))
+
+
+def entries_in_order(found: Comparison) -> list[Entry]:
     e = found.entries
     columns = (e.bytes_a, e.bytes_b, e.allocations_a, e.allocations_b, e.reshaped)
-    return sorted(zip(*(column.tolist() for column in columns), strict=True))
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def changes(found: Comparison) -> list[Entry]:
@@ -179,6 +183,30 @@ def test_the_steps_are_roles_lines_or_layers() -> None:
     assert steps[By.ROLE] == [("temporary", 5, 25), ("parameter", 10, 10)]
     assert steps[By.SOURCE] == [("layer (/home/a/model.py:10)", 5, 25), ("no Python line", 10, 10)]
     assert steps[By.MODEL] == [("forward / layer_0", 5, 25), ("arguments / params / layer_0", 10, 10)]
+
+
+def test_each_thing_is_in_the_step_that_its_largest_allocation_is_counted_in() -> None:
+    a = [Thing(10, role=Role.PARAMETER, scope="params['layer_0']['w']", op="parameter"), Thing(5, line=10)]
+    b = [Thing(25, line=10), Thing(7, line=20, scope="layer_1/dot")]
+    labels = {
+        by: {
+            (x, y): found.steps[step].label
+            for (x, y, *_), step in zip(entries_in_order(found), found.step_of, strict=True)
+        }
+        for by in By
+        for found in [compare(made(a), made(b), by=by)]
+    }
+    assert labels[By.ROLE] == {(5, 25): "temporary", (10, 0): "parameter", (0, 7): "temporary"}
+    assert labels[By.MODEL] == {
+        (5, 25): "forward / layer_0",
+        (10, 0): "arguments / params / layer_0",
+        (0, 7): "forward / layer_1",
+    }
+    assert labels[By.SOURCE] == {
+        (5, 25): "layer (/home/a/model.py:10)",
+        (10, 0): "no Python line",
+        (0, 7): "layer (/home/a/model.py:20)",
+    }
 
 
 def test_without_a_stack_a_line_s_name_is_the_line() -> None:

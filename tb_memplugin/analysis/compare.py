@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -67,6 +66,7 @@ class Comparison(NamedTuple):
     total_b: int
     entries: Entries
     steps: list[Step]  # the largest growth first
+    step_of: I64  # per entry the step that its largest allocation is counted in
 
 
 class _Side(NamedTuple):
@@ -78,6 +78,13 @@ class _Side(NamedTuple):
     unexplained: int
 
 
+class _Labels(NamedTuple):
+    """What each of a side's rows is counted as."""
+
+    code: Codes  # number of its name
+    names: list[str]
+
+
 def compare(
     a: Recording, b: Recording, at_a: int | None = None, at_b: int | None = None, by: By = By.ROLE
 ) -> Comparison:
@@ -87,14 +94,11 @@ def compare(
         raise InputError("Recordings of two kinds", f"{a.kind} and {b.kind}", remedy)
     one, other = _side(a, at_a), _side(b, at_b)
     placed = places(a, one.rows, b, other.rows)
-    return Comparison(
-        one.position,
-        other.position,
-        one.total,
-        other.total,
-        _entries(one, other, placed),
-        _steps(one, other, placed, by),
-    )
+    entries = _entries(one, other, placed)
+    labels = [_labels(side, placed, number, by) for number, side in enumerate((one, other))]
+    steps = _steps((one, other), labels)
+    step_of = _step_of(entries, (one, other), labels, steps)
+    return Comparison(one.position, other.position, one.total, other.total, entries, steps, step_of)
 
 
 def _side(recording: Recording, at: int | None) -> _Side:
@@ -176,18 +180,38 @@ def _combined(columns: list[Codes]) -> I64:
     return key
 
 
-def _steps(a: _Side, b: _Side, placed: Places, by: By) -> list[Step]:
-    before, after = (dict(_labelled(side, placed, number, by)) for number, side in enumerate((a, b)))
-    for side, found in ((a, before), (b, after)):
+def _steps(sides: tuple[_Side, _Side], labels: list[_Labels]) -> list[Step]:
+    before, after = (_sums(side, of_side) for side, of_side in zip(sides, labels, strict=True))
+    for side, found in zip(sides, (before, after), strict=True):
         if side.unexplained:
             found[UNEXPLAINED] = side.unexplained
     steps = [Step(label, before.get(label, 0), after.get(label, 0)) for label in {**before, **after}]
     return sorted(steps, key=lambda step: (step.bytes_a - step.bytes_b, -step.bytes_b, step.label))
 
 
-def _labelled(side: _Side, placed: Places, number: int, by: By) -> Iterator[tuple[str, int]]:
+def _sums(side: _Side, labels: _Labels) -> dict[str, int]:
     """Bytes by label; those of one label together."""
     charge = side.recording.allocations.charge[side.rows]
+    of_each = np.bincount(labels.code, charge, len(labels.names)).astype(np.int64).tolist()
+    sums: dict[str, int] = {}
+    for name, size in zip(labels.names, of_each, strict=True):
+        if size:
+            sums[name] = sums.get(name, 0) + size
+    return sums
+
+
+def _step_of(entries: Entries, sides: tuple[_Side, _Side], labels: list[_Labels], steps: list[Step]) -> I64:
+    """Per entry the step of its largest allocation in the second recording, or else in the first."""
+    number = {step.label: i for i, step in enumerate(steps)}
+    found = np.full(len(entries.row_a), -1, dtype=np.int64)
+    for side, of_side, row in zip(sides, labels, (entries.row_a, entries.row_b), strict=True):
+        of_row = np.full(len(side.recording.allocations), -1, dtype=np.int64)
+        of_row[side.rows] = np.array([number.get(name, -1) for name in of_side.names])[of_side.code]
+        found[row >= 0] = of_row[row[row >= 0]]
+    return found
+
+
+def _labels(side: _Side, placed: Places, number: int, by: By) -> _Labels:
     code: Codes
     if by is By.ROLE:
         code, names = roles(side.recording)[side.rows], [_role_name(side.recording, role) for role in Role]
@@ -196,12 +220,8 @@ def _labelled(side: _Side, placed: Places, number: int, by: By) -> Iterator[tupl
     else:
         forest = attribution.forest(side.recording, attribution.By.MODEL)
         code, names = forest.leaf[side.rows], _layers(forest)
-    sums: dict[str, int] = {}
-    of_each = np.bincount(np.where(code >= 0, code, len(names) - 1), charge, len(names)).astype(np.int64).tolist()
-    for name, size in zip(names, of_each, strict=True):
-        if size:
-            sums[name] = sums.get(name, 0) + size
-    yield from sums.items()
+    # What no classification knows has the last name.
+    return _Labels(np.where(code >= 0, code, len(names) - 1), names)
 
 
 def _lines(side: _Side, placed: Places, number: int) -> tuple[Codes, list[str]]:

@@ -33,15 +33,19 @@ def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by:
     found = compare(a, b, at_a, at_b, by)
     shown = _kinds(found.entries)[:ENTRIES_LISTED].tolist()
     grown = np.abs(found.entries.bytes_b - found.entries.bytes_a)
+    steps = _listed(found.steps)
+    listed = {step.label: i for i, step in enumerate(steps)}
+    # What has no step of its own is in the last one, which is the rest.
+    step_of = [listed.get(found.steps[i].label, len(steps) - 1) for i in found.step_of[: len(shown)].tolist()]
     return {
         "verdict": verdict(found),
         "headline": headline(a, b, found),
         "a": _moment(a, found.position_a, found.total_a),
         "b": _moment(b, found.position_b, found.total_b),
         "by": by.value,
-        "steps": [step._asdict() for step in _listed(found.steps)],
+        "steps": [step._asdict() for step in steps],
         "changes": _changes(found.entries),
-        "entries": [_entry(a, b, found.entries, i, kind) for i, kind in enumerate(shown)],
+        "entries": [{**_entry(a, b, found.entries, i, kind), "step": step_of[i]} for i, kind in enumerate(shown)],
         "entries_total": len(found.entries.row_a),
         "left_out_bytes": int(grown[len(shown) :].sum()),
     }

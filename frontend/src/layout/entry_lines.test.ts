@@ -20,6 +20,7 @@ function entry(site: string, bytes_a: number, bytes_b: number, patch: Partial<En
     bytes_b,
     allocations_a: 1,
     allocations_b: 1,
+    step: 0,
     ...patch,
   };
 }

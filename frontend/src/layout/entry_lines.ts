@@ -1,4 +1,5 @@
 import { compileSearch } from "../base/search";
+import { formatBytes } from "../base/units";
 import type { Change, Entry } from "../payload/comparison";
 import { ROLES } from "../payload/recording";
 import { csvOf } from "./csv";
@@ -21,6 +22,11 @@ export const CHANGE_WORDS: Record<Change, string> = {
 
 export function delta({ bytes_a, bytes_b }: Entry): number {
   return bytes_b - bytes_a;
+}
+
+/** Bytes with their sign: "+1.68 MiB". */
+export function signed(bytes: number): string {
+  return `${bytes > 0 ? "+" : ""}${formatBytes(bytes)}`;
 }
 
 /** Entries of the kinds wanted (all, if none is), with the searched text, that changed by as much as asked for. */

@@ -59,6 +59,14 @@ export interface Sharer {
 /** One buffer in full: what its row says, and what only api/details knows. */
 export interface Details {
   row: number;
+  name: string;
+  op: string;
+  op_name: string;
+  role: number;
+  size: number;
+  unpadded: number;
+  shape: string;
+  dtype: string;
   region: { index: number; kind: string; size: number } | null;
   offset: number;
   defined: Place;

@@ -41,6 +41,8 @@ export interface Entry {
   bytes_b: number;
   allocations_a: number;
   allocations_b: number;
+  /** Which of the steps its largest allocation is counted in; -1 for none. */
+  step: number;
 }
 
 export interface Comparison {

@@ -77,6 +77,14 @@ export function detailsOf({ rows, regions, program }: Everything, told: Told, ro
   });
   return {
     row,
+    name: rows.name.at(row),
+    op: rows.op.at(row),
+    op_name: rows.op_name.at(row),
+    role: rows.role[row],
+    size: rows.size[row],
+    unpadded: rows.unpadded[row],
+    shape: rows.shape.at(row),
+    dtype: rows.dtype.at(row),
     region:
       region < 0
         ? null

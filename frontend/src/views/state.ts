@@ -82,6 +82,8 @@ export interface ViewState {
   at_b: number | null;
   /** What the steps of a comparison are. */
   steps: StepsBy;
+  /** What of a comparison is looked at, as layout/looked_at.ts names it; empty is nothing. */
+  change: string;
   /** Rows that all charts are confined to, as layout/row_filter.ts writes them; empty is all of them. */
   only: string;
 }
@@ -98,6 +100,7 @@ export const FRESH = {
   node: "",
   only: "",
   picked: "",
+  change: "",
 } as const;
 
 /** What is compared, before anything is chosen. */
@@ -145,4 +148,5 @@ export const initialState: ViewState = {
   picked: "",
   ...NO_PAIR,
   steps: "role",
+  change: "",
 };

@@ -51,6 +51,7 @@ const KEYS = [
   "at_a",
   "at_b",
   "steps",
+  "change",
 ] as const;
 type Key = (typeof KEYS)[number];
 
@@ -86,6 +87,7 @@ const TEXTS = [
   "picked",
   "a",
   "b",
+  "change",
 ] as const;
 
 const KNOWN: ReadonlySet<string> = new Set(KEYS);

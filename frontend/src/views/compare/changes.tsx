@@ -1,9 +1,18 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import type { EntryKey, EntrySort } from "../../layout/entry_lines";
-import { CHANGE_WORDS, delta, entriesCsv, filterEntries, sortEntries } from "../../layout/entry_lines";
+import {
+  CHANGE_WORDS,
+  delta,
+  entriesCsv,
+  filterEntries,
+  signed,
+  sortEntries,
+} from "../../layout/entry_lines";
+import { entryName } from "../../layout/looked_at";
 import type { Change, Comparison, Entry } from "../../payload/comparison";
 import { CHANGES } from "../../payload/comparison";
 import { Buttons } from "../buttons";
@@ -68,7 +77,7 @@ interface Props {
 export function Changes({ comparison, store, dark }: Props): JSX.Element {
   const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
   const [wanted, setWanted] = useState<ReadonlySet<Change>>(new Set());
-  const [selected, setSelected] = useState(-1);
+  const change = useStore(store, (state) => state.change);
   const columns = useMemo(() => columnsOf(entries), [entries]);
   const table = useTable(store, columns, MOST_FIRST);
   const { search, size, sort, template } = table;
@@ -77,9 +86,16 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
     [entries, wanted, search, size],
   );
   const lines = useMemo(() => sortEntries(filtered.entries, sort), [filtered, sort]);
-  const toggle = (change: Change): void => {
+  const at = lines.findIndex((entry) => entryName(entry) === change);
+  const lookAt = (entry: Entry): void =>
+    store.set({ change: entryName(entry) === change ? "" : entryName(entry) });
+  const step = (by: number): void => {
+    const next = stepped(at, by, lines.length);
+    if (next >= 0) store.set({ change: entryName(lines[next]) });
+  };
+  const toggle = (kind: Change): void => {
     const next = new Set(wanted);
-    if (!next.delete(change)) next.add(change);
+    if (!next.delete(kind)) next.add(kind);
     setWanted(next);
   };
   return (
@@ -111,16 +127,16 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
         csv={() => entriesCsv(lines)}
         fileName="changes.csv"
         count={lines.length}
-        at={selected}
+        at={at}
         empty={count === 0 ? "Nothing is live in either." : "Nothing matches the filter."}
         label="Changes"
-        onStep={(by) => setSelected(stepped(selected, by, lines.length))}
+        onStep={step}
         line={(i, id) => (
           <TableRow
             {...{ id, template }}
             testid="change-row"
-            selected={i === selected}
-            onPick={() => setSelected(i)}
+            selected={i === at}
+            onPick={() => lookAt(lines[i])}
           >
             {columns.map((column) => (
               <EntryCell key={column.key} column={column.key} entry={lines[i]} dark={dark} />
@@ -166,8 +182,4 @@ function Amount({ bytes, allocations }: { bytes: number; allocations: number }):
       {allocations === 0 ? <span class="muted">–</span> : formatBytes(bytes)}
     </Cell>
   );
-}
-
-function signed(bytes: number): string {
-  return `${bytes > 0 ? "+" : ""}${formatBytes(bytes)}`;
 }

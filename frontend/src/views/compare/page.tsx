@@ -4,6 +4,7 @@ import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Pair } from "../../layout/compared";
 import { firstPair } from "../../layout/compared";
+import { lookedAt } from "../../layout/looked_at";
 import type { Api, Listing, Runs } from "../../payload/api";
 import type { CompareQuery, Comparison } from "../../payload/comparison";
 import { CallGraphSection } from "../call_graph/call_graph";
@@ -11,8 +12,11 @@ import { useKept } from "../call_graph/use_kept";
 import { useFetched } from "../fetched";
 import { ErrorMessage, Message } from "../message";
 import { Answer } from "../recording/answer";
+import { PageFrame } from "../recording/page_frame";
 import type { OnState } from "../recording/use_recording";
 import type { ViewState } from "../state";
+import { PROGRAM_WORDS, WordsContext, wordsOf } from "../words";
+import { ChangeDetails } from "./change_details";
 import { Changes } from "./changes";
 import { Sides } from "./sides";
 import { WaterfallSection } from "./waterfall";
@@ -46,9 +50,15 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
     // Named in the URL: shared, it means the same when there is a newer run.
     if (pair !== null) store.set(pair);
   }, [pair]);
+  const change = useStore(store, (state) => state.change);
+  const found = useMemo(() => (value === null ? null : lookedAt(value, change)), [value, change]);
+  const drawer =
+    value === null || found === null || error !== null ? null : (
+      <ChangeDetails api={api} comparison={value} found={found} store={store} dark={dark} />
+    );
   return (
-    <main class="page">
-      <div class="content">
+    <WordsContext.Provider value={value === null ? PROGRAM_WORDS : wordsOf(value.b.recording)}>
+      <PageFrame drawer={drawer}>
         <Sides api={api} runs={runs} pair={pair} comparison={value} store={store} />
         {error !== null && <ErrorMessage error={error} />}
         {value === null && error === null && pair !== null && <div class="placeholder" aria-busy="true" />}
@@ -73,8 +83,8 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
             )}
           </>
         )}
-      </div>
-    </main>
+      </PageFrame>
+    </WordsContext.Provider>
   );
 }
 

@@ -3,6 +3,7 @@ import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import { comparable } from "../../layout/compared";
+import { swappedName } from "../../layout/looked_at";
 import { formatTime } from "../../layout/ticks";
 import type { Api, Runs } from "../../payload/api";
 import type { Comparison, Side } from "../../payload/comparison";
@@ -10,6 +11,8 @@ import type { Summary } from "../../payload/recording";
 import { useFetched } from "../fetched";
 import { Combobox } from "../shell/combobox";
 import type { ViewState } from "../state";
+import { NO_PAIR } from "../state";
+import { useWords } from "../words";
 
 interface Props {
   api: Api;
@@ -22,8 +25,9 @@ interface Props {
 /** Which two, and which moments of them. */
 export function Sides({ api, runs, pair, comparison, store }: Props): JSX.Element {
   const swap = (): void => {
-    const { at_a, at_b } = store.get();
-    if (pair !== null) store.set({ a: pair.b, b: pair.a, at_a: at_b, at_b: at_a });
+    const { at_a, at_b, change } = store.get();
+    if (pair !== null)
+      store.set({ a: pair.b, b: pair.a, at_a: at_b, at_b: at_a, change: swappedName(change) });
   };
   const shared = { api, runs, store };
   return (
@@ -57,14 +61,17 @@ function OneSide({ api, runs, name, id, other, side, store }: OneSideProps): JSX
   // The second is to be of the first's kind; the first may be anything.
   const offered = comparable(known, name === "b" ? counterpart : undefined);
   const pick = (picked: string): void =>
-    store.set(name === "a" ? { a: picked, b: other, at_a: null } : { b: picked, a: other, at_b: null });
+    store.set({
+      change: "",
+      ...(name === "a" ? { a: picked, b: other, at_a: null } : { b: picked, a: other, at_b: null }),
+    });
   const pickRun = (picked: string): void => {
     api.recordings(picked, new AbortController().signal).then(
       ({ recordings }) => {
         const best = comparable(recordings, counterpart).at(0);
         if (best !== undefined) pick(best.id);
         else if (recordings.length > 0)
-          store.set({ a: recordings[0].id, b: recordings[0].id, at_a: null, at_b: null });
+          store.set({ ...NO_PAIR, a: recordings[0].id, b: recordings[0].id, change: "" });
       },
       () => undefined,
     );
@@ -109,13 +116,14 @@ function Moment({
   side: Side;
   store: Store<ViewState>;
 }): JSX.Element {
+  const words = useWords();
   const key = name === "a" ? "at_a" : "at_b";
   const at = useStore(store, (state) => state[key]);
   const set = (value: number | null): void => store.set(name === "a" ? { at_a: value } : { at_b: value });
   return (
     <span class="moment">
       <label>
-        at position{" "}
+        at {words.position}{" "}
         <input
           type="number"
           min={0}

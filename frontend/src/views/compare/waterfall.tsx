@@ -3,6 +3,8 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatExact } from "../../base/units";
+import { signed } from "../../layout/entry_lines";
+import { stepName } from "../../layout/looked_at";
 import type { Fall } from "../../layout/waterfall";
 import { waterfall } from "../../layout/waterfall";
 import type { Comparison } from "../../payload/comparison";
@@ -41,28 +43,40 @@ export function WaterfallSection(props: { comparison: Comparison; store: Store<V
       </header>
       <ol class={chart.origin > 0 ? "waterfall cut" : "waterfall"} data-testid="waterfall">
         {chart.bars.map((bar, i) => (
-          <Bar key={`${i} ${bar.label}`} bar={bar} />
+          <Bar key={`${i} ${bar.label}`} bar={bar} store={store} />
         ))}
       </ol>
     </section>
   );
 }
 
-function Bar({ bar }: { bar: Fall }): JSX.Element {
-  const change = bar.bytes_b - bar.bytes_a;
+function Bar({ bar, store }: { bar: Fall; store: Store<ViewState> }): JSX.Element {
+  const name = stepName(bar);
+  const open = useStore(store, (state) => state.change === name);
   const [left, right] = [Math.min(bar.from, bar.to), Math.max(bar.from, bar.to)];
   const total = bar.kind === "total";
-  const words = total ? formatBytes(bar.bytes_b) : `${change > 0 ? "+" : ""}${formatBytes(change)}`;
-  const about = total
-    ? formatExact(bar.bytes_b)
-    : `${formatExact(bar.bytes_a)} in A, ${formatExact(bar.bytes_b)} in B`;
-  return (
-    <li class={bar.kind} title={about} data-testid="waterfall-step">
+  const parts = (
+    <>
       <span class="label">{total ? bar.label : <bdi>{bar.label}</bdi>}</span>
       <span class="track">
         <i style={{ left: `${100 * left}%`, width: `${100 * (right - left)}%` }} />
       </span>
-      <span class="numeric">{words}</span>
+      <span class="numeric">{total ? formatBytes(bar.bytes_b) : signed(bar.bytes_b - bar.bytes_a)}</span>
+    </>
+  );
+  return (
+    <li class={bar.kind} data-testid="waterfall-step">
+      {total ? (
+        <div title={formatExact(bar.bytes_b)}>{parts}</div>
+      ) : (
+        <button
+          aria-pressed={open}
+          title={`${formatExact(bar.bytes_a)} in A, ${formatExact(bar.bytes_b)} in B`}
+          onClick={() => store.set({ change: open ? "" : name })}
+        >
+          {parts}
+        </button>
+      )}
     </li>
   );
 }

@@ -11,17 +11,23 @@ export const TAB_OF_AXIS: Record<string, Tab> = {
   INSTANT: "snapshots",
 };
 
-/** Opens a recording in the tab that shows its kind. The browser's Back leads here again. */
-export function openRecording(store: Store<ViewState>, recording: Summary): void {
+/** Opens a recording, at a moment of it, in the tab that shows its kind. The browser's Back leads here again. */
+export function openRecording(
+  store: Store<ViewState>,
+  recording: Summary,
+  at: Partial<Pick<ViewState, "position" | "selected">> = {},
+): void {
   const { history } = hostWindow();
   history.pushState(history.state, "");
   store.set({
     tab: TAB_OF_AXIS[recording.axis] ?? "memory_viewer",
+    run: recording.run,
     host: recording.host,
     module: recording.kind === "program" ? recording.title : "",
     space: recording.memory,
     search: "",
     full: false,
     ...FRESH,
+    ...at,
   });
 }

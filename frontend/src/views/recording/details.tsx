@@ -1,9 +1,10 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { expansion } from "../../layout/table_order";
 import type { Api, Details as BufferDetails } from "../../payload/api";
 import { rowName, type Rows } from "../../payload/recording";
+import { Drawer, Fact } from "../drawer";
 import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
 import { formatTime } from "../../layout/ticks";
@@ -42,18 +43,12 @@ export function Details(props: Props): JSX.Element {
   const inspect = (position: number): void =>
     store.set({ position: Math.min(Math.max(position, 0), length - 1) });
   return (
-    <aside class="details" data-testid="details" aria-label={`Selected ${words.item}`}>
-      <header>
-        <h2>{rowName(rows, row) || `Unnamed ${words.item}`}</h2>
-        <button
-          class="quiet"
-          aria-label="Close"
-          title="Close ( Esc )"
-          onClick={() => store.set({ selected: null })}
-        >
-          ×
-        </button>
-      </header>
+    <Drawer
+      title={rowName(rows, row) || `Unnamed ${words.item}`}
+      label={`Selected ${words.item}`}
+      testid="details"
+      onClose={() => store.set({ selected: null })}
+    >
       <dl class="facts">
         {(times === null || rows.role[row] !== 0) && (
           <Fact name="Category">
@@ -112,7 +107,7 @@ export function Details(props: Props): JSX.Element {
           {!addressed && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
         </>
       )}
-    </aside>
+    </Drawer>
   );
 }
 
@@ -167,16 +162,6 @@ function Life({ rows, row, length, times, details, onInspect }: LifeProps): JSX.
         {times !== null && `${lifetime(rows, row, times)}, `}
         {formatCount(held)} of {formatCount(length)} {words.positions}
       </Fact>
-    </>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
-  const empty = children === false || children === null;
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{empty ? <span class="muted">none in the profile</span> : children}</dd>
     </>
   );
 }

@@ -27,7 +27,8 @@ export function PageFrame({ full = false, drawer, children }: FrameProps): JSX.E
 interface DrawerProps {
   api: Api;
   id: string;
-  shown: Shown;
+  /** Null until there are any. */
+  shown: Shown | null;
   length: number;
   times: Float64Array | null;
   moment: boolean;
@@ -38,8 +39,8 @@ interface DrawerProps {
 /** The drawer of the selected buffer, or null while none is. */
 export function useDetails({ shown, ...details }: DrawerProps): JSX.Element | null {
   const selected = useStore(details.store, (state) => state.selected);
-  const row = shown.indexOf(selected);
-  return row < 0 || selected === null ? null : (
+  const row = shown?.indexOf(selected) ?? -1;
+  return shown === null || row < 0 || selected === null ? null : (
     <Details {...details} number={selected} row={row} rows={shown.rows} />
   );
 }

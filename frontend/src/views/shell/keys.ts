@@ -24,8 +24,10 @@ export function bindKeys({ store, steps, onHelp }: Keys): () => void {
     store.set({ position: position === shown.peak ? null : position });
   };
   const escape = (): void => {
-    const { full, selected } = store.get();
+    const { full, selected, change, picked } = store.get();
     if (selected !== null) store.set({ selected: null });
+    else if (change !== "") store.set({ change: "" });
+    else if (picked !== "") store.set({ picked: "" });
     else if (full) store.set({ full: false });
   };
   const actions: Partial<Record<string, () => void>> = {

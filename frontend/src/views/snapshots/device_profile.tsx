@@ -1,4 +1,4 @@
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
@@ -13,6 +13,8 @@ import { useFetched } from "../fetched";
 import { ErrorMessage } from "../message";
 import { Answer } from "../recording/answer";
 import { FigureCell } from "../recording/figures";
+import { PageFrame, useDetails } from "../recording/page_frame";
+import { allRows } from "../recording/shown";
 import type { OnState } from "../recording/use_recording";
 import type { ViewState } from "../state";
 import { FRESH } from "../state";
@@ -45,28 +47,43 @@ export function DeviceProfilePage({ api, summary, problems, store, dark, onState
   return (
     <WordsContext.Provider value={MOMENT_WORDS}>
       <TreesScope api={api} recording={summary} everything={all.value} store={store}>
-        <main class="page">
-          <div class="content">
-            <Answer headline={profile.value.headline} caveats={summary.caveats} problems={problems}>
-              <Figures profile={profile.value} />
-            </Answer>
-            <Devices profile={profile.value} store={store} />
-            <CallGraphSection
-              api={api}
-              id={id}
-              base=""
-              devices={profile.value.devices.length}
-              fileName={fileName}
-              store={store}
-              onReady={setDrawn}
-            />
-            <Trees all={all.value} fileName={fileName} store={store} dark={dark} />
-            <GrowthSection api={api} id={id} store={store} dark={dark} />
-          </div>
-        </main>
+        <Frame {...{ api, id, store, dark }} everything={all.value}>
+          <Answer headline={profile.value.headline} caveats={summary.caveats} problems={problems}>
+            <Figures profile={profile.value} />
+          </Answer>
+          <Devices profile={profile.value} store={store} />
+          <CallGraphSection
+            api={api}
+            id={id}
+            base=""
+            devices={profile.value.devices.length}
+            fileName={fileName}
+            store={store}
+            onReady={setDrawn}
+          />
+          <Trees all={all.value} fileName={fileName} store={store} dark={dark} />
+          <GrowthSection api={api} id={id} store={store} dark={dark} />
+        </Frame>
       </TreesScope>
     </WordsContext.Provider>
   );
+}
+
+interface FrameProps {
+  api: Api;
+  id: string;
+  /** Null until every row has come. */
+  everything: Everything | null;
+  store: Store<ViewState>;
+  dark: boolean;
+  children: ComponentChildren;
+}
+
+/** The page, with what is selected in a tree, or in another tab, at its side. */
+function Frame({ everything, children, ...shared }: FrameProps): JSX.Element {
+  const shown = useMemo(() => (everything === null ? null : allRows(everything)), [everything]);
+  const drawer = useDetails({ ...shared, shown, length: 1, times: null, moment: true });
+  return <PageFrame drawer={drawer}>{children}</PageFrame>;
 }
 
 function Figures({ profile }: { profile: DeviceProfile }): JSX.Element {

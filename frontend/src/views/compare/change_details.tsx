@@ -1,0 +1,199 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { formatBytes, formatCount, formatExact, formatShare } from "../../base/units";
+import { CHANGE_WORDS, delta, signed } from "../../layout/entry_lines";
+import { entryName, type LookedAt } from "../../layout/looked_at";
+import type { Api, Details } from "../../payload/api";
+import type { Comparison, Entry, Side, Step } from "../../payload/comparison";
+import { Drawer, Fact } from "../drawer";
+import { useFetched } from "../fetched";
+import { ErrorMessage } from "../message";
+import { openRecording } from "../overview/open";
+import { Role } from "../recording/role";
+import { Stack } from "../recording/stack";
+import type { ViewState } from "../state";
+import { capital, useWords } from "../words";
+
+interface Props {
+  api: Api;
+  comparison: Comparison;
+  found: LookedAt;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** What is looked at, as it is in A and as it is in B, and the way to each. */
+export function ChangeDetails({ found, ...props }: Props): JSX.Element {
+  return found.kind === "step" ? (
+    <StepDetails {...props} step={found.step} entries={found.entries} />
+  ) : (
+    <EntryDetails {...props} entry={found.entry} />
+  );
+}
+
+type Shared = Omit<Props, "found">;
+
+function EntryDetails({ api, comparison, entry, store, dark }: Shared & { entry: Entry }): JSX.Element {
+  const words = useWords();
+  const { a, b } = comparison;
+  return (
+    <Drawer
+      title={entry.site}
+      label="Selected change"
+      testid="change-details"
+      onClose={() => store.set({ change: "" })}
+    >
+      <dl class="facts">
+        <Fact name="Change">
+          <b>{signed(delta(entry))}</b> {CHANGE_WORDS[entry.change]}
+        </Fact>
+        {entry.role !== 0 && (
+          <Fact name="Category">
+            <Role role={entry.role} dark={dark} />
+          </Fact>
+        )}
+        <Told name={words.op} text={entry.op} />
+        <Told name={words.opName} text={entry.op_name} />
+        <Told name="Source" text={entry.source} />
+      </dl>
+      <InSide
+        {...{ api, store }}
+        name="A"
+        side={a}
+        row={entry.row_a}
+        bytes={entry.bytes_a}
+        allocations={entry.allocations_a}
+      />
+      <InSide
+        {...{ api, store }}
+        name="B"
+        side={b}
+        row={entry.row_b}
+        bytes={entry.bytes_b}
+        allocations={entry.allocations_b}
+      />
+    </Drawer>
+  );
+}
+
+/** Nothing where the profile tells nothing: kinds of recordings know of different things. */
+function Told({ name, text }: { name: string; text: string }): JSX.Element | null {
+  return text === "" ? null : (
+    <Fact name={name}>
+      <code>{text}</code>
+    </Fact>
+  );
+}
+
+interface SideProps {
+  api: Api;
+  store: Store<ViewState>;
+  name: "A" | "B";
+  side: Side;
+  /** Of its largest allocation there; null where it has none. */
+  row: number | null;
+  bytes: number;
+  allocations: number;
+}
+
+function InSide({ api, store, name, side, row, bytes, allocations }: SideProps): JSX.Element {
+  const { recording, position } = side;
+  const words = useWords();
+  const { value, error } = useFetched(row === null ? null : `${recording.id} ${row}`, (_, signal) =>
+    api.details(recording.id, row ?? 0, signal),
+  );
+  const open = (): void => {
+    const at = recording.axis === "INSTANT" || position === recording.peak_position ? null : position;
+    openRecording(store, recording, { position: at, selected: row });
+  };
+  return (
+    <section data-testid={`change-in-${name.toLowerCase()}`}>
+      <h3>In {name}</h3>
+      {row === null ? (
+        <p class="muted">Not there.</p>
+      ) : (
+        <>
+          <dl class="facts">
+            <Fact name="Size">
+              <b>{formatBytes(bytes)}</b> <span class="muted">{formatExact(bytes)}</span>
+              {allocations > 1 && <p class="muted">{`in ${formatCount(allocations)} ${words.items}`}</p>}
+            </Fact>
+            {value !== null && <Largest details={value} alone={allocations === 1} />}
+          </dl>
+          <button class="link" data-testid={`open-in-${name.toLowerCase()}`} onClick={open}>
+            Open it where it is: {recording.title}
+          </button>
+          {error !== null && <ErrorMessage error={error} />}
+          {value === null && error === null && <p class="muted">Reading the stack…</p>}
+          {value !== null && <Stack frames={value.stack} />}
+        </>
+      )}
+    </section>
+  );
+}
+
+/** The allocation that the stack is of. */
+function Largest({ details, alone }: { details: Details; alone: boolean }): JSX.Element {
+  const words = useWords();
+  const { size, unpadded, shape, dtype, name } = details;
+  return (
+    <>
+      {!alone && <Fact name="The largest">{formatBytes(size)}</Fact>}
+      {unpadded !== size && <Fact name={capital(words.requested)}>{formatBytes(unpadded)}</Fact>}
+      <Told name="Name" text={name} />
+      <Told name="Shape" text={shape.startsWith(dtype) ? shape : `${dtype}${shape}`} />
+    </>
+  );
+}
+
+/** As many as are seen without scrolling; the table has all. */
+const LISTED = 15;
+
+function StepDetails(props: Shared & { step: Step; entries: Entry[] }): JSX.Element {
+  const { comparison, step, entries, store } = props;
+  const { a, b } = comparison;
+  const change = step.bytes_b - step.bytes_a;
+  const whole = b.bytes - a.bytes;
+  const changed = entries.filter((entry) => delta(entry) !== 0);
+  return (
+    <Drawer
+      title={step.label}
+      label="Selected step"
+      testid="change-details"
+      onClose={() => store.set({ change: "" })}
+    >
+      <dl class="facts">
+        <Fact name="Change">
+          <b>{signed(change)}</b>
+          {whole !== 0 && change / whole > 0 && (
+            <span class="muted">{` ${formatShare(change / whole, 1)} of the whole change`}</span>
+          )}
+        </Fact>
+        <Fact name="In A">
+          {formatBytes(step.bytes_a)} <span class="muted">{formatExact(step.bytes_a)}</span>
+        </Fact>
+        <Fact name="In B">
+          {formatBytes(step.bytes_b)} <span class="muted">{formatExact(step.bytes_b)}</span>
+        </Fact>
+      </dl>
+      <section>
+        <h3>What changed in it</h3>
+        {changed.length === 0 && <p class="muted">Nothing that is listed below.</p>}
+        <ul class="sharers" data-testid="step-entries">
+          {changed.slice(0, LISTED).map((entry) => (
+            <li key={entryName(entry)}>
+              <button class="link" onClick={() => store.set({ change: entryName(entry) })}>
+                {entry.site}
+              </button>
+              <span>{signed(delta(entry))}</span>
+              <span class="muted">{CHANGE_WORDS[entry.change]}</span>
+            </li>
+          ))}
+        </ul>
+        {changed.length > LISTED && (
+          <p class="muted">{`and ${formatCount(changed.length - LISTED)} smaller ones, in the table`}</p>
+        )}
+      </section>
+    </Drawer>
+  );
+}

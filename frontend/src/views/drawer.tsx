@@ -1,0 +1,44 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+
+interface Props {
+  title: string;
+  label: string;
+  testid: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
+/** What is looked at closely, at the side of the page. The keys go back to where they were when it closes. */
+export function Drawer({ title, label, testid, onClose, children }: Props): JSX.Element {
+  const place = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    const { activeElement: before } = document;
+    const node = place.current;
+    return () => {
+      if (before instanceof HTMLElement && node?.contains(document.activeElement) === true) before.focus();
+    };
+  }, []);
+  return (
+    <aside ref={place} class="details" data-testid={testid} aria-label={label}>
+      <header>
+        <h2>{title}</h2>
+        <button class="quiet" aria-label="Close" title="Close ( Esc )" onClick={onClose}>
+          ×
+        </button>
+      </header>
+      {children}
+    </aside>
+  );
+}
+
+/** A line of what is known; without a value it says that nothing is. */
+export function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
+  const empty = children === false || children === null || children === "";
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{empty ? <span class="muted">none in the profile</span> : children}</dd>
+    </>
+  );
+}
