@@ -12,7 +12,7 @@ from tb_memplugin.recording import I32, I64, Text
 
 Mask = npt.NDArray[np.bool_]
 
-LONGEST = 32_767  # characters that a cell of a spreadsheet takes; Python's csv reads 131,072
+LONGEST = 131_071  # characters of a cell: Python's csv reads one more, and a formula is made harmless by one
 CUT = "..."
 
 
@@ -48,8 +48,8 @@ def distinct(column: Text) -> tuple[list[str], I32]:
     return texts, code.astype(np.int32)
 
 
-def fitting(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - len(CUT)] + CUT
+def fitting(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else text[: longest - len(CUT)] + CUT
 
 
 def _objects(texts: list[str]) -> npt.NDArray[np.object_]:

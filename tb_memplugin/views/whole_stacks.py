@@ -11,6 +11,7 @@ from tb_memplugin.recording import I32, Stacks, Strings, Text
 from tb_memplugin.views.cells import LONGEST, fitting
 
 CALLED_BY = " <- "
+AT_ONCE = 1 << 29  # characters of all stacks that are asked for together
 
 
 class WholeStacks:
@@ -20,20 +21,24 @@ class WholeStacks:
         self._stacks = stacks
 
     def texts(self, leaves: I32) -> Text:
-        """Of each leaf `layer (model.py:20) <- step (train.py:7)`, innermost first; no text where there is no stack."""
-        distinct, code = np.unique(leaves, return_inverse=True)
-        return Text(code.astype(np.int32), Strings.of([self._text(leaf) for leaf in distinct.tolist()]))
+        """Of each leaf `layer (model.py:20) <- step (train.py:7)`, innermost first; no text where there is no stack.
 
-    def _text(self, leaf: int) -> str:
-        """A cycle in a broken file ends it, and a text too long for a cell is cut."""
+        What is too long for a cell is cut, or where many are asked for, for memory: real ones are a tenth of that.
+        """
+        distinct, code = np.unique(leaves, return_inverse=True)
+        longest = min(LONGEST, AT_ONCE // max(len(distinct), 1))
+        return Text(code.astype(np.int32), Strings.of([self._text(leaf, longest) for leaf in distinct.tolist()]))
+
+    def _text(self, leaf: int, longest: int) -> str:
+        """A cycle in a broken file ends it."""
         frames, parents = self._frames, self._parents
         told, seen, length = list[str](), set[int](), 0
-        while 0 <= leaf < len(parents) and leaf not in seen and length <= LONGEST:
+        while 0 <= leaf < len(parents) and leaf not in seen and length <= longest:
             seen.add(leaf)
             told.append(frames[leaf])
             length += len(frames[leaf]) + len(CALLED_BY)
             leaf = parents[leaf]
-        return fitting(CALLED_BY.join(told))
+        return fitting(CALLED_BY.join(told), longest)
 
     @cached_property
     def _parents(self) -> list[int]:
