@@ -70,6 +70,15 @@ export function visitRuns(
   }
 }
 
+/** No fewer blocks than reach into the window. */
+export function countIn(index: TimelineIndex, window: Span): number {
+  let count = 0;
+  visitRuns(index, window, (from, to) => {
+    count += to - from;
+  });
+  return count;
+}
+
 /** First place in sorted[from, to) whose value is not below `value`; `to` where all are. */
 export function lowerBound(sorted: Float64Array, value: number, from: number, to: number): number {
   let low = from;

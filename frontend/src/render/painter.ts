@@ -2,9 +2,10 @@ import { layoutAges, type Wanted } from "../layout/age_columns";
 import { type Ages, AgeStack } from "../layout/age_stack";
 import { emptyRects, layoutTimeline, type Rects, roomForLabels, yOf } from "../layout/timeline";
 import { type Blocks, emptyBlocks, type View } from "../layout/timeline_blocks";
-import { buildIndex } from "../layout/timeline_index";
+import { buildIndex, countIn } from "../layout/timeline_index";
 import type { Palette } from "./palette";
-import { emptyFrame, type Frame, Raster } from "./raster";
+import { emptyFrame, type Frame, Raster, type Shown } from "./raster";
+import { Earlier } from "./rescale";
 import { exposed, moveFrame, putStrip, type Shift, shiftTo, viewOf } from "./shift";
 
 /** What to draw a picture of: the view, the picture's size in pixels, and the least room for a label in it. */
@@ -28,7 +29,7 @@ export interface Picture {
   labels: Labels;
   /** What it shows: the view that was ordered, or where an earlier picture was moved, that to the nearest pixel. */
   view: View;
-  /** An earlier picture that was moved, or one in fewer columns: another is to be ordered once nothing moves. */
+  /** An earlier picture that was moved or scaled, or one in fewer columns: an exact one is to be ordered later. */
   rough: boolean;
   /** Number of blocks that were drawn for it. */
   blocks: number;
@@ -58,7 +59,12 @@ interface Layer {
   costly: boolean;
   /** Whether a rough picture takes less, and shows less. */
   coarsens: boolean;
+  /** Whether earlier pictures are to stand in for one of this view while it changes its scale. */
+  scales: (view: View) => boolean;
 }
+
+/** Of pictures that are kept: the plot, the map, and the plot over the whole window. */
+const MOST_SIZES = 3;
 
 /** More labels than this are noise, and text is the slowest thing to draw. */
 const MOST_LABELS = 250;
@@ -70,6 +76,8 @@ export class Painter {
   private lit: Uint8Array | null = null;
   private edition = 0;
   private readonly raster = new Raster();
+  /** Pictures that stand in for others of the same size, by the number of their pixels: the plot's and the map's. */
+  private readonly earlier = new Map<number, Earlier>();
 
   /** `bands`: bottom and top bytes of each region, in pairs. */
   setBlocks(blocks: Blocks, bands: Float64Array): void {
@@ -95,7 +103,8 @@ export class Painter {
 
   /**
    * Draws into `reuse` where it has the right size. Where it shows what is wanted but moved, and `exact` is not asked
-   * for, only what comes in at the sides is drawn: so the cost of dragging does not grow with the blocks in sight.
+   * for, only what comes in at the sides is drawn: so the cost of dragging does not grow with the blocks in sight. Nor
+   * does that of zooming, for which earlier pictures are scaled.
    */
   paint(order: Order, reuse: Frame | null, exact = true): Picture {
     const { width, height, palette } = order;
@@ -104,10 +113,38 @@ export class Painter {
     const rough = !exact && this.layer.costly;
     const shift = rough ? this.shiftOf(frame, order) : null;
     const view = shift?.view ?? order.view;
-    const blocks = shift === null ? this.draw(frame, view, palette, rough) : this.move(frame, shift, palette);
-    frame.shows = { view, edition: this.edition, ground: palette.background };
+    const shows = { view, edition: this.edition, ground: palette.background };
+    const scales = this.layer.scales(view);
+    const scaled = rough && shift === null && scales && this.scale(frame, shows, palette);
+    const blocks = scaled
+      ? 0
+      : shift
+        ? this.move(frame, shift, palette)
+        : this.draw(frame, view, palette, rough);
+    frame.shows = shows;
+    if (scales && shift === null && !scaled) this.earlierOf(frame).keep(frame, shows);
     const labels = this.labels(frame, { ...order, view }, rough);
-    return { frame, labels, view, rough: rough && (shift !== null || this.layer.coarsens), blocks };
+    return { frame, labels, view, rough: rough && (shift !== null || scaled || this.layer.coarsens), blocks };
+  }
+
+  /** Has earlier pictures stand in; false where none could. */
+  private scale(frame: Frame, shows: Shown, palette: Palette): boolean {
+    const earlier = this.earlierOf(frame);
+    if (!earlier.standFor(frame, shows)) return false;
+    const bands = this.bandsIn(shows.view, frame.height);
+    earlier.show(frame, shows.view, () => this.raster.draw(frame, emptyRects(0), bands, palette, null));
+    return true;
+  }
+
+  private earlierOf({ width, height }: Frame): Earlier {
+    const size = width * height;
+    let found = this.earlier.get(size);
+    if (found === undefined) {
+      // Sizes that a window had while it was dragged are not worth their memory.
+      if (this.earlier.size >= MOST_SIZES) this.earlier.clear();
+      this.earlier.set(size, (found = new Earlier()));
+    }
+    return found;
   }
 
   private shiftOf({ shows }: Frame, { view, width, height, palette }: Order): Shift | null {
@@ -183,6 +220,7 @@ function layerOf(blocks: Blocks): Layer {
     lay: ({ view, width, height, least }) => layoutTimeline(index, view, width, height, rects, least),
     costly: blocks.length >= LEAST_MOVED,
     coarsens: false,
+    scales: (view) => countIn(index, view.x) >= LEAST_MOVED,
   };
 }
 
@@ -192,6 +230,7 @@ function layerByAge(stack: AgeStack, clock: Float64Array | null): Layer {
     lay: (wanted) => layoutAges(stack, clock, wanted, rects),
     costly: stack.mostLive >= LEAST_LIVE_MOVED,
     coarsens: true,
+    scales: () => false,
   };
 }
 
