@@ -22,8 +22,9 @@ from itertools import zip_longest
 
 import numpy as np
 
+from tb_memplugin.readers import tables
 from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
-from tb_memplugin.readers.oom_text.rows import MOST_BYTES, Rows, columns, segments
+from tb_memplugin.readers.oom_text.rows import MOST_BYTES, Rows, segments
 from tb_memplugin.recording import Caveat, Refusal, Text
 from tb_memplugin.sizes import PRINTED as SIZE
 
@@ -113,10 +114,9 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
     base = address[first]
     live = np.flatnonzero(used)
     names = Text.of([ops[i] for i in order[live].tolist()])
-    allocations = columns(
+    allocations = tables.allocations(
+        size[live],
         id=address[live],
-        size=size[live],
-        requested=size[live],
         name=Text(np.zeros(len(live), dtype=np.int32), Text.of(["chunk"]).strings),
         op=names,
         region=region[live].astype(np.int32),

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_memplugin.recording import I32, I64, Allocations, RegionKind, Regions, Role, Stacks, Text
+from tb_memplugin.readers import tables
+from tb_memplugin.recording import I64, Allocations, RegionKind, Regions, Role, Stacks, Text
 
 MOST_BYTES = 2**53  # no memory is that large, and sums of more would not be exact
 
@@ -32,7 +32,7 @@ class Rows:
     """Buffers with words, or an allocator's chunks with addresses."""
 
     allocations: Allocations = field(default_factory=lambda: table([])[0])
-    regions: Regions = field(default_factory=lambda: no_regions())
+    regions: Regions = field(default_factory=lambda: tables.no_regions())
     stacks: Stacks = field(default_factory=lambda: table([])[1])
 
     @property
@@ -42,16 +42,15 @@ class Rows:
 
 def words(buffers: Sequence[Buffer]) -> Rows:
     allocations, stacks = table(buffers)
-    return Rows(allocations, no_regions(), stacks)
+    return Rows(allocations, tables.no_regions(), stacks)
 
 
 def table(buffers: Sequence[Buffer]) -> tuple[Allocations, Stacks]:
     sources = list(dict.fromkeys(buffer.source for buffer in buffers if buffer.source))
     frame = {source: number for number, source in enumerate(sources)}
     shapes = [buffer.shape for buffer in buffers]
-    allocations = columns(
-        id=np.arange(len(buffers), dtype=np.int64),
-        size=_int64([buffer.size for buffer in buffers]),
+    allocations = tables.allocations(
+        _int64([buffer.size for buffer in buffers]),
         requested=_int64([buffer.size if buffer.requested is None else buffer.requested for buffer in buffers]),
         role=np.array([int(buffer.role) for buffer in buffers], dtype=np.uint8),
         stack=np.array([frame.get(buffer.source, -1) if buffer.source else -1 for buffer in buffers], dtype=np.int32),
@@ -68,53 +67,6 @@ def table(buffers: Sequence[Buffer]) -> tuple[Allocations, Stacks]:
         line=np.array([line for _, line in sources], dtype=np.int32),
     )
     return allocations, stacks
-
-
-def columns(
-    *,
-    id: I64,
-    size: I64,
-    requested: I64,
-    name: Text,
-    op: Text,
-    role: npt.NDArray[np.uint8] | None = None,
-    stack: I32 | None = None,
-    shape: Text | None = None,
-    dtype: Text | None = None,
-    scope: Text | None = None,
-    region: I32 | None = None,
-    offset: I64 | None = None,
-) -> Allocations:
-    """What is not given is unknown."""
-    n = len(size)
-    nothing = Text.of([""] * n) if n < 2 else Text(np.zeros(n, dtype=np.int32), Text.of([""]).strings)
-    unknown = np.full(n, -1, dtype=np.int32)
-    zeros = np.zeros(n, dtype=np.int64)
-    return Allocations(
-        id=id,
-        size=size,
-        requested=requested,
-        charge=size,
-        start=zeros,
-        end=zeros + 1,
-        defined=zeros,
-        last_used=zeros,
-        region=unknown if region is None else region,
-        offset=unknown.astype(np.int64) if offset is None else offset,
-        canonical=np.arange(n, dtype=np.int32),
-        role=np.full(n, int(Role.UNKNOWN), dtype=np.uint8) if role is None else role,
-        stack=unknown if stack is None else stack,
-        name=name,
-        shape=nothing if shape is None else shape,
-        dtype=nothing if dtype is None else dtype,
-        op=op,
-        scope=nothing if scope is None else scope,
-    )
-
-
-def no_regions() -> Regions:
-    nothing = np.empty(0, dtype=np.int64)
-    return Regions(nothing, nothing, np.empty(0, dtype=np.uint8))
 
 
 def segments(base: I64, size: I64) -> Regions:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from tb_memplugin.readers import tables
 from tb_memplugin.readers.bounds import LARGEST
 from tb_memplugin.readers.part import Part
 from tb_memplugin.readers.pprof import notes
@@ -21,7 +22,6 @@ from tb_memplugin.recording import (
     RegionKind,
     Regions,
     Role,
-    Strings,
     Taken,
     Text,
 )
@@ -108,28 +108,14 @@ def _known(profile: Profile) -> I64:
 
 
 def _allocations(profile: Profile, rows: I64, size: I64) -> Allocations:
-    n = len(rows)
     kind = profile.kind.take(rows)
-    nothing = Text(np.full(n, -1, np.int32), Strings.of([]))
-    return Allocations(
+    return tables.allocations(
+        size,
         id=rows,
-        size=size,
-        requested=size,
-        charge=size,
-        start=np.zeros(n, np.int64),
-        end=np.ones(n, np.int64),
-        defined=np.zeros(n, np.int64),
-        last_used=np.zeros(n, np.int64),
-        region=np.zeros(n, np.int32),
-        offset=np.full(n, -1),
-        canonical=np.arange(n, dtype=np.int32),
-        role=np.where(_executable(kind), int(Role.EXECUTABLE), int(Role.UNKNOWN)).astype(np.uint8),
+        region=np.zeros(len(rows), np.int32),
+        role=np.where(_executable(kind), Role.EXECUTABLE, Role.UNKNOWN).astype(np.uint8),
         stack=profile.leaf[rows],
         name=kind,
-        shape=nothing,
-        dtype=nothing,
-        op=nothing,
-        scope=nothing,
     )
 
 

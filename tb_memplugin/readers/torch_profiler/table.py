@@ -6,18 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tb_memplugin.readers import tables
 from tb_memplugin.recording import (
     I64,
     U8,
-    Allocations,
     Axis,
     Caveat,
     NamedSpans,
     Recording,
-    Regions,
     Reported,
     Stacks,
-    Strings,
     Taken,
     Text,
 )
@@ -43,8 +41,6 @@ def timeline(
 ) -> Recording:
     """`clock`: nanoseconds of each position, and `spans` on it; rows live at start <= p < end, -1 before the first."""
     run, host, path = where
-    n = len(size)
-    none = Text(np.full(n, -1, np.int32), Strings.of([]))
     first = int(clock[0]) if len(clock) else 0
     return Recording(
         kind="torch_timeline",
@@ -55,27 +51,8 @@ def timeline(
         memory=memory,
         axis=Axis.TIME,
         length=len(clock),
-        allocations=Allocations(
-            id=np.arange(n) if address is None else address,
-            size=size,
-            requested=size,
-            charge=size,
-            start=start,
-            end=end,
-            defined=start,
-            last_used=end,
-            region=np.full(n, -1, np.int32),
-            offset=np.full(n, -1, np.int64),
-            canonical=np.arange(n, dtype=np.int32),
-            role=role,
-            stack=np.full(n, -1, np.int32),
-            name=name,
-            shape=none,
-            dtype=none,
-            op=none,
-            scope=none,
-        ),
-        regions=Regions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8)),
+        allocations=tables.allocations(size, id=address, start=start, end=end, last_used=end, role=role, name=name),
+        regions=tables.no_regions(),
         stacks=Stacks(np.empty(0, np.int32), Text.of([]), Text.of([]), np.empty(0, np.int32)),
         clock=clock - first,
         taken=Taken(time_ns=first) if first else None,

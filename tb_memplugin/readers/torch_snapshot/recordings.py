@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.readers import tables
 from tb_memplugin.readers.torch_snapshot.annotations import read_spans
 from tb_memplugin.readers.torch_snapshot.caveats import caveats
 from tb_memplugin.readers.torch_snapshot.columns import labels, pools_and_streams, roles
@@ -20,7 +21,7 @@ from tb_memplugin.readers.torch_snapshot.rounding import ROUNDED
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, read_segments
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_trace
 from tb_memplugin.readers.torch_snapshot.values import NOTHING, Nodes, Values
-from tb_memplugin.recording import I64, Allocations, Axis, NamedSpans, Phase, Recording, Refusal, Strings, Taken, Text
+from tb_memplugin.recording import I64, Axis, NamedSpans, Phase, Recording, Refusal, Taken, Text
 
 
 def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
@@ -92,24 +93,19 @@ def _recording(
         memory=memory,
         axis=Axis.TIME,
         length=max(n, 1),
-        allocations=Allocations(
+        allocations=tables.allocations(
+            lives.size,
             id=lives.address,
-            size=lives.size,
             requested=np.minimum(lives.requested, lives.size),
-            charge=lives.size,
             start=lives.born,
             end=end,
-            defined=lives.born,
             # In between its memory waits for other streams to be done with it.
             last_used=np.where(lives.asked_free >= 0, lives.asked_free, end),
             region=region,
             offset=offset,
-            canonical=np.arange(len(end), dtype=np.int32),
             role=roles(trace, lives),
             stack=stack,
             name=operators(stacks, stack),
-            shape=Text(np.full(len(end), -1, np.int32), Strings.of([])),
-            dtype=Text(np.full(len(end), -1, np.int32), Strings.of([])),
             op=pools_and_streams(trace, held, blocks, lives),
             scope=labels(trace, lives, values, blocks),
         ),
