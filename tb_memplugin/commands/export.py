@@ -86,7 +86,7 @@ def _writer(file: str) -> Writer | None:
     if file.endswith(REPORT):
         return None
     if not file.endswith(".parquet"):
-        return write_csv if ".csv" in file[-len(".csv.gz") :] else write_json
+        return write_csv if file.endswith((".csv", ".csv.gz")) else write_json
     if not can_write_parquet():
         raise InputError("pyarrow is needed for Parquet", file, "pip install pyarrow, or write .csv or .json")
     return write_parquet
