@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from servers import DATA
-from torch_training import LOSS, Training
+from torch_training import LOSS, Training, read_snapshot, recorded
 
 from tb_memplugin.analysis.carried import carried
 from tb_memplugin.analysis.roles import roles
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording, Role
+from tb_memplugin.recording import Role
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views import memory_profile
 from tb_memplugin.views.leaks import findings
@@ -21,17 +19,11 @@ from tb_memplugin.views.leaks import findings
 REAL = DATA / "torch_snapshot"
 
 
-def read(training: Training) -> Recording:
-    [part] = open_file(pickle.dumps(training.snapshot()), "x.pickle", host="x")
-    [recording] = part.read()
-    return recording
-
-
 @pytest.mark.parametrize("clears", [True, False])
 @pytest.mark.parametrize("marks", [True, False])
 def test_every_tensor_has_the_role_that_the_loop_gave_it(clears: bool, marks: bool) -> None:
     training = Training(6, clears=clears, marks=marks)
-    recording = read(training)
+    recording = recorded(training)
     found = dict(zip(recording.allocations.start.tolist(), map(Role, roles(recording).tolist()), strict=True))
     wrong = {event: (role, found[event]) for event, role in training.truth.items() if found[event] is not role}
     assert wrong == {}
@@ -40,7 +32,7 @@ def test_every_tensor_has_the_role_that_the_loop_gave_it(clears: bool, marks: bo
 @pytest.mark.parametrize("clears", [True, False])
 def test_gradients_that_are_not_cleared_survive_into_the_next_iteration(clears: bool) -> None:
     training = Training(6, clears=clears)
-    found = carried(read(training))
+    found = carried(recorded(training))
     sizes = [training.allocator.truth[event] for event, role in training.truth.items() if role is Role.GRADIENT]
     assert len(found.position) == 5  # after the first step of the optimizer and before each that follows
     assert found.gradients.tolist() == [0 if clears else sum(sizes[: training.layers])] * 5
@@ -50,7 +42,7 @@ def test_gradients_that_are_not_cleared_survive_into_the_next_iteration(clears: 
 
 def test_optimizer_state_appears_in_the_first_step() -> None:
     training = Training(3, clears=True)
-    recording = read(training)
+    recording = recorded(training)
     state = recording.allocations.start[roles(recording) == Role.OPTIMIZER_STATE]
     first = min(event for event, entry in enumerate(training.allocator.trace) if "torch/optim/sgd" in str(entry))
     assert state.min() == first
@@ -62,8 +54,7 @@ def test_what_the_source_says_stands() -> None:
     snapshot = training.snapshot()
     for entry in snapshot["device_traces"][0]:
         entry["category"] = "input"
-    [part] = open_file(pickle.dumps(snapshot), "x.pickle", host="x")
-    [recording] = part.read()
+    recording = read_snapshot(snapshot)
     assert set(roles(recording)[recording.allocations.start >= 0].tolist()) == {Role.INPUT}
 
 
@@ -72,8 +63,7 @@ def test_without_stacks_nothing_is_guessed() -> None:
     snapshot = training.snapshot()
     for entry in snapshot["device_traces"][0]:
         entry["frames"] = []
-    [part] = open_file(pickle.dumps(snapshot), "x.pickle", host="x")
-    [recording] = part.read()
+    recording = read_snapshot(snapshot)
     assert set(roles(recording).tolist()) == {Role.UNKNOWN}
 
 
@@ -98,7 +88,7 @@ def test_real_snapshots(name: str, expected: dict[Role, int]) -> None:
 
 @pytest.mark.parametrize("clears", [True, False])
 def test_the_leak_analysis_says_whether_gradients_survive(clears: bool) -> None:
-    sentences = findings(read(Training(6, clears=clears)))["carried"]
+    sentences = findings(recorded(Training(6, clears=clears)))["carried"]
     assert ("Gradients do not survive into the next iteration" in sentences[0]) == clears
     assert ("Gradients survive into the next iteration" in sentences[0]) != clears
     assert "optimizer's state" in sentences[1] and "first step" in sentences[1]
@@ -106,7 +96,7 @@ def test_the_leak_analysis_says_whether_gradients_survive(clears: bool) -> None:
 
 def test_headline_and_figures_of_tensors() -> None:
     training = Training(4, clears=True)
-    recording = read(training)
+    recording = recorded(training)
     assert memory_profile.headline(recording).startswith(f"Peak {bytes_text(peak(recording).bytes)} allocated of ")
     shown = {figure.key: figure.bytes for figure in memory_profile.figures(recording)}
     assert shown["reserved"] == sum(segment.size for segment in training.allocator.segments)
@@ -124,7 +114,7 @@ def test_headline_and_figures_of_tensors() -> None:
 @pytest.mark.parametrize(("steps", "unit"), [(True, "step"), (False, "run of Optimizer.step#SGD.step")])
 @pytest.mark.parametrize("leaks", [True, False])
 def test_what_grows_from_step_to_step_is_found(steps: bool, unit: str, leaks: bool) -> None:
-    found = findings(read(Training(12, clears=True, leaks=leaks, steps=steps)))
+    found = findings(recorded(Training(12, clears=True, leaks=leaks, steps=steps)))
     assert (found["unit"], found["steps"]) == (unit, 12)
     leaking = [finding for finding in found["findings"] if finding["verdict"] == "leak"]
     assert [finding["bytes_per_step"] for finding in leaking] == [LOSS] * leaks
@@ -132,5 +122,5 @@ def test_what_grows_from_step_to_step_is_found(steps: bool, unit: str, leaks: bo
 
 
 def test_without_steps_it_is_said_how_pytorch_marks_them() -> None:
-    message = findings(read(Training(12, clears=True, marks=False)))["message"]
+    message = findings(recorded(Training(12, clears=True, marks=False)))["message"]
     assert "torch.profiler.record_function" in message and "jax" not in message

@@ -5,11 +5,13 @@ Linear layers and SGD with momentum: every tensor's role is known, because the l
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 from caching_allocator import MIB, CachingAllocator
 
-from tb_memplugin.recording import Role
+from tb_memplugin.readers import open_file
+from tb_memplugin.recording import Recording, Role
 
 Frames = list[dict[str, Any]]
 
@@ -159,3 +161,14 @@ class Training:
 
     def snapshot(self) -> dict[str, Any]:
         return self.allocator.snapshot(external_annotations=self.marks)
+
+
+def recorded(training: Training) -> Recording:
+    """As a snapshot of it is read."""
+    return read_snapshot(training.snapshot())
+
+
+def read_snapshot(snapshot: dict[str, Any]) -> Recording:
+    [part] = open_file(pickle.dumps(snapshot), "x.pickle", host="x")
+    [recording] = part.read()
+    return recording

@@ -130,4 +130,19 @@ def step_arguments(batch: int, *, optimizer: Any = sgd, state: Any = jnp.float32
     return params, {"mu": one, "nu": one} if optimizer is adam else one, array(batch, WIDTH)
 
 
+def stepped(
+    optimizer: Any,
+    batch: int,
+    loss: Any = None,
+    *,
+    donated: tuple[int, ...] = (0, 1),
+    state: Any = jnp.float32,
+    stacked: bool = False,
+    options: dict[str, str | bool] | None = None,
+) -> Recording:
+    """A whole training step of the layers above, compiled."""
+    arguments = step_arguments(batch, optimizer=optimizer, state=state, stacked=stacked)
+    return compiled(optimizer(loss or unrolled()), *arguments, options=options, donate_argnums=donated)
+
+
 BARRIERS = KEEP_BARRIERS

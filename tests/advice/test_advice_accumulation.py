@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 from advised import assert_close, given, kinds
-from torch_training import Training
+from torch_training import Training, read_snapshot, recorded
 
 from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording
-
-
-def recorded(training: Training) -> Recording:
-    [part] = open_file(pickle.dumps(training.snapshot()), "x.pickle", host="x")
-    [recording] = part.read()
-    return recording
 
 
 @pytest.mark.parametrize("iterations", [1, 5])
@@ -35,6 +25,4 @@ def test_without_a_backward_pass_nothing_waits_for_one() -> None:
     snapshot = training.snapshot()
     for entry in snapshot["device_traces"][0]:
         entry["frames"] = [frame for frame in entry["frames"] if "autograd" not in frame["name"]]
-    [part] = open_file(pickle.dumps(snapshot), "x.pickle", host="x")
-    [recording] = part.read()
-    assert Kind.MICROBATCHING not in kinds(recording)
+    assert Kind.MICROBATCHING not in kinds(read_snapshot(snapshot))

@@ -21,6 +21,7 @@ from advised import (
     scanned,
     sgd,
     step_arguments,
+    stepped,
     unrolled,
     weights,
 )
@@ -41,9 +42,8 @@ LOSSES = {
 @pytest.mark.parametrize("batch", [256, 4096])
 def test_a_training_step(optimizer: Callable[..., Any], model: str, batch: int) -> None:
     loss, stacked = LOSSES[model]
-    arguments = step_arguments(batch, optimizer=optimizer, stacked=stacked)
-    before = compiled(optimizer(loss), *arguments, options=BARRIERS)
-    after = compiled(optimizer(loss), *arguments, options=BARRIERS, donate_argnums=(0, 1))
+    before = stepped(optimizer, batch, loss, donated=(), stacked=stacked, options=BARRIERS)
+    after = stepped(optimizer, batch, loss, stacked=stacked, options=BARRIERS)
     advice = given(before, Kind.DONATION)
     name = "state" if optimizer is adam else "momentum"
     assert advice.change == f"jax.jit(step, donate_argnums=(0, 1))  # or donate_argnames=('params', '{name}')"
@@ -53,9 +53,7 @@ def test_a_training_step(optimizer: Callable[..., Any], model: str, batch: int) 
 
 
 def test_one_of_two_that_is_donated_already_leaves_the_other() -> None:
-    arguments = step_arguments(256)
-    before = compiled(sgd(unrolled()), *arguments, donate_argnums=0)
-    after = compiled(sgd(unrolled()), *arguments, donate_argnums=(0, 1))
+    before, after = stepped(sgd, 256, donated=(0,)), stepped(sgd, 256)
     advice = given(before, Kind.DONATION)
     assert advice.title == "Donate momentum"
     assert advice.change.startswith("jax.jit(step, donate_argnums=(1,))")

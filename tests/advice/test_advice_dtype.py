@@ -23,7 +23,7 @@ from advised import (
     layer,
     scanned,
     sgd,
-    step_arguments,
+    stepped,
     unrolled,
     weights,
 )
@@ -49,10 +49,8 @@ def mixed(params: Tree, x: Array) -> Array:
 @pytest.mark.parametrize("donated", [(), (0, 1)])
 @pytest.mark.parametrize("batch", [256, 4096])
 def test_optimizer_state(optimizer: Callable[..., Any], donated: tuple[int, ...], batch: int) -> None:
-    wide = step_arguments(batch, optimizer=optimizer)
-    short = step_arguments(batch, optimizer=optimizer, state=NARROW)
-    before = compiled(optimizer(unrolled()), *wide, options=IN_ORDER, donate_argnums=donated)
-    after = compiled(optimizer(unrolled()), *short, options=IN_ORDER, donate_argnums=donated)
+    before = stepped(optimizer, batch, donated=donated, options=IN_ORDER)
+    after = stepped(optimizer, batch, donated=donated, options=IN_ORDER, state=NARROW)
     advice = given(before, Kind.DTYPE, "Optimizer state")
     assert advice.bytes == (48 if optimizer is adam else 24) * MIB
     assert_close(advice, before, after)
@@ -67,9 +65,8 @@ def titles(recording: Recording) -> list[str]:
 @pytest.mark.parametrize("donated", [(), (0, 1)])
 @pytest.mark.parametrize("batch", [8192, 16384])
 def test_mixed_precision(optimizer: Callable[..., Any], donated: tuple[int, ...], batch: int) -> None:
-    arguments = step_arguments(batch, optimizer=optimizer)
-    before = compiled(optimizer(unrolled()), *arguments, options=NARROW_PRODUCTS, donate_argnums=donated)
-    after = compiled(optimizer(mixed), *arguments, options=NARROW_PRODUCTS, donate_argnums=donated)
+    before = stepped(optimizer, batch, donated=donated, options=NARROW_PRODUCTS)
+    after = stepped(optimizer, batch, mixed, donated=donated, options=NARROW_PRODUCTS)
     advice = given(before, Kind.DTYPE, "Compute")
     assert_close(advice, before, after)
     assert "Compute in bf16" not in titles(after)
@@ -81,9 +78,8 @@ def mixed_scan(params: Tree, x: Array) -> Array:
 
 @pytest.mark.parametrize("batch", [8192, 16384])
 def test_mixed_precision_of_what_a_scan_stacks_up(batch: int) -> None:
-    arguments = step_arguments(batch, stacked=True)
-    before = compiled(sgd(scanned()), *arguments, options=NARROW_PRODUCTS, donate_argnums=(0, 1))
-    after = compiled(sgd(mixed_scan), *arguments, options=NARROW_PRODUCTS, donate_argnums=(0, 1))
+    before = stepped(sgd, batch, scanned(), stacked=True, options=NARROW_PRODUCTS)
+    after = stepped(sgd, batch, mixed_scan, stacked=True, options=NARROW_PRODUCTS)
     advice = given(before, Kind.DTYPE, "Compute")
     assert advice.bytes <= peak(before).bytes
     assert_close(advice, before, after)
@@ -122,9 +118,7 @@ def test_the_cpu_widens_what_it_serves_with_too() -> None:
 
 
 def test_the_cpu_holds_narrow_state_as_it_is() -> None:
-    before = compiled(adam(unrolled()), *step_arguments(256, optimizer=adam), donate_argnums=(0, 1))
-    state = step_arguments(256, optimizer=adam, state=jnp.bfloat16)
-    after = compiled(adam(unrolled()), *state, donate_argnums=(0, 1))
+    before, after = stepped(adam, 256), stepped(adam, 256, state=jnp.bfloat16)
     advice = given(before, Kind.DTYPE, "Optimizer state")
     assert_close(advice, before, after)
     assert "CPU" not in advice.sentence

@@ -19,6 +19,7 @@ from advised import (
     layer,
     sgd,
     step_arguments,
+    stepped,
     unrolled,
     weights,
 )
@@ -50,17 +51,15 @@ def gelu(weights: Tree, x: Array) -> Array:
 @pytest.mark.parametrize("one", [layer, gelu])
 @pytest.mark.parametrize("batch", [4096, 16384])
 def test_half_a_batch_at_a_time(one: Any, batch: int) -> None:
-    arguments = step_arguments(batch)
-    before = compiled(sgd(unrolled(one)), *arguments, options=OPTIONS, donate_argnums=(0, 1))
-    after = compiled(in_halves(unrolled(one)), *arguments, options=OPTIONS, donate_argnums=(0, 1))
+    before = stepped(sgd, batch, unrolled(one), options=OPTIONS)
+    after = compiled(in_halves(unrolled(one)), *step_arguments(batch), options=OPTIONS, donate_argnums=(0, 1))
     advice = given(before, Kind.MICROBATCHING)
     assert advice.title == f"Two microbatches of {batch // 2}"
     assert_close(advice, before, after)
 
 
 def test_where_gradients_are_larger_than_the_batch_nothing_is_won() -> None:
-    before = compiled(sgd(unrolled()), *step_arguments(64), options=OPTIONS, donate_argnums=(0, 1))
-    assert Kind.MICROBATCHING not in kinds(before)
+    assert Kind.MICROBATCHING not in kinds(stepped(sgd, 64, options=OPTIONS))
 
 
 def test_a_batch_as_large_as_a_weight_is_told_from_it() -> None:

@@ -3,14 +3,14 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-from advised import MIB, adam, array, compiled, given, kinds, step_arguments, unrolled, weights
+from advised import MIB, adam, array, compiled, given, kinds, step_arguments, stepped, unrolled, weights
 
 from tb_memplugin.analysis.advice import Kind
 
 
 def test_optimizer_state_is_read_after_the_peak() -> None:
     """Without it the peak is lower by all of it: at the peak, none of it is on the device yet."""
-    before = compiled(adam(unrolled()), *step_arguments(8192, optimizer=adam), donate_argnums=(0, 1))
+    before = stepped(adam, 8192)
     advice = given(before, Kind.OFFLOAD)
     assert advice.title == "Keep state on the host"
     assert advice.bytes == 48 * MIB
@@ -19,11 +19,11 @@ def test_optimizer_state_is_read_after_the_peak() -> None:
 
 
 def test_what_is_not_donated_waits_on_the_host_twice() -> None:
-    before = compiled(adam(unrolled()), *step_arguments(8192, optimizer=adam))
+    before = stepped(adam, 8192, donated=())
     advice = given(before, Kind.OFFLOAD)
     assert advice.saving_bytes > advice.bytes == 48 * MIB
     assert "what it comes back as has memory of its own" in advice.sentence
-    donated = compiled(adam(unrolled()), *step_arguments(8192, optimizer=adam), donate_argnums=(0, 1))
+    donated = stepped(adam, 8192)
     assert "comes back" not in given(donated, Kind.OFFLOAD).sentence
 
 
@@ -58,7 +58,7 @@ def test_both_moments_are_one_change_however_they_are_passed() -> None:
         return params, state["mu"], state["nu"]
 
     apart = given(compiled(step, params, state["mu"], state["nu"], x, donate_argnums=(0, 1, 2)), Kind.OFFLOAD)
-    together = given(compiled(adam(unrolled()), params, state, x, donate_argnums=(0, 1)), Kind.OFFLOAD)
+    together = given(stepped(adam, 8192), Kind.OFFLOAD)
     assert apart.title == "Keep mu, nu on the host"
     assert apart.change.startswith("mu, nu = jax.tree.map(") and "(mu, nu))" in apart.change
     assert (apart.bytes, apart.saving_bytes) == (together.bytes, together.saving_bytes)

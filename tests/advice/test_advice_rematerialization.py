@@ -21,7 +21,7 @@ from advised import (
     scanned,
     sgd,
     stacked_weights,
-    step_arguments,
+    stepped,
     unrolled,
     weights,
 )
@@ -63,9 +63,8 @@ def test_unrolled_layers(one: Any, batch: int) -> None:
 @pytest.mark.parametrize("one", [layer, gated, attentive])
 @pytest.mark.parametrize("optimizer", [sgd, adam])
 def test_layers_in_a_training_step(one: Any, optimizer: Any) -> None:
-    arguments = step_arguments(4096, optimizer=optimizer)
-    before = compiled(optimizer(unrolled(one)), *arguments, options=BARRIERS, donate_argnums=(0, 1))
-    after = compiled(optimizer(unrolled(jax.checkpoint(one))), *arguments, options=BARRIERS, donate_argnums=(0, 1))
+    before = stepped(optimizer, 4096, unrolled(one), options=BARRIERS)
+    after = stepped(optimizer, 4096, unrolled(jax.checkpoint(one)), options=BARRIERS)
     assert_close(given(before, Kind.REMATERIALIZATION), before, after)
 
 

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 from advised import assert_close, given, kinds
-from torch_training import Training
+from torch_training import Training, recorded
 
 from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording
-
-
-def recorded(training: Training) -> Recording:
-    [part] = open_file(pickle.dumps(training.snapshot()), "x.pickle", host="x")
-    [recording] = part.read()
-    return recording
 
 
 @pytest.mark.parametrize("iterations", [1, 4])
