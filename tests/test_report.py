@@ -7,6 +7,8 @@ import io
 import json
 import re
 import shutil
+import subprocess
+import sys
 from base64 import b64decode, b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -19,7 +21,6 @@ from test_payload import decode
 from werkzeug.test import Client
 
 from benchmarks import generate
-from tb_memplugin import cli
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import report
@@ -237,29 +238,31 @@ def test_a_page_that_is_not_built_says_so(tmp_path: Path, monkeypatch: pytest.Mo
         written(DEMO, "jit_loss(2)")
 
 
-def test_the_command_writes_it_and_says_what_it_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def run(*arguments: object, limit: int = report.MAX_BYTES) -> str:
+    """What `tb-memplugin export` prints, in a process of its own."""
+    code = "import sys; from tb_memplugin import cli; from tb_memplugin.hosts import report; "
+    code += f"report.MAX_BYTES = {limit}; sys.exit(cli.main())"
+    command = [sys.executable, "-c", code, "export", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
+
+
+def test_the_command_writes_it_and_says_what_it_holds(tmp_path: Path) -> None:
     logs, file = tmp_path / "logs", tmp_path / "report.html"
     shutil.copytree(DEMO / "train_step", logs / "train_step")
     before = [(path, path.stat().st_mtime_ns) for path in sorted(logs.rglob("*"))]
-    assert cli.main(["export", str(logs), "--to", str(file)]) == 0
-    assert "2 recordings" in capsys.readouterr().out
+    assert run(logs, "--to", file).endswith("KiB, 2 recordings\n")
     assert Document(file.read_text()).title == "Memory report of logs"
-    assert cli.main(["export", str(logs), "--to", str(file), "--recording", "jit_l", "--force"]) == 0
-    assert "1 recording\n" in capsys.readouterr().out
+    assert run(logs, "--to", file, "--recording", "jit_l", "--force").endswith("KiB, 1 recording\n")
     assert Document(file.read_text()).index["recordings"] == 1
     assert [(path, path.stat().st_mtime_ns) for path in sorted(logs.rglob("*"))] == before
 
 
-def test_the_largest_come_first_and_the_rest_is_said_to_be_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(report, "MAX_BYTES", 1)
+def test_the_largest_come_first_and_the_rest_is_said_to_be_left_out(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    assert cli.main(["export", str(DEMO / "train_step"), "--to", str(file)]) == 0
-    assert "the 1 largest of 2 recordings" in capsys.readouterr().out
+    assert "the 1 largest of 2 recordings" in run(DEMO / "train_step", "--to", file, limit=1)
     document = Document(file.read_text())
     assert (document.index["recordings"], document.index["of"]) == (1, 2)
     assert "rows&id=cpu|localhost|jit_train_step(0)|HBM" in document.answers
     # What is asked for by name is there, whatever its size.
-    assert cli.main(["export", str(DEMO / "train_step"), "--to", str(file), "--recording", "jit", "--force"]) == 0
+    assert "2 recordings" in run(DEMO / "train_step", "--to", file, "--recording", "jit", "--force", limit=1)
     assert Document(file.read_text()).index["recordings"] == 2

@@ -1,0 +1,231 @@
+"""A report, opened from disk without any network, beside the same page as it is served."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote, urlencode
+
+import pytest
+from conftest import new_context
+from expected import recording
+from hosts import Host, open_standalone
+from logs import HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, SCRIPT, SMALL, TRAIN, listing
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage
+from servers import BIN, DEMO
+from viewer import Viewer, until
+
+from benchmarks import generate
+
+LONG = "synthetic_5000/cpu"  # more positions than the first view has buckets
+T = TypeVar("T")
+Both = Callable[..., tuple[Viewer, Viewer]]
+
+
+@pytest.fixture(scope="module")
+def served(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("served")
+    copy = folder / "logs"
+    shutil.copytree(logs, copy)
+    for run in ("leak", "device_profile"):
+        shutil.copytree(DEMO / run, copy / run)
+    generate.write(copy, 5000)
+    with open_standalone(copy, folder) as host:
+        yield host
+
+
+@pytest.fixture(scope="module")
+def file(served: Host) -> Path:
+    """Of everything in the logdir, which stays as it was."""
+    logs = served.server.log.with_name("logs")
+    before = listing(logs)
+    written = export(logs, "report.html")
+    assert listing(logs) == before
+    return written
+
+
+def export(logs: Path, name: str, *more: str) -> Path:
+    file = logs.with_name(name)
+    command = [str(BIN / "tb-memplugin"), "export", str(logs), "--to", str(file), *more]
+    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    return file
+
+
+@dataclass
+class Offline:
+    """A browser without network: what a page there asked for, and what it complained of."""
+
+    context: BrowserContext
+    asked: list[str]
+    said: list[str]
+
+    def open(self, file: Path, expected: str = "ready", **state: str) -> Viewer:
+        page = self.context.new_page()
+        page.goto(f"{file.as_uri()}#{urlencode(state, quote_via=quote)}")
+        return Viewer(page).wait_until_ready(expected)
+
+
+@pytest.fixture
+def offline(browser: Browser, file: Path) -> Iterator[Offline]:
+    """Nothing but reports may be read, and nothing be complained of: refusals of the policy are errors."""
+    context = new_context(browser)
+    context.set_offline(True)
+    found = Offline(context, [], [])
+    context.on("request", lambda request: found.asked.append(request.url))
+    context.on("console", lambda message: _complaint(message, found.said))
+    context.on("weberror", lambda error: found.said.append(str(error.error)))
+    yield found
+    context.close()
+    read = {url.partition("#")[0] for url in found.asked if not url.startswith(("blob:", "data:"))}
+    assert read
+    assert all(url.startswith(file.parent.as_uri()) and url.endswith(".html") for url in read)
+    assert found.said == []
+
+
+def same(shown: Callable[[], T], expected: Callable[[], T]) -> None:
+    """Once both have come: they are something, and alike."""
+    until(lambda: (shown(), expected()), lambda pair: bool(pair[0]) and pair[0] == pair[1], "not the same")
+
+
+def _complaint(message: ConsoleMessage, said: list[str]) -> None:
+    if message.type in ("error", "warning"):
+        said.append(message.text)
+
+
+@pytest.fixture
+def both(offline: Offline, file: Path, served: Host, browser: Browser) -> Iterator[Both]:
+    """The report and the served page, in the same state."""
+    online = new_context(browser)
+
+    def open(**state: str) -> tuple[Viewer, Viewer]:
+        page = online.new_page()
+        page.goto(served.address(state))
+        return offline.open(file, **{"tab": "memory_viewer", **state}), Viewer(page).wait_until_ready()
+
+    yield open
+    online.close()
+
+
+def test_it_shows_what_the_server_shows(both: Both) -> None:
+    report, page = both(run=TRAIN, module=LARGEST)
+    assert report.text("headline") == page.text("headline")
+    assert report.figures() == page.figures() != {}
+    report.assert_picture(page.picture())
+    same(report.table, page.table)
+    same(report.get("advice-piece").all_inner_texts, page.get("advice-piece").all_inner_texts)
+
+
+def test_a_click_selects_and_keys_move_the_position(both: Both, served: Host) -> None:
+    expected = recording(served, TRAIN, LARGEST)
+    row = expected.alone()[0]
+    told = []
+    for viewer in both(run=TRAIN, module=LARGEST):
+        viewer.picture()
+        viewer.page.mouse.click(*expected.point(row, viewer.plot()))
+        viewer.wait_for_state(selected=str(row))
+        viewer.page.keyboard.press("[")
+        viewer.wait_for_state(position=str(expected.peak - 1))
+        assert viewer.text("inspected-position") == str(expected.peak - 1)
+        told.append((viewer.details(), viewer.table()))
+    assert told[0] == told[1]
+    assert "make_demo.py:" in told[0][0]
+
+
+def test_an_address_brings_the_same_picture_back(offline: Offline, file: Path, served: Host) -> None:
+    peak = recording(served, TRAIN, LARGEST).peak
+    state = {"tab": "memory_viewer", "run": TRAIN, "module": LARGEST, "position": str(peak + 7), "selected": "300"}
+    viewer = offline.open(file, **state, zoom="100,300")
+    before = viewer.picture()
+    viewer.page.reload()
+    viewer.wait_until_ready()
+    viewer.assert_picture(before)
+    assert viewer.text("inspected-position") == str(peak + 7)
+
+
+def test_trees_open(both: Both) -> None:
+    report, page = both(run=TRAIN, module=LARGEST)
+    for viewer in (report, page):
+        viewer.frame.get_by_role("button", name="Tree table").click()
+        until(viewer.get("tree-table").get_by_role("row").count, lambda count: count > 3, "no lines in the tree")
+    same(report.get("tree-table").inner_text, page.get("tree-table").inner_text)
+
+
+def test_zoomed_in_the_curve_is_as_fine(both: Both, served: Host) -> None:
+    report, page = both(run=LONG)
+    coarse = until(lambda: curve(page), bool, "no curve")
+    same(lambda: curve(report), lambda: curve(page))
+    zoomed = served.address({"run": LONG, "zoom": "2000,2300"})
+    with page.page.expect_response(lambda answer: "/api/usage" in answer.url):
+        page.go(zoomed)
+    report.go(zoomed)
+    # What the server has answered is drawn once the page is at rest; the report may take longer.
+    page.picture()
+    assert curve(page) != coarse
+    same(lambda: curve(report), lambda: curve(page))
+
+
+def curve(viewer: Viewer) -> str:
+    read = "document.querySelector('[data-testid=usage-chart] canvas')?.toDataURL() ?? ''"
+    return str(viewer.page.evaluate(read))
+
+
+def test_an_allocator_has_its_tab(both: Both) -> None:
+    report, page = both(tab="memory_profile", run="leak/cpu")
+    assert report.text("headline") == page.text("headline")
+    until(page.get("growth").inner_text, lambda text: "leak" in text, "no leak")
+    same(report.get("growth").inner_text, page.get("growth").inner_text)
+
+
+def test_a_device_profile_has_its_call_graph(both: Both) -> None:
+    report, page = both(tab="snapshots", run="device_profile")
+    for viewer in (report, page):
+        viewer.get("granularity").get_by_role("button", name="Line").click()
+        viewer.wait_for_state(calls="line")
+        viewer.wait_until_ready()
+    same(lambda: report.text("call-graph-summary"), lambda: page.text("call-graph-summary"))
+    assert (report.get("pattern-focus").count(), page.get("pattern-focus").count()) == (0, 1)
+
+
+def test_what_needs_a_server_is_not_offered(offline: Offline, file: Path) -> None:
+    viewer = offline.open(file)
+    tabs = viewer.frame.get_by_role("tab").all_inner_texts()
+    assert tabs == ["Overview", "Memory Viewer", "Memory Profile", "Snapshots"]
+    assert viewer.get("paste").count() == 0
+    assert "Report of" in viewer.text("report-sign")
+    for state in ({"tab": "compare"}, {"tab": "memory_viewer", "run": TRAIN, "module": "jit_other(9)"}):
+        viewer = offline.open(file, **state)
+        assert "This report does not hold that" in viewer.frame.get_by_role("status").first.inner_text()
+
+
+def test_one_recording_opens_in_its_tab(offline: Offline, served: Host) -> None:
+    logs = served.server.log.with_name("logs")
+    viewer = offline.open(export(logs, "one.html", "--recording", f"^{TRAIN}.*jit_loss"))
+    assert viewer.frame.get_by_role("tab").all_inner_texts() == ["Memory Viewer"]
+    assert viewer.text("headline") == recording(served, TRAIN, SMALL).meta["headline"]
+    assert viewer.text("report-sign").startswith("Report of 1 of ")
+
+
+def test_markup_in_names_stays_text(offline: Offline, file: Path, served: Host) -> None:
+    viewer = offline.open(file, tab="memory_viewer", run=HOSTILE)
+    expected = recording(served, HOSTILE, f"{HOSTILE_MODULE}(2)")
+    assert viewer.text("headline") == expected.meta["headline"]
+    viewer.picture()
+    viewer.page.mouse.click(*expected.point(expected.alone()[0], viewer.plot()))
+    details = viewer.details()
+    assert MARKUP in details
+    assert SCRIPT in details
+    assert viewer.frame.locator("img").count() == 0
+    assert viewer.page.evaluate("typeof window.pwned") == "undefined"
+
+
+def test_pictures_are_saved(offline: Offline, file: Path, tmp_path: Path) -> None:
+    viewer = offline.open(file, tab="memory_viewer", run=TRAIN)
+    viewer.picture()
+    for kind, start in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
+        saved = tmp_path / kind
+        viewer.download(kind).save_as(saved)
+        assert start in saved.read_bytes()[:200]
