@@ -1,5 +1,6 @@
 import type { Rows } from "../payload/recording";
 import { ROLES } from "../payload/recording";
+import { markOf } from "./opened";
 
 /** What rows can be gathered by. */
 export const GROUP_KEYS = [
@@ -46,7 +47,10 @@ export function groupRows(rows: Rows, selected: Iterable<number>, by: GroupKey):
     const code = codeOf(rows, row, by);
     let group = groups.get(code);
     if (group === undefined) {
-      group = { key: `${by}-${code}`, label: labelOf(rows, row, by), rows: [], bytes: 0, requested: 0 };
+      const label = labelOf(rows, row, by);
+      // Codes of texts are another file's, or another answer's, business; what a link opens goes by its label.
+      const mark = by === "role" || code < 0 ? code : markOf(label);
+      group = { key: `${by}-${mark}`, label, rows: [], bytes: 0, requested: 0 };
       groups.set(code, group);
     }
     group.rows.push(row);

@@ -33,6 +33,11 @@ export interface ViewState {
   size: string;
   /** What a table is sorted by, as layout/sorting.ts writes it; empty is as each begins. */
   sort: string;
+  /** Of the table of a tree, which may stand above another table. */
+  tree_sort: string;
+  /** Groups of a table, and nodes of the table of a tree, that are not as they begin, as layout/opened.ts has them. */
+  opened: string;
+  tree_opened: string;
   /** A program's buffers under a heading for each category, and with those inside memory that others are charged for. */
   grouped: boolean;
   sharers: boolean;
@@ -82,6 +87,8 @@ export interface ViewState {
   at_b: number | null;
   /** What the steps of a comparison are. */
   steps: StepsBy;
+  /** Kinds of change that the table of a comparison keeps to, joined by commas; empty is all of them. */
+  kinds: string;
   /** What of a comparison is looked at, as layout/looked_at.ts names it; empty is nothing. */
   change: string;
   /** Rows that all charts are confined to, as layout/row_filter.ts writes them; empty is all of them. */
@@ -101,6 +108,8 @@ export const FRESH = {
   only: "",
   picked: "",
   change: "",
+  opened: "",
+  tree_opened: "",
 } as const;
 
 /** What is compared, before anything is chosen. */
@@ -122,6 +131,9 @@ export const initialState: ViewState = {
   search: "",
   size: "",
   sort: "",
+  tree_sort: "",
+  opened: "",
+  tree_opened: "",
   grouped: false,
   sharers: false,
   show: "temp",
@@ -148,5 +160,6 @@ export const initialState: ViewState = {
   picked: "",
   ...NO_PAIR,
   steps: "role",
+  kinds: "",
   change: "",
 };

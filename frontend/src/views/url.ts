@@ -1,6 +1,7 @@
 import { readParts, writeParts } from "../base/url_state";
 import type { Store } from "../base/store";
 import { GROUP_KEYS } from "../layout/grouping";
+import { openedInUrl } from "../layout/opened";
 import { STEPS } from "../payload/comparison";
 import { GRANULARITIES } from "../payload/device_profile";
 import { BYS } from "../payload/forest";
@@ -23,6 +24,9 @@ const KEYS = [
   "search",
   "size",
   "sort",
+  "tree_sort",
+  "opened",
+  "tree_opened",
   "grouped",
   "sharers",
   "show",
@@ -51,6 +55,7 @@ const KEYS = [
   "at_a",
   "at_b",
   "steps",
+  "kinds",
   "change",
 ] as const;
 type Key = (typeof KEYS)[number];
@@ -78,6 +83,9 @@ const TEXTS = [
   "search",
   "size",
   "sort",
+  "tree_sort",
+  "opened",
+  "tree_opened",
   "curves",
   "node",
   "only",
@@ -87,6 +95,7 @@ const TEXTS = [
   "picked",
   "a",
   "b",
+  "kinds",
   "change",
 ] as const;
 
@@ -106,7 +115,8 @@ export function toValues(state: ViewState): Map<string, string> {
   for (const key of KEYS) {
     const value = state[key];
     if (value === null || value === initialState[key]) continue;
-    values.set(key, Array.isArray(value) ? value.join(",") : String(value));
+    const text = Array.isArray(value) ? value.join(",") : String(value);
+    values.set(key, key === "opened" || key === "tree_opened" ? openedInUrl(text) : text);
   }
   return values;
 }

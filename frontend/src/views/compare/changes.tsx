@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
@@ -76,7 +76,8 @@ interface Props {
 /** What is only in one of them, and what grew and shrank: matched by what it is, not by its id. */
 export function Changes({ comparison, store, dark }: Props): JSX.Element {
   const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
-  const [wanted, setWanted] = useState<ReadonlySet<Change>>(new Set());
+  const kinds = useStore(store, (state) => state.kinds);
+  const wanted = useMemo(() => new Set(CHANGES.filter((kind) => kinds.split(",").includes(kind))), [kinds]);
   const change = useStore(store, (state) => state.change);
   const columns = useMemo(() => columnsOf(entries), [entries]);
   const table = useTable(store, columns, MOST_FIRST);
@@ -93,11 +94,8 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
     const next = stepped(at, by, lines.length);
     if (next >= 0) store.set({ change: entryName(lines[next]) });
   };
-  const toggle = (kind: Change): void => {
-    const next = new Set(wanted);
-    if (!next.delete(kind)) next.add(kind);
-    setWanted(next);
-  };
+  const toggle = (kind: Change): void =>
+    store.set({ kinds: CHANGES.filter((each) => wanted.has(each) !== (each === kind)).join(",") });
   return (
     <section aria-label="Changes" class="changes">
       <header class="section-head">

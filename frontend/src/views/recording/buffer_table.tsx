@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
@@ -7,6 +7,7 @@ import { allocationsCsv } from "../../layout/allocations_csv";
 import { toCsv } from "../../layout/csv";
 import { groupKeys } from "../../layout/grouping";
 import { liveBytes, sharersAt } from "../../layout/live_set";
+import { readOpened, toggleOpened } from "../../layout/opened";
 import { filterRows } from "../../layout/table_filter";
 import { tableLines } from "../../layout/table_lines";
 import type { Sort } from "../../layout/table_order";
@@ -52,7 +53,7 @@ export function BufferTable(props: Props): JSX.Element {
   const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
   const grouped = useStore(store, (state) => state.grouped);
   const sharers = useStore(store, (state) => state.sharers);
-  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  const opened = useStore(store, (state) => state.opened);
 
   const wanted = useMemo(
     () => (sharers ? Uint32Array.from([...live, ...sharersAt(rows, position)]) : live),
@@ -74,20 +75,16 @@ export function BufferTable(props: Props): JSX.Element {
   const by = allocator ? group : grouped ? "role" : "none";
   const lines = useMemo(() => {
     // An allocator's groups are the answer, and open on demand; a program's few categories are headings.
+    const toggled = readOpened(opened);
     const isOpen = (kind: "group" | "small", key: string): boolean =>
       toggled.has(key) !== (kind === "group" && !allocator);
     return tableLines(rows, sorted, { by, foldsSmall: !allocator, isOpen });
-  }, [rows, sorted, by, allocator, toggled]);
+  }, [rows, sorted, by, allocator, opened]);
   // Of bytes without a row nothing is known that a filter could ask for.
   const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
   const total = liveBytes(rows, live) + unexplained;
   const keys = useMemo(() => groupKeys(rows), [rows]);
 
-  const toggle = (key: string): void => {
-    const next = new Set(toggled);
-    if (!next.delete(key)) next.add(key);
-    setToggled(next);
-  };
   const select = (row: number): void => {
     const number = shown.numberOf(row);
     store.set({ selected: number === store.get().selected ? null : number });
@@ -158,7 +155,7 @@ export function BufferTable(props: Props): JSX.Element {
             <FoldLine
               {...{ line, columns, template }}
               total={allocator ? total : null}
-              onToggle={() => toggle(line.key)}
+              onToggle={() => store.set({ opened: toggleOpened(opened, line.key) })}
             />
           );
         }}

@@ -10,9 +10,16 @@ export function useSorting<Key extends string>(
   store: Store<ViewState>,
   columns: readonly { key: Key }[],
   first: Sorting<Key>,
+  where: "sort" | "tree_sort" = "sort",
 ): [Sorting<Key>, (sorting: Sorting<Key>) => void] {
-  const text = useStore(store, (state) => state.sort);
+  const text = useStore(store, (state) => state[where]);
   const keys = columns.map(({ key }) => key);
   const sorting = useMemo(() => readSorting(text, keys, first), [text, keys.join(), first]);
-  return [sorting, (next) => store.set({ sort: writeSorting(next) })];
+  // As it begins, it is no part of the URL.
+  const begins = writeSorting(first);
+  const set = (next: Sorting<Key>): void => {
+    const written = writeSorting(next);
+    store.set({ [where]: written === begins ? "" : written });
+  };
+  return [sorting, set];
 }

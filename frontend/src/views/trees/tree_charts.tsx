@@ -96,7 +96,11 @@ function Charts({
       {chart === "treemap" ? (
         <TreeMap {...shared} />
       ) : chart === "tree" ? (
-        <TreeTable {...shared} fileName={`${fileName}-by-${keyOf(kind).replaceAll(" ", "-")}`} />
+        <TreeTable
+          {...shared}
+          store={store}
+          fileName={`${fileName}-by-${keyOf(kind).replaceAll(" ", "-")}`}
+        />
       ) : (
         <FlameGraph {...shared} bottomUp={kind.invert} />
       )}

@@ -1,11 +1,16 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
 import { pathOf } from "../../layout/forest";
+import { readOpened, toggleOpened } from "../../layout/opened";
 import type { TreeLine, TreeSort } from "../../layout/tree_lines";
 import { treeCsv, treeLines } from "../../layout/tree_lines";
 import { TableHead } from "../recording/table_head";
 import { saveText } from "../recording/table_toolbar";
+import { useSorting } from "../recording/use_sorting";
 import { VirtualLines } from "../recording/virtual_lines";
+import type { ViewState } from "../state";
 import { capital, useWords } from "../words";
 import { type Actions, placeOf } from "./actions";
 import type { Scene } from "./scene";
@@ -16,33 +21,32 @@ interface Props {
   actions: Actions;
   roles: boolean;
   fileName: string;
+  store: Store<ViewState>;
   dark: boolean;
 }
 
+const LARGEST_FIRST: TreeSort = { key: "total", descending: true };
+
 /** A tree as text: opened, sorted, searched, saved. */
-export function TreeTable({ scene, actions, roles, fileName, dark }: Props): JSX.Element {
+export function TreeTable({ scene, actions, roles, fileName, store, dark }: Props): JSX.Element {
   const { tree, weights, unit, top, found } = scene;
   const words = useWords();
   const columns = useMemo(() => treeColumns(words), [words]);
   const template = trackTemplate(columns);
-  const [sort, setSort] = useState<TreeSort>({ key: "total", descending: true });
-  // Nodes of one tree mean nothing in another.
-  const [toggles, setToggles] = useState<{ of: unknown; nodes: ReadonlySet<number> }>({
-    of: tree,
-    nodes: new Set(),
-  });
-  const toggled = useMemo(() => (toggles.of === tree ? toggles.nodes : new Set<number>()), [toggles, tree]);
+  const [sort, setSort] = useSorting(store, columns, LARGEST_FIRST, "tree_sort");
+  const opened = useStore(store, (state) => state.tree_opened);
+  // Nodes go by their numbers: what else names one may be as long as a path in a model.
+  const toggled = useMemo(
+    () => new Set(Array.from(readOpened(opened), (mark) => parseInt(mark, 36))),
+    [opened],
+  );
   const [focus, setFocus] = useState<number | null>(null);
   const lines = useMemo(
     () => treeLines(tree, weights, top, sort, toggled, found.marked),
     [tree, weights, top, sort, toggled, found],
   );
   const at = lines.findIndex(({ node }) => node === (focus ?? scene.selected));
-  const toggle = (node: number): void => {
-    const nodes = new Set(toggled);
-    if (!nodes.delete(node)) nodes.add(node);
-    setToggles({ of: tree, nodes });
-  };
+  const toggle = (node: number): void => store.set({ tree_opened: toggleOpened(opened, node.toString(36)) });
   const step = (by: number): void => {
     if (lines.length > 0) setFocus(lines[Math.min(Math.max(at + by, 0), lines.length - 1)].node);
   };

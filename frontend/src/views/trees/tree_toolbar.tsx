@@ -35,8 +35,8 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
   const merge = useStore(store, (state) => state.merge);
   const invert = useStore(store, (state) => state.invert);
   const search = useStore(store, (state) => state.search);
-  // Where the tree is another one, the path in the old one leads nowhere.
-  const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, node: "" });
+  // Where the tree is another one, the path and the nodes of the old one lead nowhere.
+  const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, node: "", tree_opened: "" });
   return (
     <div class="toolbar tree-toolbar">
       <label class="toggle">
