@@ -7,7 +7,7 @@ import pytest
 from servers import DATA
 from torch_training import LOSS, Training, read_snapshot, recorded
 
-from tb_memplugin.analysis.carried import carried
+from tb_memplugin.analysis.carried import as_large_as_state, carried
 from tb_memplugin.analysis.roles import roles
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.readers import open_file
@@ -84,6 +84,22 @@ def test_real_snapshots(name: str, expected: dict[Role, int]) -> None:
     [recording] = part.read()
     found = np.bincount(roles(recording), minlength=len(Role))
     assert {role: int(found[role]) for role in expected} == expected
+
+
+def test_what_is_older_than_the_trace_and_as_large_as_state_is_told_apart_from_the_rest() -> None:
+    training = Training(4, clears=True)
+    made = next(event for event, role in training.truth.items() if role == Role.ACTIVATION)
+    snapshot = training.snapshot()
+    del snapshot["device_traces"][0][:made]  # the parameters were made before, and no stack was kept
+    for segment in snapshot["segments"]:
+        for block in segment["blocks"]:
+            block["frames"] = []
+    recording = read_snapshot(snapshot)
+    parameters = sum(training.allocator.truth[event] for event in training.truth if event < made)
+    position = peak(recording).position
+    assert as_large_as_state(recording, position) == parameters
+    assert f"Of the unknown, {bytes_text(parameters)} is older than the trace" in memory_profile.headline(recording)
+    assert "Of the unknown" not in memory_profile.headline(recorded(Training(4, clears=True)))
 
 
 @pytest.mark.parametrize("clears", [True, False])

@@ -35,6 +35,18 @@ def carried(recording: Recording) -> Carried:
     )
 
 
+def as_large_as_state(recording: Recording, position: int) -> int:
+    """Bytes live at a position that are older than the recording, of no known role, each as large as a state is.
+
+    An optimizer's state has the shape of its parameter, and so has a gradient. Which of them a block is that was made
+    before the recording, no event tells.
+    """
+    rows, role = recording.allocations, roles(recording)
+    sizes = np.unique(rows.requested[role == Role.OPTIMIZER_STATE])
+    old = (rows.start < 0) & (position < rows.end) & (role == Role.UNKNOWN)
+    return int(rows.charge[old & np.isin(rows.requested, sizes)].sum())
+
+
 def _live(recording: Recording, which: np.ndarray, positions: I64) -> I64:
     """Bytes of some rows that are live at each of the positions, and began before it."""
     rows, n = recording.allocations, recording.length

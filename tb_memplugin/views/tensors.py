@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.carried import carried
+from tb_memplugin.analysis.carried import as_large_as_state, carried
 from tb_memplugin.analysis.figures import Figure
 from tb_memplugin.analysis.fragmentation import fragmentation
 from tb_memplugin.analysis.liveset import bytes_by_role
@@ -31,6 +31,12 @@ def headline(recording: Recording) -> str:
         if size * 100 >= top.bytes
     ]
     parts.append(f": {', '.join(known)}." if known else ".")
+    old = as_large_as_state(recording, top.position)
+    if old * 100 >= top.bytes > 0:
+        parts.append(
+            f" Of the unknown, {bytes_text(old)} is older than the trace, in blocks as large as the optimizer's state: "
+            "parameters, gradients or state of earlier steps."
+        )
     if recording.refusal is not None and recording.refusal.asked is not None:
         free = recording.refusal.free
         left = f", and {bytes_text(free)} were free" if free is not None else ""
