@@ -1,12 +1,13 @@
-"""Frames of the allocation timeline while it is dragged, in headless Chromium without a GPU.
+"""Frames of the allocation timeline while it is dragged and zoomed, in headless Chromium without a GPU.
 
     python -m benchmarks.timeline_frames [--buffers 100000 500000] [--allocations 1000000] [--seconds 4]
         [--layouts age stacked address]
 
 The built page over a generated profile, of a program or of an allocator's events in each layout, the timeline over the
-whole window, zoomed so that most of it is in sight and there is room to drag, across and aslant. A frame is a picture
-put on the screen; its time is the interval to the one before it, and the painter's own time is what its worker says it
-took. The target: 60 frames a second, which is the most that a browser without a GPU shows.
+whole window, zoomed so that most of it is in sight and there is room to drag, across and aslant, and then zoomed to an
+eighth and back by the wheel, four in a hundred at a time. A frame is a picture put on the screen; its time is the
+interval to the one before it, and the painter's own time is what its worker says it took. The target: 60 frames a
+second, which is the most that a browser without a GPU shows.
 """
 
 import argparse
@@ -48,9 +49,27 @@ window.Worker = class extends Worker {
 """
 
 
+# Turns the wheel once in each frame of the screen.
+ZOOM = """
+milliseconds => new Promise(done => {
+  const plot = document.querySelector("[data-testid=timeline-plot]"), box = plot.getBoundingClientRect();
+  const at = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 2, bubbles: true, cancelable: true };
+  const end = performance.now() + milliseconds;
+  const turn = step => {
+    if (performance.now() > end) return done();
+    plot.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY: step % 104 < 52 ? -20 : 20 }));
+    requestAnimationFrame(() => turn(step + 1));
+  };
+  turn(0);
+})
+"""
+
+FORGET = "shown.length = painted.length = 0"
+
+
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Of one way of dragging."""
+    """Of one way of moving."""
 
     intervals: list[float]  # milliseconds between pictures
     painting: list[float]  # milliseconds of the painter, per picture
@@ -62,10 +81,11 @@ class Measured:
     blocks: int  # in sight when it is still
     across: Frames
     aslant: Frames
+    zoomed: Frames
 
 
 def measure(space: XSpace, state: str, seconds: float, folder: Path) -> Measured:
-    """Writes a profile into `folder`, serves it and drags its timeline to and fro."""
+    """Writes a profile into `folder`, serves it, and drags its timeline to and fro and zooms it."""
     session = folder / "plugins" / "profile" / "generated"
     session.mkdir(parents=True)
     (session / "localhost.xplane.pb").write_bytes(space.SerializeToString())
@@ -96,7 +116,8 @@ def frames_of(address: str, seconds: float) -> Measured:
         page.wait_for_timeout(1000)
         zoom_in(page)
         blocks: int = page.evaluate("painted.at(-1)[1]")
-        measured = Measured(first, blocks, drag(page, seconds, 0), drag(page, seconds, 1))
+        across, aslant = drag(page, seconds, 0), drag(page, seconds, 1)
+        measured = Measured(first, blocks, across, aslant, zoom(page, seconds))
         browser.close()
     return measured
 
@@ -113,7 +134,7 @@ def zoom_in(page: Page) -> None:
 def drag(page: Page, seconds: float, down: int) -> Frames:
     """Across, and as far down as across where `down` is 1."""
     x, y = WINDOW["width"] / 2, WINDOW["height"] / 2
-    page.evaluate("shown.length = painted.length = 0")
+    page.evaluate(FORGET)
     page.mouse.move(x, y)
     page.mouse.down()
     end = time.monotonic() + seconds
@@ -123,10 +144,22 @@ def drag(page: Page, seconds: float, down: int) -> Frames:
         # A triangle wave of 100 pixels: there is always room to go on.
         off = abs(step % 100 - 50) - 25
         page.mouse.move(x + off, y + off * down)
-    shown: list[float] = page.evaluate("shown")
-    painted: list[tuple[float, int]] = page.evaluate("painted")
+    frames = noted(page)
     page.mouse.up()
     page.wait_for_timeout(1000)
+    return frames
+
+
+def zoom(page: Page, seconds: float) -> Frames:
+    """Along the axis, in and out about the middle, as often as the screen asks: the browser's driver is slower."""
+    page.evaluate(FORGET)
+    page.evaluate(ZOOM, seconds * 1000)
+    return noted(page)
+
+
+def noted(page: Page) -> Frames:
+    shown: list[float] = page.evaluate("shown")
+    painted: list[tuple[float, int]] = page.evaluate("painted")
     return Frames([after - before for before, after in pairwise(shown)], [took for took, _ in painted])
 
 
@@ -151,7 +184,8 @@ def report(what: str, space: XSpace, state: str, seconds: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         measured = measure(space, state, seconds, Path(folder))
     print(f"{what}, {measured.blocks:,} in sight, first picture after {measured.first:.1f} s")
-    for way, frames in (("across", measured.across), ("aslant", measured.aslant)):
+    for way in ("across", "aslant", "zoomed"):
+        frames = getattr(measured, way)
         print(
             f"  {way}: {1000 / median(frames.intervals):.0f} frames a second ({median(frames.intervals):.1f} ms, 95%"
             f" within {p95(frames.intervals):.1f} ms), painting {median(frames.painting):.1f} ms"
