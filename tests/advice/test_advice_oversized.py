@@ -39,3 +39,10 @@ def test_half_of_a_device_is_too_much_for_one_tensor_whatever_else_there_is() ->
     made = dataclasses.replace(program(100, others=3), capacity=150 * MIB)
     assert given(made, Kind.OVERSIZED).title == "One tensor is 67% of the capacity"
     assert Kind.OVERSIZED not in kinds(dataclasses.replace(program(100), capacity=1000 * MIB))
+
+
+def test_more_than_any_device_has_is_too_much_whatever_device_it_is_for() -> None:
+    advice = given(program(400 * 1024, others=3), Kind.OVERSIZED)
+    assert advice.title == "One tensor is 139% of the largest accelerator's memory"
+    assert "takes 400 GiB; the largest accelerator's memory is 288 GiB." in advice.sentence
+    assert Kind.OVERSIZED not in kinds(program(200 * 1024, others=3))

@@ -15,27 +15,36 @@ from tb_memplugin.sizes import bytes_text
 
 # In a program of two or three tensors one of them is half of it, and that is no mistake.
 LEAST_ROWS = 8
+# Of the accelerators there are: a tensor larger than that is for no device, known or not.
+LARGEST_DEVICE = 288 * 2**30
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
     table, top = recording.allocations, peak(recording)
     live = live_rows(recording, top.position)
-    if not len(live) or recording.program is None or (len(live) < LEAST_ROWS and not recording.capacity):
+    if not len(live) or recording.program is None:
         return
     largest = int(live[0])
     size = int(table.charge[largest])
-    whole = recording.capacity or top.bytes
+    if recording.capacity:
+        whole, of = recording.capacity, "the capacity"
+    elif size > LARGEST_DEVICE:
+        whole, of = LARGEST_DEVICE, "the largest accelerator's memory"
+    elif len(live) >= LEAST_ROWS:
+        whole, of = top.bytes, "the peak"
+    else:
+        return
     if 2 * size <= whole:
         return
     saved = saving(recording, resized(recording, live[:1], np.zeros(1, dtype=np.int64)))
     if saved is None:
         return
-    of = "the capacity" if recording.capacity else "the peak"
     yield Advice(
         kind=Kind.OVERSIZED,
         title=f"One tensor is {size / whole:.0%} of {of}",
-        sentence=f"{name_of(recording, largest)}, {table.shape[largest]}, takes {bytes_text(size)} of "
-        f"{bytes_text(whole)}. Without it the peak would be {bytes_text(saved.bytes)} lower.",
+        sentence=f"{name_of(recording, largest)}, {table.shape[largest]}, takes {bytes_text(size)}"
+        f"{f'; {of} is' if size > whole else ' of'} {bytes_text(whole)}. Without it the peak would be "
+        f"{bytes_text(saved.bytes)} lower.",
         change="Look for a jax.debug.print or a check left over, for an array that should be sharded and is not "
         "(a mesh axis left out of its PartitionSpec), and for a broadcast before a reduction; else work on it in "
         "pieces, with jax.lax.map(..., batch_size=...) or smaller batches.",
