@@ -34,7 +34,7 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
     if "refusal" in answer and not at["bytes"]:
         return  # the text tells of no memory but the one that was asked for
     yield ""
-    yield f"{bytes_text(at['bytes'])} live {_moment(at, answer['recording']['axis'])}:"
+    yield f"{bytes_text(at['bytes'])} {_state(answer)}:"
     yield ""
     if any(role["role"] != "unknown" for role in answer["roles"]):
         roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
@@ -54,6 +54,12 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
 def _tells(tree: Sequence[dict[str, Any]], nothing: str) -> bool:
     """Whether the tree says of anything but that nothing is known of it."""
     return any(node["label"] not in (nothing, BEFORE, UNEXPLAINED) for node in tree if node["depth"] == 0)
+
+
+def _state(answer: dict[str, Any]) -> str:
+    """What the bytes are and when: of a program that was not let run, no more than needed."""
+    used_is = answer.get("refusal", {}).get("used_is", "live")
+    return "needed" if used_is == "needed" else f"{used_is} {_moment(answer['at'], answer['recording']['axis'])}"
 
 
 def _moment(at: dict[str, Any], axis: str) -> str:
