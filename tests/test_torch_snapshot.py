@@ -20,6 +20,7 @@ from tb_memplugin.analysis.usage import peak, usage
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers import open_file
 from tb_memplugin.recording import Axis, Recording, SpanKind
+from tb_memplugin.views.memory_profile import figures
 
 SNAPSHOTS = sorted((DATA / "torch_snapshot").glob("*.pickle")) if DATA.exists() else []
 LIVE = {"active_allocated", "active_pending_free", "active_awaiting_free"}
@@ -185,6 +186,17 @@ def test_running_out_of_memory_is_marked_with_what_was_asked_and_free() -> None:
     assert (recording.refusal.asked, recording.refusal.free) == (40 * MIB, 20 * MIB)
     [mark] = np.flatnonzero(recording.spans.kind == SpanKind.OUT_OF_MEMORY)
     assert recording.spans.name[int(mark)] == "out of memory: 40.0 MiB asked for, 20.0 MiB free"
+
+
+def test_what_was_within_reach_when_memory_ran_out_is_a_figure() -> None:
+    allocator = CachingAllocator(limit=60 * MIB)
+    for size in (21, 90, 5, 80):
+        allocator.alloc(size * MIB)
+    shown = {figure.key: figure.bytes for figure in figures(read(allocator.snapshot())[0])}
+    assert shown["within_reach"] == 60 * MIB
+    fine = CachingAllocator()
+    fine.alloc(MIB)
+    assert "within_reach" not in {figure.key for figure in figures(read(fine.snapshot())[0])}
 
 
 def test_annotations_and_steps_are_spans() -> None:

@@ -67,11 +67,23 @@ def figures(recording: Recording) -> list[Figure]:
         Figure("allocated", f"Allocated in {moved.allocations:,}", moved.allocated_bytes,
                "All allocations of the trace together."),
         Figure("freed", f"Freed in {moved.frees:,}", moved.freed_bytes, "All frees of the trace together."),
+        *within_reach(recording),
         Figure("live_before", "Older than the trace", moved.live_before_bytes,
                "In use when the trace begins, so that no event tells who allocated it."),
         Figure("never_freed", f"Not freed: {moved.never_freed:,}", moved.never_freed_bytes,
                "Allocated in the trace and still live at its end."),
     ]  # fmt: skip
+
+
+def within_reach(recording: Recording) -> list[Figure]:
+    """What this process could have had of the device when it last ran out of memory. No snapshot tells of more."""
+    if recording.held is None or recording.refusal is None or recording.refusal.free is None or not recording.events:
+        return []
+    codes = [code for code in range(len(recording.events.strings)) if recording.events.strings[code] == "oom"]
+    at = int(np.flatnonzero(np.isin(recording.events.codes, codes))[-1])
+    total = int(recording.held[at]) + recording.refusal.free
+    text = "Reserved when it last ran out of memory, and what the device still had: all that this process could get."
+    return [Figure("within_reach", "Within reach", total, text)]
 
 
 def carried_sentences(recording: Recording) -> list[str]:

@@ -5,7 +5,9 @@ import dataclasses
 import numpy as np
 from advised import MIB, given, kinds
 from allocators import Block, allocator
+from caching_allocator import CachingAllocator
 from recordings import Row, recording
+from torch_training import read_snapshot
 
 from tb_memplugin.analysis.advice import Kind
 from tb_memplugin.recording import Recording, RegionKind
@@ -49,3 +51,19 @@ def test_where_most_is_free_holes_do_no_harm() -> None:
 
 def test_where_all_that_is_free_is_one_block_there_are_no_holes() -> None:
     assert Kind.FRAGMENTATION not in kinds(told(824, 0.0))
+
+
+def snapshot(expandable: bool) -> Recording:
+    """Every second of many tensors is freed, at the peak too."""
+    memory = CachingAllocator(expandable=expandable)
+    made = [memory.alloc(3 * MIB) for _ in range(12)]
+    for address in made[::2]:
+        assert address is not None
+        memory.free(address)
+    memory.alloc(40 * MIB)
+    return read_snapshot(memory.snapshot())
+
+
+def test_expandable_segments_are_advised_where_they_are_not_used() -> None:
+    assert given(snapshot(expandable=False), Kind.FRAGMENTATION).change.endswith("expandable_segments:True")
+    assert given(snapshot(expandable=True), Kind.FRAGMENTATION).change.startswith("Segments are expandable already")

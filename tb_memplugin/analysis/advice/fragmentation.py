@@ -20,6 +20,10 @@ PROGRAM = (
     "recomputed does not live long."
 )
 TORCH = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+EXPANDABLE = (
+    "Segments are expandable already. Tensors of fewer sizes leave fewer holes: batches and sequences padded to the "
+    "same lengths, and caches made once, before what comes and goes."
+)
 BFC = "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"
 
 
@@ -37,9 +41,15 @@ def advise(recording: Recording) -> Iterator[Advice]:
         lost, largest = free.fragmented[top.position], free.largest_free[top.position]
         # Where more is free than is used, what is asked for next finds a place.
         if np.isfinite(lost) and lost + largest <= top.bytes:
-            change = TORCH if recording.kind.startswith("torch") else BFC
+            change = _of_torch(recording) if recording.kind.startswith("torch") else BFC
             held = top.bytes + int(lost + largest)
             yield from _holes(recording, live, held, int(lost), "the allocator's memory", change)
+
+
+def _of_torch(recording: Recording) -> str:
+    """Only expandable segments are mapped, piece by piece."""
+    strings = recording.events.strings if recording.events is not None else ()
+    return EXPANDABLE if "segment_map" in (strings[i] for i in range(len(strings))) else TORCH
 
 
 def _holes(recording: Recording, live: I64, held: int, lost: int, what: str, change: str) -> Iterator[Advice]:
