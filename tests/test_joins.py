@@ -10,10 +10,10 @@ from recordings import Row, recording
 from servers import DATA
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.joins import BUILD, join_programs
+from tb_memplugin.analysis.joins import BUILD, join_programs, running, running_over
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.recording import Recording, RegionKind, Regions, SpanKind, Stacks, Text
+from tb_memplugin.recording import NamedSpans, Recording, RegionKind, Regions, SpanKind, Stacks, Text
 from tb_memplugin.views.joins import joins
 
 KINDS = [(1000, RegionKind.TEMPORARY), (512, RegionKind.OUTPUT), (256, RegionKind.THREAD_LOCAL)]
@@ -126,3 +126,28 @@ def test_what_is_not_joined_is_counted() -> None:
     assert answer["unjoined"] == {"allocations": 2, "bytes": 1280}
     (program,) = answer["programs"]
     assert (program["title"], program["allocations"], program["running"]) == ("jit_f(1)", 1, False)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_runs_over_the_axis_is_what_runs_at_each_position(seed: int) -> None:
+    """Executions overlap, share an end, last no time, or are named after the program or its function."""
+    random = np.random.default_rng(seed)
+    made = dataclasses.replace(recording([], 12), clock=np.sort(random.integers(0, 30, 12)))
+    programs = [dataclasses.replace(recording([], 1), title=f"jit_{name}({i})") for i, name in enumerate("fgfh")]
+    count = int(random.integers(0, 9))
+    spans = NamedSpans(
+        Text.of(random.choice(["f", "jit_f(0)", "g", "jit_g(1)", "other"], count).tolist()),
+        random.choice([SpanKind.EXECUTION, SpanKind.STEP], count, p=[0.8, 0.2]).astype(np.uint8),
+        random.integers(-5, 30, count),
+        random.integers(-5, 40, count),
+    )
+    made = dataclasses.replace(made, spans=spans)
+    stretches = dict(running_over(made, programs))
+    assert min(stretches) == -1
+    for position in range(-1, 12):
+        last = max(start for start in stretches if start <= position)
+        assert stretches[last] == running(made, programs, position)
+
+
+def test_without_a_clock_nothing_is_known_to_run() -> None:
+    assert running_over(recording([], 3), [recording([], 1)]) == [(-1, [])]

@@ -14,6 +14,7 @@ export async function render(): Promise<void> {
   const home = new URL(/* @vite-ignore */ "./", import.meta.url).href;
   await loadStylesheet(fileUrl(stylesheet));
   const api = (await reportApi()) ?? createApi(askServer(home));
+  document.querySelector("[data-unread]")?.remove();
   const start = { ...initialState, tab: tabsOf(api.report)[0], theme: storedTheme() };
   const store = createStore({ ...start, ...readUrl() });
   bindUrl(store);

@@ -65,13 +65,34 @@ def running(allocator: Recording, programs: Sequence[Recording], position: int) 
         return []
     time = clock[position]
     ours = (spans.kind == SpanKind.EXECUTION) & (spans.start_ns <= time) & (time < spans.end_ns)
-    # A device tells a program's key, a host the function that was compiled.
     names = {spans.name[row] for row in np.flatnonzero(ours).tolist()}
-    return [
-        number
-        for number, program in enumerate(programs)
-        if program.title in names or ((match := NAME.fullmatch(program.title)) and match[1] in names)
-    ]
+    return [number for number, program in enumerate(programs) if not names.isdisjoint(_called(program))]
+
+
+def running_over(allocator: Recording, programs: Sequence[Recording]) -> list[tuple[int, list[int]]]:
+    """`running` of every position: from each that it changes at to the next; the first is before all events."""
+    spans, clock = allocator.spans, allocator.clock
+    if spans is None or clock is None:
+        return [(-1, [])]
+    names = [spans.name.strings[code] for code in range(len(spans.name.strings))]
+    executions = (spans.kind == SpanKind.EXECUTION) & (spans.start_ns < spans.end_ns)
+    during: dict[int, Mask] = {}  # by a program's number: the positions from -1 on
+    for number, program in enumerate(programs):
+        codes = [code for code, name in enumerate(names) if name in _called(program)]
+        ours = executions & np.isin(spans.name.codes, codes)
+        if ours.any():
+            begin, end = (np.searchsorted(clock, time[ours]) for time in (spans.start_ns, spans.end_ns))
+            change = np.bincount(begin, minlength=len(clock) + 1) - np.bincount(end, minlength=len(clock) + 1)
+            during[number] = np.r_[False, np.cumsum(change[:-1]) > 0]
+    changed = [np.flatnonzero(np.diff(mask)) + 1 for mask in during.values()]
+    places = np.unique(np.concatenate([[0], *changed])).tolist()
+    return [(place - 1, [number for number, mask in during.items() if mask[place]]) for place in places]
+
+
+def _called(program: Recording) -> set[str]:
+    """What spans call it: a device tells a program's key, a host the function that was compiled."""
+    match = NAME.fullmatch(program.title)
+    return {program.title, match[1]} if match else {program.title}
 
 
 def _allocated(program: Recording) -> Mask:

@@ -39,11 +39,15 @@ HEAD = """<!doctype html>
     <meta charset="utf-8" />
     <meta http-equiv="Content-Security-Policy" content="{policy}" />
     <meta name="viewport" content="width=device-width" />
+    <meta name="color-scheme" content="light dark" />
     <link rel="icon" href="data:," />
     <title>{title}</title>
   </head>
   <body>
-    <noscript>This report draws itself: it needs JavaScript.</noscript>
+    <p data-unread>
+      Reading this report. If it stays so, the file has not come whole, JavaScript is off, or the browser is from before
+      2023.
+    </p>
 """
 TAIL = "  </body>\n</html>\n"
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.attribution import By
-from tb_memplugin.analysis.joins import join_programs, running
-from tb_memplugin.recording import Axis, Recording, SpanKind
+from tb_memplugin.analysis.joins import join_programs, running_over
+from tb_memplugin.recording import Axis, Recording
 from tb_memplugin.views import advice, device_profile, joins, leaks, memory_profile, memory_viewer, overview, tree
 from tb_memplugin.views.payload import encode
 from tb_memplugin.views.summary import summary
@@ -156,26 +156,13 @@ def _planned(recording: Recording, beside: Sequence[Recording]) -> tuple[list[An
 def _joins(recording: Recording, beside: Sequence[Recording]) -> dict[str, Any]:
     """The answers of api/joins over the axis: answer number `answer[i]` is that of positions from `start[i]` on."""
     programs = _programs(beside)
-    found: dict[tuple[int, ...], int] = {}
-    start: list[int] = []
-    answer: list[int] = []
-    answers: list[dict[str, Any]] = []
-    for position in _changes(recording):
-        now = tuple(running(recording, programs, position))
-        if now not in found:
-            found[now] = len(answers)
-            answers.append(joins.joins(recording, programs, position))
-        start.append(position)
-        answer.append(found[now])
-    return {"start": start, "answer": answer, "answers": answers}
-
-
-def _changes(recording: Recording) -> list[int]:
-    """Positions from which on another program may run; the first is that before all events."""
-    spans, clock = recording.spans, recording.clock
-    if spans is None or clock is None:
-        return [-1]
-    ours = spans.kind == SpanKind.EXECUTION
-    edges = np.searchsorted(clock, np.r_[spans.start_ns[ours], spans.end_ns[ours]])
-    changes: list[int] = np.unique(np.r_[-1, 0, edges]).tolist()
-    return changes
+    stretches = running_over(recording, programs)
+    first: dict[tuple[int, ...], int] = {}  # where each set of programs runs first; a dict keeps their order
+    for position, now in stretches:
+        first.setdefault(tuple(now), position)
+    numbers = {now: number for number, now in enumerate(first)}
+    return {
+        "start": [position for position, _ in stretches],
+        "answer": [numbers[tuple(now)] for _, now in stretches],
+        "answers": [joins.joins(recording, programs, position) for position in first.values()],
+    }
