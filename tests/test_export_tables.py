@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recordings import Row, recording
-from servers import DATA, DEMO
+from servers import DATA, DEMO, REPOSITORY
 
 from tb_memplugin.analysis.births import birth_steps
 from tb_memplugin.analysis.frames import frame_text
@@ -49,10 +50,17 @@ def recordings_of(name: str) -> list[Recording]:
     return [found.complete for found in listing_of_path(str(path)).recordings]
 
 
+@cache
+def categories() -> list[str]:
+    """What the page calls them, in the order of their numbers."""
+    source = (REPOSITORY / "frontend/src/payload/recording.ts").read_text()
+    return re.findall('"(.+)"', source.partition("export const ROLES = [")[2].partition("]")[0])
+
+
 def plain_rows(of: Recording) -> Iterator[dict[str, Any]]:
     """One row after the other, one value after the other."""
     rows, regions, clock, role = of.allocations, of.regions, of.clock, roles(of)
-    source = sources(of)
+    source, words = sources(of), categories()
     for row in range(len(rows)):
         start, end, region, offset = (int(c[row]) for c in (rows.start, rows.end, rows.region, rows.offset))
         born, freed = start >= 0, end < of.length
@@ -63,7 +71,7 @@ def plain_rows(of: Recording) -> Iterator[dict[str, Any]]:
             "recording": of.id,
             "row": row,
             "name": rows.name[row],
-            "category": Role(role[row]).name.lower().replace("_", " "),
+            "category": words[role[row]],
             "size_bytes": int(rows.size[row]),
             "requested_bytes": int(rows.requested[row]),
             "charge_bytes": int(rows.charge[row]),
@@ -155,12 +163,16 @@ def test_parquet_has_every_value(name: str) -> None:
     assert told == {"recordings": [summary(found) for found in recordings]}
 
 
-def test_bytes_and_flags_have_types_and_texts_are_dictionaries() -> None:
-    schema = as_parquet(recordings_of("train_step")).schema
+def test_parquet_has_types_that_can_be_grouped_by() -> None:
+    table = as_parquet(recordings_of("train_step"))
+    sums = table.group_by("category").aggregate([("size_bytes", "sum")]).to_pylist()
+    sizes = sum(int(found.allocations.size.sum()) for found in recordings_of("train_step"))
+    assert sum(line["size_bytes_sum"] for line in sums) == sizes and len(sums) > 3
+    schema = table.schema
     assert {str(schema.field(name).type) for name in ("size_bytes", "allocated_at", "id")} == {"int64"}
     assert {str(schema.field(name).type) for name in ("region", "address")} == {"uint64"}
     assert str(schema.field("never_freed").type) == "bool"
-    assert all("dictionary<values=string" in str(schema.field(name).type) for name in ("name", "stack", "category"))
+    assert {str(schema.field(name).type) for name in ("name", "stack", "category")} == {"string"}
 
 
 def hostile(names: list[str], end: int = 3) -> Recording:

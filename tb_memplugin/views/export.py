@@ -23,8 +23,10 @@ from tb_memplugin.views.whole_stacks import WholeStacks
 PIECE = 16_384
 
 
-# As the page's tables call them.
-CATEGORIES = Strings.of([role.name.lower().replace("_", " ") for role in Role])
+# In the words of the page's tables.
+CATEGORIES = Strings.of(
+    ["thread-local" if role is Role.THREAD_LOCAL else role.name.lower().replace("_", " ") for role in Role]
+)
 REGION_KINDS = Strings.of([RegionKind(kind).label for kind in range(sum(RegionKind) + 1)])
 
 

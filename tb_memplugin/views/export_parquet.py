@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tb_memplugin.recording import Recording, Text
@@ -23,19 +24,17 @@ def can_write_parquet() -> bool:
 
 
 def write_parquet(recordings: Sequence[Recording], stream: BinaryIO) -> None:
-    """Text columns are dictionaries, so that a stack is in memory once. What is unknown is null.
-
-    Of at least one recording. A row group for each piece.
-    """
+    """What is unknown is null. Of at least one recording; a row group for each piece."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     told = json.dumps({"recordings": [summary(recording) for recording in recordings]}, allow_nan=False)
     batches = (_batch(pa, piece) for recording in recordings for piece in pieces(recording))
     first = next(batches)
-    with pq.ParquetWriter(stream, first.schema.with_metadata({SUMMARIES: told})) as writer:
-        writer.write_batch(first)
-        for batch in batches:
+    # Arrow's schema would have texts read as dictionaries, another in each row group, which Arrow cannot group by.
+    with pq.ParquetWriter(stream, first.schema, store_schema=False) as writer:
+        writer.add_key_value_metadata({SUMMARIES: told})
+        for batch in chain([first], batches):
             writer.write_batch(batch)
 
 

@@ -1,0 +1,63 @@
+"""Every buffer of a program written as CSV, JSON and Parquet.
+
+    python -m benchmarks.export_rows [--buffers 1000000] [--rounds 3]
+
+Reading is done when the clock starts; what each buffer is for is found with the first file. The sizes in the CSV are
+added up, and must be those of the recording.
+"""
+
+import argparse
+import csv
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from benchmarks.generate import generate
+from benchmarks.timing import spread
+from tb_memplugin.readers.hlo import read_hlo
+from tb_memplugin.recording import Recording
+from tb_memplugin.views.export_csv import write_csv
+from tb_memplugin.views.export_json import write_json
+from tb_memplugin.views.export_parquet import write_parquet
+
+WRITERS: dict[str, Callable[[Sequence[Recording], BinaryIO], None]] = {
+    "csv": write_csv,
+    "json": write_json,
+    "parquet": write_parquet,
+}
+
+
+def written(recording: Recording, ending: str, file: Path) -> float:
+    """Seconds."""
+    start = time.perf_counter()
+    with file.open("wb") as stream:
+        WRITERS[ending]([recording], stream)
+    return time.perf_counter() - start
+
+
+def checked(recording: Recording, file: Path) -> None:
+    with file.open(newline="") as stream:
+        total = sum(int(row["size_bytes"]) for row in csv.DictReader(stream))
+    if total != int(recording.allocations.size.sum()):
+        raise SystemExit(f"the sizes in {file} add up to {total}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--buffers", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    (recording,) = read_hlo(generate(arguments.buffers)[0].SerializeToString(), source="generated")
+    for ending in WRITERS:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"rows.{ending}"
+            seconds = [written(recording, ending, file) for _ in range(arguments.rounds)]
+            print(f"  {ending:8}  {spread(seconds)}  {file.stat().st_size / 1e6:,.0f} MB")
+            if ending == "csv":
+                checked(recording, file)
+
+
+if __name__ == "__main__":
+    main()
