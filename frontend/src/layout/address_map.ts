@@ -26,12 +26,12 @@ export interface Piece {
 const NO_HOLE: Hole = { from: 0, to: 0 };
 
 /**
- * Every region that is there at a position as a segment, in their own order, with the rows that are live then; `hole`
- * is the largest of each, empty where it is full.
+ * Every region that is there at a position as a segment, in their own order, with the rows that are live then and lie at
+ * a known place in it; `hole` is the largest of each, empty where it is full.
  */
 export function segments(rows: Rows, live: Uint32Array, regions: Regions, position: number): Segment[] {
   const inside = Array.from({ length: regions.length }, (): number[] => []);
-  for (const row of live) inside[rows.region[row]]?.push(row);
+  for (const row of live) if (rows.offset[row] >= 0) inside[rows.region[row]]?.push(row);
   const there = inside.map(
     (_, region) => regions.start[region] <= position && position < regions.end[region],
   );

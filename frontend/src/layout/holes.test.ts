@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { holeAt, holesAt, unplacedBytes } from "./holes";
 import { regionsOf, rowsOf } from "./timeline_fixture";
 
-const all = regionsOf([{ size: 60, temporary: true }]);
+/** What lies beyond the rows is not known. */
+const all = { ...regionsOf([{ size: 60, temporary: true }]), bounded: false };
 
 /** At position 2: rows 0, 1 and 3 with 5 and 20 free bytes between them; row 2 is freed; row 4 is nowhere. */
 const rows = rowsOf([
@@ -35,6 +36,16 @@ describe("holeAt", () => {
         const listed = holesAt(rows, all, position).find(({ from, to }) => from <= byte && byte < to);
         expect(holeAt(rows, all, position, byte)).toEqual(listed ?? null);
       }
+  });
+});
+
+describe("one segment", () => {
+  it("is free up to its edge, as each of several is", () => {
+    const one = regionsOf([{ size: 60, temporary: true }]);
+    expect(holesAt(rows, one, 3).map(({ from, to, above }) => [from, to, above])).toContainEqual([
+      30, 60, -1,
+    ]);
+    expect(holeAt(rows, one, 3, 59)).toEqual({ from: 30, to: 60, below: 1, above: -1 });
   });
 });
 

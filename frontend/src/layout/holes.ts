@@ -8,15 +8,14 @@ export interface Hole {
   above: number;
 }
 
-/** Bytes from..to of the y axis that are held together: a segment, or all there is, whose end is not known. */
+/** Bytes from..to of the y axis that are held together; what is beyond the last row of an unbounded one is not known. */
 interface Stretch {
   from: number;
   to: number;
 }
 
-/** A single region is the room that addresses span; of several each is a piece of memory of its own. */
-function stretchOf({ base, size, length }: Regions, region: number): Stretch {
-  return length > 1 ? { from: base[region], to: base[region] + size[region] } : { from: 0, to: Infinity };
+function stretchOf({ base, size, bounded }: Regions, region: number): Stretch {
+  return { from: base[region], to: bounded ? base[region] + size[region] : Infinity };
 }
 
 /** What is free between the rows that are live at a position, the largest first. */

@@ -98,8 +98,21 @@ export function placedRows(rows: Rows, layout: Layout, { offset, height }: Placi
       temporary: Uint8Array.of(1),
       start: Int32Array.of(-1),
       end: Int32Array.of(2 ** 31 - 1),
+      bounded: false,
     },
   };
+}
+
+/** Where rows lie, each region in whole where the recording's are memory that was held; else what rows ever lay in. */
+export function mapped(kind: string, { rows, regions }: Placed): Placed {
+  return isHeld(kind, regions)
+    ? { rows, regions }
+    : placedRows(rows, "address", byAddress(livesOf(rows, regions)));
+}
+
+/** Whether regions are memory that was held, and not only the addresses that were seen. */
+export function isHeld(kind: string, regions: Regions): boolean {
+  return kind !== "allocator" && regions.length > 0;
 }
 
 /** Rows with a place on the timeline's y axis, and the one region that they lie in. */

@@ -65,5 +65,6 @@ export function regionsOf(regions: readonly { size: number; temporary: boolean; 
     temporary: Uint8Array.from(regions, ({ temporary }) => (temporary ? 1 : 0)),
     start: Int32Array.from(regions, () => -1),
     end: Int32Array.from(regions, () => 2 ** 31 - 1),
+    bounded: true,
   };
 }

@@ -113,6 +113,8 @@ export interface Regions {
   /** There at positions from start to before end. */
   start: Int32Array;
   end: Int32Array;
+  /** Whether they end where the memory does: else what no row ever lay in may be anybody's. */
+  bounded: boolean;
 }
 
 /** What each position is: an instruction of the flattened schedule, or an event of an allocator. */
@@ -267,6 +269,7 @@ export function readEverything(tables: Tables): Everything {
       temporary: regions.u8("temporary"),
       start: regions.i32("start"),
       end: regions.i32("end"),
+      bounded: true,
     },
     places: placesIn(rows, regions),
     program,

@@ -28,7 +28,7 @@ export function TimelinePart({ view, all, axis, store, full }: Props): JSX.Eleme
   const words = useWords();
   const wanted = useStore(store, (state) => state.layout);
   const events = view.recording.axis === "TIME";
-  const { placed, layout, stack, share, failure } = usePlaced(all.value, events ? wanted : null, view.length);
+  const { placed, layout, stack, share, failure } = usePlaced(all.value, events ? wanted : null, view);
   if (all.error !== null) return <ErrorMessage error={all.error} />;
   if (placed === null)
     return (

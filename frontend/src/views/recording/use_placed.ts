@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { agesOf, AgeStack } from "../../layout/age_stack";
-import { type Layout, livesOf, placedRows } from "../../layout/stacking";
-import type { Everything } from "../../payload/recording";
+import { isHeld, type Layout, livesOf, placedRows } from "../../layout/stacking";
+import type { Everything, FirstView } from "../../payload/recording";
 import { withStack } from "../../layout/stack_rows";
 import { startPlacing } from "../../render/placing";
 import { useWords } from "../words";
@@ -22,7 +22,7 @@ export interface Placement {
 export function usePlaced(
   everything: Everything | null,
   layout: Layout | null,
-  positions: number,
+  { length: positions, recording: { kind } }: FirstView,
 ): Placement {
   const [state, setState] = useState<Placement & { of: Everything | null }>({ ...NOTHING, of: null });
   const { rest } = useWords();
@@ -30,7 +30,7 @@ export function usePlaced(
     if (everything === null || layout === null) return;
     const { regions, program } = everything;
     const rows = layout === "address" ? everything.rows : withStack(everything.rows, program, rest);
-    if (layout === "address" && regions.length > 1) {
+    if (layout === "address" && isHeld(kind, regions)) {
       // Segments are stacked as they came: what is free in them is as much a part of the picture.
       setState({ ...DONE, of: everything, placed: everything, layout });
       return;
@@ -56,7 +56,7 @@ export function usePlaced(
         failed: (failure) => setState({ ...NOTHING, of: everything, failure }),
       },
     );
-  }, [everything, layout, positions, rest]);
+  }, [everything, layout, positions, kind, rest]);
   if (layout === null) return { ...NOTHING, placed: everything, share: 1 };
   return state.of === everything ? state : NOTHING;
 }

@@ -26,7 +26,7 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
         {holes.length > 0 &&
           `: ${formatBytes(bytes)} free between allocations, ${formatBytes(holes[0].to - holes[0].from)} in the largest`}
       </summary>
-      {scene.regions.length === 1 && (
+      {!scene.regions.bounded && (
         <p class="muted">
           Stretches that no allocation of the profile ever lay in are neither drawn nor counted; the curves of
           the largest free block and of fragmentation count them, where the allocator tells.
