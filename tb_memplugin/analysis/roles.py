@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_memplugin.analysis.families import families
 from tb_memplugin.analysis.flow import Csr, Flow, Mask, flow
 from tb_memplugin.analysis.once import once
-from tb_memplugin.analysis.reads import SEVERAL, owner_of, reads
+from tb_memplugin.analysis.reads import SEVERAL, Reads, owner_of, reads
 from tb_memplugin.analysis.tensor_roles import tensor_roles
 from tb_memplugin.analysis.training import Phase, Training, training
 from tb_memplugin.analysis.twins import Twins, twins
@@ -30,7 +31,8 @@ def roles(recording: Recording) -> U8:
 
     In other programs state is an argument that comes back, donated or written in place. Of the others, a parameter
     is one that is first joined, in another shape, with what was computed from several; integers are inputs; and what
-    may be either, such as both sides of a first product, is unknown.
+    may be either, such as both sides of a first product, is unknown. There one hint is taken of names: a leaf that
+    differs from a parameter's by a number only is a parameter, and what is first joined with such alone is an input.
 
     Memory that is held for the whole program has the role of what it is held for: the argument, the result or the
     constant. Of tensors, stacks and lifetimes tell (tensor_roles.py); of anything else, roles are
@@ -60,17 +62,17 @@ def purposes(recording: Recording) -> U8:
     known, program = flow(recording), recording.program
     if known is None or program is None or program.value is None:
         return recording.allocations.role
-    of_value = _of_values(known, program.op, twins(recording), training(recording))
+    of_value = _of_values(recording, known, program.op)
     return np.where(program.value >= 0, of_value[program.value], Role.UNKNOWN).astype(np.uint8)
 
 
-def _of_values(known: Flow, op: Text, pairs: Twins, step: Training | None) -> U8:
+def _of_values(recording: Recording, known: Flow, op: Text) -> U8:
     """Per value. Those of results and constants are left out: their memory tells."""
-    values = known.values
+    values, pairs, step = known.values, twins(recording), training(recording)
     role = np.full(len(values), Role.TEMPORARY, dtype=np.uint8)
     arguments = np.flatnonzero(values.argument >= 0).astype(np.int32)
     if step is None:
-        role[arguments] = _plain_arguments(known, arguments, pairs)
+        role[arguments] = _plain_arguments(known, arguments, pairs, families(recording, arguments))
     else:
         pairs = step.pairs
         _passes(known, op, step, role)
@@ -137,8 +139,8 @@ def _one_memory(values: Values) -> Csr:
     return Csr.of(np.r_[one, other], np.r_[other, one], len(values))
 
 
-def _plain_arguments(known: Flow, arguments: I32, pairs: Twins) -> U8:
-    """Of a program that is no training step: per argument."""
+def _plain_arguments(known: Flow, arguments: I32, pairs: Twins, family: I32) -> U8:
+    """Of a program that is no training step: per argument. `family` is that of families.py."""
     values = known.values
     owner = owner_of(known, around=True)
     found = reads(known, owner, np.ones(len(values.use), dtype=bool))
@@ -157,7 +159,7 @@ def _plain_arguments(known: Flow, arguments: I32, pairs: Twins) -> U8:
     weights = joined[certain & (np.diff(joined, prepend=-1) != 0)]  # by the first joint: data may be joined again later
     returned = pairs.argument[(pairs.donated | pairs.in_place) != 0]
     alone = ~np.isin(arguments, found.argument[found.joined])
-    return np.select(
+    told = np.select(
         [
             np.isin(arguments, returned),
             is_index[arguments] | alone,
@@ -166,6 +168,23 @@ def _plain_arguments(known: Flow, arguments: I32, pairs: Twins) -> U8:
         [Role.STATE, Role.INPUT, Role.PARAMETER],
         Role.UNKNOWN,
     ).astype(np.uint8)
+    related = family[(told == Role.PARAMETER) & (family >= 0)]
+    told[(told == Role.UNKNOWN) & np.isin(family, related)] = Role.PARAMETER
+    first, last = found.joined_only.begin(arguments)
+    position = np.append(found.joined_only.position, -1)[np.where(first < last, first, -1)]
+    with_weights = _any_at(found.position[np.isin(found.argument, arguments[told == Role.PARAMETER])], known.length)
+    with_others = late | _several_unknown(found, arguments[told == Role.UNKNOWN], known.length)
+    fed = (told == Role.UNKNOWN) & (position >= 0) & (with_weights & ~with_others)[position]
+    told[fed] = Role.INPUT
+    return told
+
+
+def _several_unknown(found: Reads, unknown: I32, length: int) -> Mask:
+    """Per position: whether two of these arguments, or more, are read there."""
+    of_unknown = np.isin(found.argument, unknown)
+    pairs = np.unique(np.stack([found.position[of_unknown], found.argument[of_unknown]]), axis=1)
+    several: Mask = np.bincount(pairs[0], minlength=length) > 1
+    return several
 
 
 def _any_at(positions: I32, length: int) -> Mask:
