@@ -132,6 +132,7 @@ def test_the_body_of_a_scan(one: Any, batch: int) -> None:
     after = compiled(jax.value_and_grad(scanned(jax.checkpoint(one))), *arguments)
     advice = given(before, Kind.REMATERIALIZATION)
     assert advice.title == f"Rematerialize the body of a scan over {LAYERS} turns"
+    assert advice.sentence.startswith("The forward loop of the scan in scanned.<locals>.<lambda> (")
     assert "CPU" not in advice.sentence
     assert_close(advice, before, after)
     assert Kind.REMATERIALIZATION not in kinds(after)

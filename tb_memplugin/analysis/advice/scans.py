@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.passes import Bools, Passes
 from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
+from tb_memplugin.analysis.frames import frame_text, nearest, of_frameworks
 from tb_memplugin.analysis.paths import Pass
 from tb_memplugin.analysis.replay import Change, join, lives, sharers, without
 from tb_memplugin.recording import I64, Recording
@@ -23,6 +24,7 @@ LEADING = re.compile(r"\w+\[(\d{1,18})[,\]]")
 class Loop(NamedTuple):
     """A forward loop: its rows that are stacks for the backward pass, and those that it carries from turn to turn."""
 
+    position: int  # that runs it
     stacks: I64
     carried: I64
     turns: int
@@ -50,7 +52,7 @@ def _loops(recording: Recording, known: Passes) -> Iterator[Loop]:
         stack = read_again[here] & written[here]
         turns = [int(found[1]) for row in here[stack].tolist() if (found := LEADING.match(table.shape[row]))]
         if turns and len(set(turns)) == 1 and turns[0] > 1:
-            yield Loop(here[stack], here[~stack], turns[0])
+            yield Loop(position, here[stack], here[~stack], turns[0])
 
 
 def _around_body(recording: Recording, known: Passes, loop: Loop) -> Advice | None:
@@ -71,15 +73,24 @@ def _around_body(recording: Recording, known: Passes, loop: Loop) -> Advice | No
     return Advice(
         kind=Kind.REMATERIALIZATION,
         title=f"Rematerialize the body of a scan over {loop.turns} turns",
-        sentence=f"The scan's forward loop stacks up {len(dropped)} tensors for its backward loop, "
-        f"{bytes_text(size)} for {loop.turns} turns. If only what goes into each turn is kept, and the rest is made "
-        f"again in the backward loop, the peak is {bytes_text(saved.bytes)} lower, for one more forward pass.",
+        sentence=f"The forward loop of the scan{_place(recording, loop)} stacks up {len(dropped)} tensors for its "
+        f"backward loop, {bytes_text(size)} for {loop.turns} turns. If only what goes into each turn is kept, and the "
+        f"rest is made again in the backward loop, the peak is {bytes_text(saved.bytes)} lower, for one more forward "
+        "pass.",
         change="jax.lax.scan(jax.checkpoint(body), ...)",
         rows=by_size(recording, dropped),
         bytes=size,
         saving_bytes=saved.bytes,
         new_peak_bytes=saved.new_peak,
     )
+
+
+def _place(recording: Recording, loop: Loop) -> str:
+    """Where the user wrote it: a program may have several, each of as many turns."""
+    stacks, program = recording.stacks, recording.program
+    leaf = int(program.stack[loop.position]) if program is not None else -1
+    own = int(nearest(stacks, ~of_frameworks(stacks))[leaf]) if leaf >= 0 else -1
+    return f" in {frame_text(stacks, own)}" if own >= 0 else ""
 
 
 def _inputs(carried: I64, slices: I64, turns: int) -> tuple[Bools, int]:

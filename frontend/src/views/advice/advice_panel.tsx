@@ -47,8 +47,8 @@ function Pieces({ list, store }: { list: AdviceList; store: Store<ViewState> }):
   return (
     <>
       <ol class="pieces">
-        {shown.map((piece) => (
-          <Piece key={`${piece.kind} ${piece.title}`} piece={piece} peak={peak_bytes} store={store} />
+        {shown.map((piece, number) => (
+          <Piece key={`${number} ${piece.kind} ${piece.title}`} piece={piece} peak={peak_bytes} store={store} />
         ))}
       </ol>
       {shown.length < advice.length && (
