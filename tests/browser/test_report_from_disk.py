@@ -187,7 +187,12 @@ def test_a_device_profile_has_its_call_graph(both: Both) -> None:
         viewer.wait_for_state(calls="line")
         viewer.wait_until_ready()
     same(lambda: report.text("call-graph-summary"), lambda: page.text("call-graph-summary"))
-    assert (report.get("pattern-focus").count(), page.get("pattern-focus").count()) == (0, 1)
+    # What it is confined by is asked of a server.
+    for viewer, offered in ((report, 0), (page, 1)):
+        viewer.get("top-row").first.click()
+        until(viewer.get("function-details").count, bool, "no details of a function")
+        assert viewer.get("pattern-focus").count() == offered
+        assert viewer.frame.get_by_role("button", name="Focus", exact=True).count() == offered
 
 
 def test_what_needs_a_server_is_not_offered(offline: Offline, file: Path) -> None:

@@ -30,6 +30,7 @@ interface Props {
 /** Who called whom to allocate what: as boxes and arrows, and as the table that pprof calls top. */
 export function CallGraphSection({ api, id, base, devices, fileName, store, onReady }: Props): JSX.Element {
   const query = useQuery(store, id, base);
+  const fixed = api.report !== null;
   const key = JSON.stringify(query);
   const { value: graph, error, waiting } = useKept(key, (_, signal) => api.callGraph(query, signal));
   const picked = useStore(store, (state) => state.picked);
@@ -48,7 +49,7 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
           {graph !== null && summary(graph, base !== "")}
         </span>
       </header>
-      <Toolbar devices={devices} store={store} fixed={api.report !== null} />
+      <Toolbar {...{ devices, fixed, store }} />
       {error !== null && <ErrorMessage error={error} />}
       {graph !== null && picture !== null && error === null && (
         <>
@@ -62,7 +63,7 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
               fileName={fileName}
             />
             {node >= 0 && (
-              <Neighbours graph={graph} node={node} change={base !== ""} onPick={pick} store={store} />
+              <Neighbours {...{ graph, node, fixed, store }} change={base !== ""} onPick={pick} />
             )}
           </div>
           <TopTable

@@ -11,12 +11,14 @@ interface Props {
   graph: CallGraph;
   node: number;
   change: boolean;
+  /** Nobody is there to confine it by expressions. */
+  fixed: boolean;
   onPick: (node: number) => void;
   store: Store<ViewState>;
 }
 
 /** One function: its figures, who calls it, what it calls, and the graph confined to it or without it. */
-export function Neighbours({ graph, node, change, onPick, store }: Props): JSX.Element {
+export function Neighbours({ graph, node, change, fixed, onPick, store }: Props): JSX.Element {
   const { nodes, calls, total } = graph;
   const name = nodeName(nodes, node);
   const pattern = `^${escaped(nodes.function[node] || nodes.file[node])}$`;
@@ -60,7 +62,7 @@ export function Neighbours({ graph, node, change, onPick, store }: Props): JSX.E
         <dt>Allocations</dt>
         <dd>{formatCount(nodes.cum_allocations[node])}</dd>
       </dl>
-      {nodes.function[node] !== "" && (
+      {nodes.function[node] !== "" && !fixed && (
         <Buttons label="The graph confined">
           <button onClick={() => store.set({ focus: pattern })}>Focus</button>
           <button onClick={() => store.set({ ignore: pattern, picked: "" })}>Ignore</button>
