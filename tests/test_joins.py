@@ -120,6 +120,18 @@ def test_what_runs_and_what_is_not_joined_over_http(profile: str) -> None:
         assert sum(program["bytes"] for program in answer["programs"]) == answer["executable"]["bytes"] > 0
 
 
+def test_a_program_of_several_memories_that_runs_is_one() -> None:
+    made = dataclasses.replace(
+        recording([], 1),
+        clock=np.array([5]),
+        spans=NamedSpans(Text.of(["f"]), np.array([SpanKind.EXECUTION], np.uint8), np.array([0]), np.array([9])),
+    )
+    memories = [dataclasses.replace(recording([], 1), title="jit_f(1)", memory=name) for name in ("HBM", "Host")]
+    assert [(program["memory"], program["running"]) for program in joins(made, memories, 0)["programs"]] == [
+        ("HBM", True)
+    ]
+
+
 def test_what_is_not_joined_is_counted() -> None:
     answer = joins(allocator([1024, 512, 768], ["f", "g", "f"]), [recording([], 1, KINDS)], 0)
     assert answer["executable"] == {"allocations": 3, "bytes": 2304}

@@ -12,7 +12,7 @@ from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.advice import lines as advice_lines
 from tb_memplugin.views.columns import aligned
 from tb_memplugin.views.leaks import several
-from tb_memplugin.views.weighed import UNEXPLAINED
+from tb_memplugin.views.weighed import UNEXPLAINED, UNEXPLAINED_OF
 from tb_memplugin.views.weighed import lines as tree_lines
 
 LINES_LISTED = 20  # of groups and of findings; JSON has all groups
@@ -53,7 +53,11 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
 
 def _tells(tree: Sequence[dict[str, Any]], nothing: str) -> bool:
     """Whether the tree says of anything but that nothing is known of it."""
-    return any(node["label"] not in (nothing, BEFORE, UNEXPLAINED) for node in tree if node["depth"] == 0)
+    return any(
+        node["label"] not in (nothing, BEFORE, UNEXPLAINED, *UNEXPLAINED_OF.values())
+        for node in tree
+        if node["depth"] == 0
+    )
 
 
 def _state(answer: dict[str, Any]) -> str:
@@ -99,7 +103,8 @@ def _groups(answer: dict[str, Any]) -> Iterator[str]:
     if before["bytes"]:
         shown.append((before["bytes"], before["share"], "-", "-", BEFORE))
     if rest["bytes"]:
-        shown.append((rest["bytes"], rest["share"], "-", "-", UNEXPLAINED))
+        name = UNEXPLAINED_OF.get(answer["recording"]["kind"], UNEXPLAINED)
+        shown.append((rest["bytes"], rest["share"], "-", "-", name))
     cells = [[bytes_text(size), f"{part:.1%}", *texts] for size, part, *texts in shown]
     yield from aligned([["bytes", "share", "count", "shape", "site"], *cells], 3)
     yield from _more(len(rows) - LINES_LISTED, "sites")
@@ -129,7 +134,10 @@ def _joined(found: dict[str, Any]) -> Iterator[str]:
     yield f"{told}; {left if lost['allocations'] else 'each is part of a plan'}"
     for program in found["programs"][:LINES_LISTED]:
         runs = ", running at this moment" if program["running"] else ""
-        yield f"    {bytes_text(program['bytes'])} in {program['allocations']:,} for {program['title']}{runs}"
+        allocated = (
+            f"{bytes_text(program['bytes'])} in {program['allocations']:,}" if program["allocations"] else "none"
+        )
+        yield f"    {allocated} for {program['title']}{runs}"
 
 
 def _findings(found: dict[str, Any], peak_bytes: int) -> Iterator[str]:

@@ -15,7 +15,8 @@ from tb_memplugin.recording import Recording
 def joins(recording: Recording, programs: Sequence[Recording], position: int) -> dict[str, Any]:
     """The answer of api/joins: what executions allocated, and what of it no planned memory was found for.
 
-    `programs` are those that any was joined to, the most bytes first, and those that run at the position.
+    `programs` are those that any was joined to, the most bytes first, and those that run at the position: a program of
+    several memories once, where nothing was joined to any of them.
     """
     joined = join_programs(recording, programs)
     size = recording.allocations.size
@@ -24,6 +25,12 @@ def joins(recording: Recording, programs: Sequence[Recording], position: int) ->
         return {"allocations": int(which.sum()), "bytes": int(size[which].sum())}
 
     now = running(recording, programs, position)
+    listed = set(np.unique(joined.program[joined.program >= 0]).tolist())
+    titles = {programs[number].title for number in listed}
+    for number in now:
+        if programs[number].title not in titles:
+            titles.add(programs[number].title)
+            listed.add(number)
     found = [
         {
             "recording": program.id,
@@ -33,7 +40,7 @@ def joins(recording: Recording, programs: Sequence[Recording], position: int) ->
             **both(joined.program == number),
         }
         for number, program in enumerate(programs)
-        if number in now or (joined.program == number).any()
+        if number in listed
     ]
     return {
         "at": position,

@@ -16,6 +16,7 @@ from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.columns import aligned
 
 UNEXPLAINED = "explained by no allocation"
+UNEXPLAINED_OF = {"allocator": f"stack, or {UNEXPLAINED}"}  # what programs reserve, as allocators tell of themselves
 LEAST_SHARE = 0.005  # of what a terminal shows
 LINES = 24
 
@@ -38,7 +39,8 @@ def weighed(recording: Recording, by: By, position: int, *, merge: bool = False)
         for node, depth in _heaviest_first(found.parent.tolist(), weight.tolist())
     ]
     if rest:
-        nodes.append({"depth": 0, "label": UNEXPLAINED, "bytes": rest, "share": share(rest, total), "merged": 1})
+        label = UNEXPLAINED_OF.get(recording.kind, UNEXPLAINED)
+        nodes.append({"depth": 0, "label": label, "bytes": rest, "share": share(rest, total), "merged": 1})
     return nodes
 
 
