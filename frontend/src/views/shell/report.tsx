@@ -33,10 +33,12 @@ export function ReportSign({ report }: { report: Report }): JSX.Element {
 
 /** In place of what was asked for and is not in the file. */
 export function NotHeld({ report }: { report: Report }): JSX.Element {
+  const others =
+    report.recordings < report.of ? "What was left out, and comparisons, are" : "Comparisons are";
   return (
     <Message title="This report does not hold that">
-      It holds {extent(report)}: choose one of those listed above. Others, and comparisons, are on the page
-      that tb-memplugin serves.
+      It holds {extent(report)}: choose another run, tab or name above. {others} on the page that tb-memplugin
+      serves.
     </Message>
   );
 }
