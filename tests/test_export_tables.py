@@ -63,7 +63,8 @@ def plain_rows(of: Recording) -> Iterator[dict[str, Any]]:
     source, words = sources(of), categories()
     for row in range(len(rows)):
         start, end, region, offset = (int(c[row]) for c in (rows.start, rows.end, rows.region, rows.offset))
-        born, freed = start >= 0, end < of.length
+        # At one moment nothing is seen to come.
+        born, freed = start >= 0 and of.axis is not Axis.INSTANT, end < of.length
         program = of.kind == "program"
         placed = region >= 0 and (program or offset >= 0)
         number = int(regions.index[region]) % 2**64 if placed else None
@@ -103,11 +104,13 @@ def plain_rows(of: Recording) -> Iterator[dict[str, Any]]:
 
 
 def stack_of(stacks: Stacks, leaf: int) -> str:
-    texts = []
-    for function, file, line in stacks.frames(leaf):
-        one = replace(stacks, function=Text.of([function]), file=Text.of([file]), line=np.array([line], np.int32))
-        texts.append(frame_text(one, 0))
-    return " <- ".join(texts)
+    return " <- ".join(text_of(*frame) for frame in stacks.frames(leaf))
+
+
+@cache
+def text_of(function: str, file: str, line: int) -> str:
+    parent, place = np.array([-1], np.int32), np.array([line], np.int32)
+    return frame_text(Stacks(parent, Text.of([function]), Text.of([file]), place), 0)
 
 
 def as_csv(recordings: list[Recording]) -> str:

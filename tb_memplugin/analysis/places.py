@@ -36,9 +36,10 @@ def are_addresses(recording: Recording) -> bool:
 def places(recording: Recording, rows: I64) -> Places:
     """Of these rows. What has no offset may be in any of an allocator's regions."""
     region, offset = recording.allocations.region[rows], recording.allocations.offset[rows]
-    number = np.r_[region_numbers(recording), np.uint64(0)][region]
-    placed = (region >= 0) & (offset >= 0)
+    number, inside = np.zeros(len(region), dtype=np.uint64), region >= 0
+    number[inside] = region_numbers(recording)[region[inside]]
+    placed = inside & (offset >= 0)
     address = number + np.where(placed, offset, 0).astype(np.uint64)
     if are_addresses(recording):
         return Places(number, placed, address, placed)
-    return Places(number, region >= 0, address, np.zeros(len(region), dtype=bool))
+    return Places(number, inside, address, np.zeros(len(region), dtype=bool))

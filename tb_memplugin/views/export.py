@@ -13,7 +13,7 @@ import numpy as np
 from tb_memplugin.analysis.births import birth_steps
 from tb_memplugin.analysis.places import places
 from tb_memplugin.analysis.roles import roles
-from tb_memplugin.recording import I64, Recording, RegionKind, Role, Strings, Text
+from tb_memplugin.recording import I32, I64, Axis, Recording, RegionKind, Role, Strings, Text
 from tb_memplugin.views.cells import Mask, Numbers, Table
 from tb_memplugin.views.sources import sources
 from tb_memplugin.views.whole_stacks import WholeStacks
@@ -44,14 +44,10 @@ def _table(recording: Recording, stacks: WholeStacks, which: I64) -> Table:
     """
     rows, regions, known = recording.allocations, recording.regions, np.ones(len(which), dtype=bool)
     start, end, region, shared = rows.start[which], rows.end[which], rows.region[which], rows.canonical[which]
-    born, freed, place = start >= 0, end < recording.length, places(recording, which)
-    kind = np.r_[regions.kind, 0].astype(np.int32)[region]
+    born = (start >= 0) & (recording.axis is not Axis.INSTANT)  # what is there at one moment came before it
+    freed, place = end < recording.length, places(recording, which)
     clock = recording.clock if recording.clock is not None else np.empty(0, dtype=np.int64)
-    no_stacks = np.full(len(rows), -1, dtype=np.int32)
-
-    def time(position: I64, seen: Mask) -> Numbers:
-        timed = seen & (position < len(clock))
-        return Numbers(np.r_[clock, 0][np.where(timed, position, -1)], timed)
+    kinds = _at(regions.kind.astype(np.int64), region, place.in_region & ~place.addressed)
 
     return {
         "recording": Text(np.zeros(len(which), dtype=np.int32), Strings.of([recording.id])),
@@ -68,21 +64,30 @@ def _table(recording: Recording, stacks: WholeStacks, which: I64) -> Table:
         "op_name": rows.scope.take(which),
         "source": sources(recording).take(which),
         "stack": stacks.texts(rows.stack[which]),
-        "freed_stack": stacks.texts((no_stacks if recording.free_stack is None else recording.free_stack)[which]),
+        "freed_stack": stacks.texts(
+            rows.stack[which] * 0 - 1 if recording.free_stack is None else recording.free_stack[which]
+        ),
         "step": birth_steps(recording).take(which),
         "live_before": ~born,
         "never_freed": ~freed,
         "allocated_at": Numbers(start, born),
         "freed_at": Numbers(end, freed),
-        "allocated_at_ns": time(start, born),
-        "freed_at_ns": time(end, freed),
+        "allocated_at_ns": _at(clock, start, born & (start < len(clock))),
+        "freed_at_ns": _at(clock, end, freed & (end < len(clock))),
         "defined_at": Numbers(rows.defined[which], known),
         "last_used_at": Numbers(rows.last_used[which], known),
         "region": Numbers(place.region, place.in_region),
-        "region_kind": Text(np.where(place.in_region & ~place.addressed, kind, -1), REGION_KINDS),
-        "region_bytes": Numbers(np.r_[regions.size, 0][region], place.in_region),
+        "region_kind": Text(np.where(kinds.known, kinds.values, -1).astype(np.int32), REGION_KINDS),
+        "region_bytes": _at(regions.size, region, place.in_region),
         "offset_bytes": Numbers(rows.offset[which], rows.offset[which] >= 0),
         "address": Numbers(place.address, place.addressed),
         "shares_with_row": Numbers(shared.astype(np.int64), shared != which),
         "id": Numbers(rows.id[which], known),
     }
+
+
+def _at(column: I64, index: I64 | I32, known: Mask) -> Numbers:
+    """Entries of a column by their index, where that is known to be one."""
+    found = np.zeros(len(index), dtype=np.int64)
+    found[known] = column[index[known]]
+    return Numbers(found, known)
