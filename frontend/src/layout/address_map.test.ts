@@ -37,6 +37,22 @@ describe("segments", () => {
     ]);
   });
 
+  it("begin where their first chunk says, unless they are no memory of their own", () => {
+    const places = { region: () => NaN, address: (row: number) => 1000 + rows.offset[row] };
+    const addresses = (of: typeof regions): number[] =>
+      segments(rows, all(rows), of, 0, places).map(({ address }) => address);
+    expect(addresses(regions)).toEqual([1000, 1000, NaN]);
+    expect(addresses({ ...regions, bounded: false })).toEqual([NaN, NaN, NaN]);
+  });
+
+  it("hold nothing whose place in them is not known", () => {
+    const lost = fixtureRows([{ size: 40, region: 0, offset: -1 }]);
+    expect(segments(lost, Uint32Array.of(0), regions, 0)[0]).toMatchObject({
+      used: 0,
+      hole: { from: 0, to: 100 },
+    });
+  });
+
   it("leave out what lies nowhere", () => {
     expect([first, full, empty].flatMap(({ chunks }) => [...chunks])).not.toContain(3);
   });

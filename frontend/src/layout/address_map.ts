@@ -1,3 +1,4 @@
+import type { Places } from "../payload/places";
 import type { Regions, Rows } from "../payload/recording";
 
 /** A stretch of addresses that an allocator holds, and the chunks in use there, by address. */
@@ -7,6 +8,8 @@ export interface Segment {
   /** Row numbers, by offset. */
   chunks: Uint32Array;
   hole: Hole;
+  /** Where it begins; NaN where that is not known. */
+  address: number;
 }
 
 /** Free bytes between chunks, from offset to offset. */
@@ -24,12 +27,19 @@ export interface Piece {
 }
 
 const NO_HOLE: Hole = { from: 0, to: 0 };
+const NOWHERE: Places = { region: () => NaN, address: () => NaN };
 
 /**
  * Every region that is there at a position as a segment, in their own order, with the rows that are live then and lie at
  * a known place in it; `hole` is the largest of each, empty where it is full.
  */
-export function segments(rows: Rows, live: Uint32Array, regions: Regions, position: number): Segment[] {
+export function segments(
+  rows: Rows,
+  live: Uint32Array,
+  regions: Regions,
+  position: number,
+  places: Places = NOWHERE,
+): Segment[] {
   const inside = Array.from({ length: regions.length }, (): number[] => []);
   for (const row of live) if (rows.offset[row] >= 0) inside[rows.region[row]]?.push(row);
   const there = inside.map(
@@ -38,7 +48,15 @@ export function segments(rows: Rows, live: Uint32Array, regions: Regions, positi
   const held = inside.map((chunks, region) => ({ chunks, region })).filter(({ region }) => there[region]);
   return held.map(({ chunks, region }) => {
     chunks.sort((a, b) => rows.offset[a] - rows.offset[b]);
-    const found = { size: regions.size[region], used: 0, chunks: Uint32Array.from(chunks), hole: NO_HOLE };
+    // Stretches of addresses that were put one beside the other begin at none.
+    const told = regions.bounded && chunks.length > 0;
+    const found = {
+      size: regions.size[region],
+      used: 0,
+      chunks: Uint32Array.from(chunks),
+      hole: NO_HOLE,
+      address: told ? places.address(chunks[0]) - rows.offset[chunks[0]] : NaN,
+    };
     for (const row of chunks) found.used += rows.size[row];
     for (let place = 0; place <= chunks.length; place++) {
       const hole = gapBefore(found, rows, place);
