@@ -40,7 +40,7 @@ def position_of(recording: Recording, text: str) -> int:
         raise InputError("There is no such position", text, f"give one from #0 to #{recording.length - 1}")
     clock = recording.clock
     if clock is None or not len(clock):
-        raise InputError("A program has no clock", text, f"give a position, #0 to #{recording.length - 1}")
+        raise InputError("This recording has no clock", text, f"give a position, #0 to #{recording.length - 1}")
     last = f"{clock[-1] / 1e9:.6g}s"
     timed = MOMENT.fullmatch(text)
     if not timed:

@@ -267,13 +267,15 @@ def _event_table(recording: Recording) -> Table:
     n = recording.length
     kind = _event_kinds(recording) if recording.events is None else recording.events
     nothing = Text(np.full(n, -1, dtype=np.int32), Strings.of([]))
-    clock = recording.clock if recording.clock is not None else np.arange(n)
+    # A moment needs no time; without those of several events the page counts them.
+    clock = np.zeros(1, dtype=np.int64) if n == 1 else recording.clock
+    times = {"time_ns": clock} if clock is not None else {}
     return {
         "name": kind,
         "op": kind,
         "op_name": nothing,
         "computation": nothing,
-        "time_ns": clock.astype(np.int64),
+        **times,
         "unexplained": usage_of(recording).live - explained(recording),
     }
 

@@ -22,8 +22,13 @@ def summary(recording: Recording) -> dict[str, Any]:
         "allocations": len(recording.allocations) if recording.counts is None else int(recording.counts.sum()),
         "peak_bytes": top.bytes,
         "peak_position": top.position,
-        "reserved_bytes": reserved(recording),
+        "reserved_bytes": None if _untold(recording) else reserved(recording),
         "reported_peak_bytes": recording.reported_peak,
         "capacity_bytes": recording.capacity,
         "caveats": [{"code": c.code, "text": c.text, "bytes": c.bytes} for c in recording.caveats],
     }
+
+
+def _untold(recording: Recording) -> bool:
+    """A profiler of PyTorch's tells what tensors take, and may leave out what their allocator has from the device."""
+    return recording.kind.startswith("torch") and recording.held is None

@@ -13,7 +13,7 @@ export function Figures(props: { view: FirstView; shown: Shown; dark: boolean })
   const whole =
     kind === "allocator" || (kind === "oom" && capacity !== null)
       ? { bytes: capacity, words: "of the capacity" }
-      : { bytes: reserved ?? peak, words: "of what is reserved" };
+      : { bytes: reserved ?? peak, words: reserved === null ? "of the peak" : "of what is reserved" };
   return (
     <section class="figures" aria-label="Figures">
       {view.refusal === null ? (

@@ -26,7 +26,10 @@ export function PeakBar(props: { view: FirstView; shown: Shown; dark: boolean })
       (capacity === null
         ? ""
         : `, ${formatShare(peak, capacity)} of the capacity of ${formatBytes(capacity)}`)
-    : `Live peak ${formatBytes(peak)}, ${formatShare(peak, reserved)} of ${formatBytes(reserved)} reserved` +
+    : `Live peak ${formatBytes(peak)}` +
+      (reserved_bytes === null
+        ? ""
+        : `, ${formatShare(peak, reserved)} of ${formatBytes(reserved)} reserved`) +
       (capacity === null ? "" : `, of the capacity of ${formatBytes(capacity)}`);
   return (
     <div class="peak-bar">
