@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,3 +46,17 @@ def test_a_cycle_in_a_broken_file_ends() -> None:
     stacks = Stacks(np.array([1, 0], np.int32), Text.of(["f", "g"]), Text.of(["core.py"] * 2), np.zeros(2, np.int32))
     assert nearest(stacks, np.zeros(2, dtype=bool)).tolist() == [-1, -1]
     assert of_frameworks(stacks).tolist() == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("file", "framework"),
+    [
+        ("torch/optim/adam.py", True),
+        ("/src/pytorch/torch/_tensor.py", True),
+        ("torch/nn/modules/linear.py", True),
+        ("/home/me/torch/train.py", False),
+        ("mytorch/optim/adam.py", False),
+    ],
+)
+def test_pytorchs_own_frames_are_known_wherever_it_lies(file: str, framework: bool) -> None:
+    assert of_frameworks(stacks_of([(-1, file)])).tolist() == [framework]

@@ -211,7 +211,8 @@ def test_small_pinned_memory_is_as_large_as_its_events_say() -> None:
 def test_what_pytorch_makes_of_its_profiler_has_categories_and_no_segments() -> None:
     """torch.cuda._memory_viz._profile_to_snapshot: one segment spans all addresses, and nothing tells the time."""
     low, high = 0x1000, 0x7F00_0000_0000
-    stack = [{"filename": "none", "line": 0, "name": "train.py(7): step"}]
+    names = "<built-in function linear>", "train.py(7): step"
+    stack = [{"filename": "none", "line": 0, "name": name} for name in names]
 
     def event(action: str, address: int, category: str) -> dict[str, Any]:
         return {"action": action, "addr": address, "size": 100, "stream": 0, "frames": stack, "category": category}
@@ -228,5 +229,7 @@ def test_what_pytorch_makes_of_its_profiler_has_categories_and_no_segments() -> 
     assert usage(recording).live.tolist() == [200, 200, 100]
     assert (recording.held, len(recording.regions), recording.clock) == (None, 0, None)
     assert recording.allocations.role.tolist() == [Role.GRADIENT, Role.UNKNOWN]
+    leaf = int(recording.allocations.stack[0])
+    assert recording.stacks.frames(leaf) == [("<built-in function linear>", "", 0), ("step", "train.py", 7)]
     assert {caveat.code for caveat in recording.caveats} == {"older-than-trace", "no-time"}
     assert steps(recording).message.startswith("Its events have no times")

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from tb_memplugin.recording import I32, Stacks
 
 INSTALLED = re.compile(
-    r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|jax/_src|jaxlib|flax/(linen|nnx|core)|haiku/_src|torch/nn)/"
+    r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|jax/_src|jaxlib|flax/(linen|nnx|core)|haiku/_src)/"
+    r"|(^|/)torch/(_\w+\.py$|(nn|optim|autograd|utils)/)"
     r"|^<frozen |^<__array_function__"
     r"|\.(cc?|cpp|cu|h|hpp|so|pyx)$|^\?*$"
 )

@@ -8,8 +8,9 @@ import numpy as np
 
 from tb_memplugin.native.chains import Chains
 from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
-from tb_memplugin.recording import I32, Stacks, Text
+from tb_memplugin.recording import I32, Stacks, Strings, Text
 
+PROFILED = re.compile(r"(.+\.pyx?|<.+>)\((\d{1,9})\): (.+)", re.DOTALL)  # how a profiler names a frame, all in one
 PYTHON = re.compile(r".*\.pyx?|<.*>", re.DOTALL)  # a source file, or what runs code from text calls itself
 
 
@@ -32,12 +33,33 @@ def read_stacks(values: Values, *columns: Nodes) -> tuple[Stacks, list[I32]]:
 
 
 def _tree(values: Values, parent: I32, frames: Nodes) -> Stacks:
-    file = values.texts(values.column(frames, "filename"))
+    function, file = values.texts(values.column(frames, "name")), values.texts(values.column(frames, "filename"))
+    line = values.integers(values.column(frames, "line"), 0).clip(0, 2**31 - 1).astype(np.int32)
+    function, file, line = _taken_apart(function, file, line)
     # A frame of C++ has an object file or none: it is of the runtime, which has no source here.
     blank = np.array([not PYTHON.fullmatch(file.strings[i]) for i in range(len(file.strings))] + [True])
     return Stacks(
         parent=parent,
-        function=values.texts(values.column(frames, "name")),
+        function=function,
         file=Text(np.where(blank[file.codes], -1, file.codes).astype(np.int32), file.strings),
-        line=values.integers(values.column(frames, "line"), 0).clip(0, 2**31 - 1).astype(np.int32),
+        line=line,
+    )
+
+
+def _taken_apart(function: Text, file: Text, line: I32) -> tuple[Text, Text, I32]:
+    """`train.py(7): step` as the frame that it is: so they are in what PyTorch makes from its profiler's events."""
+    strings = function.strings
+    parts = [PROFILED.fullmatch(strings[i]) for i in range(len(strings))]
+    if not any(parts):
+        return function, file, line
+    names = Text.of([part[3] if part else strings[i] for i, part in enumerate(parts)])
+    files = Text.of([part[1] if part else "" for part in parts])
+    numbers = np.array([*(int(part[2]) if part else -1 for part in parts), -1])[function.codes]
+    of_file = np.r_[files.codes, np.int32(-1)][function.codes]
+    here = numbers >= 0
+    codes = np.where(here, of_file, np.where(file.codes >= 0, file.codes + len(files.strings), -1))
+    return (
+        Text(np.r_[names.codes, np.int32(-1)][function.codes].astype(np.int32), names.strings),
+        Text(codes.astype(np.int32), Strings.joined(files.strings, file.strings)),
+        np.where(here, numbers, line).astype(np.int32),
     )
