@@ -173,5 +173,5 @@ def test_the_cpu_s_compiler_undoes_it_and_that_is_said(one: Any) -> None:
     before = compiled(jax.value_and_grad(unrolled(one)), *arguments)
     after = compiled(jax.value_and_grad(unrolled(jax.checkpoint(one))), *arguments)
     advice = given(before, Kind.REMATERIALIZATION)
-    assert peak(before).bytes - peak(after).bytes < 0.2 * advice.saving_bytes
+    assert peak(after).bytes > peak(before).bytes - advice.saving_bytes // 2
     assert f"compiler_options={BARRIERS}" in advice.sentence

@@ -35,7 +35,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
         title="Two microbatches",
         sentence=f"{len(live)} activations, {bytes_text(size)}, wait for the backward pass at the peak. They are as "
         "large as the batch is, but for a few. Half of it at a time, with the gradients of the first half there while "
-        f"the second is worked on, the peak is {bytes_text(saved.bytes)} lower; with more parts, lower still.",
+        f"the second is worked on, the peak is at least {bytes_text(saved.bytes)} lower; with more parts, lower still.",
         change="for part in batch.chunk(2): (loss_of(model, part) / 2).backward()  # then one optimizer.step()",
         rows=by_size(recording, live),
         bytes=size,
