@@ -30,9 +30,22 @@ class Loop(NamedTuple):
     turns: int
 
 
+class Dropped(NamedTuple):
+    """What a loop need not stack up."""
+
+    loop: Loop
+    rows: I64
+    change: Change
+
+
 def advise(recording: Recording, known: Passes) -> Iterator[Advice]:
+    """A piece for each scan in the source, which may be run several times over."""
+    written: dict[str | int, list[Dropped]] = {}
     for loop in _loops(recording, known):
-        if piece := _around_body(recording, known, loop):
+        if dropped := _dropped(recording, known, loop):
+            written.setdefault(_place(recording, loop) or loop.position, []).append(dropped)
+    for place, found in written.items():
+        if piece := _around_body(recording, place if isinstance(place, str) else "", found):
             yield piece
 
 
@@ -55,7 +68,7 @@ def _loops(recording: Recording, known: Passes) -> Iterator[Loop]:
             yield Loop(position, here[stack], here[~stack], turns[0])
 
 
-def _around_body(recording: Recording, known: Passes, loop: Loop) -> Advice | None:
+def _dropped(recording: Recording, known: Passes, loop: Loop) -> Dropped | None:
     table = recording.allocations
     keep, missing = _inputs(table.size[loop.carried], table.size[loop.stacks] // loop.turns, loop.turns)
     dropped = loop.stacks[~keep]
@@ -63,22 +76,27 @@ def _around_body(recording: Recording, known: Passes, loop: Loop) -> Advice | No
         return None
     own = lives(recording).take(dropped[:1])
     stacked = Change(own.start, own.end, np.array([missing], dtype=np.int64))
-    change = join(
-        without(recording, sharers(recording, dropped)), stacked, _made_again(recording, known, loop, dropped)
-    )
-    saved = saving(recording, change)
+    gone = without(recording, sharers(recording, dropped))
+    return Dropped(loop, dropped, join(gone, stacked, _made_again(recording, known, loop, dropped)))
+
+
+def _around_body(recording: Recording, place: str, found: list[Dropped]) -> Advice | None:
+    saved = saving(recording, join(*(dropped.change for dropped in found)))
     if saved is None:
         return None
-    size = int(table.size[dropped].sum())
+    rows = np.concatenate([dropped.rows for dropped in found])
+    size = int(recording.allocations.size[rows].sum())
+    turns = " and ".join(str(count) for count in sorted({dropped.loop.turns for dropped in found}))
+    scan = f"a scan over {turns} turns" if len(found) == 1 else f"{len(found)} scans over {turns} turns"
+    stacks_up = "forward loop stacks" if len(found) == 1 else "forward loops stack"
     return Advice(
         kind=Kind.REMATERIALIZATION,
-        title=f"Rematerialize the body of a scan over {loop.turns} turns",
-        sentence=f"The forward loop of the scan{_place(recording, loop)} stacks up {len(dropped)} tensors for its "
-        f"backward loop, {bytes_text(size)} for {loop.turns} turns. If only what goes into each turn is kept, and the "
-        f"rest is made again in the backward loop, the peak is {bytes_text(saved.bytes)} lower, for one more forward "
-        "pass.",
+        title=f"Rematerialize the body of {scan}",
+        sentence=f"The scan's {stacks_up} up {len(rows)} tensors for the backward pass, {bytes_text(size)}"
+        f"{f', in {place}' if place else ''}. If only what goes into each turn is kept, and the rest is made again in "
+        f"the backward pass, the peak is {bytes_text(saved.bytes)} lower, for one more forward pass.",
         change="jax.lax.scan(jax.checkpoint(body), ...)",
-        rows=by_size(recording, dropped),
+        rows=by_size(recording, rows),
         bytes=size,
         saving_bytes=saved.bytes,
         new_peak_bytes=saved.new_peak,
@@ -86,11 +104,11 @@ def _around_body(recording: Recording, known: Passes, loop: Loop) -> Advice | No
 
 
 def _place(recording: Recording, loop: Loop) -> str:
-    """Where the user wrote it: a program may have several, each of as many turns."""
+    """Where the user wrote it, as far as that is known."""
     stacks, program = recording.stacks, recording.program
     leaf = int(program.stack[loop.position]) if program is not None else -1
     own = int(nearest(stacks, ~of_frameworks(stacks))[leaf]) if leaf >= 0 else -1
-    return f" in {frame_text(stacks, own)}" if own >= 0 else ""
+    return frame_text(stacks, own) if own >= 0 else ""
 
 
 def _inputs(carried: I64, slices: I64, turns: int) -> tuple[Bools, int]:
