@@ -9,6 +9,7 @@ from torch_training import LOSS, Training, read_snapshot, recorded
 
 from tb_memplugin.analysis.carried import as_large_as_state, carried
 from tb_memplugin.analysis.roles import roles
+from tb_memplugin.analysis.tensor_roles import optimizer_steps
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.readers import open_file
 from tb_memplugin.recording import Role
@@ -56,6 +57,15 @@ def test_what_the_source_says_stands() -> None:
         entry["category"] = "input"
     recording = read_snapshot(snapshot)
     assert set(roles(recording)[recording.allocations.start >= 0].tolist()) == {Role.INPUT}
+
+
+def test_frees_without_stacks_do_not_divide_the_optimizers_steps() -> None:
+    snapshot = Training(5, clears=True, marks=False).snapshot()
+    for entry in snapshot["device_traces"][0]:
+        if entry["action"].startswith("free"):
+            entry["frames"] = []
+    begins, ends = optimizer_steps(read_snapshot(snapshot))
+    assert len(begins) == len(ends) == 5
 
 
 def test_without_stacks_nothing_is_guessed() -> None:

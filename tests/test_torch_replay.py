@@ -229,6 +229,7 @@ def test_what_pytorch_makes_of_its_profiler_has_categories_and_no_segments() -> 
     assert usage(recording).live.tolist() == [200, 200, 100]
     assert (recording.held, len(recording.regions), recording.clock) == (None, 0, None)
     assert recording.allocations.role.tolist() == [Role.GRADIENT, Role.UNKNOWN]
+    assert recording.free_stack is None  # the frees have the stacks of their allocations
     leaf = int(recording.allocations.stack[0])
     assert recording.stacks.frames(leaf) == [("<built-in function linear>", "", 0), ("step", "train.py", 7)]
     assert {caveat.code for caveat in recording.caveats} == {"older-than-trace", "no-time"}

@@ -124,8 +124,10 @@ def optimizer_steps(recording: Recording) -> tuple[I64, I64]:
             return begins, np.searchsorted(clock, spans.end_ns[marked], side="right") - 1
     made, freed = _made_and_freed(recording)
     event = np.r_[recording.allocations.start, recording.allocations.end]
+    # What happened nobody knows where is neither in a step nor between two.
+    told = np.r_[made.known, freed.known] & (event >= 0) & (event < recording.length)
     order = np.argsort(event, kind="stable")
-    order = order[(event[order] >= 0) & (event[order] < recording.length)]
+    order = order[told[order]]
     position, here = event[order], np.r_[made.optimizer, freed.optimizer][order]
     turns = np.flatnonzero(np.diff(np.r_[False, here, False].astype(np.int8)))
     return position[turns[::2]], position[turns[1::2] - 1]

@@ -13,7 +13,7 @@ from tb_memplugin.readers.torch_snapshot.annotations import read_spans
 from tb_memplugin.readers.torch_snapshot.caveats import caveats
 from tb_memplugin.readers.torch_snapshot.columns import labels, pools_and_streams, roles
 from tb_memplugin.readers.torch_snapshot.frames import read_stacks
-from tb_memplugin.readers.torch_snapshot.lifetimes import lifetimes
+from tb_memplugin.readers.torch_snapshot.lifetimes import Lives, lifetimes
 from tb_memplugin.readers.torch_snapshot.operators import operators
 from tb_memplugin.readers.torch_snapshot.pinned import PINNED, UNSPLIT, read_pinned
 from tb_memplugin.readers.torch_snapshot.places import places
@@ -21,7 +21,7 @@ from tb_memplugin.readers.torch_snapshot.rounding import ROUNDED
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, read_segments
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_trace
 from tb_memplugin.readers.torch_snapshot.values import NOTHING, Nodes, Values
-from tb_memplugin.recording import I64, Axis, NamedSpans, Phase, Recording, Refusal, Taken, Text
+from tb_memplugin.recording import I32, I64, Axis, NamedSpans, Phase, Recording, Refusal, Taken, Text
 
 
 def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
@@ -113,13 +113,17 @@ def _recording(
         stacks=stacks,
         clock=clock,
         spans=spans,
-        free_stack=np.where(lives.freed >= 0, np.r_[of_event, -1][lives.freed], -1).astype(np.int32),
+        free_stack=_freed_in(lives, of_event) if not held.made_up else None,
         held=reserved if not held.made_up else None,
         events=trace.name if n else Text.of(["snapshot"]),
         taken=Taken(time_ns=_began(trace)),
         refusal=_refusal(trace),
         caveats=caveats(trace, lives, settings, backwards),
     )
+
+
+def _freed_in(lives: Lives, of_event: I32) -> I32:
+    return np.where(lives.freed >= 0, np.r_[of_event, -1][lives.freed], -1).astype(np.int32)
 
 
 def _clock(trace: Trace) -> tuple[I64 | None, int]:
