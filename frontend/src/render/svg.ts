@@ -2,18 +2,19 @@ import type { Rects } from "../layout/timeline";
 import { colourIndex, type Palette, rgbOf, SHADES } from "./palette";
 import type { Frame } from "./raster";
 
+/** Without control characters, which have no place in XML, not even escaped. */
+export function withoutControls(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
+}
+
 /** Text as it may stand in XML: names come from profiles and may hold anything. */
 export function escapeXml(text: string): string {
-  return (
-    text
-      // Control characters have no place in XML, not even escaped.
-      // eslint-disable-next-line no-control-regex
-      .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
-      .replace(/&/g, "&amp;")
-      .replace(/</g, "&lt;")
-      .replace(/>/g, "&gt;")
-      .replace(/"/g, "&quot;")
-  );
+  return withoutControls(text)
+    .replace(/&/g, "&amp;")
+    .replace(/</g, "&lt;")
+    .replace(/>/g, "&gt;")
+    .replace(/"/g, "&quot;");
 }
 
 const cssOf = (pixel: number): string => `#${rgbOf(pixel).toString(16).padStart(6, "0")}`;

@@ -6,8 +6,9 @@ import { curve } from "../../layout/call_graph";
 import type { CallGraph } from "../../payload/device_profile";
 import { nodeName } from "../../payload/device_profile";
 import { Buttons } from "../buttons";
+import { copied } from "../pictures/copied";
+import { SavePicture } from "../pictures/save_picture";
 import { useWidth } from "../use_width";
-import { saveSvg } from "./save_svg";
 
 interface Props {
   graph: CallGraph;
@@ -48,20 +49,24 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
     return <div class="call-graph-frame muted">No stack is left: clear focus, ignore and hide.</div>;
   return (
     <div class="call-graph-place">
-      <Buttons label="Zoom" look="call-graph-zoom">
-        <button aria-label="Zoom out" onClick={() => zoomBy(1 / ZOOM)}>
-          −
-        </button>
-        <button aria-label="Zoom in" onClick={() => zoomBy(ZOOM)}>
-          +
-        </button>
-        <button aria-pressed={scale === fit} onClick={() => setZoom(fit)}>
-          Fit
-        </button>
-        <button onClick={() => drawing.current !== null && saveSvg(drawing.current, `${fileName}-calls.svg`)}>
-          SVG
-        </button>
-      </Buttons>
+      <div class="call-graph-zoom">
+        <Buttons label="Zoom">
+          <button aria-label="Zoom out" onClick={() => zoomBy(1 / ZOOM)}>
+            −
+          </button>
+          <button aria-label="Zoom in" onClick={() => zoomBy(ZOOM)}>
+            +
+          </button>
+          <button aria-pressed={scale === fit} onClick={() => setZoom(fit)}>
+            Fit
+          </button>
+        </Buttons>
+        <SavePicture
+          of="call graph"
+          fileName={`${fileName}-calls`}
+          draw={() => (drawing.current === null ? null : copied(drawing.current))}
+        />
+      </div>
       <div
         ref={frame}
         class="call-graph-frame"

@@ -9,7 +9,9 @@ import type { Fall } from "../../layout/waterfall";
 import { waterfall } from "../../layout/waterfall";
 import type { Comparison } from "../../payload/comparison";
 import { Choice } from "../choice";
+import { SavePicture } from "../pictures/save_picture";
 import type { ViewState } from "../state";
+import { drawWaterfall } from "./waterfall_drawing";
 
 const STEPS = [
   { value: "role", label: "Category", about: "Parameters, activations, temporaries and so on" },
@@ -40,6 +42,7 @@ export function WaterfallSection(props: { comparison: Comparison; store: Store<V
           value={chosen}
           onPick={(picked) => store.set({ steps: picked })}
         />
+        <SavePicture of="waterfall" fileName={`waterfall-by-${chosen}`} draw={() => drawWaterfall(chart)} />
       </header>
       <ol class={chart.origin > 0 ? "waterfall cut" : "waterfall"} data-testid="waterfall">
         {chart.bars.map((bar, i) => (

@@ -2,6 +2,7 @@ import { cssColor, inkOn, roleColors } from "../../base/colors";
 import type { Bar } from "../../layout/buffer_bars";
 import { stretches } from "../../layout/buffer_bars";
 import type { Rows } from "../../payload/recording";
+import type { Surface } from "../pictures/svg_surface";
 import type { Colours } from "./usage_options";
 
 /** Narrower than this there is no room for the gap that tells two neighbours of one colour apart. */
@@ -45,7 +46,7 @@ export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colours:
 }
 
 /** The text, or as much of it as fits with an ellipsis, or nothing where that would say nothing. */
-export function fit(context: CanvasRenderingContext2D, text: string, width: number): string {
+export function fit(context: Pick<Surface, "measureText">, text: string, width: number): string {
   if (context.measureText(text).width <= width) return text;
   // Digits and letters of the system fonts are about 6 px wide at 11 px.
   let kept = Math.floor(width / 6);

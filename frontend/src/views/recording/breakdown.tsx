@@ -4,6 +4,7 @@ import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import { hasRoles, liveAt, liveBytes } from "../../layout/live_set";
+import { mapped } from "../../layout/stacking";
 import type { FirstView, Program } from "../../payload/recording";
 import { Choice } from "../choice";
 import type { ViewState } from "../state";
@@ -42,9 +43,13 @@ interface BreakdownProps {
 export function Breakdown({ view, shown, program, store, dark }: BreakdownProps): JSX.Element {
   const position = usePosition(store, view);
   const wanted = useStore(store, (state) => state.chart);
-  const mapped = allocatorOf(view) && (shown.regions?.length ?? 0) > 0;
-  const chart = wanted === "address" && !mapped ? "bars" : wanted;
-  const { rows, complete } = shown;
+  const placed = allocatorOf(view) && (shown.regions?.length ?? 0) > 0;
+  const chart = wanted === "address" && !placed ? "bars" : wanted;
+  const { rows, regions, complete } = shown;
+  const map = useMemo(
+    () => (chart === "address" && regions !== null ? mapped(view.recording.kind, { rows, regions }) : null),
+    [chart, rows, regions, view],
+  );
   const words = useWords();
   const allocator = allocatorOf(view);
   const moment = view.recording.axis === "INSTANT";
@@ -75,7 +80,7 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
         <Choice
           label="Chart"
           testid="chart"
-          options={mapped ? [...CHARTS, ADDRESS_MAP] : CHARTS}
+          options={placed ? [...CHARTS, ADDRESS_MAP] : CHARTS}
           value={chart}
           onPick={(picked) => store.set({ chart: picked })}
         />
@@ -83,8 +88,12 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
       {roles && <Categories rows={rows} live={kept} peak={view.peak} dark={dark} />}
       {chart === "bars" ? (
         <BufferCharts shown={shown} live={kept} store={store} dark={dark} />
-      ) : chart === "address" && shown.regions !== null ? (
-        <AddressMap {...{ rows, live: kept, position, store, dark }} regions={shown.regions} refusal={null} />
+      ) : chart === "address" && map !== null ? (
+        <AddressMap
+          {...{ ...map, live: kept, position, fileName, store, dark }}
+          places={shown.places}
+          refusal={null}
+        />
       ) : (
         <TreeCharts
           rows={complete ? rows : null}

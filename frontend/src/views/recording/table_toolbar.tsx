@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { saveBlob } from "../save";
 
 interface Props {
   search: string;
@@ -93,12 +94,7 @@ export async function copyText(text: string): Promise<void> {
   if (!copied) throw new Error("refused");
 }
 
-/** Gives the browser a file to save. */
+/** Gives the browser a table to save. */
 export function saveText(text: string, name: string): void {
-  const link = document.createElement("a");
-  const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
+  saveBlob(new Blob([text], { type: "text/csv" }), name);
 }

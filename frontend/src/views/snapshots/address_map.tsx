@@ -3,10 +3,14 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
 import { segments } from "../../layout/address_map";
+import { unplacedBytes } from "../../layout/holes";
+import type { Places } from "../../payload/places";
 import type { Regions, Rows } from "../../payload/recording";
 import type { Refusal } from "../../payload/refusal";
+import { SavePicture } from "../pictures/save_picture";
 import type { ViewState } from "../state";
 import { SegmentStrip } from "./segment_strip";
+import { drawSegments } from "./strips";
 
 /** A strip each; an allocator that grew by small steps may have thousands, and the largest tell the story. */
 const SHOWN = 24;
@@ -14,18 +18,25 @@ const SHOWN = 24;
 interface Props {
   rows: Rows;
   regions: Regions;
+  places: Places;
   /** Rows that are drawn. */
   live: Uint32Array;
   position: number;
   refusal: Refusal | null;
+  /** Of saved pictures, without an ending. */
+  fileName: string;
   store: Store<ViewState>;
   dark: boolean;
 }
 
 /** Every segment by address, on one scale: where the holes are, and whether what was asked fits one of them. */
 export function AddressMap(props: Props): JSX.Element {
-  const { rows, regions, live, position, refusal, store, dark } = props;
-  const all = useMemo(() => segments(rows, live, regions, position), [rows, live, regions, position]);
+  const { rows, regions, places, live, position, refusal, fileName, store, dark } = props;
+  const all = useMemo(
+    () => segments(rows, live, regions, position, places),
+    [rows, live, regions, position, places],
+  );
+  const unplaced = useMemo(() => unplacedBytes(rows, position), [rows, position]);
   const shown = useMemo(() => {
     const largest = [...all].sort((a, b) => b.size - a.size).slice(0, SHOWN);
     const kept = new Set(largest);
@@ -39,17 +50,26 @@ export function AddressMap(props: Props): JSX.Element {
       <header class="section-head">
         <h2>By address</h2>
         <span class="muted">
-          {formatCount(all.length)} {all.length === 1 ? "segment" : "segments"}; filled is in use, a colour
-          for each size; hatched is free.{" "}
-          {hole > 0 ? `The largest hole is ${formatBytes(hole)}` : "There are no holes"}
+          {regions.bounded
+            ? `${formatCount(all.length)} ${all.length === 1 ? "segment" : "segments"}`
+            : "All addresses that any allocation ever lay at, without what is between"}
+          ; filled is in use, a colour for each {rows.colour === rows.role ? "category" : "size"}; hatched is
+          free. {hole > 0 ? `The largest hole is ${formatBytes(hole)}` : "There are no holes"}
           {asked !== null && `; ${formatBytes(asked)} was asked for`}.
         </span>
+        <span class="spacer" />
+        <SavePicture of="address map" fileName={fileName} draw={() => drawSegments(shown, rows, span)} />
       </header>
       <ol>
         {shown.map((segment, i) => (
-          <SegmentStrip key={i} {...{ segment, rows, span, store, dark }} />
+          <SegmentStrip key={i} {...{ segment, rows, places, span, store, dark }} />
         ))}
       </ol>
+      {unplaced > 0 && (
+        <p class="muted">
+          {formatBytes(unplaced)} are live at addresses that nothing tells: they may lie in what is free here.
+        </p>
+      )}
       {all.length > shown.length && (
         <p class="muted">
           {formatCount(all.length - shown.length)} smaller segments are not drawn; the table has all chunks.

@@ -62,7 +62,7 @@ export function DeviceProfilePage({ api, summary, problems, store, dark, onState
             onReady={setDrawn}
           />
           <Trees all={all.value} fileName={fileName} store={store} dark={dark} />
-          <GrowthSection api={api} id={id} store={store} dark={dark} />
+          <GrowthSection api={api} id={id} store={store} />
         </Frame>
       </TreesScope>
     </WordsContext.Provider>

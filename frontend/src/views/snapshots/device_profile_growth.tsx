@@ -1,6 +1,5 @@
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { cssColor } from "../../base/colors";
 import type { Store } from "../../base/store";
 import { formatBytes, formatExact } from "../../base/units";
 import { csvOf } from "../../layout/csv";
@@ -13,21 +12,22 @@ import { ErrorMessage } from "../message";
 import { saveText } from "../recording/table_toolbar";
 import type { ViewState } from "../state";
 import { FRESH } from "../state";
+import { copied } from "../pictures/copied";
+import { SavePicture } from "../pictures/save_picture";
 import { useWidth } from "../use_width";
 
 interface Props {
   api: Api;
   id: string;
   store: Store<ViewState>;
-  dark: boolean;
 }
 
 /** How the profiles of a run grow from one to the next, and which lines do. Nothing where there is but one. */
-export function GrowthSection({ api, id, store, dark }: Props): JSX.Element | null {
+export function GrowthSection({ api, id, store }: Props): JSX.Element | null {
   const { value, error } = useFetched(id, (key, signal) => api.growth(key, signal));
   if (error !== null) return <ErrorMessage error={error} />;
   if (value === null || value.points.length < 2) return null;
-  return <Series growth={value} id={id} store={store} dark={dark} />;
+  return <Series growth={value} id={id} store={store} />;
 }
 
 const HEIGHT = 220;
@@ -40,33 +40,42 @@ interface SeriesProps {
   growth: Growth;
   id: string;
   store: Store<ViewState>;
-  dark: boolean;
 }
 
-function Series({ growth, id, store, dark }: SeriesProps): JSX.Element {
+function Series({ growth, id, store }: SeriesProps): JSX.Element {
+  const place = useRef<HTMLElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const chart = useMemo(() => growthChart(growth), [growth]);
   const leaks = growth.sites.filter(({ verdict }) => verdict === "leak").length;
-  const colour = (band: number): string => bandColour(band, chart.bands.length, dark);
   const csv = (): string =>
     csvOf(
       ["site", "verdict", ...growth.points.map(({ title }) => title)],
       growth.sites.map(({ site, verdict, curve }) => [site, verdict ?? "", ...curve]),
     );
   return (
-    <section class="growth-series" aria-label="Growth over the profiles" data-testid="growth-series">
+    <section
+      ref={place}
+      class="growth-series"
+      aria-label="Growth over the profiles"
+      data-testid="growth-series"
+    >
       <header class="section-head">
         <h2>Over the {growth.points.length} profiles of this run</h2>
         <span class="muted">
           {growth.message ?? (leaks === 0 ? "Nothing leaks from one to the next." : `${leaks} leaking`)}
         </span>
         <span class="spacer" />
+        <SavePicture
+          of="growth chart"
+          fileName="growth"
+          draw={() => {
+            const drawing = place.current?.querySelector("svg") ?? null;
+            return drawing === null ? null : copied(drawing);
+          }}
+        />
         <button onClick={() => saveText(csv(), "growth.csv")}>Save CSV</button>
       </header>
-      <Chart
-        {...{ growth, id, store, pointed, onPoint: setPointed, colour, bands: chart.bands }}
-        chart={chart}
-      />
+      <Chart {...{ growth, id, store, pointed, onPoint: setPointed, bands: chart.bands }} chart={chart} />
       <ol class="growth-sites" onMouseLeave={() => setPointed(null)}>
         {[...chart.bands].reverse().map((band) => {
           const site = band.site < 0 ? null : growth.sites[band.site];
@@ -78,7 +87,7 @@ function Series({ growth, id, store, dark }: SeriesProps): JSX.Element {
               data-testid="growth-site"
               onMouseEnter={() => setPointed(band.site)}
             >
-              <i class="swatch" style={{ background: colour(chart.bands.indexOf(band)) }} />
+              <i class="swatch" style={shade(chart.bands.indexOf(band), chart.bands.length)} />
               <code title={site?.site}>{site?.site ?? "all others"}</code>
               <b class={site?.verdict === "leak" ? "leaking" : "muted"}>{site?.verdict ?? ""}</b>
               <span class="numeric" title={formatExact(last)}>
@@ -93,15 +102,14 @@ function Series({ growth, id, store, dark }: SeriesProps): JSX.Element {
   );
 }
 
-interface ChartProps extends Omit<SeriesProps, "dark"> {
+interface ChartProps extends SeriesProps {
   chart: ReturnType<typeof growthChart>;
   bands: Band[];
   pointed: number | null;
   onPoint: (site: number | null) => void;
-  colour: (band: number) => string;
 }
 
-function Chart({ growth, id, store, chart, pointed, onPoint, colour }: ChartProps): JSX.Element {
+function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
   const { points } = growth;
@@ -133,7 +141,7 @@ function Chart({ growth, id, store, chart, pointed, onPoint, colour }: ChartProp
           <path
             key={band.site}
             d={area(band)}
-            fill={colour(i)}
+            style={shade(i, chart.bands.length)}
             class={pointed !== null && pointed !== band.site ? "band aside" : "band"}
             onMouseEnter={() => onPoint(band.site)}
             onMouseLeave={() => onPoint(null)}
@@ -172,12 +180,7 @@ function Chart({ growth, id, store, chart, pointed, onPoint, colour }: ChartProp
 }
 
 /** What grows most is on top and stands out; what lies under it is the paler the less it moves. */
-function bandColour(band: number, count: number, dark: boolean): string {
-  const [from, to] = dark ? [0x39424e, 0xe9742b] : [0xcdd6df, 0xd55e00];
+function shade(band: number, count: number): Record<string, string> {
   const part = count < 2 ? 1 : band / (count - 1);
-  const mixed = [16, 8, 0].map((shift) => {
-    const [a, b] = [(from >> shift) & 255, (to >> shift) & 255];
-    return Math.round(a + (b - a) * part ** 1.5) << shift;
-  });
-  return cssColor(mixed.reduce((whole, piece) => whole | piece, 0));
+  return { "--part": `${100 * part ** 1.5}%` };
 }

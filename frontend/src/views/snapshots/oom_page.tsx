@@ -73,9 +73,11 @@ function Loaded(props: Shared & { view: FirstView; everything: Everything | null
           {...shared}
           rows={everything.rows}
           regions={everything.regions}
+          places={everything.places}
           live={liveAt(everything.rows, view.peak)}
           position={view.peak}
           refusal={view.refusal}
+          fileName={`${view.recording.title}-addresses`}
         />
       )}
       {view.recording.peak_bytes > 0 && (

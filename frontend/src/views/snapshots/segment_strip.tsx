@@ -1,24 +1,22 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { cssColor, roleColors } from "../../base/colors";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { formatBytes, formatExact, formatShare } from "../../base/units";
+import { formatBytes, formatExact } from "../../base/units";
 import type { Hole, Segment } from "../../layout/address_map";
 import { at, pieces } from "../../layout/address_map";
+import type { Places } from "../../payload/places";
 import type { Rows } from "../../payload/recording";
 import { Tooltip } from "../recording/tooltip";
 import { pageColours } from "../recording/usage_options";
 import type { ViewState } from "../state";
 import { useWidth } from "../use_width";
-
-const HEIGHT = 22;
-/** Narrower than this there is no room for the gap that tells two neighbours of one colour apart. */
-const GAP_FROM = 4;
+import { hex, paintPieces, segmentWords, STRIP_HEIGHT } from "./strips";
 
 interface Props {
   segment: Segment;
   rows: Rows;
+  places: Places;
   /** Bytes that the whole width stands for, the same for every segment. */
   span: number;
   store: Store<ViewState>;
@@ -26,8 +24,8 @@ interface Props {
 }
 
 /** One segment from its first byte to its last: chunks in use are filled, what is between them is free. */
-export function SegmentStrip({ segment, rows, span, store, dark }: Props): JSX.Element {
-  const { size, used, hole, chunks } = segment;
+export function SegmentStrip({ segment, rows, places, span, store, dark }: Props): JSX.Element {
+  const { size, chunks } = segment;
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const full = useWidth(host);
@@ -41,11 +39,7 @@ export function SegmentStrip({ segment, rows, span, store, dark }: Props): JSX.E
   useLayoutEffect(() => {
     const context = full > 0 ? begun(canvas.current, width) : null;
     if (context === null) return;
-    const palette = roleColors(dark);
-    for (const piece of drawn) {
-      context.fillStyle = cssColor(palette[piece.colour]);
-      context.fillRect(piece.x, 0, piece.width >= GAP_FROM ? piece.width - 1 : piece.width, HEIGHT);
-    }
+    paintPieces(context, drawn, dark, 0, 0);
     const colours = pageColours();
     for (const [row, colour] of [
       [hovered, colours.muted],
@@ -55,7 +49,7 @@ export function SegmentStrip({ segment, rows, span, store, dark }: Props): JSX.E
       context.strokeStyle = colour;
       context.lineWidth = 2;
       const wide = Math.max(rows.size[row] * scale, 4);
-      context.strokeRect(rows.offset[row] * scale + 1, 1, wide - 2, HEIGHT - 2);
+      context.strokeRect(rows.offset[row] * scale + 1, 1, wide - 2, STRIP_HEIGHT - 2);
     }
   }, [drawn, full, width, scale, hovered, selected, dark]);
 
@@ -75,13 +69,10 @@ export function SegmentStrip({ segment, rows, span, store, dark }: Props): JSX.E
     const place = selected === null ? -1 : chunks.indexOf(selected);
     store.set({ selected: chunks[Math.min(Math.max(place + by, 0), chunks.length - 1)] });
   };
-  const first = chunks.length > 0 ? rows.id[chunks[0]] - rows.offset[chunks[0]] : null;
-  const words =
-    `${formatBytes(size)}, ${formatShare(used, Math.max(size, 1))} in use` +
-    (hole.to > hole.from ? `, largest hole ${formatBytes(hole.to - hole.from)}` : "");
+  const words = segmentWords(segment);
   return (
     <li class="segment">
-      <code class="muted">{first === null ? "" : `0x${first.toString(16)}`}</code>
+      <code class="muted">{hex(segment.address)}</code>
       <div
         ref={host}
         class="segment-host"
@@ -93,15 +84,15 @@ export function SegmentStrip({ segment, rows, span, store, dark }: Props): JSX.E
       >
         <canvas
           ref={canvas}
-          style={{ width: `${width}px`, height: `${HEIGHT}px` }}
+          style={{ width: `${width}px`, height: `${STRIP_HEIGHT}px` }}
           onMouseMove={point}
           onMouseLeave={leave}
           onClick={() => pointer !== null && pointer.row >= 0 && store.set({ selected: pointer.row })}
         />
         {pointer !== null && (
-          <Tooltip x={pointer.x} y={HEIGHT + 6} width={full}>
+          <Tooltip x={pointer.x} y={STRIP_HEIGHT + 6} width={full}>
             {pointer.hole === null ? (
-              <Chunk rows={rows} row={pointer.row} />
+              <Chunk rows={rows} places={places} row={pointer.row} />
             ) : (
               <b>{formatBytes(pointer.hole.to - pointer.hole.from)} free</b>
             )}
@@ -113,13 +104,13 @@ export function SegmentStrip({ segment, rows, span, store, dark }: Props): JSX.E
   );
 }
 
-function Chunk({ rows, row }: { rows: Rows; row: number }): JSX.Element {
+function Chunk({ rows, places, row }: { rows: Rows; places: Places; row: number }): JSX.Element {
   return (
     <>
       <b>{formatBytes(rows.size[row])} in use</b>
       {rows.op.at(row) !== "" && <span>{rows.op.at(row)}</span>}
       <span class="muted">
-        {formatExact(rows.size[row])} at 0x{rows.id[row].toString(16)}
+        {formatExact(rows.size[row])} at {hex(places.address(row))}
       </span>
     </>
   );
@@ -130,7 +121,7 @@ function begun(canvas: HTMLCanvasElement | null, width: number): CanvasRendering
   const context = canvas?.getContext("2d") ?? null;
   if (canvas === null || context === null) return null;
   canvas.width = Math.round(width * devicePixelRatio);
-  canvas.height = Math.round(HEIGHT * devicePixelRatio);
+  canvas.height = Math.round(STRIP_HEIGHT * devicePixelRatio);
   context.scale(devicePixelRatio, devicePixelRatio);
   return context;
 }

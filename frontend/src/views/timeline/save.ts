@@ -5,6 +5,7 @@ import type { Order, Parts } from "../../render/painter";
 import type { TimelineRenderer } from "../../render/renderer";
 import { rgbOf } from "../../render/palette";
 import { blockShapes, escapeXml, textureShapes } from "../../render/svg";
+import { saveBlob } from "../save";
 import type { TimelineColours } from "./colours";
 import { AXIS_HEIGHT, GUTTER_LEFT, GUTTER_RIGHT, pixelRatio } from "./geometry";
 import { shortened } from "./labels";
@@ -22,12 +23,7 @@ interface Saved {
 /** Hands what the plot shows to the browser as a file. */
 export async function savePicture(format: "png" | "svg", saved: Saved): Promise<void> {
   const blob = format === "png" ? await pngOf(saved) : await svgOf(saved);
-  const link = document.createElement("a");
-  const url = URL.createObjectURL(blob);
-  link.href = url;
-  link.download = `allocation-timeline.${format}`;
-  link.click();
-  URL.revokeObjectURL(url);
+  saveBlob(blob, `allocation-timeline.${format}`);
 }
 
 /** The two canvases of the plot, one over the other, on the page's ground. */

@@ -13,17 +13,19 @@ interface Props {
   actions: Actions;
   bottomUp: boolean;
   roles: boolean;
+  /** Of saved pictures, without an ending. */
+  fileName: string;
   dark: boolean;
 }
 
 /** Each node as wide as it weighs, below the one that it is a part of. */
-export function FlameGraph({ scene, actions, bottomUp, roles, dark }: Props): JSX.Element {
+export function FlameGraph({ scene, actions, bottomUp, roles, fileName, dark }: Props): JSX.Element {
   const { tree, weights, top } = scene;
   const layout = useCallback((width: number) => flame(tree, weights.total, top, width), [tree, weights, top]);
   const levels = useLevels(scene);
   return (
     <TreeCanvas
-      {...{ scene, actions, layout, roles, dark }}
+      {...{ scene, actions, layout, roles, fileName, dark }}
       height={levels * FLAME_LINE}
       inSight={Math.min(levels, MOST_LINES) * FLAME_LINE}
       nested={false}

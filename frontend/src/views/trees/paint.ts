@@ -2,7 +2,9 @@ import { cssColor, inkOn } from "../../base/colors";
 import type { Box } from "../../layout/flame";
 import { labelOf } from "../../layout/forest";
 import { fit } from "../recording/bar_canvas";
-import { mixed, type Paints } from "./paints";
+import type { Drawing } from "../pictures/drawing";
+import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../pictures/svg_surface";
+import { hatched, mixed, type Paints } from "./paints";
 import type { Scene } from "./scene";
 
 export interface Picture {
@@ -32,10 +34,39 @@ export function paintTree(canvas: HTMLCanvasElement, picture: Picture): void {
   if (context === null) return;
   context.scale(ratio, ratio);
   context.clearRect(0, 0, picture.width, picture.height);
-  context.font = FONT;
   context.textBaseline = "middle";
+  paintBoxes(context, picture, hatched(context, picture.paints.hatch));
+}
+
+/** The same boxes for a file. */
+export function drawTree(picture: Picture): Drawing {
+  const surface = new SvgSurface();
+  paintBoxes(surface, picture, HATCH);
+  const { width, height, paints } = picture;
+  return { width, height, shapes: [hatchDefinition(paints.hatch), ...surface.shapes] };
+}
+
+function paintBoxes(surface: Surface, picture: Picture, hatch: CanvasPattern | string): void {
+  surface.font = FONT;
   const around = new Set(picture.nested ? picture.boxes.map((box) => holder(picture, box)) : []);
-  for (const box of picture.boxes) paintBox(context, picture, box, !box.own && around.has(box.node));
+  for (const box of picture.boxes)
+    if (box.gathered > 0) {
+      surface.fillStyle = hatch;
+      surface.fillRect(box.x, box.y, gapped(box.width), gapped(box.height));
+    } else {
+      if (surface instanceof SvgSurface) surface.title(titleOf(picture.scene, box));
+      paintBox(surface, picture, box, !box.own && around.has(box.node));
+    }
+}
+
+/** Less the gap to the next box, where there is room for one. */
+function gapped(length: number): number {
+  return length >= GAP_FROM ? length - 1 : length;
+}
+
+function titleOf(scene: Scene, box: Box): string {
+  const { total, self } = scene.weights;
+  return `${labelOfBox(scene, box)}: ${scene.unit.exact((box.own ? self : total)[box.node])}`;
 }
 
 /** The node that a box lies in. */
@@ -44,15 +75,9 @@ function holder({ scene }: Picture, { from, gathered, own }: Box): number {
 }
 
 /** `around`: others lie in it. */
-function paintBox(context: CanvasRenderingContext2D, picture: Picture, box: Box, around: boolean): void {
+function paintBox(context: Surface, picture: Picture, box: Box, around: boolean): void {
   const { scene, paints, nested } = picture;
-  const width = box.width >= GAP_FROM ? box.width - 1 : box.width;
-  const height = box.height >= GAP_FROM ? box.height - 1 : box.height;
-  if (box.gathered > 0) {
-    context.fillStyle = paints.hatch(context);
-    context.fillRect(box.x, box.y, width, height);
-    return;
-  }
+  const [width, height] = [gapped(box.width), gapped(box.height)];
   const own = fillOf(scene, box, paints);
   const filled = around ? mixed(own, paints.surface, paints.around) : own;
   context.fillStyle = cssColor(filled);
@@ -81,7 +106,7 @@ function isPath(label: string): boolean {
   return label.includes("/") && !label.includes(" ");
 }
 
-function fitEnd(context: CanvasRenderingContext2D, label: string, room: number): string {
+function fitEnd(context: Surface, label: string, room: number): string {
   if (context.measureText(label).width <= room) return label;
   // Letters of this font are at least 2 px wide.
   let kept = label.slice(-Math.floor(room / 2));

@@ -12,13 +12,13 @@ export interface Paints {
   dimmed: number;
   /** Share of the surface in a box that others lie in, so that these stand out. */
   around: number;
-  /** For what is too small to be drawn. */
-  hatch: (context: CanvasRenderingContext2D) => CanvasPattern | string;
+  /** Of the lines across what is too small to be drawn. */
+  hatch: string;
 }
 
 /** The page's colours. Where no row has a role, there is one colour for all: a role's own would say what is not known. */
-export function readPaints(dark: boolean, roles: boolean): Paints {
-  const style = getComputedStyle(document.documentElement);
+export function readPaints(dark: boolean, roles: boolean, page = document.documentElement): Paints {
+  const style = getComputedStyle(page);
   const read = (name: string, otherwise: number): number => {
     const value = style.getPropertyValue(name).trim();
     return /^#[0-9a-f]{6}$/i.test(value) ? Number.parseInt(value.slice(1), 16) : otherwise;
@@ -34,7 +34,7 @@ export function readPaints(dark: boolean, roles: boolean): Paints {
     tints: [0, 0.16, 0.08, 0.24],
     dimmed: 0.8,
     around: 0.6,
-    hatch: (context) => hatched(context, cssColor(mixed(muted, surface, 0.45))),
+    hatch: cssColor(mixed(muted, surface, 0.45)),
   };
 }
 
@@ -43,7 +43,8 @@ export function mixed(from: number, to: number, share: number): number {
   return mixPixels(from, to, share) & 0xffffff;
 }
 
-function hatched(context: CanvasRenderingContext2D, colour: string): CanvasPattern | string {
+/** What a canvas fills with lines across. */
+export function hatched(context: CanvasRenderingContext2D, colour: string): CanvasPattern | string {
   const tile = new OffscreenCanvas(6, 6);
   const lines = tile.getContext("2d");
   if (lines === null) return colour;

@@ -5,7 +5,10 @@ import { labelOf } from "../../layout/forest";
 import { useWidth } from "../use_width";
 import { useWords } from "../words";
 import { HoverCard } from "./hover_card";
-import { paintTree } from "./paint";
+import type { Drawing } from "../pictures/drawing";
+import { inLight } from "../pictures/drawing";
+import { SavePicture } from "../pictures/save_picture";
+import { drawTree, paintTree } from "./paint";
 import { readPaints } from "./paints";
 import type { Scene } from "./scene";
 import type { Actions } from "./actions";
@@ -24,6 +27,8 @@ interface Props {
   /** Whether rows have roles that colours can stand for. */
   roles: boolean;
   label: string;
+  /** Of saved pictures, without an ending. */
+  fileName: string;
   testid: string;
   dark: boolean;
 }
@@ -64,6 +69,13 @@ export function TreeCanvas(props: Props): JSX.Element {
     const box = boxes.find(({ node, gathered, own }) => node === to && gathered === 0 && !own);
     if (box !== undefined && host.current !== null) scrollTo(host.current, box);
   };
+
+  const draw = (): Drawing | null =>
+    width === 0
+      ? null
+      : inLight(document.body, (holder) =>
+          drawTree({ scene, boxes, paints: readPaints(false, roles, holder), width, height, nested }),
+        );
 
   const id = `${testid}-focused`;
   return (
@@ -107,6 +119,9 @@ export function TreeCanvas(props: Props): JSX.Element {
           actions={actions}
         />
       )}
+      <footer class="tree-foot">
+        <SavePicture of={testid.replace("-", " ")} fileName={`${props.fileName}-${testid}`} draw={draw} />
+      </footer>
     </div>
   );
 }

@@ -88,7 +88,8 @@ function Charts({
   const scene = useTreeScene({ tree, rows, program, live, unexplained, store });
   const actions = useMemo(() => actionsOf(scene, kind, live, store), [scene, kind, live, store]);
   const roles = useMemo(() => hasRoles(rows), [rows]);
-  const shared = { scene, actions, roles, dark };
+  const named = `${fileName}-by-${keyOf(kind).replaceAll(" ", "-")}`;
+  const shared = { scene, actions, roles, dark, fileName: named };
   return (
     <div class="tree-charts">
       <TreeToolbar by={kind.by} scene={scene} lasting={program.length > 1} store={store} />
@@ -96,11 +97,7 @@ function Charts({
       {chart === "treemap" ? (
         <TreeMap {...shared} />
       ) : chart === "tree" ? (
-        <TreeTable
-          {...shared}
-          store={store}
-          fileName={`${fileName}-by-${keyOf(kind).replaceAll(" ", "-")}`}
-        />
+        <TreeTable {...shared} store={store} />
       ) : (
         <FlameGraph {...shared} bottomUp={kind.invert} />
       )}

@@ -11,11 +11,13 @@ interface Props {
   scene: Scene;
   actions: Actions;
   roles: boolean;
+  /** Of saved pictures, without an ending. */
+  fileName: string;
   dark: boolean;
 }
 
 /** Each node as large as it weighs, inside the one that it is a part of. */
-export function TreeMap({ scene, actions, roles, dark }: Props): JSX.Element {
+export function TreeMap({ scene, actions, roles, fileName, dark }: Props): JSX.Element {
   const { tree, weights, top } = scene;
   const layout = useCallback(
     (width: number) => treemap(tree, weights.total, top, width, HEIGHT),
@@ -23,7 +25,7 @@ export function TreeMap({ scene, actions, roles, dark }: Props): JSX.Element {
   );
   return (
     <TreeCanvas
-      {...{ scene, actions, layout, roles, dark }}
+      {...{ scene, actions, layout, roles, fileName, dark }}
       height={HEIGHT}
       inSight={HEIGHT}
       nested

@@ -1,0 +1,61 @@
+import { formatBytes } from "../../base/units";
+import { signed } from "../../layout/entry_lines";
+import type { Fall, Waterfall } from "../../layout/waterfall";
+import { fit } from "../recording/bar_canvas";
+import type { Drawing } from "../pictures/drawing";
+import { inLight } from "../pictures/drawing";
+import { SvgSurface } from "../pictures/svg_surface";
+
+const LINE = 22;
+const BAR = 16;
+/** No wider: labels may be whole paths. */
+const WIDEST_LABEL = 320;
+const TRACK = 560;
+const FIGURES = 90;
+const GAP = 10;
+const PLAIN = "12px sans-serif";
+const BOLD = "bold 12px sans-serif";
+
+/** The waterfall for a file: a line for each bar, with its label and its figure. */
+export function drawWaterfall({ bars, origin }: Waterfall): Drawing {
+  const surface = new SvgSurface();
+  const colours = inLight(document.body, (holder) => {
+    const style = getComputedStyle(holder);
+    const read = (name: string): string => style.getPropertyValue(name).trim();
+    return { ink: read("--ink"), total: read("--muted"), grown: read("--bad"), shrunk: read("--good") };
+  });
+  surface.font = BOLD;
+  const labels = Math.min(
+    Math.max(...bars.map(({ label }) => surface.measureText(label).width)),
+    WIDEST_LABEL,
+  );
+  const left = labels + GAP;
+  bars.forEach((bar, i) => {
+    const middle = i * LINE + LINE / 2;
+    surface.font = bar.kind === "total" ? BOLD : PLAIN;
+    surface.fillStyle = colours.ink;
+    surface.textAlign = "end";
+    surface.fillText(fit(surface, bar.label, labels), labels, middle);
+    surface.fillText(figure(bar), left + TRACK + GAP + FIGURES, middle);
+    const [from, to] = [Math.min(bar.from, bar.to), Math.max(bar.from, bar.to)];
+    surface.fillStyle = colours[bar.kind];
+    surface.title(`${bar.label}: ${figure(bar)}`);
+    surface.fillRect(left + from * TRACK, middle - BAR / 2, Math.max((to - from) * TRACK, 2), BAR);
+  });
+  const height = bars.length * LINE;
+  if (origin > 0) {
+    surface.font = "11px sans-serif";
+    surface.fillStyle = colours.total;
+    surface.textAlign = "start";
+    surface.fillText(`The axis begins at ${formatBytes(origin)}.`, left, height + LINE / 2);
+  }
+  return {
+    width: left + TRACK + GAP + FIGURES,
+    height: height + (origin > 0 ? LINE : 0),
+    shapes: surface.shapes,
+  };
+}
+
+function figure(bar: Fall): string {
+  return bar.kind === "total" ? formatBytes(bar.bytes_b) : signed(bar.bytes_b - bar.bytes_a);
+}

@@ -1,0 +1,67 @@
+import { escapeXml } from "../../render/svg";
+
+/** A picture of a chart, in colours for a light ground. */
+export interface Drawing {
+  /** In CSS pixels. */
+  width: number;
+  height: number;
+  /** Elements of an SVG, whose texts are escaped. */
+  shapes: readonly string[];
+}
+
+const MARGIN = 8;
+const GROUND = "#ffffff";
+
+/** A file of its own. */
+export function svgText({ width, height, shapes }: Drawing): string {
+  const [wide, high] = [Math.ceil(width) + 2 * MARGIN, Math.ceil(height) + 2 * MARGIN];
+  const font = escapeXml('system-ui, -apple-system, "Segoe UI", Roboto, sans-serif');
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${wide}" height="${high}" viewBox="0 0 ${wide} ${high}" font-family="${font}">`,
+    `<rect width="100%" height="100%" fill="${GROUND}"/>`,
+    `<g transform="translate(${MARGIN} ${MARGIN})">`,
+    ...shapes,
+    "</g></svg>",
+  ].join("\n");
+}
+
+/** Twice as fine as the page, unless that were more than browsers make of one image. */
+const FINENESS = 2;
+const MOST_PIXELS = 64e6;
+
+/** The same picture in pixels. */
+export async function pngOf(drawing: Drawing): Promise<Blob> {
+  const url = URL.createObjectURL(new Blob([svgText(drawing)], { type: "image/svg+xml" }));
+  try {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const scale = Math.min(FINENESS, Math.sqrt(MOST_PIXELS / (image.width * image.height)));
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.floor(image.width * scale);
+    canvas.height = Math.floor(image.height * scale);
+    const context = canvas.getContext("2d");
+    if (context === null) throw new Error("The browser draws no pictures.");
+    context.drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await new Promise((resolve, reject) => {
+      canvas.toBlob((blob) =>
+        blob === null ? reject(new Error("The browser made no PNG.")) : resolve(blob),
+      );
+    });
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
+/** Whatever `read` finds of the page's colours in an element, these are the ones of a light page. */
+export function inLight<T>(place: Element, read: (holder: HTMLElement) => T): T {
+  const holder = document.createElement("div");
+  holder.dataset["theme"] = "light";
+  holder.hidden = true;
+  place.append(holder);
+  try {
+    return read(holder);
+  } finally {
+    holder.remove();
+  }
+}

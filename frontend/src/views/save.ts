@@ -1,0 +1,9 @@
+/** Gives the browser a file to save. */
+export function saveBlob(blob: Blob, name: string): void {
+  const link = document.createElement("a");
+  const url = URL.createObjectURL(blob);
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

@@ -1,0 +1,100 @@
+"""Charts saved as pictures: well-formed, light whatever the page is, with what the chart says as text."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from conftest import new_context
+from hosts import Host, open_standalone
+from playwright.sync_api import Browser, BrowserContext
+from pprof_files import Frame, Sample, write
+from servers import DEMO
+from viewer import Viewer
+
+TEXTS = Path(__file__).parent.parent / "oom_texts"
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = '"><script>document.title="owned"</script>&\x01'
+PROGRAM = {"tab": "memory_viewer", "run": "train_step/cpu", "module": "jit_train_step(0)", "by": "model"}
+MARKUP = {"tab": "snapshots", "run": "markup"}
+LEAK = {"run": "device_profile_leak"}
+
+# By the name in the button's test id: where the chart is, and words that its picture has.
+CHARTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+    "flame-graph": (PROGRAM | {"chart": "flame"}, ("everything", "756 MiB", "forward", "layer_0")),
+    "treemap": (PROGRAM | {"chart": "treemap"}, ("everything", "756 MiB", "log_softmax")),
+    "call-graph": (LEAK | {"tab": "snapshots", "host": "memory9"}, ("anotherfunc", "1.72 MiB (31.03%)")),
+    "growth-chart": (LEAK | {"tab": "snapshots", "host": "memory9"}, ("memory1", "memory9", "2 MiB")),
+    "waterfall": (LEAK | {"tab": "compare"}, ("A", "live arrays", "+1.68 MiB", "5.53 MiB")),
+    "address-map": ({"tab": "snapshots", "run": "fragmented"}, ("in use", "largest hole 3.97 MiB")),
+}
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("pictures")
+    for run in ("device_profile_leak", "train_step"):
+        shutil.copytree(DEMO / run, folder / "logs" / run)
+    (folder / "logs" / "fragmented").mkdir()
+    shutil.copy(TEXTS / "bfc_tensorflow.txt", folder / "logs" / "fragmented" / "error.oom.txt")
+    (folder / "logs" / "markup").mkdir()
+    write(folder / "logs" / "markup", [Sample([Frame(HOSTILE, "train.py", 3)], 1 << 20)])
+    with open_standalone(folder / "logs", folder) as host:
+        yield host
+
+
+@pytest.fixture
+def dark(browser: Browser) -> Iterator[BrowserContext]:
+    context = new_context(browser)
+    yield context
+    context.close()
+
+
+def saved(host: Host, context: BrowserContext, chart: str, state: dict[str, str], folder: Path) -> tuple[Path, Path]:
+    """The chart as SVG and as PNG, from a dark page."""
+    page = context.new_page()
+    page.emulate_media(color_scheme="dark")
+    page.goto(host.address(state))
+    viewer = Viewer(page).wait_until_ready()
+    found = []
+    for ending in ("svg", "png"):
+        with page.expect_download() as download:
+            viewer.get(f"save-{chart}-{ending}").first.click()
+        assert download.value.suggested_filename.endswith(f".{ending}")
+        path = folder / f"{chart}.{ending}"
+        download.value.save_as(path)
+        found.append(path)
+    assert page.title() != "owned"
+    return found[0], found[1]
+
+
+def texts(svg: Path) -> list[str]:
+    return [text.text or "" for text in ElementTree.parse(svg).getroot().iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_a_chart_is_saved(chart: str, host: Host, dark: BrowserContext, tmp_path: Path) -> None:
+    state, words = CHARTS[chart]
+    svg, png = saved(host, dark, chart, state, tmp_path)
+    root = ElementTree.parse(svg).getroot()
+    ground = root.find(f"{SVG}rect")
+    assert ground is not None and ground.get("fill") == "#ffffff"
+    all_text = "\n".join(texts(svg))
+    for word in words:
+        assert word in all_text
+    assert "var(" not in svg.read_text() and "color-mix" not in svg.read_text() and "color(" not in svg.read_text()
+    content = png.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    width = int.from_bytes(content[16:20], "big")
+    assert width == 2 * int(root.attrib["width"])
+
+
+@pytest.mark.parametrize("chart", ["flame-graph", "call-graph"])
+def test_names_are_text_in_a_picture(chart: str, host: Host, dark: BrowserContext, tmp_path: Path) -> None:
+    svg, _ = saved(host, dark, chart, MARKUP | {"by": "stack"}, tmp_path)
+    root = ElementTree.parse(svg).getroot()
+    assert any("script" in text for text in texts(svg))
+    assert {element.tag for element in root.iter() if "script" in str(element.tag)} == set()
