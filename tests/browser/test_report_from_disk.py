@@ -200,7 +200,7 @@ def test_what_needs_a_server_is_not_offered(offline: Offline, file: Path) -> Non
     tabs = viewer.frame.get_by_role("tab").all_inner_texts()
     assert tabs == ["Overview", "Memory Viewer", "Memory Profile", "Snapshots"]
     assert viewer.get("paste").count() == 0
-    assert "Report of" in viewer.text("report-sign")
+    assert viewer.text("report-sign") == "Report"
     for state in ({"tab": "compare"}, {"tab": "memory_viewer", "run": TRAIN, "module": "jit_other(9)"}):
         viewer = offline.open(file, **state)
         assert "This report does not hold that" in viewer.frame.get_by_role("status").first.inner_text()
@@ -211,7 +211,7 @@ def test_one_recording_opens_in_its_tab(offline: Offline, served: Host) -> None:
     viewer = offline.open(export(logs, "one.html", "--recording", f"^{TRAIN}.*jit_loss"))
     assert viewer.frame.get_by_role("tab").all_inner_texts() == ["Memory Viewer"]
     assert viewer.text("headline") == recording(served, TRAIN, SMALL).meta["headline"]
-    assert viewer.text("report-sign").startswith("Report of 1 of ")
+    assert viewer.text("report-sign").startswith("Report, 1 of ")
 
 
 def test_markup_in_names_stays_text(offline: Offline, file: Path, served: Host) -> None:

@@ -24,9 +24,10 @@ export function ReportSign({ report }: { report: Report }): JSX.Element {
     <span
       class="report-sign"
       data-testid="report-sign"
-      title="All that this page shows lies in its own file: it asks no server. Other recordings, comparisons and pasted errors are for the page that tb-memplugin serves."
+      title={`A file that holds ${extent(report)}, and asks no server. Comparisons and pasted errors are for the page that tb-memplugin serves.`}
     >
-      Report of {extent(report)}
+      Report
+      {report.recordings < report.of && `, ${formatCount(report.recordings)} of ${formatCount(report.of)}`}
     </span>
   );
 }
