@@ -22,12 +22,6 @@ SHARED = 16  # of them JAX's own and the loop's, which many stacks have in commo
 STACKS = 50_000  # distinct ones; what they are called with makes different sizes, on eight devices
 LINES = 4000  # of the program
 
-WHAT = {
-    "read": "from the file to recordings",
-    "first": "from the file to the first view",
-    "graph": "then the call graph",
-}
-
 
 def generate(samples: int, seed: int = 0) -> Profile:
     rng = random.Random(seed)
@@ -67,16 +61,17 @@ def once(file: Path) -> dict[str, float]:
     from tb_memplugin.catalog import listing_of_path
     from tb_memplugin.views.device_profile import By, Refine, call_graph, device_profile
 
-    start = time.perf_counter()
+    start, work = time.perf_counter(), time.process_time()
     recordings = listing_of_path(str(file)).recordings
     read = time.perf_counter()
     json.dumps(device_profile(recordings[0], recordings))
-    first = time.perf_counter()
+    first, worked = time.perf_counter(), time.process_time()
     answer = call_graph(recordings, None, By.FUNCTION, Refine(fold=True), 60)
     json.dumps(answer)
     return {
         "read": read - start,
         "first": first - start,
+        "work": worked - work,
         "graph": time.perf_counter() - first,
         "bytes": sum(int(recording.allocations.charge.sum()) for recording in recordings),
     }
@@ -105,6 +100,7 @@ def main() -> None:
     for name, what in (
         ("read", "file to recordings"),
         ("first", "to the first view"),
+        ("work", "of a processor"),
         ("graph", "then the call graph"),
     ):
         print(f"  {what:22}{spread([found[name] for found in printed])}")
