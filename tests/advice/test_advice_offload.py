@@ -62,3 +62,16 @@ def test_both_moments_are_one_change_however_they_are_passed() -> None:
     assert apart.title == "Keep mu, nu on the host"
     assert apart.change.startswith("mu, nu = jax.tree.map(") and "(mu, nu))" in apart.change
     assert (apart.bytes, apart.saving_bytes) == (together.bytes, together.saving_bytes)
+
+
+def test_what_a_train_state_holds_for_the_optimizer_is_named_by_its_path() -> None:
+    params, state, x = step_arguments(8192, optimizer=adam)
+
+    def step(train_state: Any, x: Any) -> Any:
+        params, state = adam(unrolled())(train_state["params"], train_state["adam"], x)
+        return {"params": params, "adam": state}
+
+    together = given(compiled(step, {"params": params, "adam": state}, x, donate_argnums=0), Kind.OFFLOAD)
+    apart = given(stepped(adam, 8192), Kind.OFFLOAD)
+    assert together.title == "Keep train_state['adam'] on the host"
+    assert (together.bytes, together.saving_bytes) == (apart.bytes, apart.saving_bytes)

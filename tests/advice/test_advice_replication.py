@@ -49,6 +49,14 @@ def apart(params, mu, nu, x):
 
 made = compiled(apart, *(weights(P()) for _ in range(3)), sharded(P("d"), 2048, WIDTH), donate_argnums=(0, 1, 2))
 answer["apart"] = {piece.title: piece.bytes for piece in advise(made) if piece.kind == "replication"}
+
+def together(state, x):
+    params, (mu, nu) = state
+    return apart(params, mu, nu, x)
+
+state = weights(P()), (weights(P()), weights(P()))
+made = compiled(together, state, sharded(P("d"), 2048, WIDTH), donate_argnums=0)
+answer["together"] = {piece.title: piece.bytes for piece in advise(made) if piece.kind == "replication"}
 json.dump(answer, sys.stdout)
 """
 MIB = 2**20
@@ -85,3 +93,8 @@ def test_what_is_sharded_is_left_alone() -> None:
 def test_moments_that_are_passed_apart_are_one_change() -> None:
     """Parameters are another: they are gathered again where they are read."""
     assert answers()["apart"] == {"Shard mu, nu over 8 devices": 48 * MIB, "Shard params over 8 devices": 24 * MIB}
+
+
+def test_a_train_state_is_optimizer_state_and_parameters() -> None:
+    expected = {"Shard state[1] over 8 devices": 48 * MIB, "Shard state[0] over 8 devices": 24 * MIB}
+    assert answers()["together"] == expected

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import NamedTuple
 
 import numpy as np
 
 from tb_memplugin.analysis.flow import flow, row_of_value
 from tb_memplugin.analysis.once import once
 from tb_memplugin.analysis.paths import argument_path
-from tb_memplugin.recording import I64, Recording
+from tb_memplugin.analysis.roles import roles
+from tb_memplugin.recording import I64, Recording, Role
+
+SMALL = 100  # below a hundredth of the largest array
+# Of a path: `state`, `.params`, `['w']`, `[0]`.
+PIECE = re.compile(r"""\[(?:'[^']*'|"[^"]*"|[^\[\]]*)\]|\.?[^.\[\]]+""")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +46,32 @@ def arguments(recording: Recording) -> list[Argument]:
         Argument(name, _number(name, number), np.array(rows, dtype=np.int64))
         for number, (name, rows) in enumerate(members.items())
     ]
+
+
+class Share(NamedTuple):
+    """Of an argument what is optimizer state, or what is not: `state.opt_state` and `state.params` of a train state."""
+
+    name: str
+    rows: I64
+
+
+def shares(recording: Recording) -> Iterator[Share]:
+    """Each argument, or both shares of it. They are read at other times, so what helps the one may not the other."""
+    role, scope, size = roles(recording), recording.allocations.scope, recording.allocations.size
+    for argument in arguments(recording):
+        is_state = role[argument.rows] == Role.OPTIMIZER_STATE
+        if is_state.all() or not is_state.any():
+            yield Share(argument.name, argument.rows)
+            continue
+        for rows in (argument.rows[is_state], argument.rows[~is_state]):
+            large = rows[SMALL * size[rows] >= size[rows].max()]  # a counter may lie anywhere
+            yield Share(_above([scope[row] for row in large.tolist()]) or argument.name, rows)
+
+
+def _above(paths: Sequence[str]) -> str:
+    """The innermost node that all of them lie below: `state[1]` of `state[1]['mu']` and `state[1]['nu']`."""
+    levels = zip(*map(PIECE.findall, paths), strict=False)
+    return "".join(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
 
 
 def _root(path: str) -> str:

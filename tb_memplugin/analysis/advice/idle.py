@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.arguments import arguments
+from tb_memplugin.analysis.advice.arguments import SMALL, shares
 from tb_memplugin.analysis.advice.passes import Bools, Passes
 from tb_memplugin.analysis.advice.piece import worth
 from tb_memplugin.analysis.roles import roles
@@ -15,7 +15,6 @@ from tb_memplugin.analysis.usage import peak
 from tb_memplugin.recording import I64, Recording, Role
 
 LONG = 4  # a fourth of the program: what is read sooner is not worth moving
-SMALL = 100  # below a hundredth of the largest array
 KEPT = (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE)  # by the caller, for its next call
 
 
@@ -65,12 +64,12 @@ def _idle(recording: Recording, known: Passes, which: Callable[[I64, I64, I64], 
     size, everywhere = recording.allocations.size, np.ones(known.length, dtype=bool)
     first, last = known.first_use(everywhere), known.last_use(everywhere)
     names, found = [], [np.empty(0, dtype=np.int64)]
-    for argument in arguments(recording):
-        large = argument.rows[SMALL * size[argument.rows] >= size[argument.rows].max(initial=0)]
+    for share in shares(recording):
+        large = share.rows[SMALL * size[share.rows] >= size[share.rows].max(initial=0)]
         rows = large[which(large, first[large], last[large])]
         held = int(size[rows].sum())
-        if 2 * held > int(size[argument.rows].sum()) and worth(recording, held):
-            names.append(argument.name)
+        if 2 * held > int(size[share.rows].sum()) and worth(recording, held):
+            names.append(share.name)
             found.append(rows)
     rows = np.concatenate(found)
     return Idle(names, rows, first[rows], last[rows])

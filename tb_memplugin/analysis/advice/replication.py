@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.arguments import arguments
+from tb_memplugin.analysis.advice.arguments import shares
 from tb_memplugin.analysis.advice.piece import Advice, Kind, by_size, saving
 from tb_memplugin.analysis.flow import flow, row_of_value, uses
 from tb_memplugin.analysis.replay import Change, join, lives, resized
@@ -20,11 +20,11 @@ def advise(recording: Recording) -> Iterator[Advice]:
     """A piece for each argument; arguments that are optimizer state, sharded alike, are one change."""
     copies, role = _copies(recording), roles(recording)
     together: dict[str | None, list[tuple[str, I64]]] = {}
-    for argument in arguments(recording) if len(copies) else []:
-        rows = argument.rows[copies[argument.rows] > 1]
+    for share in shares(recording) if len(copies) else ():
+        rows = share.rows[copies[share.rows] > 1]
         if len(rows):
             state = bool((role[rows] == Role.OPTIMIZER_STATE).all())
-            together.setdefault(None if state else argument.name, []).append((argument.name, rows))
+            together.setdefault(None if state else share.name, []).append((share.name, rows))
     for members in together.values():
         rows = np.concatenate([rows for _, rows in members])
         if piece := _shard(recording, [name for name, _ in members], rows, copies[rows]):
