@@ -122,17 +122,18 @@ def test_it_shows_what_the_server_shows(both: Both) -> None:
 def test_a_click_selects_and_keys_move_the_position(both: Both, served: Host) -> None:
     expected = recording(served, TRAIN, LARGEST)
     row = expected.alone()[0]
-    told = []
-    for viewer in both(run=TRAIN, module=LARGEST):
+    report, page = both(run=TRAIN, module=LARGEST)
+    for viewer in (report, page):
         viewer.picture()
         viewer.page.mouse.click(*expected.point(row, viewer.plot()))
         viewer.wait_for_state(selected=str(row))
         viewer.page.keyboard.press("[")
         viewer.wait_for_state(position=str(expected.peak - 1))
         assert viewer.text("inspected-position") == str(expected.peak - 1)
-        told.append((viewer.details(), viewer.table()))
-    assert told[0] == told[1]
-    assert "make_demo.py:" in told[0][0]
+    details = report.details()
+    assert details == page.details()
+    assert "make_demo.py:" in details
+    same(report.table, page.table)
 
 
 def test_an_address_brings_the_same_picture_back(offline: Offline, file: Path, served: Host) -> None:
