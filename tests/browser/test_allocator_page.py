@@ -20,6 +20,7 @@ from viewer import Viewer, until
 
 from benchmarks.generate_events import generate
 from tb_memplugin.protos.xplane_pb2 import XSpace
+from tb_memplugin.sizes import bytes_text
 
 JOINED = DATA / "xplane" / "tracelens_mi300_conv_minimal_08"
 EXECUTE = "PJRT_LoadedExecutable_Execute"
@@ -213,6 +214,22 @@ def test_a_hole_says_its_size_and_its_neighbours_under_the_pointer(busy: Host, p
     assert "Hole of" in text
     assert "below" in text
     assert "above" in text
+
+
+def test_the_address_map_holds_what_lay_at_an_address_and_no_more(busy: Host, page: Page) -> None:
+    """The arrays of a process lie terabytes apart."""
+    rows, position = rows_of(busy, LEAK), 40
+    reached = whole = used = 0
+    for row in sorted(range(len(rows["size"])), key=rows["offset"].__getitem__):
+        offset, size = int(rows["offset"][row]), int(rows["size"][row])
+        assert offset >= 0
+        whole += max(0, offset + size - max(reached, offset))
+        reached = max(reached, offset + size)
+        used += size if rows["start"][row] <= position < rows["end"][row] else 0
+    viewer = opened(page, busy, LEAK, chart="address", position=str(position))
+    words = f"{bytes_text(whole)}, {used / whole:.0%} in use"
+    address_map = viewer.get("address-map")
+    until(lambda: address_map.count() and address_map.inner_text(), lambda text: words in str(text), f"not {words}")
 
 
 def test_spans_in_lanes_below_are_counted_and_unfold(busy: Host, page: Page) -> None:
