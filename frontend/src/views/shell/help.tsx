@@ -9,7 +9,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["Enter", "select the current match"],
   ["Esc", "close what is open: this help, the full window, the selection, what is looked at"],
   ["+  \u2212  0", "zoom in, out, to all, in the chart that has the focus"],
-  ["\u2190 \u2192 \u2191 \u2193", "move in the chart or table that has the focus"],
+  ["\u2190 \u2192 \u2191 \u2193", "move in the chart, table or line of tabs that has the focus"],
   ["Alt +  Alt \u2212", "zoom the chart that has the focus in bytes"],
   ["Enter  Esc", "in a flame graph, treemap or tree table: zoom to the node, and out again"],
   ["o", "there: confine all charts to that node; so does Shift + click"],

@@ -40,12 +40,13 @@ export function openTab(store: Store<ViewState>, tab: Tab): void {
 export function Tabs({ tabs, store }: { tabs: readonly Tab[]; store: Store<ViewState> }): JSX.Element {
   const open = useStore(store, (state) => state.tab);
   return (
-    <div class="tabs" role="tablist" aria-label="Views">
+    <div class="tabs" role="tablist" aria-label="Views" onKeyDown={walk}>
       {TABS.filter(({ tab }) => tabs.includes(tab)).map(({ tab, label, about }) => (
         <button
           key={tab}
           role="tab"
           aria-selected={tab === open}
+          tabindex={tab === open ? 0 : -1}
           data-testid={`tab-${tab}`}
           title={about}
           onClick={() => openTab(store, tab)}
@@ -55,4 +56,14 @@ export function Tabs({ tabs, store }: { tabs: readonly Tab[]; store: Store<ViewS
       ))}
     </div>
   );
+}
+
+/** One stop of the Tab key for all tabs; arrows go from one to the next, Enter opens it: others may take long. */
+function walk(event: KeyboardEvent): void {
+  const by = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key];
+  if (by === undefined || !(event.currentTarget instanceof HTMLElement)) return;
+  const tabs = [...event.currentTarget.querySelectorAll<HTMLElement>("[role=tab]")];
+  const at = tabs.findIndex((tab) => tab === document.activeElement);
+  event.preventDefault();
+  tabs.at(Math.min(Math.max(at + by, 0), tabs.length - 1))?.focus();
 }

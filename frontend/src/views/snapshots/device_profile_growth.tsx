@@ -158,7 +158,11 @@ function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.
             aria-label={`${point.title}, ${formatBytes(point.bytes)}: open it`}
             data-testid="growth-point"
             onClick={() => store.set({ host: point.host, ...FRESH })}
-            onKeyDown={(event) => event.key === "Enter" && store.set({ host: point.host, ...FRESH })}
+            onKeyDown={(event) => {
+              if (event.key !== "Enter" && event.key !== " ") return;
+              event.preventDefault();
+              store.set({ host: point.host, ...FRESH });
+            }}
           >
             <title>{`${point.title}: ${formatBytes(point.bytes)}. Click to open it.`}</title>
             <line x1={x(i)} x2={x(i)} y1={TOP} y2={HEIGHT - BOTTOM} />
