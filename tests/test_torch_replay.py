@@ -16,6 +16,8 @@ from tb_memplugin.analysis.steps import steps
 from tb_memplugin.analysis.usage import usage
 from tb_memplugin.readers import open_file
 from tb_memplugin.recording import Recording, Role
+from tb_memplugin.views.explain import explain
+from tb_memplugin.views.explain_text import lines
 
 # What came with which version: a snapshot of an older one is without it.
 SINCE = {
@@ -234,3 +236,12 @@ def test_what_pytorch_makes_of_its_profiler_has_categories_and_no_segments() -> 
     assert recording.stacks.frames(leaf) == [("<built-in function linear>", "", 0), ("step", "train.py", 7)]
     assert {caveat.code for caveat in recording.caveats} == {"older-than-trace", "no-time"}
     assert steps(recording).message.startswith("Its events have no times")
+
+
+def test_a_tree_by_marks_speaks_of_no_jitted_function() -> None:
+    allocator = CachingAllocator()
+    allocator.alloc(3 * MIB, [{"filename": "train.py", "line": 7, "name": "step"}], user_metadata="kv")
+    allocator.alloc(2 * MIB)
+    text = "\n".join(lines(explain(read(allocator.snapshot()))))
+    assert "By what it is marked as:" in text and "kv: step (train.py:7)" in text and "not marked" in text
+    assert "jitted" not in text

@@ -16,6 +16,7 @@ from tb_memplugin.recording import I32, Axis, Recording, Text
 
 LINE = re.compile(r".+\.py:\d+", re.DOTALL)
 NO_LINE, NO_STACK, NO_FUNCTION = "no Python line", "no stack", "no jitted function"
+NO_MARK = "not marked"  # of PyTorch's tensors, which have what the user called them, and what was being compiled
 
 
 def by_stack(recording: Recording, grower: Grower) -> I32:
@@ -54,13 +55,14 @@ def by_function(recording: Recording, grower: Grower) -> I32:
     frame = np.where((line < 0) & ~named & known, rows.stack, line)
     name = np.where(named & (line < 0), rows.name.codes, -1)
     function, aside = _functions(recording), asides(recording)
+    without = NO_MARK if recording.kind.startswith("torch") else NO_FUNCTION
 
     def path(row: int) -> tuple[str, ...]:
         if what := aside[row]:
             return (what,)
         alone = rows.name[row] if name[row] >= 0 else NO_LINE
         place = frame_text(recording.stacks, int(frame[row])) if frame[row] >= 0 else alone
-        return (function[row] or NO_FUNCTION, place)
+        return (function[row] or without, place)
 
     return grower.rows([aside.codes, function.codes, frame, name], path)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.attribution import By, forest, weigh
-from tb_memplugin.analysis.by_frames import NO_FUNCTION, NO_LINE
+from tb_memplugin.analysis.by_frames import NO_FUNCTION, NO_LINE, NO_MARK
 from tb_memplugin.analysis.by_model import BEFORE, CONSTANTS, NO_PATH
 from tb_memplugin.analysis.liveset import live_rows
 from tb_memplugin.analysis.once import once
@@ -17,7 +17,7 @@ from tb_memplugin.analysis.usage import peak
 from tb_memplugin.recording import I64, Axis, Recording
 
 LEAST_SHARE = 0.01  # less than this is no answer
-ASIDE = {BEFORE, CONSTANTS, NO_FUNCTION, NO_LINE, NO_PATH}
+ASIDE = {BEFORE, CONSTANTS, NO_FUNCTION, NO_LINE, NO_MARK, NO_PATH}
 
 
 class Part(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tb_memplugin.analysis.by_frames import NO_FUNCTION, NO_LINE
+from tb_memplugin.analysis.by_frames import NO_FUNCTION, NO_LINE, NO_MARK
 from tb_memplugin.analysis.by_model import BEFORE, NO_PATH
 from tb_memplugin.recording import Axis
 from tb_memplugin.sizes import bytes_text
@@ -23,6 +23,7 @@ TREES: tuple[tuple[str, str, str, str | None], ...] = (
     ("function", "By jitted function:", NO_FUNCTION, ": "),
     ("source", "By source:", NO_LINE, None),
 )
+MARKS = ("function", "By what it is marked as:", NO_MARK, ": ")  # PyTorch jits nothing: a tensor is marked
 
 
 def lines(answer: dict[str, Any]) -> Iterator[str]:
@@ -40,7 +41,8 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
         roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
         yield from aligned([["bytes", "share", "role"], *roles], 2)
         yield ""
-    for tree, heading, nothing, joined_by in TREES:
+    trees = (TREES[0], MARKS, TREES[2]) if answer["recording"]["kind"].startswith("torch") else TREES
+    for tree, heading, nothing, joined_by in trees:
         if _tells(answer[tree], nothing):
             yield heading
             yield from tree_lines(answer[tree], joined_by)

@@ -19,6 +19,8 @@ export interface Words {
   /** What the columns `op` and `op_name` of a row are. */
   op: string;
   opName: string;
+  /** What a tree of that column is by. */
+  byFunction: string;
   /** What a row without an `op` has of it; empty where that is not known. */
   noOp: string;
   /** What is in use and has no row. */
@@ -37,6 +39,7 @@ export const PROGRAM_WORDS: Words = {
   order: "program order",
   op: "Op",
   opName: "Op name",
+  byFunction: "jitted function",
   noOp: "",
   rest: "not explained by any buffer",
 };
@@ -53,6 +56,7 @@ export const ALLOCATOR_WORDS: Words = {
   order: "order of events",
   op: "Region",
   opName: "Function",
+  byFunction: "jitted function",
   noOp: "",
   rest: "stack, or not explained by any allocation",
 };
@@ -62,6 +66,7 @@ export const TENSOR_WORDS: Words = {
   ...ALLOCATOR_WORDS,
   op: "Pool, stream",
   opName: "Marked as",
+  byFunction: "mark",
   noOp: "the default ones",
   rest: "not explained by any allocation",
 };
@@ -79,6 +84,7 @@ export const MOMENT_WORDS: Words = {
   order: "order in the file",
   op: "Op",
   opName: "Op name",
+  byFunction: "jitted function",
   noOp: "",
   rest: "not listed",
 };

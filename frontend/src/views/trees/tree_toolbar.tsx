@@ -9,11 +9,12 @@ import type { ViewState } from "../state";
 import { useWords } from "../words";
 import type { Scene } from "./scene";
 
+/** That of a function depends on what is recorded. */
 const BY_LABELS: readonly (readonly [By, string])[] = [
   ["model", "model path"],
   ["source", "source lines"],
   ["stack", "stack, all frames"],
-  ["function", "jitted function"],
+  ["function", ""],
   ["role", "category"],
   ["shape", "shape"],
   ["dtype", "type"],
@@ -48,7 +49,7 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
         >
           {BY_LABELS.map(([value, label]) => (
             <option key={value} value={value}>
-              {label}
+              {label || words.byFunction}
             </option>
           ))}
         </select>
