@@ -272,6 +272,11 @@ def test_what_an_execution_allocated_leads_to_its_program_and_its_buffers(browse
         context.close()
 
 
+def test_each_kind_of_span_has_lanes_that_say_so(busy: Host, page: Page) -> None:
+    heads = opened(page, busy, LEAK).get("lane-heads").locator("span")
+    until(heads.all_inner_texts, lambda said: said == ["steps", "executions"], "other lanes")
+
+
 def test_spans_are_reached_by_keys(busy: Host, page: Page) -> None:
     viewer = opened(page, busy, LEAK)
     first = viewer.get("spans").locator("button").first

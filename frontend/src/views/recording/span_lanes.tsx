@@ -101,7 +101,7 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
   const more = lanes.count - FIRST_LANES;
   return (
     <>
-      <div class="lane-heads" aria-hidden="true">
+      <div class="lane-heads" data-testid="lane-heads" aria-hidden="true">
         {lanes.kinds.map(
           ({ kind, first }) =>
             first < count && (

@@ -24,7 +24,7 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
       <summary>
         {formatCount(holes.length)} {holes.length === 1 ? "hole" : "holes"} at event {formatCount(position)}
         {holes.length > 0 &&
-          `: ${formatBytes(bytes)} free between allocations, ${formatBytes(holes[0].to - holes[0].from)} in the largest`}
+          `: ${formatBytes(bytes)} free${scene.regions.bounded ? "" : " between allocations"}, ${formatBytes(holes[0].to - holes[0].from)} in the largest`}
       </summary>
       {!scene.regions.bounded && (
         <p class="muted">
