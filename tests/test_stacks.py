@@ -184,3 +184,12 @@ def test_before_the_stacks_are_known_none_is_claimed() -> None:
     log = nested(Log().add(False, 5, allocator_name="a", addr=1, allocation_bytes=8), "f", 0, 10)
     assert stacked(log.only()) == (1, 0, 0, 0)
     assert stacked(log.only().complete) == (1, 1, 0, 0)
+
+
+def test_what_is_told_by_who_looked_has_no_stack_of_the_look() -> None:
+    """tb_memplugin.capture tells of arrays when it looks: what is around that call made none of them."""
+    for name, stacks in (("cpu:0 live arrays", [-1]), ("GPU_0_bfc", [0])):
+        log = Log().add(False, 5, allocator_name=name, addr=1, allocation_bytes=8, bytes_allocated=8)
+        log.plane.event_metadata[9].name = b"$live_arrays.py:250 change"
+        log.plane.lines[0].events.add(metadata_id=9, offset_ps=0, duration_ps=9)
+        assert log.only().complete.allocations.stack.tolist() == stacks
