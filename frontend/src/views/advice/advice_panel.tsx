@@ -48,7 +48,12 @@ function Pieces({ list, store }: { list: AdviceList; store: Store<ViewState> }):
     <>
       <ol class="pieces">
         {shown.map((piece, number) => (
-          <Piece key={`${number} ${piece.kind} ${piece.title}`} piece={piece} peak={peak_bytes} store={store} />
+          <Piece
+            key={`${number} ${piece.kind} ${piece.title}`}
+            piece={piece}
+            peak={peak_bytes}
+            store={store}
+          />
         ))}
       </ol>
       {shown.length < advice.length && (
