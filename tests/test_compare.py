@@ -16,6 +16,7 @@ from tb_memplugin.analysis.usage import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.readers import open_file
 from tb_memplugin.recording import Recording, Reported, Role, Stacks, Text
+from tb_memplugin.views.compare import headline
 
 
 @dataclass(frozen=True)
@@ -225,6 +226,17 @@ def test_what_no_row_explains_is_a_step() -> None:
     found = compare(said(15), said(40))
     assert found.steps[0] == (UNEXPLAINED, 5, 30)
     assert (found.total_a, found.total_b) == (15, 40)
+    words = headline(said(15), said(40), found)
+    assert (
+        words == "25 B (+166.7%) more: 40 B in B, 15 B in A. The largest change is +25 B that no allocation explains."
+    )
+
+
+def test_what_grew_a_thousandfold_is_said_in_times() -> None:
+    a, b = made([Thing(10)]), made([Thing(30 * 1024)])
+    assert headline(a, b, compare(a, b)) == (
+        "30.0 KiB more, 3,072 times as much: 30.0 KiB in B, 10 B in A. The largest change is +30.0 KiB of layer_0/dot."
+    )
 
 
 def test_device_profiles_match_by_the_whole_stack_and_apart_by_kind() -> None:

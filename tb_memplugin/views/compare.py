@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.compare import By, Comparison, Entries, Step, compare
+from tb_memplugin.analysis.compare import UNEXPLAINED, By, Comparison, Entries, Step, compare
 from tb_memplugin.analysis.figures import share
 from tb_memplugin.analysis.roles import roles
 from tb_memplugin.recording import U8, Recording
@@ -19,6 +19,7 @@ from tb_memplugin.views.summary import summary
 ENTRIES_LISTED = 2000  # the largest changes; more is no list that anybody reads
 STEPS_LISTED = 12
 REST = "everything else"
+MOST_PERCENT = 1000
 CHANGES = ("only_a", "only_b", "grown", "shrunk", "same")
 __all__ = ["By", "Pair", "compared", "pairs", "signed"]
 
@@ -55,24 +56,39 @@ def verdict(found: Comparison) -> str:
     """How much more or less, in words, and no names."""
     change = found.total_b - found.total_a
     both = f"{bytes_text(found.total_b)} in B, {bytes_text(found.total_a)} in A"
-    if not changed(found.entries):
+    if not changed(found):
         return f"Nothing changed: {both}."
-    part = f" ({share(change, found.total_a):+.1%})" if found.total_a and change else ""
-    amount = f"{bytes_text(abs(change))}{part} {'more' if change > 0 else 'less'}" if change else "As much as before"
-    return f"{amount}: {both}."
+    return f"{_amount(change, found.total_a)}: {both}."
+
+
+def _amount(change: int, before: int) -> str:
+    """A change as people say it: in percent, or as times where that were thousands of percent."""
+    if change == 0:
+        return "As much as before"
+    size, part = bytes_text(abs(change)), share(change, before)
+    if part > MOST_PERCENT / 100:
+        return f"{size} more, {part + 1:,.0f} times as much"
+    return f"{size}{f' ({part:+.1%})' if before else ''} {'more' if change > 0 else 'less'}"
 
 
 def headline(a: Recording, b: Recording, found: Comparison) -> str:
     """The answer in words: how much more or less, and what changed most."""
     entries = found.entries
-    if not changed(entries):
+    if not changed(found):
         return verdict(found)
-    most = int(entries.bytes_b[0] - entries.bytes_a[0])
-    return f"{verdict(found)} The largest change is {signed(most)} of {_name(a, b, entries, 0)}."
+    most = int(entries.bytes_b[0] - entries.bytes_a[0]) if len(entries.row_a) else 0
+    rest = next((step.bytes_b - step.bytes_a for step in found.steps if step.label == UNEXPLAINED), 0)
+    largest = (
+        f"{signed(rest)} that no allocation explains"
+        if abs(rest) > abs(most)
+        else f"{signed(most)} of {_name(a, b, entries, 0)}"
+    )
+    return f"{verdict(found)} The largest change is {largest}."
 
 
-def changed(entries: Entries) -> bool:
-    return bool((entries.bytes_a != entries.bytes_b).any())
+def changed(found: Comparison) -> bool:
+    moved = bool((found.entries.bytes_a != found.entries.bytes_b).any())
+    return moved or found.total_a != found.total_b
 
 
 def signed(size: int) -> str:
