@@ -24,17 +24,18 @@ const RANGES = [
 ] as const;
 
 interface Props {
-  /** Whether the capacity is known. */
+  /** Whether events have times, and whether the capacity is known. */
+  timed: boolean;
   capacity: boolean;
   store: Store<ViewState>;
 }
 
 /** What the axes of an allocator's curve run over. */
-export function AxisChoices({ capacity, store }: Props): JSX.Element {
+export function AxisChoices({ timed, capacity, store }: Props): JSX.Element {
   const range = useStore(store, (state) => state.range);
   return (
     <>
-      <AlongChoice store={store} />
+      {timed && <AlongChoice store={store} />}
       <Choice
         label="Y axis"
         testid="range-choice"

@@ -55,11 +55,14 @@ type HeadingProps = Pick<Props, "view" | "program" | "store" | "dark"> & { known
 function UsageHeading({ view, program, known, store, dark }: HeadingProps): JSX.Element {
   const words = useWords();
   const position = usePosition(store, view);
+  const timed = program === null || program.time_ns !== null;
   return (
     <header class="section-head">
       <h2>Memory over the {words.whole}</h2>
       <CurveLegend view={view} known={known} store={store} dark={dark} />
-      {view.recording.axis === "TIME" && <AxisChoices capacity={known.includes("ceiling")} store={store} />}
+      {view.recording.axis === "TIME" && (
+        <AxisChoices timed={timed} capacity={known.includes("ceiling")} store={store} />
+      )}
       <Inspected position={position} peak={view.peak} length={view.length} program={program} store={store} />
     </header>
   );

@@ -71,6 +71,7 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
         store={store}
         placing={of.placing}
         busy={of.busy}
+        timed={of.program.time_ns !== null}
         matches={matches}
         onMatch={onMatch}
         onAll={() => onView(scene.extent)}

@@ -13,6 +13,8 @@ interface Props {
   placing: "regions" | Layout;
   /** As in Timeline. */
   busy: number | null;
+  /** Whether positions have times. */
+  timed: boolean;
   store: Store<ViewState>;
   matches: Matches;
   onMatch: (step: 1 | -1) => void;
@@ -22,7 +24,7 @@ interface Props {
 }
 
 export function Toolbar(props: Props): JSX.Element {
-  const { placing, busy, store, matches, onMatch, onZoom, onAll, onSave } = props;
+  const { placing, busy, timed, store, matches, onMatch, onZoom, onAll, onSave } = props;
   const full = useStore(store, (state) => state.full);
   return (
     <div class="toolbar timeline-toolbar">
@@ -34,7 +36,7 @@ export function Toolbar(props: Props): JSX.Element {
           placing {formatShare(busy, 1)}
         </span>
       )}
-      {placing !== "regions" && full && <AlongChoice store={store} />}
+      {timed && full && <AlongChoice store={store} />}
       {placing === "regions" ? <ShowAll store={store} /> : <Layouts store={store} />}
       <Buttons label="Zoom">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
