@@ -27,7 +27,10 @@ CHARTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "flame-graph": (PROGRAM | {"chart": "flame"}, ("everything", "756 MiB", "forward", "layer_0")),
     "treemap": (PROGRAM | {"chart": "treemap"}, ("everything", "756 MiB", "log_softmax")),
     "call-graph": (LEAK | {"tab": "snapshots", "host": "memory9"}, ("anotherfunc", "1.72 MiB (31.03%)")),
-    "growth-chart": (LEAK | {"tab": "snapshots", "host": "memory9"}, ("memory1", "memory9", "2 MiB")),
+    "growth-chart": (
+        LEAK | {"tab": "snapshots", "host": "memory9"},
+        ("memory1", "memory9", "2 MiB", "anotherfunc", "leak"),
+    ),
     "waterfall": (LEAK | {"tab": "compare"}, ("A", "live arrays", "+1.68 MiB", "5.53 MiB")),
     "address-map": ({"tab": "snapshots", "run": "fragmented"}, ("in use", "largest hole 3.97 MiB")),
 }

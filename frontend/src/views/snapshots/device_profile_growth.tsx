@@ -12,9 +12,9 @@ import { ErrorMessage } from "../message";
 import { saveText } from "../recording/table_toolbar";
 import type { ViewState } from "../state";
 import { FRESH } from "../state";
-import { copied } from "../pictures/copied";
 import { SavePicture } from "../pictures/save_picture";
 import { useWidth } from "../use_width";
+import { drawGrowth, lastBytes, partOf } from "./growth_drawing";
 
 interface Props {
   api: Api;
@@ -70,7 +70,7 @@ function Series({ growth, id, store }: SeriesProps): JSX.Element {
           fileName="growth"
           draw={() => {
             const drawing = place.current?.querySelector("svg") ?? null;
-            return drawing === null ? null : copied(drawing);
+            return drawing === null ? null : drawGrowth(drawing, chart.bands, growth);
           }}
         />
         <button onClick={() => saveText(csv(), "growth.csv")}>Save CSV</button>
@@ -79,7 +79,7 @@ function Series({ growth, id, store }: SeriesProps): JSX.Element {
       <ol class="growth-sites" onMouseLeave={() => setPointed(null)}>
         {[...chart.bands].reverse().map((band) => {
           const site = band.site < 0 ? null : growth.sites[band.site];
-          const last = band.top[band.top.length - 1] - band.bottom[band.bottom.length - 1];
+          const last = lastBytes(band);
           return (
             <li
               key={band.site}
@@ -183,8 +183,6 @@ function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.
   );
 }
 
-/** What grows most is on top and stands out; what lies under it is the paler the less it moves. */
 function shade(band: number, count: number): Record<string, string> {
-  const part = count < 2 ? 1 : band / (count - 1);
-  return { "--part": `${100 * part ** 1.5}%` };
+  return { "--part": `${100 * partOf(band, count)}%` };
 }

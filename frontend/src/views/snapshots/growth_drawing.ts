@@ -1,0 +1,43 @@
+import { cssColor } from "../../base/colors";
+import { formatBytes } from "../../base/units";
+import type { Band } from "../../layout/growth_chart";
+import type { Growth } from "../../payload/device_profile";
+import { mixPixels } from "../../render/palette";
+import { copied } from "../pictures/copied";
+import type { Drawing } from "../pictures/drawing";
+import { inLight } from "../pictures/drawing";
+import { SvgSurface } from "../pictures/svg_surface";
+
+const LINE = 18;
+const SWATCH = 10;
+
+/** How far a band's colour is from that of what is steady: what grows most is on top, and stands out. */
+export function partOf(band: number, count: number): number {
+  return (count < 2 ? 1 : band / (count - 1)) ** 1.5;
+}
+
+/** Bytes of a band in the last profile. */
+export function lastBytes({ top, bottom }: Band): number {
+  return top[top.length - 1] - bottom[bottom.length - 1];
+}
+
+/** The chart for a file, and below it what its bands are, which the page says in a list. */
+export function drawGrowth(chart: SVGSVGElement, bands: readonly Band[], { sites }: Growth): Drawing {
+  const { width, height, shapes } = copied(chart);
+  const surface = new SvgSurface();
+  const read = (holder: Element, name: string): number =>
+    Number.parseInt(getComputedStyle(holder).getPropertyValue(name).trim().slice(1), 16);
+  const [steady, growing, ink] = inLight(document.body, (holder) =>
+    ["--steady", "--growing", "--ink"].map((name) => read(holder, name)),
+  );
+  bands.forEach((band, i) => {
+    const middle = height + (bands.length - i) * LINE;
+    const site = band.site < 0 ? null : sites[band.site];
+    surface.fillStyle = cssColor(mixPixels(steady, growing, partOf(i, bands.length)) & 0xffffff);
+    surface.fillRect(0, middle - SWATCH / 2, SWATCH, SWATCH);
+    surface.fillStyle = cssColor(ink);
+    const words = [site?.site ?? "all others", formatBytes(lastBytes(band)), site?.verdict ?? ""];
+    surface.fillText(words.filter(Boolean).join(", "), SWATCH + 8, middle);
+  });
+  return { width, height: height + (bands.length + 1) * LINE, shapes: [...shapes, ...surface.shapes] };
+}
