@@ -43,7 +43,8 @@ def markdown(answer: dict[str, Any]) -> Iterator[str]:
     changed = _entries(answer)
     if changed:
         yield ""
-        yield f"<details><summary>The largest of {len(changed):,} changes</summary>"
+        count = f"{len(changed):,} {'change' if len(changed) == 1 else 'changes'}"
+        yield f"<details><summary>{f'The largest of {count}' if len(changed) > LISTED else count}</summary>"
         yield ""
         yield from _table(["A", "B", "change", "", "shape", "site"], changed[:LISTED], words=1)
         yield ""
