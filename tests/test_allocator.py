@@ -403,7 +403,7 @@ def test_a_clock_that_counts_from_1970(began: int) -> None:
     assert recording.clock is not None and recording.spans is not None
     assert recording.clock.tolist() == [160]
     assert (recording.spans.start_ns.tolist(), recording.spans.end_ns.tolist()) == ([140], [170])
-    assert recording.allocations.name[0] == "PjitFunction(f)"
+    assert recording.allocations.name[0] == "f"
 
 
 def test_a_plane_cut_short_is_one_clear_error() -> None:

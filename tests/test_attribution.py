@@ -382,7 +382,7 @@ def test_by_jitted_function_and_then_by_line() -> None:
 def test_an_allocator_by_jitted_function_and_what_was_there_before() -> None:
     of = allocator([Block("step", 8, 0, None, stack=1), Block("", 4, 0, None), Block("old", 2, -1, None)], 1)
     for by, expected in {
-        By.MODEL: ["no model path 12", "  step 8", "    step 8", "  unnamed 4", "live before the recording 2"],
+        By.MODEL: ["no model path 12", "  step 8", "  unnamed 4", "live before the recording 2"],
         By.SOURCE: [
             "main (train.py:10) 8",
             "  layer (model.py:20) 8",

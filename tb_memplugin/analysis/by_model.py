@@ -82,7 +82,7 @@ def _of_runtime(recording: Recording, grower: Grower) -> I32:
         if what := aside[row]:
             return (what,)
         if name not in ops:
-            return (NO_PATH, *filter(None, (rows.scope[row], name or UNNAMED)))
+            return (NO_PATH, *filter(None, dict.fromkeys((rows.scope[row], name or UNNAMED))))
         within, parts = ops[name]
         return (within.value if within is Pass.BACKWARD else FORWARD_AND_UPDATE, *parts)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_memplugin.readers.allocator_events import MISSING
 from tb_memplugin.readers.allocator_log import AllocatorLog
+from tb_memplugin.readers.host_calls import HostCalls
 from tb_memplugin.recording import I32, I64, Allocations, Role, Strings, Text
 
 BEFORE = "live before the recording"
@@ -75,14 +76,24 @@ def lifetimes(log: AllocatorLog) -> Lifetimes:
 
 
 def _names(log: AllocatorLog, born: I64, frame: I32, rest: int) -> Text:
-    """The op where the runtime names one, else the frame that it was made in, else nothing."""
-    ops, functions = log.text("tf_op").take(born), log.calls.stacks.function
+    """The op where the runtime names one, else what it was made in, else nothing."""
+    ops, places = log.text("tf_op").take(born), _places(log.calls)
     named = np.array([ops.strings[i] not in NO_NAMES for i in range(len(ops.strings))] + [False])[ops.codes]
     inside = frame[: len(born)]
-    code = np.where(inside >= 0, functions.codes[inside], -1) if len(functions) else np.full(len(born), -1)
-    strings = Strings.joined(ops.strings, functions.strings)
+    code = np.where(inside >= 0, places.codes[inside], -1) if len(places) else np.full(len(born), -1)
+    strings = Strings.joined(ops.strings, places.strings)
     codes = np.where(named, ops.codes, np.where(code >= 0, len(ops.strings) + code, -1)).astype(np.int32)
     return _with(Text(codes, strings), BEFORE, rest)
+
+
+def _places(calls: HostCalls) -> Text:
+    """What each frame is in: the jitted function, or else itself, since the runtime's are the same for all programs."""
+    functions, jitted = calls.stacks.function, calls.jitted
+    if not len(jitted):
+        return functions
+    inside = np.r_[np.diff(jitted.strings.offsets) > 0, False][jitted.codes]
+    codes = np.where(inside, len(functions.strings) + jitted.codes, functions.codes)
+    return Text(codes.astype(np.int32), Strings.joined(functions.strings, jitted.strings))
 
 
 def _scopes(log: AllocatorLog, frame: I32) -> Text:

@@ -261,7 +261,7 @@ def test_what_an_execution_allocated_leads_to_its_program_and_its_buffers(browse
         program = viewer.get("executions").get_by_test_id("program-link").first
         title = program.inner_text()
         viewer.get("table-group").select_option("none")
-        viewer.get("buffer-row").filter(has_text="Build buffer allocations").first.click()
+        viewer.get("buffer-row").filter(has_text="forward_3d_conv").first.click()
         assert f"Planned by {title}" in viewer.details()
         buffer = viewer.get("details").get_by_test_id("program-link").nth(1)
         name = buffer.inner_text()
