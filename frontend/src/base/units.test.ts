@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatBytes, formatShare, parseBytes } from "./units";
+import { formatBytes, formatCounted, formatShare, parseBytes } from "./units";
 
 describe("formatBytes", () => {
   it.each([
@@ -17,6 +17,14 @@ describe("formatBytes", () => {
     [2 ** 61, "2048 PiB"],
   ])("%d is %s", (bytes, text) => {
     expect(formatBytes(bytes)).toBe(text);
+  });
+});
+
+describe("formatCounted", () => {
+  it("is one of one, and many of none", () => {
+    expect(formatCounted(1, "hole")).toBe("1 hole");
+    expect(formatCounted(0, "hole")).toBe("0 holes");
+    expect(formatCounted(1234, "entry", "entries")).toBe("1,234 entries");
   });
 });
 

@@ -27,6 +27,11 @@ export function formatCount(count: number): string {
   return count.toLocaleString("en-US");
 }
 
+/** "1 hole", "1,234 holes". */
+export function formatCounted(count: number, one: string, many = `${one}s`): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
+}
+
 /** Part of a whole as "48%"; "<1%" rather than a zero that is not one. */
 export function formatShare(part: number, whole: number): string {
   if (!(whole > 0) || part === 0) return "0%";

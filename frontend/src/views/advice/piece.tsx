@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { formatBytes, formatCount, formatExact, formatShare } from "../../base/units";
+import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import { writeFilter } from "../../layout/row_filter";
 import type { Advice } from "../../payload/advice";
 import { copyText } from "../recording/table_toolbar";
@@ -79,7 +79,7 @@ function Buffers({ piece, store }: Pick<Props, "piece" | "store">): JSX.Element 
       <button class="link" data-testid="advice-rows" aria-pressed={on} onClick={show}>
         {on
           ? "Show everything again"
-          : `Show ${count === 1 ? `the ${words.item}` : `${formatCount(count)} ${words.items}`}`}
+          : `Show ${count === 1 ? `the ${words.item}` : formatCounted(count, words.item, words.items)}`}
       </button>{" "}
       <span class="muted" title={formatExact(bytes)}>
         {formatBytes(bytes)}

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { formatBytes, formatCount, formatExact } from "../../base/units";
+import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import type { EntryKey, EntrySort } from "../../layout/entry_lines";
 import {
   CHANGE_WORDS,
@@ -176,7 +176,7 @@ function textOf(column: "change" | "shape" | "site" | "source", entry: Entry): s
 
 function Amount({ bytes, allocations }: { bytes: number; allocations: number }): JSX.Element {
   return (
-    <Cell numeric title={`${formatExact(bytes)} in ${formatCount(allocations)} allocations`}>
+    <Cell numeric title={`${formatExact(bytes)} in ${formatCounted(allocations, "allocation")}`}>
       {allocations === 0 ? <span class="muted">–</span> : formatBytes(bytes)}
     </Cell>
   );

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { formatBytes, formatCount } from "../../base/units";
+import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { allocationsCsv } from "../../layout/allocations_csv";
 import { toCsv } from "../../layout/csv";
 import { groupKeys } from "../../layout/grouping";
@@ -122,7 +122,7 @@ export function BufferTable(props: Props): JSX.Element {
           )
         }
         errors={filtered.errors}
-        summary={`${formatCount(sorted.length)} of ${formatCount(wanted.length)} ${words.items}, ${formatBytes(liveBytes(rows, sorted) + rest)}`}
+        summary={`${formatCount(sorted.length)} of ${formatCounted(wanted.length, words.item, words.items)}, ${formatBytes(liveBytes(rows, sorted) + rest)}`}
         csv={() =>
           times === null
             ? toCsv(rows, sorted, shown.places)

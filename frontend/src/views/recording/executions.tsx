@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
-import { formatBytes, formatCount } from "../../base/units";
+import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import type { Api, Joins } from "../../payload/api";
 import type { FirstView } from "../../payload/recording";
 import { useFetched } from "../fetched";
@@ -40,7 +40,7 @@ export function Executions({ api, view, store }: Props): JSX.Element | null {
             <span>{running && <b>running at event {formatCount(joins.at)}</b>}</span>
             <span class="muted">
               {allocations > 0
-                ? `${formatCount(allocations)} allocations joined to its planned memory, ${formatBytes(bytes)}`
+                ? `${formatCounted(allocations, "allocation")} joined to its planned memory, ${formatBytes(bytes)}`
                 : "none of its memory was allocated in the profile"}
             </span>
           </li>
@@ -51,7 +51,7 @@ export function Executions({ api, view, store }: Props): JSX.Element | null {
 }
 
 function summaryOf({ executable, unjoined }: Joins): string {
-  const all = `executions made ${formatCount(executable.allocations)} allocations, ${formatBytes(executable.bytes)} in all`;
+  const all = `executions made ${formatCounted(executable.allocations, "allocation")}, ${formatBytes(executable.bytes)} in all`;
   if (unjoined.allocations === 0) return all;
   return `${all}; ${formatCount(unjoined.allocations)} of them, ${formatBytes(unjoined.bytes)}, are joined to no program`;
 }

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { formatBytes, formatCount, formatExact, formatShare } from "../../base/units";
+import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import type { Line } from "../../layout/table_lines";
 import type { SortKey } from "../../layout/table_order";
 import { useWords } from "../words";
@@ -17,7 +17,7 @@ interface Props {
 /** A heading over rows, which opens and closes. */
 export function FoldLine({ line, total, columns, template, onToggle }: Props): JSX.Element {
   const words = useWords();
-  const count = `${formatCount(line.count)} ${line.count === 1 ? words.item : words.items}`;
+  const count = formatCounted(line.count, words.item, words.items);
   const sums = line.kind === "group" && total !== null;
   return (
     <button

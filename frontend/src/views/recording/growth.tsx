@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
-import { formatBytes, formatCount } from "../../base/units";
+import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import type { Api, Finding } from "../../payload/api";
 import { useFetched } from "../fetched";
 import type { Summary } from "../../payload/recording";
@@ -51,9 +51,7 @@ export function Growth({ api, recording, store }: Props): JSX.Element {
       <FoundList findings={notable} store={store} />
       {others.length > 0 && (
         <details data-testid="more-findings">
-          <summary>
-            {formatCount(others.length)} more {others.length === 1 ? "place" : "places"}
-          </summary>
+          <summary>{formatCounted(others.length, "more place")}</summary>
           <FoundList findings={others} store={store} />
         </details>
       )}

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { formatCount } from "../../base/units";
+import { formatCounted } from "../../base/units";
 import type { Axis } from "../../layout/axis";
 import { positionOfTime, spanLanes, spansFrom } from "../../layout/span_lanes";
 import { formatTime } from "../../layout/ticks";
@@ -124,9 +124,7 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
       </div>
       {more > 0 && (
         <button class="link more-lanes" data-testid="more-lanes" onClick={() => setAll(!all)}>
-          {all
-            ? "fewer lanes"
-            : `+${more} more ${more === 1 ? "lane" : "lanes"} with ${formatCount(hidden)} ${hidden === 1 ? "span" : "spans"}`}
+          {all ? "fewer lanes" : `+${formatCounted(more, "more lane")} with ${formatCounted(hidden, "span")}`}
         </button>
       )}
     </>

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { formatCount } from "../../base/units";
+import { formatCount, formatCounted } from "../../base/units";
 import type { Report } from "../../payload/api";
 import { Message } from "../message";
 import { TAB_OF_AXIS } from "../overview/open";
@@ -14,7 +14,7 @@ export function tabsOf(report: Report | null): readonly Tab[] {
 }
 
 function extent({ recordings, of }: Report): string {
-  const all = `${formatCount(of)} ${of === 1 ? "recording" : "recordings"}`;
+  const all = formatCounted(of, "recording");
   return recordings === of ? all : `${formatCount(recordings)} of ${all}`;
 }
 

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
-import { formatBytes, formatCount } from "../../base/units";
+import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { segments } from "../../layout/address_map";
 import { unplacedBytes } from "../../layout/holes";
 import type { Places } from "../../payload/places";
@@ -51,7 +51,7 @@ export function AddressMap(props: Props): JSX.Element {
         <h2>By address</h2>
         <span class="muted">
           {regions.bounded
-            ? `${formatCount(all.length)} ${all.length === 1 ? "segment" : "segments"}`
+            ? formatCounted(all.length, "segment")
             : "All addresses that any allocation ever lay at, without what is between"}
           ; filled is in use, a colour for each {rows.colour === rows.role ? "category" : "size"}; hatched is
           free. {hole > 0 ? `The largest hole is ${formatBytes(hole)}` : "There are no holes"}

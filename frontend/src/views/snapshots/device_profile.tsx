@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { formatBytes, formatCount } from "../../base/units";
+import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { liveAt } from "../../layout/live_set";
 import type { Api, Problem } from "../../payload/api";
 import type { DeviceProfile } from "../../payload/device_profile";
@@ -143,7 +143,7 @@ function Devices({
               {kinds
                 .map(
                   ({ kind, allocations, bytes: held }) =>
-                    `${formatCount(allocations)} ${kind}${allocations === 1 ? "" : "s"}, ${formatBytes(held)}`,
+                    `${formatCounted(allocations, kind)}, ${formatBytes(held)}`,
                 )
                 .join("; ")}
             </span>

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { formatBytes, formatCount, formatExact } from "../../base/units";
+import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
 import { type Hole, holesAt, unplacedBytes } from "../../layout/holes";
 import { frame, LEAST_BYTES, remembered } from "../../layout/timeline_view";
 import { rowName } from "../../payload/recording";
@@ -22,7 +22,7 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
   return (
     <details class="holes" data-testid="holes">
       <summary>
-        {formatCount(holes.length)} {holes.length === 1 ? "hole" : "holes"} at event {formatCount(position)}
+        {formatCounted(holes.length, "hole")} at event {formatCount(position)}
         {holes.length > 0 &&
           `: ${formatBytes(bytes)} free${scene.regions.bounded ? "" : " between allocations"}, ${formatBytes(holes[0].to - holes[0].from)} in the largest`}
       </summary>

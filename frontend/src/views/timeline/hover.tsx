@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { formatBytes, formatCount } from "../../base/units";
+import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { ROLES, rowName } from "../../payload/recording";
 import { formatTime } from "../../layout/ticks";
 import { lifetime } from "../lifetime";
@@ -35,7 +35,7 @@ function lifeOf({ rows, program, length }: Scene, row: number, words: Words): st
   const to = lastUsed >= length ? "after its end" : formatCount(lastUsed);
   const positions = Math.min(lastUsed, length - 1) - Math.max(defined, 0) + 1;
   const time = program.time_ns === null ? "" : `, ${lifetime(rows, row, program.time_ns)}`;
-  return `lives ${from} to ${to}, ${formatCount(positions)} ${positions === 1 ? words.position : words.positions}${time}`;
+  return `lives ${from} to ${to}, ${formatCounted(positions, words.position, words.positions)}${time}`;
 }
 
 /** What is under the pointer in words, below the plot: instruction and byte. */

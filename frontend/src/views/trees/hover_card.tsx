@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { formatCount, formatShare } from "../../base/units";
+import { formatCount, formatCounted, formatShare } from "../../base/units";
 import type { Box } from "../../layout/flame";
 import { labelOf, lineage } from "../../layout/forest";
 import { ROLES } from "../../payload/recording";
@@ -72,7 +72,7 @@ function About({ scene: { weights, unit }, node }: { scene: Scene; node: number 
   const words = useWords();
   const { total, self, count, role } = weights;
   const said = [
-    count[node] > 0 && `${formatCount(count[node])} ${count[node] === 1 ? words.item : words.items}`,
+    count[node] > 0 && formatCounted(count[node], words.item, words.items),
     role[node] !== 0 && `${count[node] === 1 ? "" : "mostly "}${ROLES[role[node]]}`,
     self[node] > 0 && self[node] < total[node] && `${unit.format(self[node])} itself`,
   ];
