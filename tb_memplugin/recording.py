@@ -113,6 +113,11 @@ class Text:
         return Text(self.codes[rows], self.strings)
 
 
+# Frames of XLA's runtimes around what a program's own buffer allocations become: on GPU all of them, on TPU the
+# outputs, since temporaries are on the core's stack.
+PROGRAM_FRAMES = ("Build buffer allocations", "AllocateOutputBufferWithInputReuse")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Stacks:
     """A tree of source frames. A stack is its leaf; -1 is no stack."""

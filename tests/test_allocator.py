@@ -19,7 +19,7 @@ from tb_memplugin.readers.allocator_events import MOST
 from tb_memplugin.readers.allocator_rows import BEFORE
 from tb_memplugin.readers.pairing import pair
 from tb_memplugin.readers.plane import Plane
-from tb_memplugin.recording import Recording
+from tb_memplugin.recording import PROGRAM_FRAMES, Recording
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
 same_each_time = settings(derandomize=True, deadline=None)
@@ -403,7 +403,20 @@ def test_a_clock_that_counts_from_1970(began: int) -> None:
     assert recording.clock is not None and recording.spans is not None
     assert recording.clock.tolist() == [160]
     assert (recording.spans.start_ns.tolist(), recording.spans.end_ns.tolist()) == ([140], [170])
-    assert recording.allocations.name[0] == "f"
+    assert recording.allocations.name[0] == "PjitFunction(f)"
+
+
+def test_what_a_program_allocates_is_named_for_its_function_and_what_lies_beside_it_for_its_frame() -> None:
+    log = Log().line()
+    for time, addr in ((5_000, 1), (15_000, 2), (25_000, 3)):
+        log.add(False, time, allocator_name="a", addr=addr, allocation_bytes=8, bytes_allocated=8 * addr)
+    log.plane.event_metadata[2].name = b"PjitFunction(f)"
+    log.plane.event_metadata[3].name = PROGRAM_FRAMES[0].encode()
+    log.plane.event_metadata[4].name = b"DevicePut"
+    for kind, start, duration in ((2, 0, 20_000), (3, 4_000, 2_000), (4, 14_000, 2_000), (3, 24_000, 2_000)):
+        log.plane.lines[0].events.add(metadata_id=kind, offset_ps=start, duration_ps=duration)
+    rows = log.only().complete.allocations
+    assert [rows.name[row] for row in range(3)] == ["f", "DevicePut", PROGRAM_FRAMES[0]]
 
 
 def test_a_plane_cut_short_is_one_clear_error() -> None:

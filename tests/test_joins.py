@@ -10,16 +10,16 @@ from recordings import Row, recording
 from servers import DATA
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.joins import BUILD, join_programs, running, running_over
+from tb_memplugin.analysis.joins import join_programs, running, running_over
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.recording import NamedSpans, Recording, RegionKind, Regions, SpanKind, Stacks, Text
+from tb_memplugin.recording import PROGRAM_FRAMES, NamedSpans, Recording, RegionKind, Regions, SpanKind, Stacks, Text
 from tb_memplugin.views.joins import joins
 
 KINDS = [(1000, RegionKind.TEMPORARY), (512, RegionKind.OUTPUT), (256, RegionKind.THREAD_LOCAL)]
 
 
-def allocator(sizes: list[int], functions: list[str], frame: str = BUILD[0]) -> Recording:
+def allocator(sizes: list[int], functions: list[str], frame: str = PROGRAM_FRAMES[0]) -> Recording:
     made = recording([Row(size, i, 9) for i, size in enumerate(sizes)], 9)
     stacks = Stacks(np.array([-1, 0], np.int32), Text.of([frame, "inner"]), Text.of(["", ""]), np.zeros(2, np.int32))
     rows = dataclasses.replace(made.allocations, scope=Text.of(functions), stack=np.zeros(len(sizes), dtype=np.int32))
@@ -57,7 +57,7 @@ def test_all_executable_allocations_of_real_gpu_profiles_are_joined(profile: str
 
 
 def test_frames_inside_the_one_that_builds_belong_to_it() -> None:
-    made = allocator([1024, 1024], ["f", "f"], frame=BUILD[1])
+    made = allocator([1024, 1024], ["f", "f"], frame=PROGRAM_FRAMES[1])
     rows = dataclasses.replace(made.allocations, stack=np.array([1, -1], dtype=np.int32))
     joined = join_programs(dataclasses.replace(made, allocations=rows), [recording([], 1, KINDS)])
     assert (joined.executable.tolist(), joined.program.tolist()) == ([True, False], [0, -1])

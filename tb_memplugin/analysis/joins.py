@@ -9,11 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.recording import I32, I64, Recording, RegionKind, SpanKind
+from tb_memplugin.recording import I32, I64, PROGRAM_FRAMES, Recording, RegionKind, SpanKind
 
-# The runtime's frames around the allocations that a program's own buffer allocations become: on GPU all of them, on TPU
-# the outputs, since temporaries are on the core's stack.
-BUILD = ("Build buffer allocations", "AllocateOutputBufferWithInputReuse")
 ROUNDED_TO = 256  # bytes; the runtime asks for whole multiples
 NAME = re.compile(r"(?:jit_|pmap_)?(.+?)\(\d+\)")
 
@@ -107,7 +104,7 @@ def _built(allocator: Recording) -> I64:
     """Rows that the execution of a program allocated."""
     stacks, leaf = allocator.stacks, allocator.allocations.stack
     names = stacks.function.strings
-    frames = np.isin(stacks.function.codes, [i for i in range(len(names)) if names[i] in BUILD])
+    frames = np.isin(stacks.function.codes, [i for i in range(len(names)) if names[i] in PROGRAM_FRAMES])
     inside = np.r_[frames, False]  # the last is for -1
     while True:
         deeper = inside | np.r_[inside[stacks.parent], False]

@@ -9,7 +9,7 @@ import numpy as np
 from tb_memplugin.readers.allocator_events import MISSING
 from tb_memplugin.readers.allocator_log import AllocatorLog
 from tb_memplugin.readers.host_calls import HostCalls
-from tb_memplugin.recording import I32, I64, Allocations, Role, Strings, Text
+from tb_memplugin.recording import I32, I64, PROGRAM_FRAMES, Allocations, Role, Strings, Text
 
 BEFORE = "live before the recording"
 NO_NAMES = {"", "dummy", "(null)"}  # what JAX's runtime puts where TensorFlow names the op
@@ -87,13 +87,15 @@ def _names(log: AllocatorLog, born: I64, frame: I32, rest: int) -> Text:
 
 
 def _places(calls: HostCalls) -> Text:
-    """What each frame is in: the jitted function, or else itself, since the runtime's are the same for all programs."""
+    """Each frame, and the jitted function for those of the runtime that all programs' own memory is made in."""
     functions, jitted = calls.stacks.function, calls.jitted
     if not len(jitted):
         return functions
+    strings = functions.strings
+    shared = np.isin(functions.codes, [i for i in range(len(strings)) if strings[i] in PROGRAM_FRAMES])
     inside = np.r_[np.diff(jitted.strings.offsets) > 0, False][jitted.codes]
-    codes = np.where(inside, len(functions.strings) + jitted.codes, functions.codes)
-    return Text(codes.astype(np.int32), Strings.joined(functions.strings, jitted.strings))
+    codes = np.where(shared & inside, len(strings) + jitted.codes, functions.codes)
+    return Text(codes.astype(np.int32), Strings.joined(strings, jitted.strings))
 
 
 def _scopes(log: AllocatorLog, frame: I32) -> Text:
