@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,20 @@ def go_to(viewer: Viewer, host: Host) -> Open:
         return viewer
 
     return go
+
+
+@contextmanager
+def opening(host: Host, browser: Browser, **always: str) -> Iterator[Open]:
+    """Opens pages of a host, each as a link with a state and what is always in it does; all are closed after it."""
+    context = new_context(browser)
+
+    def open(**state: str) -> Viewer:
+        page = context.new_page()
+        page.goto(host.address(always | state))
+        return Viewer(page).wait_until_ready()
+
+    yield open
+    context.close()
 
 
 START = {"run": TRAIN, "module": LARGEST}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from servers import BIN, Server, free_port, running
+from servers import BIN, DEMO, Server, free_port, running
 
 IN_A_HOST = r"plugin_entry\.html\?name=memory|/memory/"
 HOSTS = ("standalone", "tensorboard", "xprof")
@@ -53,6 +53,15 @@ def open_standalone(logs: Path, folder: Path) -> Iterator[Host]:
     command = [str(BIN / "tb-memplugin"), "serve", f"--logdir={logs}", f"--port={port}"]
     with running([*_without_root(), *command], port, folder) as server:
         yield Host("standalone", server)
+
+
+@contextmanager
+def open_demo(folder: Path, *runs: str) -> Iterator[Host]:
+    """Our own server over these runs of the demo."""
+    for run in runs:
+        shutil.copytree(DEMO / run, folder / "logs" / run)
+    with open_standalone(folder / "logs", folder) as host:
+        yield host
 
 
 @contextmanager

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from conftest import new_context
-from hosts import Host, open_standalone
+from hosts import Host, open_demo
 from logs import TRAIN
 from playwright.sync_api import Browser
-from servers import DEMO
 from viewer import Viewer, until
 
 LEAK = "leak/cpu"
@@ -19,10 +17,7 @@ PROFILE = {"tab": "memory_profile", "run": LEAK}
 
 @pytest.fixture(scope="module")
 def leaking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp("leak")
-    for run in ("leak", "train_step"):
-        shutil.copytree(DEMO / run, folder / "logs" / run)
-    with open_standalone(folder / "logs", folder) as host:
+    with open_demo(tmp_path_factory.mktemp("leak"), "leak", "train_step") as host:
         yield host
 
 

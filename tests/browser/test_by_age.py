@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +11,8 @@ from urllib.parse import quote
 import pytest
 from allocator_planes import Log
 from conftest import new_context
-from hosts import Host, open_standalone
+from hosts import Host, open_demo, open_standalone
 from playwright.sync_api import Browser
-from servers import DEMO
 from test_payload import decode
 from viewer import Viewer, until
 
@@ -50,9 +48,7 @@ class Stack:
 
 @pytest.fixture(scope="module")
 def leaking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp("by_age")
-    shutil.copytree(DEMO / "leak", folder / "logs" / "leak")
-    with open_standalone(folder / "logs", folder) as host:
+    with open_demo(tmp_path_factory.mktemp("by_age"), "leak") as host:
         yield host
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from conftest import new_context
-from hosts import Host, open_standalone
+from hosts import Host, open_demo
 from playwright.sync_api import Browser, Page
-from servers import DEMO
 from viewer import Viewer, until
 
 COMPARED = {"tab": "compare", "run": "train_step/cpu"}
@@ -19,9 +17,7 @@ PROGRAM = {"tab": "memory_viewer", "run": "train_step/cpu", "module": "jit_train
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp("by_keys")
-    shutil.copytree(DEMO / "train_step", folder / "logs" / "train_step")
-    with open_standalone(folder / "logs", folder) as host:
+    with open_demo(tmp_path_factory.mktemp("by_keys"), "train_step") as host:
         yield host
 
 

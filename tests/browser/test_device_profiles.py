@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import new_context
+from conftest import Open, opening
 from hosts import Host, open_standalone
 from playwright.sync_api import Browser, Locator
 from pprof_files import Frame, Sample, write
@@ -18,8 +18,6 @@ from viewer import Viewer, until
 
 HOSTILE = '"><img src=x onerror="document.title=\'owned\'">{{7*7}}\u202e'
 LIB = Frame("pjit", "/x/site-packages/jax/_src/pjit.py", 9)
-
-Open = Callable[..., Viewer]
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +39,8 @@ def devices(folder: Path) -> None:
 
 @pytest.fixture
 def open_page(host: Host, browser: Browser) -> Iterator[Open]:
-    context = new_context(browser)
-
-    def open(**state: str) -> Viewer:
-        page = context.new_page()
-        page.goto(host.address(state))
-        return Viewer(page).wait_until_ready()
-
-    yield open
-    context.close()
+    with opening(host, browser) as open:
+        yield open
 
 
 def at(viewer: Viewer, testid: str) -> Locator:

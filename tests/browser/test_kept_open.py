@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from conftest import new_context
-from hosts import Host, open_standalone
+from conftest import Open, opening
+from hosts import Host, open_demo
 from playwright.sync_api import Browser, Locator
-from servers import DEMO
 from viewer import Viewer, until
 
-Open = Callable[..., Viewer]
 PROGRAM = {"tab": "memory_viewer", "run": "train_step/cpu", "module": "jit_train_step(0)"}
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp("kept_open")
-    shutil.copytree(DEMO / "train_step", folder / "logs" / "train_step")
-    with open_standalone(folder / "logs", folder) as host:
+    with open_demo(tmp_path_factory.mktemp("kept_open"), "train_step") as host:
         yield host
 
 
 @pytest.fixture
 def open_page(host: Host, browser: Browser) -> Iterator[Open]:
-    context = new_context(browser)
-
-    def open(**state: str) -> Viewer:
-        page = context.new_page()
-        page.goto(host.address(PROGRAM | state))
-        return Viewer(page).wait_until_ready()
-
-    yield open
-    context.close()
+    with opening(host, browser, **PROGRAM) as open:
+        yield open
 
 
 def reloaded(viewer: Viewer) -> Viewer:

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from conftest import new_context
-from hosts import Host, open_standalone
+from conftest import Open, opening
+from hosts import Host, open_demo
 from playwright.sync_api import Browser
-from servers import DEMO
 from viewer import Viewer, until
 
-Open = Callable[..., Viewer]
 PROGRAM = "train_step/cpu|localhost|jit_train_step(0)|HBM"
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp("looked_at")
-    for run in ("device_profile_leak", "train_step"):
-        shutil.copytree(DEMO / run, folder / "logs" / run)
-    with open_standalone(folder / "logs", folder) as host:
+    with open_demo(tmp_path_factory.mktemp("looked_at"), "device_profile_leak", "train_step") as host:
         yield host
 
 
 @pytest.fixture
 def open_page(host: Host, browser: Browser) -> Iterator[Open]:
-    context = new_context(browser)
-
-    def open(**state: str) -> Viewer:
-        page = context.new_page()
-        page.goto(host.address(state))
-        return Viewer(page).wait_until_ready()
-
-    yield open
-    context.close()
+    with opening(host, browser) as open:
+        yield open
 
 
 def stack(viewer: Viewer, side: str) -> str:

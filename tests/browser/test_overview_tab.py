@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,9 @@ from urllib.parse import quote
 
 import pytest
 from conftest import Open, new_context
-from hosts import Host, open_standalone
+from hosts import Host, open_demo
 from logs import LARGEST, SMALL, TRAIN
 from playwright.sync_api import Browser
-from servers import DEMO
 from viewer import Viewer, until
 
 LEAK = "leak/cpu"
@@ -24,10 +22,7 @@ LEAK = "leak/cpu"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp("overview")
-    for run in ("leak", "train_step"):
-        shutil.copytree(DEMO / run, folder / "logs" / run)
-    with open_standalone(folder / "logs", folder) as host:
+    with open_demo(tmp_path_factory.mktemp("overview"), "leak", "train_step") as host:
         yield host
 
 
