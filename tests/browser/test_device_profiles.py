@@ -91,6 +91,13 @@ def test_the_picture_is_used_with_the_keyboard(open_page: Open) -> None:
     field.press("Enter")
     viewer.frame.get_by_text("Not a regular expression").wait_for()
     field.fill("func1")
+    # Half typed, it stays while the section is drawn again.
+    viewer.page.evaluate("location.hash += '&frames=true'")
+    toggle = viewer.frame.get_by_role("checkbox", name="Frames of frameworks")
+    until(toggle.is_checked, bool, "the section is not drawn again")
+    viewer.page.evaluate("location.hash = location.hash.replace('&frames=true', '')")
+    until(toggle.is_checked, lambda checked: not checked, "the section is not drawn again")
+    assert field.input_value() == "func1"
     field.press("Enter")
     until(lambda: len(boxes(viewer)), lambda count: count == 6, "main to func1")
 

@@ -4,6 +4,7 @@ import { useStore } from "../../base/store";
 import { Choice } from "../choice";
 import { Toggle } from "../recording/table_toolbar";
 import type { ViewState } from "../state";
+import { useTyped } from "../typed";
 
 const GRANULARITY = [
   {
@@ -84,6 +85,7 @@ export function Toolbar({ devices, store, fixed }: Props): JSX.Element {
 function Pattern(props: { pattern: (typeof PATTERNS)[number]; store: Store<ViewState> }): JSX.Element {
   const { pattern, store } = props;
   const value = useStore(store, (state) => state[pattern.key]);
+  const field = useTyped(value, (typed) => store.set({ [pattern.key]: typed.trim() }));
   return (
     <input
       type="search"
@@ -93,8 +95,7 @@ function Pattern(props: { pattern: (typeof PATTERNS)[number]; store: Store<ViewS
       title={pattern.about}
       placeholder={`${pattern.label}: regex`}
       spellcheck={false}
-      value={value}
-      onChange={(event) => store.set({ [pattern.key]: event.currentTarget.value.trim() })}
+      {...field}
     />
   );
 }

@@ -12,6 +12,7 @@ import { useFetched } from "../fetched";
 import { Combobox } from "../shell/combobox";
 import type { ViewState } from "../state";
 import { NO_PAIR } from "../state";
+import { useTyped } from "../typed";
 import { useWords } from "../words";
 
 interface Props {
@@ -120,21 +121,15 @@ function Moment({
   const key = name === "a" ? "at_a" : "at_b";
   const at = useStore(store, (state) => state[key]);
   const set = (value: number | null): void => store.set(name === "a" ? { at_a: value } : { at_b: value });
+  const field = useTyped(String(side.position), (typed) => {
+    const value = typed === "" ? NaN : Number(typed);
+    set(Number.isInteger(value) ? Math.min(Math.max(value, 0), side.length - 1) : null);
+  });
   return (
     <span class="moment">
       <label>
         at {words.position}{" "}
-        <input
-          type="number"
-          min={0}
-          max={side.length - 1}
-          value={side.position}
-          data-testid={`moment-${name}`}
-          onChange={(event) => {
-            const value = event.currentTarget.valueAsNumber;
-            set(Number.isInteger(value) ? Math.min(Math.max(value, 0), side.length - 1) : null);
-          }}
-        />
+        <input type="number" min={0} max={side.length - 1} data-testid={`moment-${name}`} {...field} />
       </label>
       <span class="muted">
         of {formatCount(side.length)}
