@@ -9,6 +9,7 @@ from typing import Any
 
 from servers import DATA
 
+from tb_memplugin.analysis.usage import explained
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
 from tb_memplugin.readers.allocator import read_allocators
 from tb_memplugin.readers.plane import Plane
@@ -135,3 +136,10 @@ class Log:
 
 def same_number(left: float, right: float) -> bool:
     return left == right or (math.isnan(left) and math.isnan(right))
+
+
+def unexplained(recording: Recording) -> list[int]:
+    """Bytes of heap at each event that no row stands for."""
+    assert recording.reported is not None
+    left: list[int] = (recording.reported.in_use - explained(recording)).tolist()
+    return left

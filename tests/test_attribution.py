@@ -1,14 +1,15 @@
-"""Whose memory it is: paths as JAX writes them, forests worked out by hand, and sums that hold at every level."""
+"""Whose memory it is: forests worked out by hand, and sums that hold at every level."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
 import pytest
 from allocators import Block, allocator
+from forests import drawn, program, weights
 from hand_built import MIB, Handmade, read
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,140 +20,12 @@ from test_payload import decode
 from werkzeug.test import Client
 
 from tb_memplugin.analysis.attribution import By, Forest, forest, weigh
-from tb_memplugin.analysis.frames import callers_first
 from tb_memplugin.analysis.liveset import live_rows
-from tb_memplugin.analysis.paths import MAX_PARTS, Pass, argument_path, jitted_function, op_path
-from tb_memplugin.analysis.trees import MAX_DEPTH, Grower, merge_layers
+from tb_memplugin.analysis.trees import Grower, merge_layers
 from tb_memplugin.analysis.usage import peak
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.recording import Recording, Role, Stacks, Text
-
-PASSES = {"F": Pass.FORWARD, "B": Pass.BACKWARD, "R": Pass.REMATERIALIZED, "O": Pass.OTHER}
-
-
-@pytest.mark.parametrize(
-    ("op_name", "within", "parts"),
-    [
-        ("jit(step)/jvp(layer_0)/attention/div", "F", "layer_0 attention div"),
-        ("jit(step)/transpose(jvp(layer_0))/mlp/transpose", "B", "layer_0 mlp transpose"),
-        ("jit(step)/jit(main)/transpose(jvp(Model))/layer_3/mlp/dot_general", "B", "Model layer_3 mlp dot_general"),
-        ("jit(step)/transpose(layer_0)/mul", "B", "layer_0 mul"),
-        ("jit(step)/jvp()/while/body/closed_call/attention/squeeze", "F", "attention squeeze"),
-        ("jit(step)/transpose(jvp())/while/body/closed_call/checkpoint/mlp/add_any", "B", "mlp add_any"),
-        ("jit(step)/transpose(jvp())/while/body/checkpoint/rematted_computation/mlp/mul", "R", "mlp mul"),
-        ("jit(f)/transpose(jvp(a))/b/c/jvp(a)/b/c/checkpoint/mlp/mul", "B", "a b c mlp mul"),
-        ("jit(f)/transpose(jvp(a))/jvp(a)/checkpoint/rematted_computation/mlp/mul", "R", "a mlp mul"),
-        ("jit(f)/transpose(jvp(a))/b/jvp(a)/c/mul", "B", "a b a c mul"),  # nothing is repeated
-        ("checkpoint/rematted_computation/attention/reduce_sum", "R", "attention reduce_sum"),
-        ("jit(loss)/while/body/closed_call/checkpoint/mlp/rsqrt", "O", "mlp rsqrt"),
-        ("jit(loss)/while", "O", "while"),
-        ("jit(step)/jvp()/while/body/closed_call", "F", "closed_call"),
-        ("jit(loss)/cond/branch_1_fun/mlp/tanh", "O", "mlp tanh"),
-        ("jit(f)/body/cond/mul", "O", "body cond mul"),  # a user's own scopes
-        ("jit(step)/transpose(jvp(jit(take_along_axis)))/scatter-add", "B", "take_along_axis scatter-add"),
-        ("jit(f)/logits/jit(log_softmax)/exp", "O", "logits log_softmax exp"),
-        ("jit(step)/transpose(jvp(bsd,de->bse))/dot_general", "B", "bsd,de->bse dot_general"),
-        ("jit(step)/jvp(encoder/layer_1)/mul", "F", "encoder/layer_1 mul"),
-        ("jit(step)/vmap(jvp(layer_2))/add", "F", "layer_2 add"),
-        ("pmap(step)/jvp(h0_attn)/~/linear/dot_general", "F", "h0_attn linear dot_general"),
-        ("jit(f)/custom_jvp_call/relu/max", "O", "relu max"),
-        ("jit(f)/shard_map/mlp/psum", "O", "mlp psum"),
-        ("gradient_tape/replica_1/bert/layer_3/MatMul", "B", "replica_1 bert layer_3 MatMul"),
-        ("reduce_sum", "O", "reduce_sum"),
-        ("jit(f)", "O", ""),
-        ("", "O", ""),
-        ("///", "O", ""),
-        ("jit(f(/a/b", "O", "jit(f( a b"),  # never closed
-        (")/a", "O", ") a"),
-    ],
-)
-def test_op_names(op_name: str, within: str, parts: str) -> None:
-    assert op_path(op_name) == (PASSES[within], tuple(parts.split()))
-
-
-@pytest.mark.parametrize(
-    ("op_name", "within", "parts"),
-    [
-        ("jit(step)/(transpose(jvp(l0))/dot:transpose(jvp(l1))/dot)", Pass.BACKWARD, ("2 combined",)),
-        (
-            "jit(step)/(transpose(jvp(l0))/mlp/dot:transpose(jvp(l0))/mlp/sum)",
-            Pass.BACKWARD,
-            ("l0", "mlp", "2 combined"),
-        ),
-        ("jit(step)/(jvp(l0)/dot:add:mul)", Pass.OTHER, ("3 combined",)),
-        ("jit(step)/(jvp(l0)/dot", Pass.OTHER, ("(jvp(l0)", "dot")),
-    ],
-)
-def test_one_instruction_for_several_is_where_they_all_are(op_name: str, within: Pass, parts: tuple[str, ...]) -> None:
-    assert op_path(op_name) == (within, parts)
-
-
-@pytest.mark.parametrize(
-    ("path", "parts"),
-    [
-        ("params['layer_3']['mlp']['up']", "params layer_3 mlp up"),
-        ('params["layer_3"]["mlp"]', "params layer_3 mlp"),
-        ("state.params.w", "state params w"),
-        ("args[0]['x']", "args [0] x"),
-        ("opt_state[0].mu['blocks'][3]", "opt_state [0] mu blocks [3]"),
-        ("params['encoder/~/linear_1']['w']", "params encoder linear_1 w"),
-        (r"params['it\'s']['w']", r"params it\'s w"),
-        ("x", "x"),
-        ("", ""),
-        ("['", "'"),
-    ],
-)
-def test_pytree_paths(path: str, parts: str) -> None:
-    assert argument_path(path) == tuple(parts.split())
-
-
-@given(st.text(alphabet="ab/()[]'\".~\\_01 jitvptranse", max_size=60))
-def test_no_text_breaks_a_path(text: str) -> None:
-    for parts in (op_path(text).parts, argument_path(text)):
-        assert all(parts) and "".join(parts).count("a") <= text.count("a")
-    assert jitted_function(text) in text
-
-
-def test_paths_are_bounded() -> None:
-    assert len(op_path("a/" * 100_000).parts) == MAX_PARTS + 1
-    assert len(argument_path("a" + ".a" * 100_000)) == MAX_PARTS + 1
-    assert len(op_path("transpose(jvp(a))/" + "jvp(b)/" * 100_000).parts) == MAX_PARTS + 1
-    assert op_path("jvp(" * 100_000 + ")" * 100_000).within is Pass.FORWARD
-
-
-def test_the_innermost_jitted_function() -> None:
-    assert jitted_function("jit(step)/jit(main)/transpose(jvp(jit(_where)))/select_n") == "_where"
-    assert jitted_function("jit(step)/jit(main)/mul") == "step"
-    assert jitted_function("mul") == ""
-
-
-def drawn(of: Forest, weights: Sequence[int] | None = None) -> list[str]:
-    """The nodes as an indented list; `*3` after what was merged, and what each weighs, where it weighs something."""
-    depth: list[int] = []
-    lines = []
-    for node, parent in enumerate(of.parent.tolist()):
-        depth.append(depth[parent] + 1 if parent >= 0 else 0)
-        merged = f" x{of.merged[node]}" if of.merged[node] > 1 else ""
-        weight = f" {weights[node]}" if weights is not None else ""
-        lines.append(f"{'  ' * depth[node]}{of.label[node]}{merged}{weight}")
-    return lines
-
-
-def program(rows: Sequence[tuple[str, str, int]], role: Role = Role.TEMPORARY) -> Recording:
-    """Rows of (op, op_name, bytes), all live at position 0."""
-    made = recording([Row(size, 0, 1, role=role) for _, _, size in rows], 1)
-    named = dataclasses.replace(
-        made.allocations, op=Text.of([op for op, _, _ in rows]), scope=Text.of([scope for _, scope, _ in rows])
-    )
-    return dataclasses.replace(made, allocations=named)
-
-
-def weights(of: Recording, found: Forest) -> list[int]:
-    rows = live_rows(of, peak(of).position)
-    inclusive: list[int] = weigh(found, rows, of.allocations.charge[rows]).tolist()
-    return inclusive
-
+from tb_memplugin.recording import Recording, Role, Text
 
 STEP = [
     ("parameter", "params['layer_0']['mlp']['up']", 1000),
@@ -304,116 +177,6 @@ def test_constants_are_apart() -> None:
     assert drawn(forest(of, By.FUNCTION)) == ["constants"]
 
 
-def with_frames(of: Recording, frames: Sequence[tuple[int, str, str]], stack: Sequence[int]) -> Recording:
-    """Frames as (parent, function, file), their line 10 x their number."""
-    stacks = Stacks(
-        parent=np.array([parent for parent, _, _ in frames], np.int32),
-        function=Text.of([function for _, function, _ in frames]),
-        file=Text.of([file for _, _, file in frames]),
-        line=np.arange(len(frames), dtype=np.int32) * 10,
-    )
-    rows = dataclasses.replace(of.allocations, stack=np.array(stack, np.int32))
-    return dataclasses.replace(of, stacks=stacks, allocations=rows)
-
-
-FRAMES = [
-    (-1, "main", "train.py"),
-    (0, "PjitFunction(step)", ""),
-    (1, "cache_miss", "/venv/lib/python3.12/site-packages/jax/_src/pjit.py"),
-    (2, "loss", "/home/me/jax/model.py"),
-    (3, "shard_args", "pxla.py"),
-    (4, "_array_shard_arg", "array.py"),  # JAX's, since JAX's calls it
-    (0, "mine", "array.py"),
-    (1, "Execute", ""),
-]
-
-
-def test_source_leaves_frameworks_out_and_the_stack_marks_them() -> None:
-    of = with_frames(program([("fusion", "jit(step)/mul", 2**i) for i in range(4)]), FRAMES, [5, 6, 7, -1])
-    by_source = forest(of, By.SOURCE)
-    assert drawn(by_source, weights(of, by_source)) == [
-        "main (train.py:0) 7",
-        "  loss (/home/me/jax/model.py:30) 1",
-        "  mine (array.py:60) 2",
-        "no Python line 8",
-    ]
-    by_stack = forest(of, By.STACK)
-    foreign = [bool(flag) for flag in by_stack.framework]
-    assert list(zip(drawn(by_stack, weights(of, by_stack)), foreign, strict=True)) == [
-        ("main (train.py:0) 7", False),
-        ("  PjitFunction(step) 5", True),
-        ("    cache_miss (/venv/lib/python3.12/site-packages/jax/_src/pjit.py:20) 1", True),
-        ("      loss (/home/me/jax/model.py:30) 1", False),
-        ("        shard_args (pxla.py:40) 1", True),
-        ("          _array_shard_arg (array.py:50) 1", True),
-        ("    Execute 4", True),
-        ("  mine (array.py:60) 2", False),
-        ("no stack 8", False),
-    ]
-
-
-def test_by_jitted_function_and_then_by_line() -> None:
-    of = with_frames(
-        program(
-            [
-                ("fusion", "jit(step)/mul", 1),
-                ("fusion", "jit(step)/jvp(jit(_where))/add", 2),
-                ("fusion", "", 4),
-                ("parameter", "x", 8),
-                ("fusion", "jit(step)/mul", 16),
-            ]
-        ),
-        FRAMES,
-        [4, 6, -1, -1, 2],
-    )
-    found = forest(of, By.FUNCTION)
-    assert drawn(found, weights(of, found)) == [
-        "step 17",
-        "  loss (/home/me/jax/model.py:30) 1",
-        "  main (train.py:0) 16",
-        "_where 2",
-        "  mine (array.py:60) 2",
-        "no jitted function 4",
-        "  no Python line 4",
-        "arguments 8",
-    ]
-
-
-def test_an_allocator_by_jitted_function_and_what_was_there_before() -> None:
-    of = allocator([Block("step", 8, 0, None, stack=1), Block("", 4, 0, None), Block("old", 2, -1, None)], 1)
-    for by, expected in {
-        By.MODEL: ["no model path 12", "  step 8", "  unnamed 4", "live before the recording 2"],
-        By.SOURCE: [
-            "main (train.py:10) 8",
-            "  layer (model.py:20) 8",
-            "no Python line 4",
-            "live before the recording 2",
-        ],
-        By.FUNCTION: [
-            "step 8",
-            "  layer (model.py:20) 8",
-            "no jitted function 4",
-            "  no Python line 4",
-            "live before the recording 2",
-        ],
-    }.items():
-        found = forest(of, by)
-        assert drawn(found, weights(of, found)) == expected
-
-
-def test_where_no_line_is_known_the_runtime_s_call_stands_in() -> None:
-    frames = [(-1, "PjitFunction(step)", ""), (0, "Execute", ""), (1, "Build buffer allocations", "")]
-    of = with_frames(allocator([Block("step", 8, 0, None), Block("step", 4, 0, None)], 1), frames, [2, 99])
-    assert drawn(forest(of, By.FUNCTION)) == ["step", "  Build buffer allocations", "  no Python line"]
-
-
-def test_an_array_that_is_named_for_its_line() -> None:
-    """track() knows the line that made an array, and no more frames than that."""
-    of = allocator([Block("train.py:61", 8, 0, None), Block("make.py:6", 4, 0, None, stack=1)], 1)
-    assert drawn(forest(of, By.SOURCE)) == ["main (train.py:10)", "  layer (model.py:20)", "train.py:61"]
-    assert drawn(forest(of, By.FUNCTION))[:2] == ["train.py:61", "  train.py:61"]
-
-
 def test_tensorflow_names_what_belongs_to_a_gradient() -> None:
     names = ["replica_0/layer_1/MatMul:MatMul", "gradient_tape/replica_0/layer_1/Mul", "SameWorkerRecvDone"]
     of = allocator([Block(name, 1, 0, None) for name in names], 1)
@@ -455,21 +218,6 @@ def test_a_forest_is_made_once() -> None:
     of = program(STEP)
     assert forest(of, By.MODEL) is forest(of, By.MODEL)
     assert forest(of, By.SOURCE, merge=True) is forest(of, By.SOURCE)
-
-
-def test_stacks_of_a_broken_file() -> None:
-    circle = [(1, "a", "a.py"), (0, "b", "b.py"), (99, "c", "c.py")]
-    of = with_frames(program([("fusion", "", 1)] * 3), circle, [0, 2, 77])
-    assert drawn(forest(of, By.SOURCE)) == ["b (b.py:10)", "  a (a.py:0)", "c (c.py:20)", "no Python line"]
-    deep = [(i - 1, "f", "f.py") for i in range(10_000)]
-    found = forest(with_frames(program([("fusion", "", 1)]), deep, [9_999]), By.STACK)
-    assert len(found.parent) == MAX_DEPTH + 1
-
-
-def test_each_frame_once_and_after_its_caller() -> None:
-    stacks = with_frames(program([]), FRAMES, []).stacks
-    order = [at.frame for at in callers_first(stacks, [7, 5, 5, 4])]
-    assert order == [0, 1, 7, 2, 3, 4, 5]
 
 
 def test_weights_of_bytes_times_lifetime_may_be_fractions() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hosts import HOSTS, Host, open_standalone, open_tensorboard, open_xprof
 from logs import LARGEST, TRAIN, build_logs, listing, lock
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from viewer import PATIENCE_MS, Viewer
 from watch import Watch
 
@@ -140,6 +140,14 @@ def go_to(viewer: Viewer, host: Host) -> Open:
         return viewer
 
     return go
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Empty, in a context of its own."""
+    context = new_context(browser)
+    yield context.new_page()
+    context.close()
 
 
 @contextmanager

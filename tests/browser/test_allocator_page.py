@@ -58,13 +58,6 @@ def overlapping(space: XSpace) -> XSpace:
     return space
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = new_context(browser)
-    yield context.new_page()
-    context.close()
-
-
 def opened(page: Page, host: Host, run: str, **state: str) -> Viewer:
     page.goto(host.address({"tab": "memory_profile", "run": run, **state}))
     viewer = Viewer(page).wait_until_ready()

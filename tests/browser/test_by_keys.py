@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import new_context
 from hosts import Host, open_demo
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 from viewer import Viewer, until
 
 COMPARED = {"tab": "compare", "run": "train_step/cpu"}
@@ -19,13 +18,6 @@ PROGRAM = {"tab": "memory_viewer", "run": "train_step/cpu", "module": "jit_train
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     with open_demo(tmp_path_factory.mktemp("by_keys"), "train_step") as host:
         yield host
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = new_context(browser)
-    yield context.new_page()
-    context.close()
 
 
 def test_tabs_are_one_stop_and_walked_by_arrows(host: Host, page: Page) -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 from caching_allocator import MIB
-from conftest import new_context
 from hosts import Host, open_standalone
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 from torch_training import FORWARD, Training
 from viewer import Viewer, until
 
@@ -54,13 +53,6 @@ def timeline(folder: Path) -> None:
     folder.mkdir()
     rows = [[-1, 1, 8 * MIB, 0], [10, 2, 4 * MIB, 4], [20, 2, 2 * MIB, 5], [30, 4, -2 * MIB, 5]]
     (folder / "worker.raw.json.gz").write_bytes(gzip.compress(json.dumps(rows).encode()))
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = new_context(browser)
-    yield context.new_page()
-    context.close()
 
 
 def opened(page: Page, host: Host, run: str, **state: str) -> Viewer:
