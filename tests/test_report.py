@@ -144,7 +144,7 @@ def test_what_is_known_of_every_row(logdir: Path, recording: str) -> None:
         details = asked(client, "details", id=recording, row=row)
         assert stack(leaf) == details["stack"]
         assert stack(tables["rows"]["freed_stack"][row]) == details["freed_stack"]
-        index = tables["regions"]["index"][region[row]] if region[row] >= 0 else None
+        index = everything["regions"]["index"][region[row]] if region[row] >= 0 else None
         assert index == (details["region"] and details["region"]["index"])
         plan = tables["rows"]["planned"][row]
         assert (meta["planned"][plan] if plan >= 0 else None) == details.get("planned")

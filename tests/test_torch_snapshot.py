@@ -21,6 +21,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.readers import open_file
 from tb_memplugin.recording import Axis, Recording, SpanKind
 from tb_memplugin.views.memory_profile import figures
+from tb_memplugin.views.memory_viewer import details
 
 SNAPSHOTS = sorted((DATA / "torch_snapshot").glob("*.pickle")) if DATA.exists() else []
 LIVE = {"active_allocated", "active_pending_free", "active_awaiting_free"}
@@ -261,6 +262,9 @@ def test_every_age_of_snapshot(name: str, snapshot: dict[str, Any], file: str) -
     assert peak(recording).bytes == 3 * MIB + 1024
     assert (recording.clock is None) == (name == "2.1")
     assert recording.stacks.frames(int(recording.allocations.stack[0])) == [("f", "a.py", 3)]
+    # As PyTorch prints addresses: those of the upper half, which it writes as negative numbers, too.
+    begins = {segment["address"] % 2**64 for segment in snapshot["segments"]}
+    assert {details(recording, row)["region"]["index"] for row in (0, 1)} <= begins
 
 
 def test_the_list_of_segments_that_torch_1_wrote() -> None:

@@ -163,7 +163,7 @@ def _region(recording: Recording, region: int) -> dict[str, Any] | None:
         return None
     regions = recording.regions
     return {
-        "index": int(regions.index[region]),
+        "index": int(region_numbers(recording)[region]),
         "kind": RegionKind(int(regions.kind[region])).label,
         "size": int(regions.size[region]),
     }

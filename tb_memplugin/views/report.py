@@ -111,7 +111,7 @@ def _call_graphs(
 def _details(recording: Recording, beside: Sequence[Recording]) -> bytes:
     """What api/details knows of every row beyond api/rows: stacks as a tree, and what programs planned in it.
 
-    Tables `rows` (leaves in `frames`, an entry of meta's `planned`, -1 for none), `frames` and `regions`.
+    Tables `rows` (leaves in `frames`, an entry of meta's `planned`, -1 for none) and `frames`.
     """
     rows, stacks = recording.allocations, recording.stacks
     plans, plan = _planned(recording, beside)
@@ -130,7 +130,6 @@ def _details(recording: Recording, beside: Sequence[Recording]) -> bytes:
                 "file": stacks.file,
                 "line": stacks.line,
             },
-            "regions": {"index": recording.regions.index},
         },
     )
 

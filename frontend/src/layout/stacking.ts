@@ -92,6 +92,7 @@ export function placedRows(rows: Rows, layout: Layout, { offset, height }: Placi
     },
     regions: {
       length: 1,
+      index: new Float64Array(1),
       kind: new TextColumn(Uint32Array.of(0), NAMELESS),
       size: Float64Array.of(height),
       base: new Float64Array(1),

@@ -59,6 +59,7 @@ export function regionsOf(regions: readonly { size: number; temporary: boolean; 
   const bases = regions.map(({ size }) => (base += size) - size);
   return {
     length: regions.length,
+    index: Float64Array.from(regions.keys()),
     kind: textColumn(regions.map(({ kind }) => kind ?? "temporary")),
     size: Float64Array.from(regions, ({ size }) => size),
     base: Float64Array.from(bases),

@@ -106,6 +106,8 @@ export interface Rows {
 /** Buffer allocations that hold the rows; `base` is where each is stacked on the timeline's y axis, in bytes. */
 export interface Regions {
   length: number;
+  /** What the source calls each: a number, or its address. */
+  index: Float64Array;
   kind: TextColumn;
   size: Float64Array;
   base: Float64Array;
@@ -263,6 +265,7 @@ export function readEverything(tables: Tables): Everything {
     rows: { ...rows, step: stepsOfBirth(rows, program, spans) },
     regions: {
       length: regions.length,
+      index: regions.f64("index"),
       kind: regions.text("kind"),
       size: regions.f64("size"),
       base: regions.f64("base"),

@@ -42,8 +42,6 @@ export interface Told {
   planned: Int32Array;
   plans: readonly Planned[];
   frames: { parent: Int32Array; function: TextColumn; file: TextColumn; line: Int32Array };
-  /** What the source calls each region: a number, or its address. */
-  region: Float64Array;
 }
 
 export function readTold(tables: Tables): Told {
@@ -60,7 +58,6 @@ export function readTold(tables: Tables): Told {
       file: frames.text("file"),
       line: frames.i32("line"),
     },
-    region: tables.table("regions").f64("index"),
   };
 }
 
@@ -88,7 +85,7 @@ export function detailsOf({ rows, regions, program }: Everything, told: Told, ro
     region:
       region < 0
         ? null
-        : { index: told.region[region], kind: regions.kind.at(region), size: regions.size[region] },
+        : { index: regions.index[region], kind: regions.kind.at(region), size: regions.size[region] },
     offset: rows.offset[row],
     defined: place(rows.defined[row]),
     last_used: place(rows.last_used[row]),
