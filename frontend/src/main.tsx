@@ -5,9 +5,9 @@ import { fileUrl, isReport, reportApi } from "./payload/embedded";
 import stylesheet from "./styles/page.css?url";
 import { App } from "./views/shell/app";
 import { tabsOf } from "./views/shell/report";
-import { initialState } from "./views/state";
-import { storedTheme } from "./views/theme";
-import { bindUrl, readUrl } from "./views/url";
+import { initialState } from "./views/state/view_state";
+import { storedTheme } from "./views/state/theme";
+import { bindUrl, readUrl } from "./views/state/url";
 
 /** Builds the page in document.body. TensorBoard calls this; page.ts does on a page of our own. */
 export async function render(): Promise<void> {

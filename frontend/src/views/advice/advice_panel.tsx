@@ -4,9 +4,9 @@ import type { Store } from "../../base/store";
 import { formatBytes } from "../../base/units";
 import type { AdviceList } from "../../payload/advice";
 import type { Api } from "../../payload/api";
-import { useFetched } from "../fetched";
-import { ErrorMessage } from "../message";
-import type { ViewState } from "../state";
+import { useFetched } from "../data/use_fetched";
+import { ErrorMessage } from "../widgets/message";
+import type { ViewState } from "../state/view_state";
 import { Piece } from "./piece";
 
 /** Those that save most come first; the others are a click away. */

@@ -5,9 +5,9 @@ import { useStore } from "../../base/store";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import { writeFilter } from "../../layout/row_filter";
 import type { Advice } from "../../payload/advice";
-import { copyText } from "../recording/table_toolbar";
-import type { ViewState } from "../state";
-import { useWords } from "../words";
+import { copyText } from "../tables/table_toolbar";
+import type { ViewState } from "../state/view_state";
+import { useWords } from "../data/terms";
 
 interface Props {
   piece: Advice;

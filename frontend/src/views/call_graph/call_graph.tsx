@@ -7,13 +7,13 @@ import { layoutCallGraph } from "../../layout/call_graph";
 import type { Api } from "../../payload/api";
 import type { CallGraph, CallGraphQuery } from "../../payload/device_profile";
 import { nodeName } from "../../payload/device_profile";
-import { ErrorMessage } from "../message";
-import type { ViewState } from "../state";
+import { ErrorMessage } from "../widgets/message";
+import type { ViewState } from "../state/view_state";
 import { Neighbours } from "./neighbours";
 import { Picture } from "./picture";
 import { Toolbar } from "./toolbar";
 import { TopTable } from "./top_table";
-import { useKept } from "./use_kept";
+import { useKept } from "../data/use_last_fetched";
 
 interface Props {
   api: Api;

@@ -4,8 +4,8 @@ import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { percent } from "../../layout/call_graph";
 import type { CallGraph } from "../../payload/device_profile";
 import { nodeName } from "../../payload/device_profile";
-import { Buttons } from "../buttons";
-import type { ViewState } from "../state";
+import { Buttons } from "../widgets/button_group";
+import type { ViewState } from "../state/view_state";
 
 interface Props {
   graph: CallGraph;

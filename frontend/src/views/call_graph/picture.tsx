@@ -5,10 +5,10 @@ import type { Box, Picture as Layout } from "../../layout/call_graph";
 import { curve } from "../../layout/call_graph";
 import type { CallGraph } from "../../payload/device_profile";
 import { nodeName } from "../../payload/device_profile";
-import { Buttons } from "../buttons";
-import { copied } from "../pictures/copied";
-import { SavePicture } from "../pictures/save_picture";
-import { useWidth } from "../use_width";
+import { Buttons } from "../widgets/button_group";
+import { copied } from "../drawing/copy_svg";
+import { SavePicture } from "../drawing/save_picture";
+import { useWidth } from "../browser/use_width";
 
 interface Props {
   graph: CallGraph;

@@ -1,10 +1,10 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { Choice } from "../choice";
-import { Toggle } from "../recording/table_toolbar";
-import type { ViewState } from "../state";
-import { useTyped } from "../typed";
+import { Choice } from "../widgets/choice";
+import { Toggle } from "../tables/table_toolbar";
+import type { ViewState } from "../state/view_state";
+import { useTyped } from "../browser/use_draft";
 
 const GRANULARITY = [
   {

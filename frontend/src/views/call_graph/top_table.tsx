@@ -7,9 +7,9 @@ import type { TopKey, TopSort } from "../../layout/top_lines";
 import { filterTop, sortTop, topCsv } from "../../layout/top_lines";
 import type { CallGraph } from "../../payload/device_profile";
 import { nodeName } from "../../payload/device_profile";
-import type { Column } from "../recording/data_table";
-import { Cell, DataTable, stepped, TableRow, useTable } from "../recording/data_table";
-import type { ViewState } from "../state";
+import type { Column } from "../tables/data_table";
+import { Cell, DataTable, stepped, TableRow, useTable } from "../tables/data_table";
+import type { ViewState } from "../state/view_state";
 
 const COLUMNS: readonly Column<TopKey>[] = [
   { key: "flat", heading: "Flat", about: "Bytes that it allocated itself", numeric: true, track: "150px" },

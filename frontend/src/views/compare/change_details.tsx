@@ -5,14 +5,14 @@ import { CHANGE_WORDS, delta, signed } from "../../layout/entry_lines";
 import { entryName, type LookedAt } from "../../layout/looked_at";
 import type { Api, Details } from "../../payload/api";
 import type { Comparison, Entry, Side, Step } from "../../payload/comparison";
-import { Drawer, Fact } from "../drawer";
-import { useFetched } from "../fetched";
-import { ErrorMessage } from "../message";
-import { openRecording } from "../overview/open";
-import { Role } from "../recording/role";
-import { Stack } from "../recording/stack";
-import type { ViewState } from "../state";
-import { capital, useWords } from "../words";
+import { Drawer, Fact } from "../widgets/drawer";
+import { useFetched } from "../data/use_fetched";
+import { ErrorMessage } from "../widgets/message";
+import { openRecording } from "../state/open_recording";
+import { Role } from "../widgets/role";
+import { Stack } from "../widgets/call_stack";
+import type { ViewState } from "../state/view_state";
+import { capital, useWords } from "../data/terms";
 
 interface Props {
   api: Api;

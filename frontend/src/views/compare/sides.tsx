@@ -8,12 +8,12 @@ import { formatTime } from "../../layout/ticks";
 import type { Api, Runs } from "../../payload/api";
 import type { Comparison, Side } from "../../payload/comparison";
 import type { Summary } from "../../payload/recording";
-import { useFetched } from "../fetched";
-import { Combobox } from "../shell/combobox";
-import type { ViewState } from "../state";
-import { NO_PAIR } from "../state";
-import { useTyped } from "../typed";
-import { useWords } from "../words";
+import { useFetched } from "../data/use_fetched";
+import { Combobox } from "../widgets/combobox";
+import type { ViewState } from "../state/view_state";
+import { NO_PAIR } from "../state/view_state";
+import { useTyped } from "../browser/use_draft";
+import { useWords } from "../data/terms";
 
 interface Props {
   api: Api;

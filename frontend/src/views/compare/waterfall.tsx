@@ -8,9 +8,9 @@ import { stepName } from "../../layout/looked_at";
 import type { Fall } from "../../layout/waterfall";
 import { waterfall } from "../../layout/waterfall";
 import type { Comparison } from "../../payload/comparison";
-import { Choice } from "../choice";
-import { SavePicture } from "../pictures/save_picture";
-import type { ViewState } from "../state";
+import { Choice } from "../widgets/choice";
+import { SavePicture } from "../drawing/save_picture";
+import type { ViewState } from "../state/view_state";
 import { drawWaterfall } from "./waterfall_drawing";
 
 const STEPS = [

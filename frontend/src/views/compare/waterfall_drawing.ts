@@ -1,10 +1,10 @@
 import { formatBytes } from "../../base/units";
 import { signed } from "../../layout/entry_lines";
 import type { Fall, Waterfall } from "../../layout/waterfall";
-import { fit } from "../recording/bar_canvas";
-import type { Drawing } from "../pictures/drawing";
-import { inLight } from "../pictures/drawing";
-import { SvgSurface } from "../pictures/svg_surface";
+import { fit } from "../breakdown/bar_canvas";
+import type { Drawing } from "../drawing/picture";
+import { inLight } from "../drawing/picture";
+import { SvgSurface } from "../drawing/svg_surface";
 
 const LINE = 22;
 const BAR = 16;

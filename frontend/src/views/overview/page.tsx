@@ -2,13 +2,13 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Api, Listing } from "../../payload/api";
-import { useFetched } from "../fetched";
-import { ErrorMessage, Message } from "../message";
-import { Answer } from "../recording/answer";
-import type { OnState } from "../recording/use_recording";
-import type { ViewState } from "../state";
+import { useFetched } from "../data/use_fetched";
+import { ErrorMessage, Message } from "../widgets/message";
+import { Answer } from "../figures/headline";
+import type { OnState } from "../data/use_recording";
+import type { ViewState } from "../state/view_state";
 import { RecordingsTable } from "./recordings_table";
-import { TogetherIn } from "./resident";
+import { TogetherIn } from "./co_residency";
 import { useAdvice } from "./use_advice";
 
 interface Props {

@@ -5,10 +5,10 @@ import { formatCount } from "../../base/units";
 import type { OverviewKey } from "../../layout/overview_lines";
 import { filterOverview, overviewCsv, sortOverview } from "../../layout/overview_lines";
 import type { AdviceById, OverviewRow } from "../../payload/overview";
-import { Cell, DataTable, stepped, TableRow, useTable } from "../recording/data_table";
-import type { ViewState } from "../state";
-import { overviewColumns } from "./columns";
-import { openRecording } from "./open";
+import { Cell, DataTable, stepped, TableRow, useTable } from "../tables/data_table";
+import type { ViewState } from "../state/view_state";
+import { overviewColumns } from "./recordings_columns";
+import { openRecording } from "../state/open_recording";
 
 /** As the rows come: no column says it. */
 const TIGHTEST_FIRST = { key: "", descending: false } as const;

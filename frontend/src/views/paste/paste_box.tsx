@@ -3,10 +3,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Pasted } from "../../payload/advice";
 import type { Api } from "../../payload/api";
-import { ErrorMessage } from "../message";
-import { FRESH } from "../state";
-import type { ViewState } from "../state";
-import { isFile, textOf } from "./dropped";
+import { ErrorMessage } from "../widgets/message";
+import { FRESH } from "../state/view_state";
+import type { ViewState } from "../state/view_state";
+import { isFile, textOf } from "./dropped_file";
 
 interface Props {
   api: Api;

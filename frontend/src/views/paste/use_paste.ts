@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { isFile, textOf } from "./dropped";
+import { isFile, textOf } from "./dropped_file";
 
 interface Pasting {
   /** The text that the box begins with; null while it is closed. */

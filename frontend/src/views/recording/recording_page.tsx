@@ -4,20 +4,20 @@ import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Api, Problem } from "../../payload/api";
 import type { Everything, FirstView } from "../../payload/recording";
-import type { Fetched } from "../fetched";
-import { ErrorMessage } from "../message";
-import type { Tab, ViewState } from "../state";
-import { TreesScope } from "../trees/trees_scope";
-import { wordsOf, WordsContext } from "../words";
-import { Page } from "./page";
-import { PageFrame, useDetails } from "./page_frame";
-import { shownRows } from "./shown";
-import { TimelinePart } from "./timeline_part";
+import type { Fetched } from "../data/use_fetched";
+import { ErrorMessage } from "../widgets/message";
+import type { Tab, ViewState } from "../state/view_state";
+import { TreesScope } from "../row_filter/trees_scope";
+import { wordsOf, WordsContext } from "../data/terms";
+import { Page } from "./sections";
+import { PageFrame, useDetails } from "../details/page_frame";
+import { shownRows } from "../data/available_rows";
+import { TimelinePart } from "./timeline_section";
 import { useAxis } from "./use_axis";
-import type { OnState } from "./use_recording";
-import { useRecording } from "./use_recording";
+import type { OnState } from "../data/use_recording";
+import { useRecording } from "../data/use_recording";
 
-export type { PageState, Steps } from "./use_recording";
+export type { PageState, Steps } from "../data/use_recording";
 
 interface Props {
   api: Api;

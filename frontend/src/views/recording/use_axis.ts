@@ -4,7 +4,7 @@ import { useStore } from "../../base/store";
 import type { Axis } from "../../layout/axis";
 import { positionAxis, timeAxis } from "../../layout/axis";
 import type { FirstView, Program } from "../../payload/recording";
-import type { ViewState } from "../state";
+import type { ViewState } from "../state/view_state";
 
 /** The x axis of all charts. Time takes the clock of every event, which comes with the rows. */
 export function useAxis(store: Store<ViewState>, view: FirstView, program: Program | null): Axis {

@@ -7,20 +7,20 @@ import type { Choice, Options } from "../../payload/choose";
 import { choose, chooseMemory } from "../../payload/choose";
 import type { Summary } from "../../payload/recording";
 import { ComparePage } from "../compare/page";
-import { useFetched } from "../fetched";
+import { useFetched } from "../data/use_fetched";
 import type { PageState, Steps } from "../recording/recording_page";
 import { RecordingPage } from "../recording/recording_page";
-import { ErrorMessage } from "../message";
+import { ErrorMessage } from "../widgets/message";
 import { OverviewPage } from "../overview/page";
 import { PasteBox } from "../paste/paste_box";
 import { usePaste } from "../paste/use_paste";
 import { SnapshotPage } from "../snapshots/page";
-import type { Tab, ViewState } from "../state";
-import { useDark } from "../theme";
+import type { Tab, ViewState } from "../state/view_state";
+import { useDark } from "../state/theme";
 import { Header } from "./header";
 import { Help } from "./help";
 import { bindKeys } from "./keys";
-import { Nothing } from "./nothing";
+import { Nothing } from "./empty_page";
 import { NotHeld, tabsOf } from "./report";
 
 interface Props {

@@ -1,6 +1,6 @@
 import type { Store } from "../../base/store";
-import type { Steps } from "../recording/use_recording";
-import type { ViewState } from "../state";
+import type { Steps } from "../data/use_recording";
+import type { ViewState } from "../state/view_state";
 
 interface Keys {
   store: Store<ViewState>;

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Reason } from "../../payload/api";
-import type { ViewState } from "../state";
+import type { ViewState } from "../state/view_state";
 import { openTab } from "./tabs";
 
 /** What can keep a run from having allocator events, by the codes of the backend's reasons. */

@@ -4,10 +4,10 @@ import { formatBytes, formatShare } from "../../base/units";
 import type { Runs } from "../../payload/api";
 import type { Options } from "../../payload/choose";
 import type { Summary } from "../../payload/recording";
-import type { ViewState } from "../state";
-import { FRESH, NO_PAIR } from "../state";
-import type { Option } from "./combobox";
-import { Combobox } from "./combobox";
+import type { ViewState } from "../state/view_state";
+import { FRESH, NO_PAIR } from "../state/view_state";
+import type { Option } from "../widgets/combobox";
+import { Combobox } from "../widgets/combobox";
 
 interface Props {
   runs: Runs | null;

@@ -1,10 +1,10 @@
 import type { JSX } from "preact";
 import { formatCount, formatCounted } from "../../base/units";
 import type { Report } from "../../payload/api";
-import { Message } from "../message";
-import { TAB_OF_AXIS } from "../overview/open";
-import type { Tab } from "../state";
-import { TABS } from "../state";
+import { Message } from "../widgets/message";
+import { TAB_OF_AXIS } from "../state/open_recording";
+import type { Tab } from "../state/view_state";
+import { TABS } from "../state/view_state";
 
 /** The tabs that there is something for: in a report nothing can be compared, and one recording needs no overview. */
 export function tabsOf(report: Report | null): readonly Tab[] {

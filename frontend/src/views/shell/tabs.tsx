@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Tab, ViewState } from "../state";
-import { FRESH } from "../state";
+import type { Tab, ViewState } from "../state/view_state";
+import { FRESH } from "../state/view_state";
 
 const TABS: readonly { tab: Tab; label: string; about: string }[] = [
   {

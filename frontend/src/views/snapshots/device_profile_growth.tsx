@@ -7,13 +7,13 @@ import type { Band } from "../../layout/growth_chart";
 import { growthChart } from "../../layout/growth_chart";
 import type { Api } from "../../payload/api";
 import type { Growth } from "../../payload/device_profile";
-import { useFetched } from "../fetched";
-import { ErrorMessage } from "../message";
-import { saveText } from "../recording/table_toolbar";
-import type { ViewState } from "../state";
-import { FRESH } from "../state";
-import { SavePicture } from "../pictures/save_picture";
-import { useWidth } from "../use_width";
+import { useFetched } from "../data/use_fetched";
+import { ErrorMessage } from "../widgets/message";
+import { saveText } from "../tables/table_toolbar";
+import type { ViewState } from "../state/view_state";
+import { FRESH } from "../state/view_state";
+import { SavePicture } from "../drawing/save_picture";
+import { useWidth } from "../browser/use_width";
 import { drawGrowth, lastBytes, partOf } from "./growth_drawing";
 
 interface Props {

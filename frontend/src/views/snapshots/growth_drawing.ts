@@ -3,10 +3,10 @@ import { formatBytes } from "../../base/units";
 import type { Band } from "../../layout/growth_chart";
 import type { Growth } from "../../payload/device_profile";
 import { mixPixels } from "../../render/palette";
-import { copied } from "../pictures/copied";
-import type { Drawing } from "../pictures/drawing";
-import { inLight } from "../pictures/drawing";
-import { SvgSurface } from "../pictures/svg_surface";
+import { copied } from "../drawing/copy_svg";
+import type { Drawing } from "../drawing/picture";
+import { inLight } from "../drawing/picture";
+import { SvgSurface } from "../drawing/svg_surface";
 
 const LINE = 18;
 const SWATCH = 10;

@@ -3,8 +3,8 @@ import type { Store } from "../../base/store";
 import type { Api, Problem } from "../../payload/api";
 import type { Summary } from "../../payload/recording";
 import { RecordingPage } from "../recording/recording_page";
-import type { OnState } from "../recording/use_recording";
-import type { ViewState } from "../state";
+import type { OnState } from "../data/use_recording";
+import type { ViewState } from "../state/view_state";
 import { DeviceProfilePage } from "./device_profile";
 import { OomPage } from "./oom_page";
 

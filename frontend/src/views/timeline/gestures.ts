@@ -1,7 +1,7 @@
 import { onWheel } from "../../base/wheel";
 import type { View } from "../../layout/timeline_blocks";
 import { LEAST_BYTES, LEAST_POSITIONS, pan, remembered, zoom } from "../../layout/timeline_view";
-import { GUTTER_LEFT, pictureSize, type Size, valueAt } from "./geometry";
+import { GUTTER_LEFT, pictureSize, type Size, valueAt } from "./drawing/geometry";
 
 /** A press that moves less than this many pixels is a click. */
 const CLICK_SLACK = 4;

@@ -6,8 +6,8 @@ import { formatBytes, formatCount, formatCounted, formatExact } from "../../base
 import { type Hole, holesAt, unplacedBytes } from "../../layout/holes";
 import { frame, LEAST_BYTES, remembered } from "../../layout/timeline_view";
 import { rowName } from "../../payload/recording";
-import type { ViewState } from "../state";
-import type { Scene } from "./scene";
+import type { ViewState } from "../state/view_state";
+import type { Scene } from "./drawing/scene";
 
 const LISTED = 50;
 const EDGE = "the edge of the segment";

@@ -2,9 +2,9 @@ import type { JSX } from "preact";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { ROLES, rowName } from "../../payload/recording";
 import { formatTime } from "../../layout/ticks";
-import { lifetime } from "../lifetime";
-import { useWords, type Words } from "../words";
-import type { Scene } from "./scene";
+import { lifetime } from "../widgets/position_text";
+import { useWords, type Words } from "../data/terms";
+import type { Scene } from "./drawing/scene";
 
 /** What a block is, in the tooltip. */
 export function BlockFacts({ scene, row }: { scene: Scene; row: number }): JSX.Element {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { View } from "../../layout/timeline_blocks";
 import { keyedView } from "./keys";
-import { shortened } from "./labels";
+import { shortened } from "./drawing/labels";
 
 const extent: View = { x: [0, 1000], y: [0, 1000] };
 const view: View = { x: [400, 600], y: [400, 600] };

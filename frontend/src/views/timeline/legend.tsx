@@ -4,10 +4,10 @@ import type { Store } from "../../base/store";
 import { hasBlock } from "../../layout/timeline_blocks";
 import { hasStack } from "../../layout/live_set";
 import { ROLES } from "../../payload/recording";
-import { Role } from "../recording/role";
-import type { ViewState } from "../state";
-import { useDark } from "../theme";
-import type { Scene } from "./scene";
+import { Role } from "../widgets/role";
+import type { ViewState } from "../state/view_state";
+import { useDark } from "../state/theme";
+import type { Scene } from "./drawing/scene";
 
 /** The roles that have blocks, with their colours. */
 export function Legend({ scene, store }: { scene: Scene; store: Store<ViewState> }): JSX.Element {

@@ -3,11 +3,11 @@ import { useEffect, useRef } from "preact/hooks";
 import type { View } from "../../layout/timeline_blocks";
 import { centredOn, dragged, isInside, windowOf } from "../../layout/minimap";
 import type { TimelineRenderer } from "../../render/renderer";
-import type { TimelineColours } from "./colours";
-import { GUTTER_LEFT, GUTTER_RIGHT, pixelRatio } from "./geometry";
+import type { TimelineColours } from "./drawing/colors";
+import { GUTTER_LEFT, GUTTER_RIGHT, pixelRatio } from "./drawing/geometry";
 import { putFrame } from "./plot";
-import type { Scene } from "./scene";
-import { useSize } from "./use_size";
+import type { Scene } from "./drawing/scene";
+import { useSize } from "../browser/use_size";
 
 const HEIGHT = 40;
 

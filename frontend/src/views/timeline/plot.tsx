@@ -7,19 +7,19 @@ import { holeAt } from "../../layout/holes";
 import { frameBox } from "../../layout/timeline_view";
 import { rowAt } from "../../render/pick";
 import type { Drawn, TimelineRenderer } from "../../render/renderer";
-import { Tooltip } from "../recording/tooltip";
-import type { ViewState } from "../state";
-import { useWords } from "../words";
-import type { TimelineColours } from "./colours";
-import { AXIS_HEIGHT, GUTTER_LEFT, pictureSize, pixelRatio, valueAt } from "./geometry";
+import { Tooltip } from "../widgets/tooltip";
+import type { ViewState } from "../state/view_state";
+import { useWords } from "../data/terms";
+import type { TimelineColours } from "./drawing/colors";
+import { AXIS_HEIGHT, GUTTER_LEFT, pictureSize, pixelRatio, valueAt } from "./drawing/geometry";
 import { bindGestures, type GestureHost } from "./gestures";
 import { HoleFacts } from "./holes";
 import { BlockFacts } from "./hover";
 import { keyedView } from "./keys";
-import { LABEL_HEIGHT, LABEL_WIDTH } from "./labels";
-import { drawOverlay, type Marks } from "./overlay";
-import { blockOf, type Scene, sharersOf } from "./scene";
-import { useSize } from "./use_size";
+import { LABEL_HEIGHT, LABEL_WIDTH } from "./drawing/labels";
+import { drawOverlay, type Marks } from "./drawing/overlay";
+import { blockOf, type Scene, sharersOf } from "./drawing/scene";
+import { useSize } from "../browser/use_size";
 
 /** A pixel of the picture. */
 interface Point {

@@ -4,10 +4,10 @@ import { useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
 import type { Layout } from "../../layout/stacking";
 import type { Matches } from "../../layout/timeline_search";
-import { Buttons } from "../buttons";
-import { Choice } from "../choice";
-import { AlongChoice } from "../recording/axis_choices";
-import type { ViewState } from "../state";
+import { Buttons } from "../widgets/button_group";
+import { Choice } from "../widgets/choice";
+import { AlongChoice } from "../widgets/axis_choices";
+import type { ViewState } from "../state/view_state";
 
 interface Props {
   placing: "regions" | Layout;

@@ -3,7 +3,7 @@ import { useCallback, useRef } from "preact/hooks";
 import { flame, FLAME_LINE, levelsBelow } from "../../layout/flame";
 import type { Actions } from "./actions";
 import type { Scene } from "./scene";
-import { TreeCanvas } from "./tree_canvas";
+import { TreeCanvas } from "./canvas/tree_canvas";
 
 /** Lines in sight; deeper trees scroll. */
 const MOST_LINES = 32;

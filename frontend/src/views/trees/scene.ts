@@ -5,9 +5,9 @@ import { nodeAt, type Tree } from "../../layout/forest";
 import { type Found, searchTree } from "../../layout/tree_search";
 import { byteTime, weigh, type Weights } from "../../layout/weights";
 import type { Program, Rows } from "../../payload/recording";
-import type { ViewState } from "../state";
-import { useLater } from "../timeline/use_later";
-import { useWords } from "../words";
+import type { ViewState } from "../state/view_state";
+import { useLater } from "../browser/use_deferred";
+import { useWords } from "../data/terms";
 import { type Unit, unitOf } from "./weight";
 
 /** What a chart of a tree shows: the tree as weighed at the inspected position, the part in sight, and what is marked. */

@@ -5,10 +5,10 @@ import { useStore } from "../../base/store";
 import type { Tree } from "../../layout/forest";
 import { hasRoles } from "../../layout/live_set";
 import type { Program, Rows } from "../../payload/recording";
-import { useFetched } from "../fetched";
-import { ErrorMessage } from "../message";
-import type { ViewState } from "../state";
-import { useWords } from "../words";
+import { useFetched } from "../data/use_fetched";
+import { ErrorMessage } from "../widgets/message";
+import type { ViewState } from "../state/view_state";
+import { useWords } from "../data/terms";
 import { actionsOf } from "./actions";
 import { Crumbs } from "./crumbs";
 import { FlameGraph } from "./flame_graph";
@@ -16,7 +16,7 @@ import { useTreeScene } from "./scene";
 import { TreeMap } from "./tree_map";
 import { TreeTable } from "./tree_table";
 import { TreeToolbar } from "./tree_toolbar";
-import { firstBy, keyOf, type TreeKind, TreesContext } from "./trees";
+import { firstBy, keyOf, type TreeKind, TreesContext } from "../row_filter/lazy_trees";
 
 interface Props {
   /** Null until every row has come. */

@@ -3,9 +3,9 @@ import { formatCount, formatShare } from "../../base/units";
 import { labelOf } from "../../layout/forest";
 import type { TreeLine, TreeSortKey } from "../../layout/tree_lines";
 import { ROLES } from "../../payload/recording";
-import type { Column } from "../recording/data_table";
-import { Swatch } from "../recording/role";
-import { capital, type Words } from "../words";
+import type { Column } from "../tables/data_table";
+import { Swatch } from "../widgets/role";
+import { capital, type Words } from "../data/terms";
 import type { Actions } from "./actions";
 import type { Scene } from "./scene";
 

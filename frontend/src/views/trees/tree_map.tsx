@@ -3,7 +3,7 @@ import { useCallback } from "preact/hooks";
 import { treemap } from "../../layout/treemap";
 import type { Actions } from "./actions";
 import type { Scene } from "./scene";
-import { TreeCanvas } from "./tree_canvas";
+import { TreeCanvas } from "./canvas/tree_canvas";
 
 const HEIGHT = 460;
 

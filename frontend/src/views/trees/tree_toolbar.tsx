@@ -3,10 +3,10 @@ import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import type { By } from "../../payload/forest";
-import { Choice } from "../choice";
-import { Toggle } from "../recording/table_toolbar";
-import type { ViewState } from "../state";
-import { useWords } from "../words";
+import { Choice } from "../widgets/choice";
+import { Toggle } from "../tables/table_toolbar";
+import type { ViewState } from "../state/view_state";
+import { useWords } from "../data/terms";
 import type { Scene } from "./scene";
 
 /** That of a function depends on what is recorded. */

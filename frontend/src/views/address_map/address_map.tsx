@@ -1,0 +1,80 @@
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { formatBytes, formatCount, formatCounted } from "../../base/units";
+import { segments } from "../../layout/address_map";
+import { unplacedBytes } from "../../layout/holes";
+import type { Places } from "../../payload/places";
+import type { Regions, Rows } from "../../payload/recording";
+import type { Refusal } from "../../payload/refusal";
+import { SavePicture } from "../drawing/save_picture";
+import type { ViewState } from "../state/view_state";
+import { SegmentStrip } from "./segment_strip";
+import { drawSegments } from "./strips";
+
+/** A strip each; an allocator that grew by small steps may have thousands, and the largest tell the story. */
+const SHOWN = 24;
+
+interface Props {
+  rows: Rows;
+  regions: Regions;
+  places: Places;
+  /** Rows that are drawn. */
+  live: Uint32Array;
+  position: number;
+  refusal: Refusal | null;
+  /** Of saved pictures, without an ending. */
+  fileName: string;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** Every segment by address, on one scale: where the holes are, and whether what was asked fits one of them. */
+export function AddressMap(props: Props): JSX.Element {
+  const { rows, regions, places, live, position, refusal, fileName, store, dark } = props;
+  const all = useMemo(
+    () => segments(rows, live, regions, position, places),
+    [rows, live, regions, position, places],
+  );
+  const unplaced = useMemo(() => unplacedBytes(rows, position), [rows, position]);
+  const shown = useMemo(() => {
+    const largest = [...all].sort((a, b) => b.size - a.size).slice(0, SHOWN);
+    const kept = new Set(largest);
+    return all.filter((segment) => kept.has(segment));
+  }, [all]);
+  const span = Math.max(...shown.map(({ size }) => size), 1);
+  const hole = Math.max(...all.map((segment) => segment.hole.to - segment.hole.from), 0);
+  const asked = refusal?.asked_bytes ?? null;
+  return (
+    <section aria-label="Address map" class="address-map" data-testid="address-map">
+      <header class="section-head">
+        <h2>By address</h2>
+        <span class="muted">
+          {regions.bounded
+            ? formatCounted(all.length, "segment")
+            : "All addresses that any allocation ever lay at, without what is between"}
+          ; filled is in use, a colour for each {rows.colour === rows.role ? "category" : "size"}; hatched is
+          free. {hole > 0 ? `The largest hole is ${formatBytes(hole)}` : "There are no holes"}
+          {asked !== null && `; ${formatBytes(asked)} was asked for`}.
+        </span>
+        <span class="spacer" />
+        <SavePicture of="address map" fileName={fileName} draw={() => drawSegments(shown, rows, span)} />
+      </header>
+      <ol>
+        {shown.map((segment, i) => (
+          <SegmentStrip key={i} {...{ segment, rows, places, span, store, dark }} />
+        ))}
+      </ol>
+      {unplaced > 0 && (
+        <p class="muted">
+          {formatBytes(unplaced)} are live at addresses that nothing tells: they may lie in what is free here.
+        </p>
+      )}
+      {all.length > shown.length && (
+        <p class="muted">
+          {formatCount(all.length - shown.length)} smaller segments are not drawn; the table has all chunks.
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,72 @@
+import { cssColor, inkOn, roleColors } from "../../base/colors";
+import type { Bar } from "../../layout/buffer_bars";
+import { stretches } from "../../layout/buffer_bars";
+import type { Rows } from "../../payload/recording";
+import type { Surface } from "../drawing/svg_surface";
+import type { Colours } from "../usage/chart_options";
+
+/** Narrower than this there is no room for the gap that tells two neighbours of one colour apart. */
+const GAP_FROM = 4;
+const LABEL_FROM = 56;
+
+export interface BarPicture {
+  bar: Bar;
+  rows: Rows;
+  /** Index into `rows`, or -1. */
+  selected: number;
+  hovered: number;
+  dark: boolean;
+  width: number;
+  height: number;
+}
+
+/** Draws one bar of buffers, colours for roles, names where there is room. */
+export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colours: Colours): void {
+  const { bar, rows, width, height, dark } = picture;
+  const ratio = devicePixelRatio;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const context = canvas.getContext("2d");
+  if (context === null) return;
+  context.scale(ratio, ratio);
+  context.clearRect(0, 0, width, height);
+  context.font = "11px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  const palette = roleColors(dark);
+  for (const { x, width: wide, role, row } of stretches(bar, rows, width)) {
+    const filled = wide >= GAP_FROM ? wide - 1 : wide;
+    context.fillStyle = cssColor(palette[role]);
+    context.fillRect(x, 0, filled, height);
+    if (row < 0 || wide < LABEL_FROM) continue;
+    context.fillStyle = inkOn(palette[role]);
+    context.fillText(fit(context, rows.name.at(row), wide - 10), x + 5, height / 2 + 0.5);
+  }
+  outline(context, picture, picture.hovered, colours.muted, 1.5);
+  outline(context, picture, picture.selected, colours.ink, 2.5);
+}
+
+/** The text, or as much of it as fits with an ellipsis, or nothing where that would say nothing. */
+export function fit(context: Pick<Surface, "measureText">, text: string, width: number): string {
+  if (context.measureText(text).width <= width) return text;
+  // Digits and letters of the system fonts are about 6 px wide at 11 px.
+  let kept = Math.floor(width / 6);
+  while (kept > 2 && context.measureText(`${text.slice(0, kept)}…`).width > width) kept -= 1;
+  return kept > 2 ? `${text.slice(0, kept)}…` : "";
+}
+
+function outline(
+  context: CanvasRenderingContext2D,
+  { bar, width, height }: BarPicture,
+  row: number,
+  colour: string,
+  line: number,
+): void {
+  const place = row < 0 ? -1 : bar.rows.indexOf(row);
+  if (place < 0) return;
+  const scale = width / bar.edges[bar.rows.length];
+  const x = bar.edges[place] * scale;
+  const wide = Math.max((bar.edges[place + 1] - bar.edges[place]) * scale, 4);
+  context.strokeStyle = colour;
+  context.lineWidth = line;
+  context.strokeRect(x + line / 2, line / 2, Math.max(wide - line, 1), height - line);
+}

@@ -1,0 +1,146 @@
+import type { JSX } from "preact";
+import { useContext, useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatCount } from "../../base/units";
+import { hasRoles, liveAt, liveBytes } from "../../layout/live_set";
+import { mapped } from "../../layout/stacking";
+import type { FirstView, Program } from "../../payload/recording";
+import { Choice } from "../widgets/choice";
+import type { ViewState } from "../state/view_state";
+import { AddressMap } from "../address_map/address_map";
+import { OnlyContext } from "../row_filter/use_row_filter";
+import { TreeCharts } from "../trees/tree_charts";
+import { useWords } from "../data/terms";
+import { BufferCharts } from "./buffer_charts";
+import { BufferTable } from "../buffer_table/buffer_table";
+import { Categories } from "./categories";
+import type { Shown } from "../data/available_rows";
+import { usePosition } from "../state/use_position";
+
+const CHARTS = [
+  { value: "bars", label: "Bars", about: "Everything side by side: by order, by size, by what it wastes" },
+  { value: "flame", label: "Flame graph", about: "What is part of what, as wide as it weighs" },
+  { value: "treemap", label: "Treemap", about: "What is part of what, as large as it weighs" },
+  { value: "tree", label: "Tree table", about: "What is part of what, in numbers" },
+] as const;
+const ADDRESS_MAP = {
+  value: "address",
+  label: "Address map",
+  about:
+    "Where everything lies: what each segment holds, and its holes. The keys [ and ] go from event to event",
+} as const;
+
+interface BreakdownProps {
+  view: FirstView;
+  shown: Shown;
+  program: Program | null;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** What is live at the inspected position. Away from the peak it takes all rows to know. */
+export function Breakdown({ view, shown, program, store, dark }: BreakdownProps): JSX.Element {
+  const position = usePosition(store, view);
+  const wanted = useStore(store, (state) => state.chart);
+  const placed = allocatorOf(view) && (shown.regions?.length ?? 0) > 0;
+  const chart = wanted === "address" && !placed ? "bars" : wanted;
+  const { rows, regions, complete } = shown;
+  const map = useMemo(
+    () => (chart === "address" && regions !== null ? mapped(view.recording.kind, { rows, regions }) : null),
+    [chart, rows, regions, view],
+  );
+  const words = useWords();
+  const allocator = allocatorOf(view);
+  const moment = view.recording.axis === "INSTANT";
+  const { live, kept, unexplained, rest } = useLive(view, shown, program, position);
+  const roles = useMemo(() => hasRoles(rows), [rows]);
+  const atPeak = position === view.peak ? view.recording.peak_bytes : null;
+  const bytes = complete ? liveBytes(rows, live) + unexplained : atPeak;
+  // Confined to some rows, these come first: what is drawn below adds up to them.
+  const part = kept === live ? "" : `${formatBytes(liveBytes(rows, kept))} of `;
+  const count = `${kept === live ? "" : `${formatCount(kept.length)} of `}${formatCount(live.length)}`;
+  const fileName = `${view.recording.title}-${view.recording.memory}-at-${position}`;
+  return (
+    <section aria-label="Live at the inspected position">
+      <header class="section-head">
+        <h2 data-testid="live-heading">
+          {part}
+          {bytes === null ? "…" : formatBytes(bytes)} {words.live}
+          {complete && ` in ${count} ${words.items}`}
+          {position === view.peak && !moment ? " at the peak" : ""}
+        </h2>
+        {!moment && (
+          <span class="muted">
+            {words.position} {position}
+            {program !== null && position < program.length && `, ${program.name.at(position)}`}
+          </span>
+        )}
+        <span class="spacer" />
+        <Choice
+          label="Chart"
+          testid="chart"
+          options={placed ? [...CHARTS, ADDRESS_MAP] : CHARTS}
+          value={chart}
+          onPick={(picked) => store.set({ chart: picked })}
+        />
+      </header>
+      {roles && <Categories rows={rows} live={kept} peak={view.peak} dark={dark} />}
+      {chart === "bars" ? (
+        <BufferCharts shown={shown} live={kept} store={store} dark={dark} />
+      ) : chart === "address" && map !== null ? (
+        <AddressMap
+          {...{ ...map, live: kept, position, fileName, store, dark }}
+          places={shown.places}
+          refusal={null}
+        />
+      ) : (
+        <TreeCharts
+          rows={complete ? rows : null}
+          program={program}
+          live={kept}
+          unexplained={rest}
+          compiled={view.recording.axis === "PROGRAM_ORDER"}
+          fileName={fileName}
+          store={store}
+          dark={dark}
+        />
+      )}
+      <BufferTable
+        shown={shown}
+        live={kept}
+        unexplained={rest}
+        allocator={allocator}
+        moment={moment}
+        times={program?.time_ns ?? null}
+        position={position}
+        length={view.length}
+        fileName={`${fileName}.csv`}
+        store={store}
+        dark={dark}
+      />
+    </section>
+  );
+}
+
+const allocatorOf = (view: FirstView): boolean => view.recording.axis === "TIME";
+
+interface Live {
+  live: Uint32Array;
+  /** Bytes in use that no row explains. */
+  unexplained: number;
+  /** Of these what the page is confined to: all of them, unless a filter is on, which no bytes without a row can pass. */
+  kept: Uint32Array;
+  rest: number;
+}
+
+function useLive(view: FirstView, shown: Shown, program: Program | null, position: number): Live {
+  const { rows, complete } = shown;
+  const only = useContext(OnlyContext);
+  const known = complete || position === view.peak;
+  const live = useMemo(() => (known ? liveAt(rows, position) : new Uint32Array(0)), [rows, position, known]);
+  const mask = complete ? only.rows : null;
+  const kept = useMemo(() => (mask === null ? live : live.filter((row) => mask[row] === 1)), [live, mask]);
+  const unexplained = program?.unexplained?.[position] ?? 0;
+  return { live, kept, unexplained, rest: mask === null ? unexplained : 0 };
+}

@@ -1,0 +1,123 @@
+import type { JSX } from "preact";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatShare } from "../../base/units";
+import type { BarOrder } from "../../layout/buffer_bars";
+import { bufferAt, bufferBar } from "../../layout/buffer_bars";
+import { ROLES } from "../../payload/recording";
+import type { ViewState } from "../state/view_state";
+import { useWords, type Words } from "../data/terms";
+import { useWidth } from "../browser/use_width";
+import { drawBar } from "./bar_canvas";
+import type { Shown } from "../data/available_rows";
+import { Tooltip } from "../widgets/tooltip";
+import { pageColours } from "../usage/chart_options";
+
+const HEIGHT = 34;
+
+const BARS: readonly { order: BarOrder; label: (words: Words) => string; about: string }[] = [
+  { order: "program", label: (words: Words) => `By ${words.order}`, about: "first at the left" },
+  { order: "size", label: () => "By size", about: "largest at the left" },
+  {
+    order: "padding",
+    label: (words: Words) => `By ${words.excess}`,
+    about: "what each one holds beyond what was asked for, most at the left",
+  },
+];
+
+interface Props {
+  shown: Shown;
+  live: Uint32Array;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** The buffers live at the inspected position, side by side: once in program order, once by size, once by padding. */
+export function BufferCharts(props: Props): JSX.Element {
+  return (
+    <div class="buffer-charts">
+      {BARS.map((bar) => (
+        <BufferBar key={bar.order} {...props} {...bar} />
+      ))}
+    </div>
+  );
+}
+
+function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
+  const { shown, live, store, dark, order, about } = props;
+  const { rows } = shown;
+  const words = useWords();
+  const label = props.label(words);
+  const host = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const width = useWidth(host);
+  const selected = shown.indexOf(useStore(store, (state) => state.selected));
+  const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
+  const bar = useMemo(() => bufferBar(rows, live, order), [rows, live, order]);
+  const total = bar.edges[bar.rows.length];
+  const [pointer, setPointer] = useState<number | null>(null);
+
+  useLayoutEffect(() => {
+    if (canvas.current === null || width === 0) return;
+    drawBar(canvas.current, { bar, rows, selected, hovered, dark, width, height: HEIGHT }, pageColours());
+  }, [bar, rows, selected, hovered, dark, width]);
+
+  const placeAt = (event: MouseEvent): number => bufferAt(bar, (event.offsetX / width) * total);
+  const point = (event: MouseEvent): void => {
+    const place = placeAt(event);
+    setPointer(place < 0 ? null : event.offsetX);
+    store.set({ hovered: place < 0 ? null : shown.numberOf(bar.rows[place]) });
+  };
+  const leave = (): void => {
+    setPointer(null);
+    store.set({ hovered: null });
+  };
+  const step = (event: KeyboardEvent): void => {
+    const by = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key];
+    if (by === undefined || bar.rows.length === 0) return;
+    event.preventDefault();
+    const place = Math.min(Math.max(bar.rows.indexOf(selected) + by, 0), bar.rows.length - 1);
+    store.set({ selected: shown.numberOf(bar.rows[place]) });
+  };
+
+  return (
+    <div class="buffer-bar">
+      <header>
+        <h3>{label}</h3>
+        <span class="muted">{total > 0 ? `${about}; ${formatBytes(total)}` : `no ${words.excess} here`}</span>
+      </header>
+      <div
+        ref={host}
+        class={total > 0 ? "buffer-bar-host" : "buffer-bar-host empty"}
+        tabindex={0}
+        role="application"
+        aria-label={`${label}: ${bar.rows.length} ${words.items}. Left and right arrows select the next one.`}
+        data-testid={`bar-${order}`}
+        style={{ height: `${HEIGHT}px` }}
+        onKeyDown={step}
+      >
+        <canvas
+          ref={canvas}
+          onMouseMove={point}
+          onMouseLeave={leave}
+          onClick={(event) => {
+            const place = placeAt(event);
+            if (place >= 0) store.set({ selected: shown.numberOf(bar.rows[place]) });
+          }}
+        />
+        {pointer !== null && hovered >= 0 && (
+          <Tooltip x={pointer} y={HEIGHT + 6} width={width}>
+            <b>{rows.name.at(hovered) || `unnamed ${words.item}`}</b>
+            {rows.op_name.at(hovered) !== "" && <span>{rows.op_name.at(hovered)}</span>}
+            <span>
+              {formatBytes(rows.size[hovered])}, {formatShare(rows.charge[hovered], total)} of this bar
+              {rows.role[hovered] !== 0 && `, ${ROLES[rows.role[hovered]]}`}
+            </span>
+            <span class="muted">{rows.shape.at(hovered)}</span>
+          </Tooltip>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,18 @@
+import type { RefObject } from "preact";
+import { useLayoutEffect, useState } from "preact/hooks";
+import type { Size } from "../timeline/drawing/geometry";
+
+/** Size of an element in CSS pixels, kept up to date; zero before the first layout. */
+export function useSize(element: RefObject<HTMLElement | null>): Size {
+  const [size, setSize] = useState<Size>({ width: 0, height: 0 });
+  useLayoutEffect(() => {
+    const node = element.current;
+    if (node === null) return;
+    const measure = (): void => setSize({ width: node.clientWidth, height: node.clientHeight });
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(node);
+    return () => observer.disconnect();
+  }, []);
+  return size;
+}

@@ -1,0 +1,165 @@
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatCount, formatCounted } from "../../base/units";
+import { allocationsCsv } from "../../layout/allocations_csv";
+import { toCsv } from "../../layout/csv";
+import { groupKeys } from "../../layout/grouping";
+import { liveBytes, sharersAt } from "../../layout/live_set";
+import { readOpened, toggleOpened } from "../../layout/opened";
+import { filterRows } from "../../layout/table_filter";
+import { tableLines } from "../../layout/table_lines";
+import type { Sort } from "../../layout/table_order";
+import { sortRows } from "../../layout/table_order";
+import type { ViewState } from "../state/view_state";
+import { capital, useWords } from "../data/terms";
+import { DataTable, stepped, useTable } from "../tables/data_table";
+import { FoldLine, RestLine } from "./group_line";
+import { GroupChoice } from "./group_choice";
+import type { Shown } from "../data/available_rows";
+import { allocationColumns, bufferColumns, momentColumns } from "./columns";
+import { TableLine } from "./row_line";
+import { Toggle } from "../tables/table_toolbar";
+
+const LARGEST_FIRST: Sort = { key: "size", descending: true };
+
+interface Props {
+  shown: Shown;
+  live: Uint32Array;
+  /** Bytes in use here that no row explains. */
+  unexplained: number;
+  /** An allocator's rows are gathered by what was chosen, and none is folded away. */
+  allocator: boolean;
+  /** Of one moment: rows have no lives. */
+  moment: boolean;
+  /** When each position was, for an allocator. */
+  times: Float64Array | null;
+  position: number;
+  length: number;
+  fileName: string;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** The buffers live at the inspected position, as text: to sort, filter, group, copy and save. */
+export function BufferTable(props: Props): JSX.Element {
+  const { shown, live, unexplained, allocator, moment, times, position, length, fileName, store, dark } =
+    props;
+  const { rows } = shown;
+  const words = useWords();
+  const group = useStore(store, (state) => state.group);
+  const selected = shown.indexOf(useStore(store, (state) => state.selected));
+  const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
+  const grouped = useStore(store, (state) => state.grouped);
+  const sharers = useStore(store, (state) => state.sharers);
+  const opened = useStore(store, (state) => state.opened);
+
+  const wanted = useMemo(
+    () => (sharers ? Uint32Array.from([...live, ...sharersAt(rows, position)]) : live),
+    [rows, live, position, sharers],
+  );
+  const columns = useMemo(
+    () =>
+      allocator
+        ? allocationColumns(rows, times, words)
+        : moment
+          ? momentColumns(rows)
+          : bufferColumns(length),
+    [allocator, moment, rows, times, length, words],
+  );
+  const table = useTable(store, columns, LARGEST_FIRST);
+  const { search, size, sort, template } = table;
+  const filtered = useMemo(() => filterRows(rows, wanted, search, size), [rows, wanted, search, size]);
+  const sorted = useMemo(() => sortRows(rows, filtered.rows, sort, times), [rows, filtered, sort, times]);
+  const by = allocator ? group : grouped ? "role" : "none";
+  const lines = useMemo(() => {
+    // An allocator's groups are the answer, and open on demand; a program's few categories are headings.
+    const toggled = readOpened(opened);
+    const isOpen = (kind: "group" | "small", key: string): boolean =>
+      toggled.has(key) !== (kind === "group" && !allocator);
+    return tableLines(rows, sorted, { by, foldsSmall: !allocator, isOpen });
+  }, [rows, sorted, by, allocator, opened]);
+  // Of bytes without a row nothing is known that a filter could ask for.
+  const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
+  const total = liveBytes(rows, live) + unexplained;
+  const keys = useMemo(() => groupKeys(rows), [rows]);
+
+  const select = (row: number): void => {
+    const number = shown.numberOf(row);
+    store.set({ selected: number === store.get().selected ? null : number });
+  };
+  const selectNext = (by: number): void => {
+    const order = lines.flatMap((line) => (line.kind === "row" ? [line.row] : []));
+    if (order.length === 0) return;
+    store.set({ selected: shown.numberOf(order[stepped(order.indexOf(selected), by, order.length)]) });
+  };
+  const selectedLine = lines.findIndex((line) => line.kind === "row" && line.row === selected);
+
+  return (
+    <section
+      class="buffer-table"
+      data-testid="buffer-table"
+      aria-label={`${capital(words.items)} ${words.live} at the inspected ${words.position}`}
+    >
+      <DataTable
+        {...{ store, table, fileName }}
+        options={
+          allocator ? (
+            <GroupChoice group={group} keys={keys} onPick={(picked) => store.set({ group: picked })} />
+          ) : (
+            <>
+              <Toggle label="By category" on={grouped} onChange={(on) => store.set({ grouped: on })} />
+              {!moment && (
+                <Toggle
+                  label="Sharers"
+                  title="Also buffers inside memory that another one is charged for"
+                  on={sharers}
+                  onChange={(on) => store.set({ sharers: on })}
+                />
+              )}
+            </>
+          )
+        }
+        errors={filtered.errors}
+        summary={`${formatCount(sorted.length)} of ${formatCounted(wanted.length, words.item, words.items)}, ${formatBytes(liveBytes(rows, sorted) + rest)}`}
+        csv={() =>
+          times === null
+            ? toCsv(rows, sorted, shown.places)
+            : allocationsCsv(rows, sorted, shown.places, times, rest)
+        }
+        count={lines.length + (rest === 0 ? 0 : 1)}
+        at={selectedLine}
+        empty={
+          wanted.length === 0
+            ? `Nothing is ${words.live} at this ${words.position}.`
+            : `No ${words.item} matches the filter.`
+        }
+        label={capital(words.items)}
+        onStep={selectNext}
+        line={(i, id) => {
+          if (i >= lines.length) return <RestLine {...{ bytes: rest, total, columns, template }} />;
+          const line = lines[i];
+          if (line.kind === "row")
+            return (
+              <TableLine
+                {...{ id, rows, columns, template, dark }}
+                row={line.row}
+                selected={line.row === selected}
+                hovered={line.row === hovered}
+                onPick={() => select(line.row)}
+                onHover={(over) => store.set({ hovered: over ? shown.numberOf(line.row) : null })}
+              />
+            );
+          return (
+            <FoldLine
+              {...{ line, columns, template }}
+              total={allocator ? total : null}
+              onToggle={() => store.set({ opened: toggleOpened(opened, line.key) })}
+            />
+          );
+        }}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,117 @@
+import type { JSX } from "preact";
+import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
+import type { Line } from "../../layout/table_lines";
+import type { SortKey } from "../../layout/table_order";
+import { useWords } from "../data/terms";
+import type { ColumnView } from "./columns";
+
+interface Props {
+  line: Exclude<Line, { kind: "row" }>;
+  /** All that is in use, where a group says its share of it; else null. */
+  total: number | null;
+  columns: readonly ColumnView[];
+  template: string;
+  onToggle: () => void;
+}
+
+/** A heading over rows, which opens and closes. */
+export function FoldLine({ line, total, columns, template, onToggle }: Props): JSX.Element {
+  const words = useWords();
+  const count = formatCounted(line.count, words.item, words.items);
+  const sums = line.kind === "group" && total !== null;
+  return (
+    <button
+      class={`fold fold-${line.kind} ${sums ? "fold-sums" : ""}`}
+      data-testid={`${line.kind}-line`}
+      aria-expanded={line.open}
+      style={sums ? { gridTemplateColumns: template } : {}}
+      onClick={onToggle}
+    >
+      {sums && <Sums {...{ bytes: line.bytes, requested: line.requested, columns }} />}
+      <span
+        class="fold-label"
+        style={sums ? across(columns) : {}}
+        title={line.kind === "group" ? line.label : ""}
+      >
+        {sums && <Share part={line.bytes} whole={total} />}
+        <span aria-hidden="true">{line.open ? "▾" : "▸"}</span>
+        {/* Paths begin alike: where there is no room, their beginning gives way. */}
+        <span class="from-end">
+          <bdi>{line.kind === "small" ? "smaller than 16 KiB" : line.label}</bdi>
+        </span>
+        {sums && <span class="muted">{count}</span>}
+      </span>
+      {!sums && (
+        <span class="muted">
+          {count}, <span title={formatExact(line.bytes)}>{formatBytes(line.bytes)}</span>
+        </span>
+      )}
+    </button>
+  );
+}
+
+interface RestProps {
+  bytes: number;
+  total: number;
+  columns: readonly ColumnView[];
+  template: string;
+}
+
+/** What is in use and has no row, so that the lines add up to the curve. */
+export function RestLine({ bytes, total, columns, template }: RestProps): JSX.Element {
+  const words = useWords();
+  return (
+    <div
+      class="fold fold-group fold-sums"
+      role="row"
+      data-testid="unexplained"
+      style={{ gridTemplateColumns: template }}
+    >
+      <Sums {...{ bytes, requested: null, columns }} />
+      <span class="fold-label" style={across(columns)}>
+        <Share part={bytes} whole={total} />
+        {words.rest}
+      </span>
+    </div>
+  );
+}
+
+/** A label has all the columns from the name on. */
+function across(columns: readonly ColumnView[]): { gridColumn: string } {
+  return { gridColumn: `${trackOf(columns, "name")} / -1` };
+}
+
+/** The number that CSS has for a column's track. */
+function trackOf(columns: readonly ColumnView[], key: SortKey): number {
+  return columns.findIndex((column) => column.key === key) + 1;
+}
+
+interface SumsProps {
+  bytes: number;
+  /** Null where it is not known. */
+  requested: number | null;
+  columns: readonly ColumnView[];
+}
+
+/** What a group adds up to, under the headings of what its rows have. */
+function Sums({ bytes, requested, columns }: SumsProps): JSX.Element {
+  return (
+    <>
+      <span style={{ gridColumn: trackOf(columns, "size") }} title={formatExact(bytes)}>
+        {formatBytes(bytes)}
+      </span>
+      <span class="muted" style={{ gridColumn: trackOf(columns, "unpadded") }}>
+        {requested !== null && <span title={formatExact(requested)}>{formatBytes(requested)}</span>}
+      </span>
+    </>
+  );
+}
+
+function Share({ part, whole }: { part: number; whole: number }): JSX.Element {
+  const share = whole > 0 ? Math.min(Math.max(part / whole, 0), 1) : 0;
+  return (
+    <span class="share" style={{ "--share": `${100 * share}%` }}>
+      {formatShare(part, whole)}
+    </span>
+  );
+}

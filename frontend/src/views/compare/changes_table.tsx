@@ -1,0 +1,183 @@
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
+import type { EntryKey, EntrySort } from "../../layout/entry_lines";
+import {
+  CHANGE_WORDS,
+  delta,
+  entriesCsv,
+  filterEntries,
+  signed,
+  sortEntries,
+} from "../../layout/entry_lines";
+import { entryName } from "../../layout/looked_at";
+import type { Change, Comparison, Entry } from "../../payload/comparison";
+import { CHANGES } from "../../payload/comparison";
+import { Buttons } from "../widgets/button_group";
+import type { Column } from "../tables/data_table";
+import { Cell, DataTable, stepped, TableRow, useTable } from "../tables/data_table";
+import { Role } from "../widgets/role";
+import type { ViewState } from "../state/view_state";
+
+const COLUMNS: readonly Column<EntryKey>[] = [
+  {
+    key: "change",
+    heading: "Change",
+    about: "Only in one of them, grown or shrunk",
+    numeric: false,
+    track: "92px",
+  },
+  { key: "bytes_a", heading: "A", about: "Bytes in A", numeric: true, track: "84px" },
+  { key: "bytes_b", heading: "B", about: "Bytes in B", numeric: true, track: "84px" },
+  { key: "delta", heading: "B − A", about: "Bytes more in B", numeric: true, track: "92px" },
+  { key: "role", heading: "Category", about: "What it is for", numeric: false, track: "128px" },
+  {
+    key: "shape",
+    heading: "Shape",
+    about: "And what it was, where it changed",
+    numeric: false,
+    track: "minmax(110px, .7fr)",
+  },
+  {
+    key: "site",
+    heading: "What",
+    about: "Model path, or what was allocated where",
+    numeric: false,
+    track: "minmax(180px, 1.4fr)",
+  },
+  {
+    key: "source",
+    heading: "Source",
+    about: "The innermost line of your own code",
+    numeric: false,
+    track: "minmax(140px, 1fr)",
+  },
+];
+/** A device profile knows neither category nor shape, and not everything a source: no column is empty throughout. */
+function columnsOf(entries: readonly Entry[]): typeof COLUMNS {
+  const told: Partial<Record<EntryKey, boolean>> = {
+    role: entries.some(({ role }) => role !== 0),
+    shape: entries.some(({ shape }) => shape !== ""),
+    source: entries.some(({ source }) => source !== ""),
+  };
+  return COLUMNS.filter(({ key }) => told[key] ?? true);
+}
+
+const MOST_FIRST: EntrySort = { key: "delta", descending: true };
+
+interface Props {
+  comparison: Comparison;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** What is only in one of them, and what grew and shrank: matched by what it is, not by its id. */
+export function Changes({ comparison, store, dark }: Props): JSX.Element {
+  const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
+  const kinds = useStore(store, (state) => state.kinds);
+  const wanted = useMemo(() => new Set(CHANGES.filter((kind) => kinds.split(",").includes(kind))), [kinds]);
+  const change = useStore(store, (state) => state.change);
+  const columns = useMemo(() => columnsOf(entries), [entries]);
+  const table = useTable(store, columns, MOST_FIRST);
+  const { search, size, sort, template } = table;
+  const filtered = useMemo(
+    () => filterEntries(entries, wanted, search, size),
+    [entries, wanted, search, size],
+  );
+  const lines = useMemo(() => sortEntries(filtered.entries, sort), [filtered, sort]);
+  const at = lines.findIndex((entry) => entryName(entry) === change);
+  const lookAt = (entry: Entry): void =>
+    store.set({ change: entryName(entry) === change ? "" : entryName(entry) });
+  const step = (by: number): void => {
+    const next = stepped(at, by, lines.length);
+    if (next >= 0) store.set({ change: entryName(lines[next]) });
+  };
+  const toggle = (kind: Change): void =>
+    store.set({ kinds: CHANGES.filter((each) => wanted.has(each) !== (each === kind)).join(",") });
+  return (
+    <section aria-label="Changes" class="changes">
+      <header class="section-head">
+        <h2>What changed</h2>
+        <Buttons label="Kinds of change" look="choice">
+          {CHANGES.map((change) => (
+            <button
+              key={change}
+              aria-pressed={wanted.has(change)}
+              disabled={changes[change].entries === 0}
+              data-testid={`change-${change}`}
+              onClick={() => toggle(change)}
+            >
+              {formatCount(changes[change].entries)} {CHANGE_WORDS[change]}
+              {changes[change].bytes !== 0 && <b> {signed(changes[change].bytes)}</b>}
+            </button>
+          ))}
+        </Buttons>
+      </header>
+      <DataTable
+        {...{ store, table }}
+        errors={filtered.errors}
+        summary={
+          `${formatCount(lines.length)} of ${formatCount(count)}` +
+          (left > 0 ? `, the smallest left out: ${formatBytes(left)}` : "")
+        }
+        csv={() => entriesCsv(lines)}
+        fileName="changes.csv"
+        count={lines.length}
+        at={at}
+        empty={count === 0 ? "Nothing is live in either." : "Nothing matches the filter."}
+        label="Changes"
+        onStep={step}
+        line={(i, id) => (
+          <TableRow
+            {...{ id, template }}
+            testid="change-row"
+            selected={i === at}
+            onPick={() => lookAt(lines[i])}
+          >
+            {columns.map((column) => (
+              <EntryCell key={column.key} column={column.key} entry={lines[i]} dark={dark} />
+            ))}
+          </TableRow>
+        )}
+      />
+    </section>
+  );
+}
+
+function EntryCell(props: { column: EntryKey; entry: Entry; dark: boolean }): JSX.Element {
+  const { column, entry, dark } = props;
+  if (column === "bytes_a") return <Amount bytes={entry.bytes_a} allocations={entry.allocations_a} />;
+  if (column === "bytes_b") return <Amount bytes={entry.bytes_b} allocations={entry.allocations_b} />;
+  if (column === "delta") {
+    const moved = delta(entry);
+    return (
+      <Cell numeric>
+        <span class={moved > 0 ? "grown" : moved < 0 ? "shrunk" : ""}>{signed(moved)}</span>
+      </Cell>
+    );
+  }
+  if (column === "role")
+    return (
+      <Cell>
+        <Role role={entry.role} dark={dark} />
+      </Cell>
+    );
+  const text = textOf(column, entry);
+  return <Cell title={text}>{text}</Cell>;
+}
+
+function textOf(column: "change" | "shape" | "site" | "source", entry: Entry): string {
+  if (column === "change") return CHANGE_WORDS[entry.change];
+  if (column === "shape" && entry.shape_before !== "") return `${entry.shape}, was ${entry.shape_before}`;
+  return entry[column];
+}
+
+function Amount({ bytes, allocations }: { bytes: number; allocations: number }): JSX.Element {
+  return (
+    <Cell numeric title={`${formatExact(bytes)} in ${formatCounted(allocations, "allocation")}`}>
+      {allocations === 0 ? <span class="muted">–</span> : formatBytes(bytes)}
+    </Cell>
+  );
+}

@@ -1,0 +1,167 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { formatBytes, formatCount, formatExact } from "../../base/units";
+import { expansion } from "../../layout/table_order";
+import type { Api, Details as BufferDetails } from "../../payload/api";
+import { rowName, type Rows } from "../../payload/recording";
+import { Drawer, Fact } from "../widgets/drawer";
+import { useFetched } from "../data/use_fetched";
+import { ErrorMessage } from "../widgets/message";
+import { formatTime } from "../../layout/ticks";
+import { lifetime } from "../widgets/position_text";
+import type { ViewState } from "../state/view_state";
+import { capital, useWords } from "../data/terms";
+import { PlannedBuffers } from "./planned_buffers";
+import { Role } from "../widgets/role";
+import { Sharers } from "./sharers";
+import { Stack } from "../widgets/call_stack";
+import { placeText } from "../buffer_table/columns";
+
+interface Props {
+  api: Api;
+  id: string;
+  /** Row number, and its index in `rows`. */
+  number: number;
+  row: number;
+  rows: Rows;
+  length: number;
+  /** When each position was, for an allocator. */
+  times: Float64Array | null;
+  /** Of one moment: rows have no lives, share with nobody, and lie at addresses. */
+  moment?: boolean;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** Everything known of one buffer. What its row says is there at once; stack and sharers follow. */
+export function Details(props: Props): JSX.Element {
+  const { api, id, number, row, rows, length, times, moment = false, store, dark } = props;
+  const words = useWords();
+  const { value, error } = useFetched(`${id} ${number}`, (_, signal) => api.details(id, number, signal));
+  const padding = rows.size[row] - rows.unpadded[row];
+  const addressed = times !== null || moment;
+  const inspect = (position: number): void =>
+    store.set({ position: Math.min(Math.max(position, 0), length - 1) });
+  return (
+    <Drawer
+      title={rowName(rows, row) || `Unnamed ${words.item}`}
+      label={`Selected ${words.item}`}
+      testid="details"
+      onClose={() => store.set({ selected: null })}
+    >
+      <dl class="facts">
+        {(times === null || rows.role[row] !== 0) && (
+          <Fact name="Category">
+            <Role role={rows.role[row]} dark={dark} />
+          </Fact>
+        )}
+        <Fact name="Size">
+          <b>{formatBytes(rows.size[row])}</b> <span class="muted">{formatExact(rows.size[row])}</span>
+          {rows.charge[row] === 0 && (
+            <p class="muted">
+              Adds nothing to the live bytes: its memory is counted with another buffer, or not at all.
+            </p>
+          )}
+        </Fact>
+        <Fact name={capital(words.requested)}>
+          {formatBytes(rows.unpadded[row])}
+          {padding > 0 && (
+            <span class="wasteful">
+              {` ${formatBytes(padding)} ${words.excess}, ${expansion(rows, row).toFixed(2)}× expansion`}
+            </span>
+          )}
+        </Fact>
+        <Fact name="Shape">
+          {rows.shape.at(row) !== "" && (
+            <code>
+              {times !== null && rows.dtype.at(row)}
+              {rows.shape.at(row)}
+            </code>
+          )}
+        </Fact>
+        <Fact name={words.op}>
+          {rows.op.at(row) !== "" ? <code>{rows.op.at(row)}</code> : words.noOp !== "" && words.noOp}
+        </Fact>
+        <Fact name={words.opName}>{rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}</Fact>
+        <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
+        {!moment && (
+          <Life rows={rows} row={row} length={length} times={times} details={value} onInspect={inspect} />
+        )}
+        {value?.region != null && value.offset >= 0 && (
+          <Fact name={addressed ? "Address" : "Allocation"}>
+            {!addressed &&
+              `${value.region.kind} #${value.region.index}, ${formatBytes(value.region.size)}; at offset `}
+            <Place {...{ details: value, addressed }} />
+          </Fact>
+        )}
+      </dl>
+      {error !== null && <ErrorMessage error={error} />}
+      {value === null && error === null && (
+        <p class="muted">Reading {addressed ? "the stack" : "stack and sharers"}…</p>
+      )}
+      {value !== null && (
+        <>
+          <Stack frames={value.stack} />
+          {value.freed_stack.length > 0 && <Stack frames={value.freed_stack} title="Freed at" />}
+          {value.planned != null && <PlannedBuffers planned={value.planned} store={store} />}
+          {!addressed && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
+        </>
+      )}
+    </Drawer>
+  );
+}
+
+/** Where a row lies: from the start of its allocation, or in all memory, where regions are numbered by their address. */
+function Place({ details, addressed }: { details: BufferDetails; addressed: boolean }): JSX.Element {
+  const place = details.offset + (addressed ? (details.region?.index ?? 0) : 0);
+  return <code title={formatExact(details.offset)}>0x{place.toString(16)}</code>;
+}
+
+interface LifeProps {
+  rows: Rows;
+  row: number;
+  length: number;
+  times: Float64Array | null;
+  details: BufferDetails | null;
+  onInspect: (position: number) => void;
+}
+
+function Life({ rows, row, length, times, details, onInspect }: LifeProps): JSX.Element {
+  const words = useWords();
+  const place = (position: number, instruction: string | undefined): JSX.Element =>
+    position < 0 || position >= length ? (
+      <span>
+        {placeText(position, length)} the {words.whole}
+      </span>
+    ) : (
+      <button class="link" title={`Inspect this ${words.position}`} onClick={() => onInspect(position)}>
+        {times !== null && `${formatTime(times[position])}, ${words.position} `}
+        {formatCount(position)}{" "}
+        {instruction !== undefined && instruction !== "" && <code>{instruction}</code>}
+      </button>
+    );
+  const held = Math.min(rows.end[row], length) - Math.max(rows.start[row], 0);
+  return (
+    <>
+      <Fact name={times === null ? "Defined at" : "Allocated"}>
+        {place(rows.defined[row], details?.defined.instruction)}
+      </Fact>
+      {times === null ? (
+        <Fact name="Last used at">{place(rows.last_used[row], details?.last_used.instruction)}</Fact>
+      ) : (
+        <>
+          {rows.end[row] - rows.last_used[row] > 1 && rows.last_used[row] > rows.start[row] && (
+            <Fact name="Free asked for">{place(rows.last_used[row], undefined)}</Fact>
+          )}
+          <Fact name="Freed">
+            {rows.end[row] >= length ? "not by the end of the recording" : place(rows.end[row], undefined)}
+          </Fact>
+        </>
+      )}
+      <Fact name="Held for">
+        {times !== null && `${lifetime(rows, row, times)}, `}
+        {formatCount(held)} of {formatCount(length)} {words.positions}
+      </Fact>
+    </>
+  );
+}

@@ -1,0 +1,46 @@
+import type { ComponentChildren, JSX } from "preact";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import type { Api } from "../../payload/api";
+import type { ViewState } from "../state/view_state";
+import { Details } from "./details";
+import type { Shown } from "../data/available_rows";
+
+interface FrameProps {
+  /** The timeline alone, over the whole window. */
+  full?: boolean;
+  /** What is looked at closely, at the side; null where nothing is. */
+  drawer: JSX.Element | null;
+  children: ComponentChildren;
+}
+
+/** A page, with the drawer of what is selected at its side. */
+export function PageFrame({ full = false, drawer, children }: FrameProps): JSX.Element {
+  return (
+    <main class={`${full ? "full" : "page"} ${drawer === null ? "" : "with-details"}`}>
+      <div class="content">{children}</div>
+      {drawer}
+    </main>
+  );
+}
+
+interface DrawerProps {
+  api: Api;
+  id: string;
+  /** Null until there are any. */
+  shown: Shown | null;
+  length: number;
+  times: Float64Array | null;
+  moment: boolean;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** The drawer of the selected buffer, or null while none is. */
+export function useDetails({ shown, ...details }: DrawerProps): JSX.Element | null {
+  const selected = useStore(details.store, (state) => state.selected);
+  const row = shown?.indexOf(selected) ?? -1;
+  return shown === null || row < 0 || selected === null ? null : (
+    <Details {...details} number={selected} row={row} rows={shown.rows} />
+  );
+}

@@ -1,0 +1,58 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { Buttons } from "../widgets/button_group";
+import { saveBlob } from "../browser/save_file";
+import type { Drawing } from "./picture";
+import { pngOf, svgText } from "./picture";
+
+interface Props {
+  /** What it is a picture of: "flame graph". */
+  of: string;
+  /** Without an ending. */
+  fileName: string;
+  /** Null while there is nothing to draw. */
+  draw: () => Drawing | null;
+}
+
+const FORMATS = [
+  { format: "svg", label: "SVG", about: "as vector graphics" },
+  { format: "png", label: "PNG", about: "as an image" },
+] as const;
+
+/** Saves a chart as a picture, on a light ground, whatever the page's theme. */
+export function SavePicture({ of, fileName, draw }: Props): JSX.Element {
+  const [failed, setFailed] = useState("");
+  const save = async (format: "svg" | "png"): Promise<void> => {
+    const drawing = draw();
+    if (drawing === null) return;
+    const blob =
+      format === "png" ? await pngOf(drawing) : new Blob([svgText(drawing)], { type: "image/svg+xml" });
+    saveBlob(blob, `${fileName.replaceAll(/[^\w.()-]+/g, "_")}.${format}`);
+  };
+  return (
+    <Buttons label={`Save the ${of}`}>
+      {FORMATS.map(({ format, label, about }) => (
+        <button
+          key={format}
+          aria-label={`${of}, ${label}`}
+          title={failed || `Save the ${of} ${about}`}
+          data-testid={`save-${of.replaceAll(" ", "-")}-${format}`}
+          onClick={() => {
+            save(format).then(
+              () => setFailed(""),
+              (error: unknown) =>
+                setFailed(`Not saved: ${error instanceof Error ? error.message : String(error)}`),
+            );
+          }}
+        >
+          {label}
+        </button>
+      ))}
+      {failed !== "" && (
+        <span class="muted" role="alert">
+          {failed}
+        </span>
+      )}
+    </Buttons>
+  );
+}

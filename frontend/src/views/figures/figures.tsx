@@ -1,0 +1,101 @@
+import type { JSX } from "preact";
+import { formatBytes, formatExact, formatShare } from "../../base/units";
+import type { Problem } from "../../payload/api";
+import type { Caveat, Figure, FirstView } from "../../payload/recording";
+import { PeakBar } from "./peak_bar";
+import { RefusalBar } from "./out_of_memory_bar";
+import type { Shown } from "../data/available_rows";
+
+/** One bar, live peak of reserved, and the figures, each with a sentence on what it is. */
+export function Figures(props: { view: FirstView; shown: Shown; dark: boolean }): JSX.Element {
+  const { view, shown, dark } = props;
+  const { kind, peak_bytes: peak, reserved_bytes: reserved, capacity_bytes: capacity } = view.recording;
+  const whole =
+    kind === "allocator" || (kind === "oom" && capacity !== null)
+      ? { bytes: capacity, words: "of the capacity" }
+      : { bytes: reserved ?? peak, words: reserved === null ? "of the peak" : "of what is reserved" };
+  return (
+    <section class="figures" aria-label="Figures">
+      {view.refusal === null ? (
+        <PeakBar view={view} shown={shown} dark={dark} />
+      ) : (
+        <RefusalBar view={view} refusal={view.refusal} />
+      )}
+      <dl class={view.figures.length > ONE_LINE ? "two-lines" : ""}>
+        {view.figures.map((figure) => (
+          <FigureCell key={figure.key} figure={figure} whole={whole} />
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+/** As many figures as stand beside one another with their labels whole. */
+const ONE_LINE = 9;
+
+interface Whole {
+  bytes: number | null;
+  words: string;
+}
+
+/** These are the whole itself, or sums over time, of which the whole has no share. */
+const WITHOUT_SHARE = new Set(["reserved", "capacity", "allocated", "freed"]);
+
+export function FigureCell({ figure, whole }: { figure: Figure; whole: Whole }): JSX.Element {
+  const { key, label, bytes, text } = figure;
+  const share =
+    bytes !== null && whole.bytes !== null && !WITHOUT_SHARE.has(key)
+      ? ` ${formatShare(bytes, whole.bytes)} ${whole.words}.`
+      : "";
+  return (
+    <div class="figure" data-testid={`figure-${key}`} tabindex={0} aria-describedby={`about-${key}`}>
+      <dt>{label}</dt>
+      <dd title={bytes === null ? "" : formatExact(bytes)}>
+        {bytes === null ? "unknown" : formatBytes(bytes)}
+      </dd>
+      <dd class="about" id={`about-${key}`}>
+        {text}
+        {bytes !== null && <small>{` ${formatExact(bytes)}.${share}`}</small>}
+      </dd>
+    </div>
+  );
+}
+
+/** More than these would push the pictures out of sight. */
+const CAVEATS_SHOWN = 3;
+
+/** What the reader could not know, and the files of the run that could not be read. */
+export function Caveats({
+  caveats,
+  problems,
+}: {
+  caveats: Caveat[];
+  problems: Problem[];
+}): JSX.Element | null {
+  const lines = [
+    ...caveats.map(({ code, text, bytes }) => (
+      <li key={code + text}>
+        {text}
+        {bytes !== null && <b title={formatExact(bytes)}>{` ${formatBytes(bytes)}`}</b>}
+      </li>
+    )),
+    ...problems.map(({ file, text }) => (
+      <li key={file} class="problem" data-testid="problem">
+        <code>{file}</code> {text}
+      </li>
+    )),
+  ];
+  if (lines.length === 0) return null;
+  const folded = lines.slice(CAVEATS_SHOWN);
+  return (
+    <div class="caveats" data-testid="caveats">
+      <ul aria-label="Caveats">{lines.slice(0, CAVEATS_SHOWN)}</ul>
+      {folded.length > 0 && (
+        <details>
+          <summary>{folded.length} more</summary>
+          <ul>{folded}</ul>
+        </details>
+      )}
+    </div>
+  );
+}

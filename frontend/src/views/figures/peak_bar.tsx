@@ -1,0 +1,51 @@
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { cssColor, roleColors } from "../../base/colors";
+import { formatBytes, formatShare } from "../../base/units";
+import { bytesByRole, liveAt } from "../../layout/live_set";
+import type { FirstView } from "../../payload/recording";
+import { ROLES } from "../../payload/recording";
+import type { Shown } from "../data/available_rows";
+
+/** The live peak by category, in what is reserved, in what there is: the whole story as one bar. */
+export function PeakBar(props: { view: FirstView; shown: Shown; dark: boolean }): JSX.Element {
+  const { view, shown, dark } = props;
+  const allocator = view.recording.kind === "allocator";
+  const { capacity_bytes: capacity, peak_bytes: peak, reserved_bytes } = view.recording;
+  const reserved = reserved_bytes ?? peak;
+  const whole = Math.max(capacity ?? 0, reserved, peak, 1);
+  const parts = useMemo(() => {
+    const live = liveAt(shown.rows, view.peak);
+    const byRole = bytesByRole(shown.rows, live);
+    return allocator && byRole.size < 2 ? [] : [...byRole];
+  }, [shown, view]);
+  const colours = roleColors(dark);
+  const width = (bytes: number): string => `${(100 * bytes) / whole}%`;
+  const words = allocator
+    ? `Peak ${formatBytes(peak)}` +
+      (capacity === null
+        ? ""
+        : `, ${formatShare(peak, capacity)} of the capacity of ${formatBytes(capacity)}`)
+    : `Live peak ${formatBytes(peak)}` +
+      (reserved_bytes === null
+        ? ""
+        : `, ${formatShare(peak, reserved)} of ${formatBytes(reserved)} reserved`) +
+      (capacity === null ? "" : `, of the capacity of ${formatBytes(capacity)}`);
+  return (
+    <div class="peak-bar">
+      <div class="peak-bar-track" role="img" aria-label={words}>
+        <i class="reserved" style={{ width: width(reserved) }} />
+        <div class="peak" style={{ width: width(peak) }}>
+          {parts.map(([role, bytes]) => (
+            <i
+              key={role}
+              title={`${ROLES[role]} ${formatBytes(bytes)}, ${formatShare(bytes, peak)} of the peak`}
+              style={{ width: `${(100 * bytes) / Math.max(peak, 1)}%`, background: cssColor(colours[role]) }}
+            />
+          ))}
+        </div>
+      </div>
+      <p>{words}</p>
+    </div>
+  );
+}

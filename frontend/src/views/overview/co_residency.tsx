@@ -1,0 +1,86 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { formatBytes, formatCount, formatExact } from "../../base/units";
+import type { OverviewRow, Resident, Together } from "../../payload/overview";
+import type { ViewState } from "../state/view_state";
+import { openRecording } from "../state/open_recording";
+
+interface Props {
+  place: Together;
+  rows: readonly OverviewRow[];
+  store: Store<ViewState>;
+}
+
+/** More would not be read; the sum counts all of them. */
+const LISTED = 12;
+
+/** The programs that were in one memory together: what each holds, and what it needs while it runs. */
+export function TogetherIn({ place, rows, store }: Props): JSX.Element {
+  const listed = place.programs.slice(0, LISTED);
+  const whole = Math.max(...listed.map((program) => program.held_bytes + program.temporary_bytes), 1);
+  const open = (id: string): void => {
+    const row = rows.find((candidate) => candidate.id === id);
+    if (row !== undefined) openRecording(store, row);
+  };
+  return (
+    <section
+      class="together"
+      data-testid="together"
+      aria-label={`Together in ${place.memory} of ${place.host}`}
+    >
+      <header class="section-head">
+        <h2>{`Together in ${place.memory}${place.host === "" ? "" : ` of ${place.host}`}`}</h2>
+        <ul class="together-key" aria-label="Parts of the bars">
+          {PARTS.map(([name, label]) => (
+            <li key={name}>
+              <i class={name} /> {label}
+            </li>
+          ))}
+        </ul>
+      </header>
+      <p class="muted">{place.sentence}</p>
+      <ol>
+        {listed.map((program) => (
+          <li key={program.id}>
+            <button class="link" title={program.title} onClick={() => open(program.id)}>
+              {program.title}
+            </button>
+            <Bar program={program} whole={whole} />
+            <span class="numeric">{words(program)}</span>
+          </li>
+        ))}
+      </ol>
+      {place.programs.length > LISTED && (
+        <p class="muted">{`and ${formatCount(place.programs.length - LISTED)} smaller ones`}</p>
+      )}
+    </section>
+  );
+}
+
+const PARTS = [
+  ["held", "held"],
+  ["again", "held by a larger one too"],
+  ["temporary", "while it runs"],
+] as const;
+
+function Bar({ program, whole }: { program: Resident; whole: number }): JSX.Element {
+  const { held_bytes: held, again_bytes: again, temporary_bytes: temporary } = program;
+  const bytes = { held: held - again, again, temporary };
+  return (
+    <div class="together-bar" aria-hidden="true">
+      {PARTS.map(([name]) => (
+        <i
+          key={name}
+          class={name}
+          style={{ width: `${(100 * bytes[name]) / whole}%` }}
+          title={formatExact(bytes[name])}
+        />
+      ))}
+    </div>
+  );
+}
+
+function words({ held_bytes: held, temporary_bytes: temporary, runs }: Resident): string {
+  const ran = runs === null ? "" : runs === 1 ? ", ran once" : `, ran ${formatCount(runs)} times`;
+  return `${formatBytes(held)} held, ${formatBytes(temporary)} while it runs${ran}`;
+}

@@ -1,0 +1,180 @@
+import type { JSX } from "preact";
+import { formatBytes, formatExact, formatShare } from "../../base/units";
+import type { OverviewKey } from "../../layout/overview_lines";
+import type { AdviceById, OverviewRow } from "../../payload/overview";
+import { nameOf, partText } from "../../payload/overview";
+import type { Column } from "../tables/data_table";
+import { Role } from "../widgets/role";
+
+export interface OverviewColumn extends Column<OverviewKey> {
+  cell(row: OverviewRow): JSX.Element | string;
+}
+
+const KINDS: Record<string, string> = {
+  program: "Program",
+  allocator: "Allocator over time",
+  torch_snapshot: "PyTorch's allocator over time",
+  torch_timeline: "PyTorch's categories over time",
+  device_profile: "Live arrays at one moment",
+  oom: "Out of memory",
+};
+
+const NOTABLY = 1.01;
+
+/** Columns that would say the same, or nothing, on every line are left out: the headline says what is unknown. */
+export function overviewColumns(
+  rows: readonly OverviewRow[],
+  advice: AdviceById,
+  dark: boolean,
+  onOpen: (row: OverviewRow) => void,
+): OverviewColumn[] {
+  const says: Partial<Record<OverviewKey, boolean>> = {
+    host: new Set(rows.map(({ host }) => host)).size > 1,
+    needed: rows.some(({ needed_bytes, peak_bytes }) => needed_bytes > NOTABLY * peak_bytes),
+    capacity: rows.some(({ capacity_bytes }) => capacity_bytes !== null),
+    left: rows.some(({ headroom_bytes }) => headroom_bytes !== null),
+    role: rows.some(({ role }) => role !== null),
+    part: rows.some(({ part }) => part !== null),
+  };
+  return everyColumn(advice, dark, onOpen).filter(({ key }) => says[key] !== false);
+}
+
+function everyColumn(
+  advice: AdviceById,
+  dark: boolean,
+  onOpen: (row: OverviewRow) => void,
+): OverviewColumn[] {
+  return [
+    column(
+      "name",
+      "Recording",
+      "A compiled program, or a memory as it was used",
+      "minmax(170px, 1.6fr)",
+      (row) => (
+        <button
+          class="link"
+          data-testid="open-recording"
+          title={`${KINDS[row.kind] ?? row.kind}: ${nameOf(row)}. Click to open it.`}
+          onClick={(event) => {
+            event.stopPropagation();
+            onOpen(row);
+          }}
+        >
+          {nameOf(row)}
+        </button>
+      ),
+    ),
+    column(
+      "memory",
+      "Memory",
+      "Memory space of a program, or the memory itself",
+      "minmax(76px, .6fr)",
+      (row) => titled(row.memory),
+    ),
+    column("host", "Host", "Who ran it", "minmax(80px, .7fr)", (row) => titled(row.host)),
+    column("peak", "Peak", "The most bytes live at one moment", "76px", (row) => bytes(row.peak_bytes), true),
+    column(
+      "needed",
+      "Needs",
+      "What must fit: all that a program reserves, or the most that an allocator held",
+      "76px",
+      (row) => bytes(row.needed_bytes),
+      true,
+    ),
+    column("capacity", "Capacity", "All the memory there is, and who says so", "80px", capacity, true),
+    column("left", "Left", "Capacity less what is needed; the bar is what is needed", "126px", left, true),
+    column("role", "Most of it", "The largest category at the peak", "minmax(130px, .9fr)", (row) =>
+      row.role === null ? (
+        <span class="muted">–</span>
+      ) : (
+        <span title={formatExact(row.role.bytes)}>
+          <Role role={row.role.role} dark={dark} /> {formatShare(row.role.share, 1)}
+        </span>
+      ),
+    ),
+    column(
+      "part",
+      "Biggest part",
+      "Layers that repeat, as one; else the largest scope, function or line",
+      "minmax(130px, 1.1fr)",
+      part,
+    ),
+    column(
+      "advice",
+      "What would help most",
+      "The change that lowers the peak most, and by how much",
+      "minmax(150px, 1.5fr)",
+      (row) => top(row, advice),
+    ),
+  ];
+}
+
+function capacity(row: OverviewRow): JSX.Element {
+  if (row.capacity_bytes === null)
+    return (
+      <span class="muted" title="Nothing in this run tells how much memory there is.">
+        unknown
+      </span>
+    );
+  return (
+    <span title={`${formatExact(row.capacity_bytes)}: ${row.capacity_source}`}>
+      {formatBytes(row.capacity_bytes)}
+    </span>
+  );
+}
+
+function left(row: OverviewRow): JSX.Element {
+  const { headroom_bytes: bytesLeft, needed_bytes: needed, capacity_bytes: whole } = row;
+  if (bytesLeft === null) return <span class="muted">–</span>;
+  const used = whole === null ? 1 : Math.min(needed / whole, 1);
+  const level = bytesLeft < 0 ? "lacking" : used > TIGHT ? "tight" : "";
+  return (
+    <span class={`room ${level}`} style={{ "--used": `${100 * used}%` }} title={formatExact(bytesLeft)}>
+      {bytesLeft < 0 ? `${formatBytes(-bytesLeft)} too much` : formatBytes(bytesLeft)}
+    </span>
+  );
+}
+
+/** Above nine tenths, fragmentation alone can be the end of it. */
+const TIGHT = 0.9;
+
+function part(row: OverviewRow): JSX.Element {
+  if (row.part === null) return <span class="muted">–</span>;
+  const { name, bytes, share } = row.part;
+  return (
+    <span title={`${name}: ${formatBytes(bytes)}, ${formatShare(share, 1)} of the peak`}>
+      {`${formatShare(share, 1)} ${partText(row)}`}
+    </span>
+  );
+}
+
+function top(row: OverviewRow, advice: AdviceById): JSX.Element {
+  if (row.remedy !== null) return <span title={row.remedy}>{row.remedy}</span>;
+  const found = advice.get(row.id);
+  if (found === undefined) return <span class="muted" />;
+  if (found === null) return <span class="muted">nothing found</span>;
+  return (
+    <span title={found.sentence}>
+      <b>{`−${formatBytes(found.saving_bytes)}`}</b> {found.title}
+    </span>
+  );
+}
+
+function titled(text: string): JSX.Element {
+  return <span title={text}>{text}</span>;
+}
+
+function bytes(count: number): JSX.Element {
+  return <span title={formatExact(count)}>{formatBytes(count)}</span>;
+}
+
+function column(
+  key: OverviewKey,
+  heading: string,
+  about: string,
+  track: string,
+  cell: OverviewColumn["cell"],
+  numeric = false,
+): OverviewColumn {
+  return { key, heading, about, track, cell, numeric };
+}

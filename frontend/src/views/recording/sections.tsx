@@ -1,0 +1,43 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import type { Api, Problem } from "../../payload/api";
+import type { FirstView, Program, Spans } from "../../payload/recording";
+import type { Axis } from "../../layout/axis";
+import { AdvicePanel } from "../advice/advice_panel";
+import type { ViewState } from "../state/view_state";
+import { Answer } from "../figures/headline";
+import { Breakdown } from "../breakdown/breakdown";
+import { Figures } from "../figures/figures";
+import { Growth } from "./step_growth";
+import type { Shown } from "../data/available_rows";
+import { UsageSection } from "../usage/usage_section";
+
+interface Props {
+  api: Api;
+  view: FirstView;
+  shown: Shown;
+  program: Program | null;
+  spans: Spans | null;
+  axis: Axis;
+  problems: Problem[];
+  store: Store<ViewState>;
+  dark: boolean;
+  /** The timeline, which stands right under the usage chart and shares its x axis. */
+  children: JSX.Element;
+}
+
+/** The answer in words, then the pictures that prove it. */
+export function Page(props: Props): JSX.Element {
+  const { api, view, shown, program, spans, axis, problems, store, dark, children } = props;
+  return (
+    <>
+      <Answer headline={view.headline} caveats={view.caveats} problems={problems}>
+        <Figures view={view} shown={shown} dark={dark} />
+      </Answer>
+      <UsageSection {...{ api, view, shown, program, spans, axis, store, dark }}>{children}</UsageSection>
+      {view.recording.axis === "TIME" && <Growth api={api} recording={view.recording} store={store} />}
+      <AdvicePanel api={api} id={shown.complete ? view.recording.id : null} store={store} />
+      <Breakdown view={view} shown={shown} program={program} store={store} dark={dark} />
+    </>
+  );
+}

@@ -1,0 +1,89 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { formatBytes, formatCount, formatCounted } from "../../base/units";
+import type { Api, Finding } from "../../payload/api";
+import { useFetched } from "../data/use_fetched";
+import type { Summary } from "../../payload/recording";
+import { ErrorMessage } from "../widgets/message";
+import type { ViewState } from "../state/view_state";
+
+/** What is always there and goes nowhere is folded away with what has no room. */
+const QUIET = new Set(["steady", "warm-up"]);
+const LISTED = 6;
+
+/** Of the peak: less than that does not show in its figure, which has three digits. */
+const LEAST_SHARE = 1 / 1000;
+
+interface Props {
+  api: Api;
+  recording: Summary;
+  store: Store<ViewState>;
+}
+
+/** Growth from step to step, by the place that allocates: leaks first, each in a sentence with its numbers. */
+export function Growth({ api, recording, store }: Props): JSX.Element {
+  const { value, error } = useFetched(recording.id, (key, signal) => api.leaks(key, signal));
+  const findings = value?.findings ?? [];
+  const least = recording.peak_bytes * LEAST_SHARE;
+  const notable = findings
+    // A leak of any size stays: what is little after ten steps is not after a million.
+    .filter(({ verdict, live_bytes }) => !QUIET.has(verdict) && (verdict === "leak" || live_bytes >= least))
+    .slice(0, LISTED);
+  const others = findings.filter((finding) => !notable.includes(finding));
+  const counts = Object.entries(value?.verdicts ?? {}).filter(([, count]) => count > 0);
+  return (
+    <section aria-label="Growth from step to step" data-testid="growth">
+      <header class="section-head">
+        <h2>Growth from step to step</h2>
+        {value !== null && value.steps > 0 && (
+          <span class="muted">
+            {formatCount(value.steps)} {plural(value.unit)}
+            {counts.map(([verdict, count]) => ` · ${formatCount(count)} ${verdict}`)}
+          </span>
+        )}
+      </header>
+      {error !== null && <ErrorMessage error={error} />}
+      {value?.message != null && <p class="muted">{value.message}</p>}
+      {value?.carried.map((sentence) => (
+        <p key={sentence}>{sentence}</p>
+      ))}
+      {value !== null && value.steps > 0 && notable.length === 0 && <p>Nothing grows.</p>}
+      <FoundList findings={notable} store={store} />
+      {others.length > 0 && (
+        <details data-testid="more-findings">
+          <summary>{formatCounted(others.length, "more place")}</summary>
+          <FoundList findings={others} store={store} />
+        </details>
+      )}
+    </section>
+  );
+}
+
+/** "step", or "run of train_step" where the profile marks no steps. */
+const plural = (unit: string): string => unit.replace(/^\w+/, "$&s");
+
+function FoundList({ findings, store }: { findings: Finding[]; store: Store<ViewState> }): JSX.Element {
+  return (
+    <ul class="findings">
+      {findings.map((finding) => (
+        <Found key={`${finding.verdict} ${finding.row}`} finding={finding} store={store} />
+      ))}
+    </ul>
+  );
+}
+
+function Found({ finding, store }: { finding: Finding; store: Store<ViewState> }): JSX.Element {
+  return (
+    <li>
+      <b class={finding.verdict === "leak" ? "verdict leak" : "verdict"}>{finding.verdict}</b>
+      <div>
+        <button class="link" onClick={() => store.set({ selected: finding.row })}>
+          {finding.site}
+        </button>{" "}
+        {finding.shape !== "" && <code>{finding.shape}</code>}
+        <p>{finding.sentence}</p>
+      </div>
+      <span>{formatBytes(finding.live_bytes)}</span>
+    </li>
+  );
+}

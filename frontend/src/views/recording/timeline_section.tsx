@@ -1,0 +1,63 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatShare } from "../../base/units";
+import type { Axis } from "../../layout/axis";
+import type { Everything, FirstView } from "../../payload/recording";
+import type { Fetched } from "../data/use_fetched";
+import { ErrorMessage } from "../widgets/message";
+import type { ViewState } from "../state/view_state";
+import { Timeline } from "../timeline/timeline";
+import { useWords } from "../data/terms";
+import { usePlaced } from "./use_placement";
+
+const TIMELINE_HEIGHT = 360;
+/** With its toolbar, minimap and legend. */
+const PLACE_HEIGHT = TIMELINE_HEIGHT + 100;
+
+interface Props {
+  view: FirstView;
+  all: Fetched<Everything>;
+  axis: Axis;
+  store: Store<ViewState>;
+  full: boolean;
+}
+
+/** The timeline once every buffer has come and has its place; until then the room for it. */
+export function TimelinePart({ view, all, axis, store, full }: Props): JSX.Element {
+  const words = useWords();
+  const wanted = useStore(store, (state) => state.layout);
+  const events = view.recording.axis === "TIME";
+  const { placed, layout, stack, share, failure } = usePlaced(all.value, events ? wanted : null, view);
+  if (all.error !== null) return <ErrorMessage error={all.error} />;
+  if (placed === null)
+    return (
+      <div
+        class="timeline-placeholder muted"
+        role="status"
+        style={{ height: full ? "100%" : `${PLACE_HEIGHT}px` }}
+      >
+        {failure !== null
+          ? `The timeline cannot be drawn: ${failure}.`
+          : all.value === null
+            ? `Reading every ${words.item}…`
+            : `Placing ${words.items}: ${formatShare(share, 1)}`}
+      </div>
+    );
+  return (
+    <Timeline
+      rows={placed.rows}
+      listed={all.value?.rows.length ?? 0}
+      regions={placed.regions}
+      program={placed.program}
+      axis={axis}
+      length={view.length}
+      peak={view.peak}
+      placing={events ? layout : "regions"}
+      stack={stack}
+      busy={share < 1 ? share : null}
+      store={store}
+      height={TIMELINE_HEIGHT}
+    />
+  );
+}

@@ -1,0 +1,31 @@
+import type { JSX } from "preact";
+import { useContext } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import type { ViewState } from "../state/view_state";
+import { OnlyContext } from "./use_row_filter";
+
+/** What all charts are confined to, in sight wherever one is on the page, and the way out of it. */
+export function OnlyChip({ store }: { store: Store<ViewState> }): JSX.Element | null {
+  const on = useStore(store, (state) => state.only !== "");
+  const { label, error } = useContext(OnlyContext);
+  if (!on) return null;
+  return (
+    <div class="only-chip" role="status" data-testid="only-chip">
+      {error === null && <span class="muted">Only</span>}
+      <b title={label}>
+        <bdi>{label}</bdi>
+      </b>
+      {error !== null && <span>{error}</span>}
+      <button
+        class="quiet"
+        data-testid="only-clear"
+        aria-label="Show everything again"
+        title="Show everything again"
+        onClick={() => store.set({ only: "" })}
+      >
+        ×
+      </button>
+    </div>
+  );
+}

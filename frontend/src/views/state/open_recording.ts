@@ -1,0 +1,33 @@
+import type { Store } from "../../base/store";
+import type { Summary } from "../../payload/recording";
+import { hostWindow } from "../browser/host_window";
+import type { Tab, ViewState } from "./view_state";
+import { FRESH } from "./view_state";
+
+/** Which tab shows what is along an axis. */
+export const TAB_OF_AXIS: Record<string, Tab> = {
+  PROGRAM_ORDER: "memory_viewer",
+  TIME: "memory_profile",
+  INSTANT: "snapshots",
+};
+
+/** Opens a recording, at a moment of it, in the tab that shows its kind. The browser's Back leads here again. */
+export function openRecording(
+  store: Store<ViewState>,
+  recording: Summary,
+  at: Partial<Pick<ViewState, "position" | "selected">> = {},
+): void {
+  const { history } = hostWindow();
+  history.pushState(history.state, "");
+  store.set({
+    tab: TAB_OF_AXIS[recording.axis] ?? "memory_viewer",
+    run: recording.run,
+    host: recording.host,
+    module: recording.kind === "program" ? recording.title : "",
+    space: recording.memory,
+    search: "",
+    full: false,
+    ...FRESH,
+    ...at,
+  });
+}

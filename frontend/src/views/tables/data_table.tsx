@@ -1,0 +1,123 @@
+import type { ComponentChildren, JSX } from "preact";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import type { Sorting } from "../../layout/sorting";
+import type { ViewState } from "../state/view_state";
+import { TableHead } from "./table_head";
+import { TableToolbar } from "./table_toolbar";
+import { useSorting } from "./use_sorting";
+import { VirtualLines } from "./virtual_lines";
+
+export interface Column<Key extends string> {
+  key: Key;
+  heading: string;
+  about: string;
+  /** A track of the CSS grid that every line of the table is. */
+  track: string;
+  numeric: boolean;
+}
+
+/** What a table is narrowed to and sorted by, which the URL carries, and the grid that its lines are. */
+export interface TableState<Key extends string> {
+  search: string;
+  size: string;
+  sort: Sorting<Key>;
+  onSort: (sort: Sorting<Key>) => void;
+  columns: readonly Column<Key>[];
+  template: string;
+}
+
+/** `first` is how the table is sorted to begin with: always the same object. */
+export function useTable<Key extends string>(
+  store: Store<ViewState>,
+  columns: readonly Column<Key>[],
+  first: Sorting<Key>,
+): TableState<Key> {
+  const search = useStore(store, (state) => state.search);
+  const size = useStore(store, (state) => state.size);
+  const [sort, onSort] = useSorting(store, columns, first);
+  const template = columns.map(({ track }) => track).join(" ");
+  return { search, size, sort, onSort, columns, template };
+}
+
+interface Props<Key extends string> {
+  store: Store<ViewState>;
+  table: TableState<Key>;
+  /** Controls of what is listed. */
+  options?: JSX.Element;
+  /** What of the filter could not be read as typed. */
+  errors: string[];
+  summary: string;
+  csv: () => string;
+  fileName: string;
+  count: number;
+  /** Line that keys start from, kept in sight; -1 for none. */
+  at: number;
+  empty: string;
+  label: string;
+  /** Arrow keys and paging, in lines. */
+  onStep: (by: number) => void;
+  line: (index: number, id: string) => JSX.Element;
+}
+
+/** Every table: filtered, sorted, copied and saved above; headings and lines below. */
+export function DataTable<Key extends string>(props: Props<Key>): JSX.Element {
+  const { store, table, options, errors, summary, csv, fileName, ...lines } = props;
+  const { search, size, sort, onSort, columns, template } = table;
+  return (
+    <>
+      <TableToolbar
+        search={search}
+        onSearch={(text) => store.set({ search: text, match: null })}
+        size={size}
+        onSize={(text) => store.set({ size: text })}
+        {...{ options, errors, summary, csv, fileName }}
+      />
+      <VirtualLines {...lines} head={<TableHead {...{ columns, template, sort, onSort }} />} />
+    </>
+  );
+}
+
+/** The line that so many steps lead to; -1 where there are none. */
+export function stepped(at: number, by: number, count: number): number {
+  return count === 0 ? -1 : Math.min(Math.max(at + by, 0), count - 1);
+}
+
+interface RowProps {
+  id: string;
+  template: string;
+  testid: string;
+  selected: boolean;
+  /** Further classes. */
+  look?: string;
+  onPick: () => void;
+  onHover?: (over: boolean) => void;
+  children: ComponentChildren;
+}
+
+/** A line of cells. */
+export function TableRow({ id, template, testid, selected, look = "", ...props }: RowProps): JSX.Element {
+  return (
+    <div
+      role="row"
+      id={id}
+      data-testid={testid}
+      class={`table-line ${selected ? "selected" : ""} ${look}`}
+      aria-selected={selected}
+      style={{ gridTemplateColumns: template }}
+      onClick={props.onPick}
+      onMouseEnter={() => props.onHover?.(true)}
+      onMouseLeave={() => props.onHover?.(false)}
+    >
+      {props.children}
+    </div>
+  );
+}
+
+export function Cell(props: { numeric?: boolean; title?: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <span role="gridcell" class={props.numeric === true ? "numeric" : ""} title={props.title ?? ""}>
+      {props.children}
+    </span>
+  );
+}

@@ -1,0 +1,100 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { saveBlob } from "../browser/save_file";
+
+interface Props {
+  search: string;
+  onSearch: (text: string) => void;
+  size: string;
+  onSize: (text: string) => void;
+  /** Controls of what is listed. */
+  options?: JSX.Element | undefined;
+  errors: string[];
+  summary: string;
+  csv: () => string;
+  fileName: string;
+}
+
+export function TableToolbar(props: Props): JSX.Element {
+  const [copied, setCopied] = useState("");
+  const copy = (): void => {
+    const said = (text: string): void => {
+      setCopied(text);
+      window.setTimeout(() => setCopied(""), 2000);
+    };
+    copyText(props.csv()).then(
+      () => said("Copied"),
+      () => said("The browser refused"),
+    );
+  };
+  return (
+    <div class="toolbar">
+      <input
+        type="search"
+        data-testid="table-search"
+        aria-label="Filter by text or regular expression"
+        placeholder="Filter: text or regex"
+        spellcheck={false}
+        value={props.search}
+        onInput={(event) => props.onSearch(event.currentTarget.value)}
+      />
+      <input
+        class="size-filter"
+        data-testid="table-size"
+        aria-label="Filter by size"
+        placeholder="Size: >1MiB"
+        spellcheck={false}
+        value={props.size}
+        onInput={(event) => props.onSize(event.currentTarget.value)}
+      />
+      {props.options}
+      <span class="muted toolbar-summary" role="status">
+        {props.summary}
+      </span>
+      <span class="spacer" />
+      <button onClick={copy}>{copied === "" ? "Copy CSV" : copied}</button>
+      <button onClick={() => saveText(props.csv(), props.fileName)}>Save CSV</button>
+      {props.errors.map((error) => (
+        <p key={error} class="filter-error" role="alert">
+          {error}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+export function Toggle(props: {
+  label: string;
+  title?: string;
+  on: boolean;
+  onChange: (on: boolean) => void;
+}): JSX.Element {
+  return (
+    <label class="toggle" title={props.title ?? ""}>
+      <input
+        type="checkbox"
+        checked={props.on}
+        onChange={(event) => props.onChange(event.currentTarget.checked)}
+      />
+      {props.label}
+    </label>
+  );
+}
+
+/** Copies text; over plain http from another machine the clipboard API is absent, and the old way still works. */
+export async function copyText(text: string): Promise<void> {
+  const clipboard = navigator.clipboard as Clipboard | undefined;
+  if (clipboard !== undefined) return clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const copied = (document as { execCommand?: (command: string) => boolean }).execCommand?.("copy") ?? false;
+  area.remove();
+  if (!copied) throw new Error("refused");
+}
+
+/** Gives the browser a table to save. */
+export function saveText(text: string, name: string): void {
+  saveBlob(new Blob([text], { type: "text/csv" }), name);
+}

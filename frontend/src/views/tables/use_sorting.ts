@@ -1,0 +1,25 @@
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import type { Sorting } from "../../layout/sorting";
+import { readSorting, writeSorting } from "../../layout/sorting";
+import type { ViewState } from "../state/view_state";
+
+/** A table's sorting, which the URL carries, and how to change it. `first` is how it begins: always the same object. */
+export function useSorting<Key extends string>(
+  store: Store<ViewState>,
+  columns: readonly { key: Key }[],
+  first: Sorting<Key>,
+  where: "sort" | "tree_sort" = "sort",
+): [Sorting<Key>, (sorting: Sorting<Key>) => void] {
+  const text = useStore(store, (state) => state[where]);
+  const keys = columns.map(({ key }) => key);
+  const sorting = useMemo(() => readSorting(text, keys, first), [text, keys.join(), first]);
+  // As it begins, it is no part of the URL.
+  const begins = writeSorting(first);
+  const set = (next: Sorting<Key>): void => {
+    const written = writeSorting(next);
+    store.set({ [where]: written === begins ? "" : written });
+  };
+  return [sorting, set];
+}

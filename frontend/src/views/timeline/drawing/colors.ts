@@ -1,0 +1,37 @@
+import { roleColors } from "../../../base/colors";
+import { makePalette, mixPixels, type Palette, pixelOf, rgbOf } from "../../../render/palette";
+
+export interface TimelineColours {
+  ink: string;
+  muted: string;
+  surface: string;
+  accent: string;
+  palette: Palette;
+}
+
+/** The page's colours, which canvases do not inherit. Regions are the page's own, a little towards its ink. */
+export function readColours(dark: boolean): TimelineColours {
+  const style = getComputedStyle(document.documentElement);
+  const read = (name: string, otherwise: string): string => {
+    const value = style.getPropertyValue(name).trim();
+    return /^#[0-9a-f]{6}$/i.test(value) ? value : otherwise;
+  };
+  const ink = read("--ink", dark ? "#e7e8ea" : "#1b1d21");
+  const surface = read("--surface", dark ? "#1a1d21" : "#ffffff");
+  const towardsInk = (share: number): number => rgbOf(mixPixels(pixelOfCss(surface), pixelOfCss(ink), share));
+  return {
+    ink,
+    muted: read("--muted", "#808080"),
+    surface,
+    accent: read("--accent", "#2f6fb3"),
+    palette: makePalette(rgbOfCss(surface), towardsInk(0.045), towardsInk(0.22), roleColors(dark)),
+  };
+}
+
+function rgbOfCss(colour: string): number {
+  return Number.parseInt(colour.slice(1), 16);
+}
+
+function pixelOfCss(colour: string): number {
+  return pixelOf(rgbOfCss(colour));
+}

@@ -1,0 +1,215 @@
+import { inkOn } from "../../../base/colors";
+import { byteTicks } from "../../../layout/ticks";
+import { rectOf, xOf, yOf } from "../../../layout/timeline";
+import type { Box, View } from "../../../layout/timeline_blocks";
+import { rowName } from "../../../payload/recording";
+import type { Labels } from "../../../render/painter";
+import { colourIndex, rgbOf, SHADES } from "../../../render/palette";
+import type { TimelineColours } from "./colors";
+import { GUTTER_LEFT, pictureSize, type Size } from "./geometry";
+import { drawLabels } from "./labels";
+import { piecesOf, type Scene } from "./scene";
+
+/** What is laid over the picture. Row numbers, or null for none. */
+export interface Marks {
+  position: number;
+  selected: number | null;
+  /** Rows in the same memory as the selected one, or at either side of the hole that is pointed at. */
+  beside: readonly number[];
+  hovered: number | null;
+  match: number | null;
+  /** A rectangle being drawn to zoom to, in pixels of the picture: [x0, y0, x1, y1]. */
+  band: readonly [number, number, number, number] | null;
+}
+
+export interface Overlay {
+  scene: Scene;
+  view: View;
+  size: Size;
+  labels: Labels;
+  /** Device pixels per CSS pixel that the labels' rectangles are in. */
+  ratio: number;
+  lit: Uint8Array | null;
+  marks: Marks;
+  colours: TimelineColours;
+}
+
+const FONT = "11px system-ui, sans-serif";
+
+/** Draws axes, labels, lines and outlines over the picture, in CSS pixels of the plot. */
+export function drawOverlay(ctx: CanvasRenderingContext2D, overlay: Overlay): void {
+  const { size } = overlay;
+  const picture = pictureSize(size);
+  ctx.clearRect(0, 0, size.width, size.height);
+  ctx.font = FONT;
+  drawAxes(ctx, overlay, picture);
+  ctx.save();
+  ctx.translate(GUTTER_LEFT, 0);
+  ctx.beginPath();
+  ctx.rect(0, 0, picture.width, picture.height);
+  ctx.clip();
+  drawRegionNames(ctx, overlay, picture);
+  drawLabels(ctx, overlay.labels, overlay.ratio, (row) => labelOf(overlay, row));
+  drawLines(ctx, overlay, picture);
+  drawOutlines(ctx, overlay, picture);
+  drawBand(ctx, overlay);
+  ctx.restore();
+}
+
+function labelOf(
+  { scene, lit, colours }: Overlay,
+  row: number,
+): { name: string; bytes: number; ink: string } {
+  const { colour, size } = scene.rows;
+  const dim = lit !== null && lit[row] !== 1;
+  const fill = rgbOf(colours.palette.fill[colourIndex(colour[row], row % SHADES, dim)]);
+  return { name: rowName(scene.rows, row), bytes: size[row], ink: dim ? colours.muted : inkOn(fill) };
+}
+
+function drawAxes(
+  ctx: CanvasRenderingContext2D,
+  { scene, view, size, colours }: Overlay,
+  picture: Size,
+): void {
+  ctx.fillStyle = colours.muted;
+  ctx.strokeStyle = colours.muted;
+  ctx.lineWidth = 1;
+  ctx.textAlign = "right";
+  ctx.textBaseline = "middle";
+  ctx.beginPath();
+  for (const { value, label } of byteTicks(view.y, picture.height / 36)) {
+    const y = Math.round(yOf(value, view.y, picture.height));
+    ctx.moveTo(GUTTER_LEFT - 4, Math.min(y, picture.height - 1) + 0.5);
+    ctx.lineTo(GUTTER_LEFT, Math.min(y, picture.height - 1) + 0.5);
+    ctx.fillText(label, GUTTER_LEFT - 7, Math.min(Math.max(y, 6), picture.height - 5));
+  }
+  ctx.textAlign = "center";
+  ctx.textBaseline = "top";
+  for (const { value, label } of scene.axis.ticks(view.x, picture.width / 110)) {
+    const x = GUTTER_LEFT + Math.round(xOf(value, view.x, picture.width)) + 0.5;
+    ctx.moveTo(x, picture.height);
+    ctx.lineTo(x, picture.height + 4);
+    // The gutter at the right is narrower than half a label.
+    const half = ctx.measureText(label).width / 2;
+    ctx.fillText(label, Math.min(x, size.width - half - 1), picture.height + 7);
+  }
+  ctx.stroke();
+}
+
+/** Regions lower than this hold a block or two, whose own labels say more. */
+const LEAST_NAMED = 44;
+
+/** Names of the regions, at the right, where they are high enough to hold one. Segments have none. */
+function drawRegionNames(
+  ctx: CanvasRenderingContext2D,
+  { scene, view, colours }: Overlay,
+  picture: Size,
+): void {
+  const { base, size, kind, temporary } = scene.regions;
+  if (scene.holes) return;
+  ctx.textAlign = "right";
+  ctx.textBaseline = "middle";
+  for (let region = 0; region < scene.regions.length; region++) {
+    if (scene.show === "temp" && temporary[region] === 0) continue;
+    const top = Math.max(yOf(base[region] + size[region], view.y, picture.height), 0);
+    const bottom = Math.min(yOf(base[region], view.y, picture.height), picture.height);
+    if (bottom - top < LEAST_NAMED || kind.at(region) === "") continue;
+    const text = `${kind.at(region)} #${region}`;
+    const width = ctx.measureText(text).width;
+    ctx.globalAlpha = 0.82;
+    ctx.fillStyle = colours.surface;
+    ctx.fillRect(picture.width - width - 12, top + 2, width + 10, 15);
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = colours.muted;
+    ctx.fillText(text, picture.width - 7, top + 10);
+  }
+}
+
+function drawLines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Size): void {
+  const { scene, view, marks, colours } = overlay;
+  const at = (position: number): number =>
+    Math.round(xOf(scene.axis.mark(position), view.x, picture.width)) + 0.5;
+  ctx.strokeStyle = colours.ink;
+  ctx.textBaseline = "top";
+  ctx.textAlign = "left";
+  const line = (x: number, dash: number[], width: number): void => {
+    ctx.setLineDash(dash);
+    ctx.lineWidth = width;
+    ctx.beginPath();
+    ctx.moveTo(x, 0);
+    ctx.lineTo(x, picture.height);
+    ctx.stroke();
+    ctx.setLineDash([]);
+  };
+  if (marks.position !== scene.peak) line(at(scene.peak), [3, 3], 1);
+  line(at(marks.position), [], 1.5);
+  const text = "peak";
+  const x = at(scene.peak);
+  ctx.fillStyle = colours.ink;
+  const width = ctx.measureText(text).width + 8;
+  // At the right edge the flag flies to the left.
+  const left = x + width > picture.width ? x - width : x;
+  ctx.fillRect(left, 0, width, 15);
+  ctx.fillStyle = colours.surface;
+  ctx.fillText(text, left + 4, 2);
+}
+
+/** Outlines of what is beside or shares the selected memory, the hovered block, the match, and on top the selected one. */
+function drawOutlines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Size): void {
+  const { scene, view, marks, colours } = overlay;
+  const outline = (row: number, width: number, stroke: string, dash: number[] = []): void => {
+    const pieces = piecesOf(scene, row);
+    if (pieces.length === 0) return;
+    const path = outlineOf(pieces, view, picture);
+    ctx.setLineDash([]);
+    ctx.lineWidth = width + 2;
+    ctx.strokeStyle = colours.surface;
+    ctx.stroke(path);
+    ctx.setLineDash(dash);
+    ctx.lineWidth = width;
+    ctx.strokeStyle = stroke;
+    ctx.stroke(path);
+    ctx.setLineDash([]);
+  };
+  const { selected, beside, hovered, match } = marks;
+  for (const row of beside) outline(row, 1, colours.ink, [4, 3]);
+  if (hovered !== null && hovered !== selected) outline(hovered, 1, colours.ink);
+  if (match !== null && match !== selected) outline(match, 2, colours.accent);
+  if (selected !== null) outline(selected, 2, colours.ink);
+}
+
+/** Around boxes that follow one another: along their tops, and back along their bottoms. */
+function outlineOf(pieces: readonly Box[], view: View, picture: Size): Path2D {
+  // Far ends are cut, since canvases lose precision there; what is thinner than the line is widened to be seen.
+  const cut = (edge: number, size: number): number => Math.min(Math.max(edge, -9), size + 9);
+  const edges = pieces.map((box) => {
+    const [x0, y0, x1, y1] = rectOf(box, view, picture.width, picture.height);
+    const [left, top] = [cut(x0, picture.width), cut(y0, picture.height)];
+    return { left, top, right: cut(x1, picture.width), bottom: Math.max(cut(y1, picture.height), top + 3) };
+  });
+  const last = edges[edges.length - 1];
+  last.right = Math.max(last.right, edges[0].left + 3);
+  const path = new Path2D();
+  for (const { left, right, top } of edges) {
+    path.lineTo(left, top);
+    path.lineTo(right, top);
+  }
+  for (const { left, right, bottom } of edges.reverse()) {
+    path.lineTo(right, bottom);
+    path.lineTo(left, bottom);
+  }
+  path.closePath();
+  return path;
+}
+
+function drawBand(ctx: CanvasRenderingContext2D, { marks, colours }: Overlay): void {
+  if (marks.band === null) return;
+  const [x0, y0, x1, y1] = marks.band;
+  ctx.fillStyle = colours.accent;
+  ctx.globalAlpha = 0.2;
+  ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
+  ctx.globalAlpha = 1;
+  ctx.strokeStyle = colours.accent;
+  ctx.lineWidth = 1;
+  ctx.strokeRect(x0, y0, x1 - x0, y1 - y0);
+}

@@ -1,0 +1,30 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { blocksOf, regionBands } from "../../../layout/timeline_blocks";
+import { TimelineRenderer } from "../../../render/renderer";
+import type { Scene } from "./scene";
+
+interface Rendering {
+  renderer: TimelineRenderer | null;
+  /** Why there are no pictures, or null. */
+  failure: string | null;
+}
+
+/** The renderer of a scene, which has its blocks and what the search lights up. */
+export function useRenderer(scene: Scene, lit: Uint8Array | null): Rendering {
+  const [renderer, setRenderer] = useState<TimelineRenderer | null>(null);
+  const [failure, setFailure] = useState<string | null>(null);
+  useEffect(() => {
+    const made = new TimelineRenderer(setFailure);
+    setRenderer(made);
+    return () => made.close();
+  }, []);
+  // While rendering, not in effects: those of the charts, which order pictures of the blocks, would come first.
+  useMemo(() => {
+    const { rows, regions, length, show, axis, stack } = scene;
+    const bands = regionBands(regions, show);
+    if (stack !== null) renderer?.setAges(stack.ages, axis.clock, bands);
+    else renderer?.setBlocks(blocksOf(rows, regions, length, show, axis.clock), bands);
+  }, [renderer, scene]);
+  useMemo(() => renderer?.setLit(lit), [renderer, lit]);
+  return { renderer, failure };
+}

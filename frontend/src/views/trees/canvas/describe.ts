@@ -1,0 +1,35 @@
+import { formatCount, formatShare } from "../../../base/units";
+import { childrenOf, labelOf } from "../../../layout/forest";
+import { ROLES } from "../../../payload/recording";
+import type { Scene } from "../scene";
+
+/** What a screen reader is told of a node, as attributes of the element that stands for it. */
+export function describe(scene: Scene, node: number): Record<string, string | number> {
+  const { tree, weights, unit, top } = scene;
+  const { total, count, role } = weights;
+  const siblings = weighed(scene, tree.parent[node]);
+  const described = [
+    labelOf(tree, node),
+    unit.format(total[node]),
+    `${formatShare(total[node], total[0])} of everything`,
+    `${formatCount(count[node])} rows`,
+    ...(role[node] === 0 ? [] : [`mostly ${ROLES[role[node]]}`]),
+  ];
+  return {
+    role: "treeitem",
+    "aria-label": described.join(", "),
+    "aria-level": tree.depth[node] - tree.depth[top] + 1,
+    "aria-posinset": Math.max(siblings.indexOf(node), 0) + 1,
+    "aria-setsize": Math.max(siblings.length, 1),
+    "aria-expanded": weighed(scene, node).length > 0 ? "true" : "false",
+    "data-node": node,
+  };
+}
+
+/** Nodes right below one that weigh something, in the order in which charts have them. */
+export function weighed({ tree, weights: { total } }: Scene, node: number): number[] {
+  if (node < 0) return [];
+  return childrenOf(tree, node)
+    .filter((child) => total[child] > 0)
+    .sort((a, b) => total[b] - total[a] || a - b);
+}

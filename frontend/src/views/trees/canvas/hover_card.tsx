@@ -1,0 +1,80 @@
+import type { JSX } from "preact";
+import { formatCount, formatCounted, formatShare } from "../../../base/units";
+import type { Box } from "../../../layout/flame";
+import { labelOf, lineage } from "../../../layout/forest";
+import { ROLES } from "../../../payload/recording";
+import { Tooltip } from "../../widgets/tooltip";
+import { useWords } from "../../data/terms";
+import type { Actions } from "../actions";
+import { labelOfBox } from "./paint";
+import type { Scene } from "../scene";
+
+const MOST_ABOVE = 4;
+
+interface Props {
+  scene: Scene;
+  box: Box;
+  x: number;
+  y: number;
+  width: number;
+  actions: Actions;
+}
+
+/** What is under the pointer: its name and place, what it weighs, alone and of the rest, and what a click would do. */
+export function HoverCard({ scene, box, x, y, width, actions }: Props): JSX.Element {
+  const { tree, weights, top } = scene;
+  const { node, gathered, own, from } = box;
+  const words = useWords();
+  const below = own || gathered > 0;
+  const above = nearest(lineage(tree, below ? node : tree.parent[from]).map((at) => labelOf(tree, at)));
+  const leaf = actions.rowOf(box) >= 0;
+  return (
+    <Tooltip x={x} y={y + 18} width={width}>
+      <b>{gathered > 0 ? `${formatCount(gathered)} more, too small to draw` : labelOfBox(scene, box)}</b>
+      {above.length > 0 && <span class="muted">{above.join(" › ")}</span>}
+      {gathered === 0 && (
+        <Weight
+          scene={scene}
+          weight={(own ? weights.self : weights.total)[node]}
+          of={below ? node : tree.parent[from]}
+        />
+      )}
+      {!below && <About scene={scene} node={node} />}
+      {(node !== top || below) && (
+        <span class="muted">
+          Click {leaf ? `selects this ${words.item}` : "zooms in"} · Shift + click shows only{" "}
+          {leaf ? "it" : "these"} everywhere
+        </span>
+      )}
+    </Tooltip>
+  );
+}
+
+/** Of a long way down, the last steps: the whole of it is in the trail once one zooms. */
+function nearest(labels: string[]): string[] {
+  return labels.length > MOST_ABOVE ? ["…", ...labels.slice(-MOST_ABOVE)] : labels;
+}
+
+/** A weight, and its share of everything and of what it is a part of. */
+function Weight({ scene, weight, of }: { scene: Scene; weight: number; of: number }): JSX.Element {
+  const { tree, weights, unit } = scene;
+  const all = weights.total[0];
+  return (
+    <span>
+      <b>{unit.format(weight)}</b>
+      {`, ${formatShare(weight, all)} of ${unit.format(all)}`}
+      {of > 0 && `, ${formatShare(weight, weights.total[of])} of ${labelOf(tree, of)}`}
+    </span>
+  );
+}
+
+function About({ scene: { weights, unit }, node }: { scene: Scene; node: number }): JSX.Element {
+  const words = useWords();
+  const { total, self, count, role } = weights;
+  const said = [
+    count[node] > 0 && formatCounted(count[node], words.item, words.items),
+    role[node] !== 0 && `${count[node] === 1 ? "" : "mostly "}${ROLES[role[node]]}`,
+    self[node] > 0 && self[node] < total[node] && `${unit.format(self[node])} itself`,
+  ];
+  return <span>{said.filter(Boolean).join(", ")}</span>;
+}

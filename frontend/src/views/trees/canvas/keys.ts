@@ -1,0 +1,34 @@
+import { type Actions, placeOf } from "../actions";
+import { weighed } from "./describe";
+import type { Scene } from "../scene";
+
+/** Does what a key asks of the node that has the focus; the node that has it then, or null for a key that is not ours. */
+export function onTreeKey(event: KeyboardEvent, scene: Scene, node: number, actions: Actions): number | null {
+  if (event.ctrlKey || event.metaKey || event.altKey) return null;
+  const { tree, top } = scene;
+  const beside = (by: number): number => {
+    if (node === top) return node;
+    const siblings = weighed(scene, tree.parent[node]);
+    return siblings[Math.min(Math.max(siblings.indexOf(node) + by, 0), siblings.length - 1)];
+  };
+  const stay = (act: () => void) => (): number => {
+    act();
+    return node;
+  };
+  const keys: Partial<Record<string, () => number>> = {
+    ArrowDown: () => weighed(scene, node)[0] ?? node,
+    ArrowUp: () => (node === top ? top : tree.parent[node]),
+    ArrowRight: () => beside(1),
+    ArrowLeft: () => beside(-1),
+    Home: () => top,
+    Enter: stay(() => actions.press(placeOf(node), event.shiftKey)),
+    o: stay(() => actions.only(node)),
+  };
+  // At the top of everything Escape is for what else is open.
+  if (top !== 0) keys["Escape"] = stay(() => actions.zoom(Math.max(tree.parent[top], 0)));
+  const act = keys[event.key];
+  if (act === undefined) return null;
+  event.preventDefault();
+  event.stopPropagation();
+  return act();
+}

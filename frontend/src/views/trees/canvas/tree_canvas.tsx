@@ -1,0 +1,168 @@
+import type { JSX } from "preact";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type Box, boxAt } from "../../../layout/flame";
+import { labelOf } from "../../../layout/forest";
+import { useWidth } from "../../browser/use_width";
+import { useWords } from "../../data/terms";
+import { HoverCard } from "./hover_card";
+import type { Drawing } from "../../drawing/picture";
+import { inLight } from "../../drawing/picture";
+import { SavePicture } from "../../drawing/save_picture";
+import { drawTree, paintTree } from "./paint";
+import { readPaints } from "./tree_colors";
+import type { Scene } from "../scene";
+import type { Actions } from "../actions";
+import { describe } from "./describe";
+import { onTreeKey } from "./keys";
+
+interface Props {
+  scene: Scene;
+  actions: Actions;
+  /** Where boxes lie in a picture of this width. */
+  layout: (width: number) => Box[];
+  /** Of the picture, and of what is in sight of it where it scrolls. */
+  height: number;
+  inSight: number;
+  nested: boolean;
+  /** Whether rows have roles that colours can stand for. */
+  roles: boolean;
+  label: string;
+  /** Of saved pictures, without an ending. */
+  fileName: string;
+  testid: string;
+  dark: boolean;
+}
+
+/** A tree as boxes: drawn on a canvas, walked through by keys, read out node by node. */
+export function TreeCanvas(props: Props): JSX.Element {
+  const { scene, actions, layout, height, inSight, nested, roles, dark, testid } = props;
+  const words = useWords();
+  const host = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const width = useWidth(host);
+  const [pointer, setPointer] = useState<{ box: Box; x: number; y: number } | null>(null);
+  const [focus, setFocus] = useState<number | null>(null);
+  const boxes = useMemo(() => layout(width), [layout, width]);
+  const focused = focus ?? scene.top;
+
+  useLayoutEffect(() => {
+    if (canvas.current === null || width === 0) return;
+    paintTree(canvas.current, { scene, boxes, paints: readPaints(dark, roles), width, height, nested });
+  }, [scene, boxes, dark, roles, width, height, nested]);
+  // What was pointed at or walked to may be gone, or elsewhere, in another picture.
+  useLayoutEffect(() => setPointer(null), [boxes]);
+  useLayoutEffect(() => setFocus(null), [scene.tree, scene.top]);
+
+  const move = (event: MouseEvent): void => {
+    const box = boxAt(boxes, event.offsetX, event.offsetY);
+    const top = host.current?.scrollTop ?? 0;
+    setPointer(box === null ? null : { box, x: event.offsetX, y: event.offsetY - top });
+  };
+  const press = (event: MouseEvent): void => {
+    const box = boxAt(boxes, event.offsetX, event.offsetY);
+    if (box !== null) actions.press(box, event.shiftKey);
+  };
+  const walk = (event: KeyboardEvent): void => {
+    const to = onTreeKey(event, scene, focused, actions);
+    if (to === null) return;
+    setFocus(to);
+    const box = boxes.find(({ node, gathered, own }) => node === to && gathered === 0 && !own);
+    if (box !== undefined && host.current !== null) scrollTo(host.current, box);
+  };
+
+  const draw = (): Drawing | null =>
+    width === 0
+      ? null
+      : inLight(document.body, (holder) =>
+          drawTree({ scene, boxes, paints: readPaints(false, roles, holder), width, height, nested }),
+        );
+
+  const id = `${testid}-focused`;
+  return (
+    <div class="tree-canvas">
+      <div
+        ref={host}
+        class="tree-host"
+        role="tree"
+        tabindex={0}
+        aria-label={`${props.label}. Arrows move, Enter zooms, Escape goes back, o shows only these rows everywhere.`}
+        aria-activedescendant={id}
+        data-testid={testid}
+        style={{ height: `${inSight}px` }}
+        onKeyDown={walk}
+        onScroll={() => setPointer(null)}
+      >
+        <canvas
+          ref={canvas}
+          style={{ height: `${height}px` }}
+          onMouseMove={move}
+          onMouseLeave={() => setPointer(null)}
+          onClick={press}
+        />
+        <Outline boxes={boxes} node={scene.selected} scene={scene} kind="selected" />
+        <Outline boxes={boxes} node={focused} scene={scene} kind="focused" />
+        {pointer !== null && <Frame box={pointer.box} kind="hovered" />}
+        {boxes.length === 0 && width > 0 && (
+          <p class="muted tree-nothing">
+            Nothing {scene.top === 0 ? "" : `of ${labelOf(scene.tree, scene.top)} `}is {words.live} here.
+          </p>
+        )}
+        <div id={id} class="read-out" {...describe(scene, focused)} />
+      </div>
+      {pointer !== null && (
+        <HoverCard
+          scene={scene}
+          box={pointer.box}
+          x={pointer.x}
+          y={pointer.y}
+          width={width}
+          actions={actions}
+        />
+      )}
+      <footer class="tree-foot">
+        <SavePicture of={testid.replace("-", " ")} fileName={`${props.fileName}-${testid}`} draw={draw} />
+      </footer>
+    </div>
+  );
+}
+
+interface OutlineProps {
+  boxes: readonly Box[];
+  node: number;
+  scene: Scene;
+  kind: string;
+}
+
+/** Around the box of a node, or of the nearest one above it that is drawn. */
+function Outline({ boxes, node, scene, kind }: OutlineProps): JSX.Element | null {
+  const drawn = useMemo(() => {
+    if (node < 0) return null;
+    const { parent } = scene.tree;
+    const byNode = new Map<number, Box>();
+    for (const box of boxes)
+      if (box.gathered === 0 && !box.own)
+        for (let at = box.node; at > parent[box.from]; at = parent[at]) byNode.set(at, box);
+    for (let at = node; at >= 0; at = parent[at]) {
+      const box = byNode.get(at);
+      if (box !== undefined) return box;
+    }
+    return null;
+  }, [boxes, node, scene]);
+  return drawn === null ? null : <Frame box={drawn} kind={kind} />;
+}
+
+function Frame({ box, kind }: { box: Box; kind: string }): JSX.Element {
+  const { x, y, width, height } = box;
+  const style = {
+    transform: `translate(${x}px, ${y}px)`,
+    width: `${Math.max(width - 1, 3)}px`,
+    height: `${Math.max(height - 1, 3)}px`,
+  };
+  return <i class={`box-frame ${kind}`} style={style} />;
+}
+
+function scrollTo(host: HTMLElement, box: Box): void {
+  if (box.y < host.scrollTop) host.scrollTop = box.y;
+  else if (box.y + box.height > host.scrollTop + host.clientHeight)
+    host.scrollTop = box.y + box.height - host.clientHeight;
+}

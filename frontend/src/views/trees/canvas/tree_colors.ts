@@ -1,0 +1,58 @@
+import { cssColor, roleColors } from "../../../base/colors";
+import { mixPixels } from "../../../render/palette";
+
+/** Colours of a tree as 0xRRGGBB. */
+export interface Paints {
+  surface: number;
+  role: (role: number) => number;
+  framework: number;
+  /** Shares of the surface in boxes that are beside each other and of one colour. */
+  tints: readonly number[];
+  /** Share of the surface in a box that a search does not find. */
+  dimmed: number;
+  /** Share of the surface in a box that others lie in, so that these stand out. */
+  around: number;
+  /** Of the lines across what is too small to be drawn. */
+  hatch: string;
+}
+
+/** The page's colours. Where no row has a role, there is one colour for all: a role's own would say what is not known. */
+export function readPaints(dark: boolean, roles: boolean, page = document.documentElement): Paints {
+  const style = getComputedStyle(page);
+  const read = (name: string, otherwise: number): number => {
+    const value = style.getPropertyValue(name).trim();
+    return /^#[0-9a-f]{6}$/i.test(value) ? Number.parseInt(value.slice(1), 16) : otherwise;
+  };
+  const surface = read("--surface", dark ? 0x1a1d21 : 0xffffff);
+  const muted = read("--muted", 0x808080);
+  const plain = mixed(read("--accent", 0x2f6fb3), surface, 0.32);
+  const colours = roleColors(dark);
+  return {
+    surface,
+    role: (role) => (roles ? (colours[role] ?? muted) : plain),
+    framework: mixed(muted, surface, 0.55),
+    tints: [0, 0.16, 0.08, 0.24],
+    dimmed: 0.8,
+    around: 0.6,
+    hatch: cssColor(mixed(muted, surface, 0.45)),
+  };
+}
+
+/** `from` with a share of `to`. */
+export function mixed(from: number, to: number, share: number): number {
+  return mixPixels(from, to, share) & 0xffffff;
+}
+
+/** What a canvas fills with lines across. */
+export function hatched(context: CanvasRenderingContext2D, colour: string): CanvasPattern | string {
+  const tile = new OffscreenCanvas(6, 6);
+  const lines = tile.getContext("2d");
+  if (lines === null) return colour;
+  lines.strokeStyle = colour;
+  for (const shift of [-6, 0, 6]) {
+    lines.moveTo(shift - 1, 7);
+    lines.lineTo(shift + 7, -1);
+  }
+  lines.stroke();
+  return context.createPattern(tile, "repeat") ?? colour;
+}

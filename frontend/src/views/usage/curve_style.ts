@@ -1,0 +1,71 @@
+import { cssColor, roleColors } from "../../base/colors";
+import type { CurveKey } from "../../layout/usage_series";
+import type { FirstView } from "../../payload/recording";
+import { ROLES } from "../../payload/recording";
+import type { Words } from "../data/terms";
+
+/** A curve's line, on the chart and in its legend: told apart by its dashes too. */
+export interface CurveStyle {
+  /** A colour of the page by the name of its variable, or a colour of its own. */
+  colour: string;
+  dash: "solid" | "dashed" | "dotted";
+  width: number;
+}
+
+/** Dashes in pixels, as CSS draws borders of these names. */
+export const DASHES = { solid: [], dashed: [7, 4], dotted: [3, 3] } as const;
+
+const own = (role: (typeof ROLES)[number], dark: boolean): string =>
+  cssColor(roleColors(dark)[ROLES.indexOf(role)]);
+
+export function curveStyle(key: CurveKey, dark: boolean): CurveStyle {
+  switch (key) {
+    case "live":
+      return { colour: "--accent", dash: "solid", width: 1.5 };
+    case "requested":
+    case "heap":
+      return { colour: "--muted", dash: "dotted", width: 1 };
+    case "stack":
+      return { colour: own("executable", dark), dash: "dotted", width: 1.5 };
+    case "held":
+      return { colour: "--ink", dash: "dashed", width: 1 };
+    case "free":
+      return { colour: own("temporary", dark), dash: "solid", width: 1.2 };
+    case "largest_free":
+      return { colour: own("temporary", dark), dash: "dashed", width: 1.2 };
+    case "fragmentation":
+      return { colour: own("gradient", dark), dash: "dotted", width: 1.5 };
+    case "ceiling":
+      return { colour: "--ink", dash: "dashed", width: 1 };
+  }
+}
+
+/** What a curve is called, and what it is. */
+export function curveWords(key: CurveKey, words: Words, { recording }: FirstView): [string, string] {
+  const events = recording.axis === "TIME";
+  switch (key) {
+    case "live":
+      return [words.live, events ? "Heap and stack together" : "Bytes of live buffers, padding included"];
+    case "requested":
+      return [`${words.live}, ${words.requested}`, `Without ${words.excess}`];
+    case "heap":
+      return ["heap alone", "Bytes of allocations, without the stack"];
+    case "stack":
+      return ["stack", "Reserved for running programs"];
+    case "held":
+      return ["reserved", "What the allocator has from the device"];
+    case "free":
+      return ["free", "What the allocator could still hand out"];
+    case "largest_free":
+      return ["largest free block", "A larger request fails, however much is free"];
+    case "fragmentation":
+      return [
+        "fragmentation",
+        "Share of the free bytes outside the largest free block; the top of the chart is 100%",
+      ];
+    case "ceiling":
+      return events
+        ? ["capacity", "All the memory there is"]
+        : ["reserved", "What the program asks the device for"];
+  }
+}

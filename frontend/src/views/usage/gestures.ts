@@ -1,0 +1,143 @@
+import type uPlot from "uplot";
+import type { Store } from "../../base/store";
+import { onWheel } from "../../base/wheel";
+import type { Span } from "../../layout/timeline_blocks";
+import type { Axis } from "../../layout/axis";
+import { LEAST_BYTES, LEAST_POSITIONS, pan, recalled, remembered, zoom } from "../../layout/timeline_view";
+import type { ViewState } from "../state/view_state";
+
+/** A click this near to the peak, in pixels, means the peak: one pixel can stand for thousands of positions. */
+const PEAK_SNAP = 5;
+/** A press that moves less than this is a click. */
+const CLICK_SLACK = 4;
+/** One notch of a mouse wheel is 100 and zooms by 1.22, which four of undo two and a bit of. */
+const WHEEL_ZOOM = 0.002;
+
+/** Dragging moves the window, as on the timeline, and with Shift marks one; so it does where there is nowhere to move. */
+export function brushes(event: MouseEvent, store: Store<ViewState>): boolean {
+  const { zoom, bytes } = store.get();
+  return event.shiftKey || (zoom === null && bytes === null);
+}
+
+/** Wheel, drag, click and double click over the plot. Returns the function that stops listening. */
+export function bindPointer(
+  chart: uPlot,
+  store: Store<ViewState>,
+  axis: Axis,
+  /** Bytes that the y axis shows while it is not zoomed. */
+  limit: () => Span,
+  length: number,
+  peak: number,
+): () => void {
+  const { extent } = axis;
+  const area = chart.over;
+  const window = (): Span => axis.recalled(store.get().zoom);
+  const bytes = (): Span => recalled(store.get().bytes, limit());
+  const show = (span: Span): void => store.set({ zoom: axis.remembered(span) });
+  const showBytes = (span: Span): void => store.set({ bytes: remembered(span, limit()) });
+  let pressed: { x: number; y: number; window: Span; bytes: Span; pans: boolean } | null = null;
+  let inspectedBefore = store.get().position;
+
+  const onMouseDown = (event: MouseEvent): void => {
+    if (event.detail === 1) inspectedBefore = store.get().position;
+    if (event.button !== 0) return;
+    const [x, y] = [event.clientX, event.clientY];
+    pressed = { x, y, window: window(), bytes: bytes(), pans: !brushes(event, store) };
+  };
+  const onMouseMove = (event: MouseEvent): void => {
+    if (pressed?.pans !== true) return;
+    const [from, to] = pressed.window;
+    show(pan(pressed.window, extent, ((pressed.x - event.clientX) / area.clientWidth) * (to - from)));
+    const [low, high] = pressed.bytes;
+    showBytes(pan(pressed.bytes, limit(), ((event.clientY - pressed.y) / area.clientHeight) * (high - low)));
+  };
+  const onMouseUp = (event: MouseEvent): void => {
+    const clicked = pressed !== null && Math.abs(event.clientX - pressed.x) < CLICK_SLACK;
+    pressed = null;
+    if (!clicked || event.target !== area) return;
+    const x = event.clientX - area.getBoundingClientRect().left;
+    const nearPeak = Math.abs(chart.valToPos(axis.mark(peak), "x") - x) <= PEAK_SNAP;
+    const position = Math.min(Math.max(Math.floor(axis.positionAt(chart.posToVal(x, "x"))), 0), length - 1);
+    store.set({ position: nearPeak || position === peak ? null : position });
+  };
+  // The clicks that a double click is made of were not meant to inspect.
+  const onDoubleClick = (): void => store.set({ zoom: null, bytes: null, position: inspectedBefore });
+  const unwheel = onWheel(area, (event) => {
+    const factor = Math.exp(event.deltaY * WHEEL_ZOOM);
+    if (event.altKey) {
+      const byte = chart.posToVal(event.clientY - area.getBoundingClientRect().top, "y");
+      showBytes(zoom(bytes(), limit(), byte, factor, LEAST_BYTES));
+      return;
+    }
+    const [from, to] = window();
+    const sideways = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
+    if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) {
+      show(pan([from, to], extent, (sideways / area.clientWidth) * (to - from)));
+      return;
+    }
+    const at = chart.posToVal(event.clientX - area.getBoundingClientRect().left, "x");
+    show(zoom([from, to], extent, at, factor, LEAST_POSITIONS));
+  });
+
+  area.addEventListener("mousedown", onMouseDown);
+  area.addEventListener("dblclick", onDoubleClick);
+  document.addEventListener("mousemove", onMouseMove);
+  document.addEventListener("mouseup", onMouseUp);
+  return () => {
+    unwheel();
+    area.removeEventListener("mousedown", onMouseDown);
+    area.removeEventListener("dblclick", onDoubleClick);
+    document.removeEventListener("mousemove", onMouseMove);
+    document.removeEventListener("mouseup", onMouseUp);
+  };
+}
+
+/** Keys of the chart that has the focus. */
+export function onKey(
+  event: KeyboardEvent,
+  store: Store<ViewState>,
+  axis: Axis,
+  limit: Span,
+  length: number,
+  peak: number,
+): void {
+  const { extent } = axis;
+  if (event.ctrlKey || event.metaKey) return;
+  const window = axis.recalled(store.get().zoom);
+  const position = store.get().position ?? peak;
+  const show = (span: Span): void => store.set({ zoom: axis.remembered(span) });
+  const inspect = (to: number): void => {
+    const next = Math.min(Math.max(to, 0), length - 1);
+    store.set({ position: next === peak ? null : next });
+    // The mark stays in sight.
+    const value = axis.at(next);
+    if (value < window[0] || value >= window[1])
+      show(pan(window, extent, value - (window[0] + window[1]) / 2));
+  };
+  const scale = (factor: number): void => {
+    if (event.altKey) {
+      const bytes = recalled(store.get().bytes, limit);
+      const span = zoom(bytes, limit, (bytes[0] + bytes[1]) / 2, factor, LEAST_BYTES);
+      store.set({ bytes: remembered(span, limit) });
+    } else show(zoom(window, extent, axis.mark(position), factor, LEAST_POSITIONS));
+  };
+  const stride = event.shiftKey
+    ? Math.max(Math.round((axis.positionAt(window[1]) - axis.positionAt(window[0])) / 20), 1)
+    : 1;
+  const actions: Partial<Record<string, () => void>> = {
+    ArrowLeft: () => inspect(position - stride),
+    ArrowRight: () => inspect(position + stride),
+    Home: () => inspect(0),
+    End: () => inspect(length - 1),
+    "+": () => scale(0.5),
+    "=": () => scale(0.5),
+    "-": () => scale(2),
+    "0": () => store.set({ zoom: null, bytes: null }),
+  };
+  const action = actions[event.key];
+  // With Alt the arrows are the browser's own.
+  if (action === undefined || (event.altKey && !"+=-".includes(event.key))) return;
+  event.preventDefault();
+  event.stopPropagation();
+  action();
+}

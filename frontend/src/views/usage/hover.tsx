@@ -1,0 +1,44 @@
+import type { JSX } from "preact";
+import { formatBytes, formatShare } from "../../base/units";
+import { type Axis, stepAt } from "../../layout/axis";
+import { formatTime } from "../../layout/ticks";
+import type { UsageSeries } from "../../layout/usage_series";
+import type { FirstView, Program } from "../../payload/recording";
+import { useWords } from "../data/terms";
+import { curveWords } from "./curve_style";
+
+interface Props {
+  view: FirstView;
+  series: UsageSeries;
+  position: number;
+  axis: Axis;
+  program: Program | null;
+}
+
+/** What the chart says of the position under the pointer, in words. */
+export function UsageHover({ view, series, position, axis, program }: Props): JSX.Element {
+  const words = useWords();
+  const step = stepAt(series.x, axis.at(position));
+  const known = program !== null && position < program.length;
+  return (
+    <>
+      <b>{known ? program.name.at(position) : `${words.position} ${position}`}</b>
+      {known && program.op_name.at(position) !== "" && <span>{program.op_name.at(position)}</span>}
+      <span class="muted">
+        {words.position} {position}
+        {known && program.computation.at(position) !== "" && ` in ${program.computation.at(position)}`}
+        {known && program.time_ns !== null && `, ${formatTime(program.time_ns[position])}`}
+      </span>
+      {series.curves.map(({ key, most, least }) => {
+        const text = (value: number): string =>
+          key === "fragmentation" ? formatShare(value, 1) : formatBytes(value);
+        return (
+          <span key={key}>
+            {curveWords(key, words, view)[0]} {Number.isNaN(most[step]) ? "not known" : text(most[step])}
+            {least[step] < most[step] && `, at least ${text(least[step])} nearby`}
+          </span>
+        );
+      })}
+    </>
+  );
+}

@@ -1,0 +1,57 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { formatCount } from "../../base/units";
+import type { Program } from "../../payload/recording";
+import { formatTime } from "../../layout/ticks";
+import type { ViewState } from "../state/view_state";
+import { capital, useWords } from "../data/terms";
+
+interface Props {
+  position: number;
+  peak: number;
+  length: number;
+  program: Program | null;
+  store: Store<ViewState>;
+}
+
+/** The position that everything below is about: one step at a time, and the way back to the peak. */
+export function Inspected({ position, peak, length, program, store }: Props): JSX.Element {
+  const go = (to: number): void =>
+    store.set({ position: to === peak ? null : Math.min(Math.max(to, 0), length - 1) });
+  const words = useWords();
+  const times = program?.time_ns ?? null;
+  const known = program !== null && position < program.length;
+  return (
+    <div class="inspected">
+      <code title={known ? program.op_name.at(position) : ""}>{known ? program.name.at(position) : ""}</code>
+      <button
+        class="link"
+        disabled={position === peak}
+        title="Back to the peak ( p )"
+        onClick={() => store.set({ position: null })}
+      >
+        {position === peak ? "the peak" : "back to the peak"}
+      </button>
+      <span class="stepper">
+        <button
+          aria-label={`${capital(words.position)} before`}
+          title={`${capital(words.position)} before ( [ )`}
+          onClick={() => go(position - 1)}
+        >
+          ‹
+        </button>
+        <span>
+          {words.position} <b data-testid="inspected-position">{position}</b> of {formatCount(length)}
+          {times !== null && known && ` at ${formatTime(times[position])}`}
+        </span>
+        <button
+          aria-label={`${capital(words.position)} after`}
+          title={`${capital(words.position)} after ( ] )`}
+          onClick={() => go(position + 1)}
+        >
+          ›
+        </button>
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,47 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { type CurveKey, shownCurves, switchCurve } from "../../layout/usage_series";
+import type { FirstView } from "../../payload/recording";
+import type { ViewState } from "../state/view_state";
+import { useWords } from "../data/terms";
+import { curveStyle, curveWords } from "./curve_style";
+
+interface Props {
+  view: FirstView;
+  known: readonly CurveKey[];
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** The curves of the usage chart, each switched on and off by its name. */
+export function CurveLegend({ view, known, store, dark }: Props): JSX.Element {
+  const words = useWords();
+  const curves = useStore(store, (state) => state.curves);
+  const shown = new Set(shownCurves(known, curves));
+  return (
+    <ul class="lines" aria-label="Lines of the chart">
+      {known.map((key) => {
+        const { colour, dash, width } = curveStyle(key, dark);
+        const [label, about] = curveWords(key, words, view);
+        return (
+          <li key={key}>
+            <button
+              aria-pressed={shown.has(key)}
+              data-testid={`curve-${key}`}
+              title={`${about}. ${shown.has(key) ? "Click to hide" : "Click to show"}`}
+              onClick={() => store.set({ curves: switchCurve(store.get().curves, key) })}
+            >
+              <i
+                style={{
+                  borderTop: `${width + 0.5}px ${dash} ${colour.startsWith("--") ? `var(${colour})` : colour}`,
+                }}
+              />
+              {label}
+            </button>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

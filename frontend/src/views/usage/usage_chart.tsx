@@ -1,0 +1,187 @@
+import type { JSX } from "preact";
+import { useContext, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { formatBytes } from "../../base/units";
+import type { Axis } from "../../layout/axis";
+import { LEAST_POSITIONS, recalled } from "../../layout/timeline_view";
+import { bytesOver } from "../../layout/live_set";
+import { perPixel } from "../../layout/usage_pixels";
+import { type CurveKey, rangeOf, shownCurves, usageSeries } from "../../layout/usage_series";
+import type { Span } from "../../layout/timeline_blocks";
+import type { Api } from "../../payload/api";
+import type { FirstView, Program } from "../../payload/recording";
+import type { ViewState } from "../state/view_state";
+import { OnlyContext } from "../row_filter/use_row_filter";
+import { useWords } from "../data/terms";
+import { useWidth } from "../browser/use_width";
+import type { Shown } from "../data/available_rows";
+import { Tooltip } from "../widgets/tooltip";
+import { usePosition } from "../state/use_position";
+import { useUsage } from "./use_usage";
+import { bindPointer, brushes, onKey } from "./gestures";
+import { drawMarks } from "./marks";
+import { UsageHover } from "./hover";
+import { GUTTER_LEFT, GUTTER_RIGHT, pageColours, usageColumns, usageOptions } from "./chart_options";
+
+const HEIGHT = 220;
+
+interface Props {
+  api: Api;
+  view: FirstView;
+  program: Program | null;
+  axis: Axis;
+  /** Curves that there are. */
+  known: readonly CurveKey[];
+  shown: Shown;
+  store: Store<ViewState>;
+  dark: boolean;
+}
+
+/** Live bytes along the schedule: where the memory goes over the program, and where the peak is. */
+export function UsageChart({ api, view, program, axis, known, shown, store, dark }: Props): JSX.Element {
+  const host = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot | null>(null);
+  const width = useWidth(host);
+  const zoom = useStore(store, (state) => state.zoom);
+  const position = usePosition(store, view);
+  const selected = shown.indexOf(useStore(store, (state) => state.selected));
+  const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
+  const words = useWords();
+  const range = useStore(store, (state) => state.range);
+  const [cursor, setCursor] = useState<{ x: number; position: number } | null>(null);
+
+  const window = axis.recalled(zoom);
+  const positions: Span = [axis.positionAt(window[0]), axis.positionAt(window[1])];
+  const { usage, end } = useUsage(api, view, positions);
+  const switched = useStore(store, (state) => state.curves);
+  const drawn = useMemo(() => shownCurves(known, switched), [known, switched]);
+  const whole = useMemo(() => usageSeries(view.usage, view.length, axis, drawn), [view, axis, drawn]);
+  const series = useMemo(
+    () => (usage === view.usage ? whole : usageSeries(usage, end, axis, drawn)),
+    [whole, usage, end],
+  );
+  const plotWidth = Math.max(width - GUTTER_LEFT - GUTTER_RIGHT, 1);
+  const columns = useMemo(
+    () => usageColumns(perPixel(series, window, plotWidth * devicePixelRatio)) as uPlot.AlignedData,
+    [series, window[0], window[1], plotWidth],
+  );
+  // What there is at most: an allocator has all the memory, a program what was reserved for it.
+  const { axis: kind, capacity_bytes, reserved_bytes, peak_bytes } = view.recording;
+  const events = kind === "TIME";
+  const ceiling = !drawn.includes("ceiling") ? null : events ? capacity_bytes : reserved_bytes;
+  const limit = rangeOf(
+    events ? range : "capacity",
+    range === "fit" ? series : whole,
+    window,
+    peak_bytes,
+    events ? capacity_bytes : ceiling,
+  );
+  const bytes = recalled(
+    useStore(store, (state) => state.bytes),
+    limit,
+  );
+  const only = useContext(OnlyContext).rows;
+  const part = useMemo(
+    () => (only === null || !shown.complete ? null : bytesOver(shown.rows, view.length, only)),
+    [only, shown, view],
+  );
+  const marks = {
+    part,
+    peak: view.peak,
+    peakBytes: view.recording.peak_bytes,
+    position,
+    ceiling,
+    rows: shown.rows,
+    axis,
+    selected,
+    hovered,
+    dark,
+  };
+  const curves = series.curves.map(({ key }) => key).join();
+  // The chart lives longer than a render: its callbacks find what is current here.
+  const current = useRef({ marks, columns, limit });
+  current.current = { marks, columns, limit };
+
+  useLayoutEffect(() => {
+    const node = host.current;
+    if (node === null || width === 0) return;
+    const colours = pageColours();
+    const plot = new uPlot(
+      usageOptions(
+        {
+          width,
+          height: HEIGHT,
+          axis,
+          window,
+          bytes,
+          shown: series.curves.map(({ key }) => key),
+          dark,
+          stepped: uPlot.paths.stepped?.({ align: 1 }) ?? (() => null),
+          draw: (plotted) => drawMarks(plotted, current.current.marks, colours),
+          onCursor: (plotted) => {
+            const { left = -1 } = plotted.cursor;
+            setCursor(
+              left < 0
+                ? null
+                : { x: left, position: Math.floor(axis.positionAt(plotted.posToVal(left, "x"))) },
+            );
+          },
+          brushes: (event) => brushes(event, store),
+          onBrush: (from, to) => {
+            const middle = (from + to) / 2;
+            const half = Math.max(to - from, LEAST_POSITIONS) / 2;
+            const [least, most] = axis.extent;
+            store.set({
+              zoom: axis.remembered([Math.max(middle - half, least), Math.min(middle + half, most)]),
+            });
+          },
+        },
+        colours,
+      ),
+      current.current.columns,
+      node,
+    );
+    chart.current = plot;
+    const unbind = bindPointer(plot, store, axis, () => current.current.limit, view.length, view.peak);
+    return () => {
+      unbind();
+      plot.destroy();
+      chart.current = null;
+    };
+  }, [width > 0, view, axis, dark, curves]);
+
+  useLayoutEffect(() => {
+    if (width > 0) chart.current?.setSize({ width, height: HEIGHT });
+  }, [width]);
+  useLayoutEffect(() => {
+    chart.current?.setData(columns, false);
+    chart.current?.setScale("x", { min: window[0], max: window[1] });
+  }, [columns]);
+  useLayoutEffect(() => {
+    chart.current?.setScale("y", { min: bytes[0], max: bytes[1] });
+  }, [bytes[0], bytes[1]]);
+  useLayoutEffect(() => {
+    chart.current?.redraw(false);
+  }, [position, selected, hovered, shown, part]);
+
+  return (
+    <div
+      class="usage-chart"
+      data-testid="usage-chart"
+      tabindex={0}
+      role="application"
+      aria-label={`Bytes ${words.live} over ${view.length} ${words.positions} of the ${words.whole}, at most ${formatBytes(peak_bytes)} at ${words.position} ${view.peak}. Arrow keys move the inspected ${words.position}.`}
+      style={{ height: `${HEIGHT}px` }}
+      onKeyDown={(event) => onKey(event, store, axis, limit, view.length, view.peak)}
+    >
+      <div ref={host} class="fill" />
+      {cursor !== null && cursor.position >= 0 && cursor.position < view.length && (
+        <Tooltip x={cursor.x + GUTTER_LEFT} y={92} width={width}>
+          <UsageHover view={view} series={series} position={cursor.position} axis={axis} program={program} />
+        </Tooltip>
+      )}
+    </div>
+  );
+}

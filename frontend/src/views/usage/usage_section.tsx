@@ -1,0 +1,69 @@
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Store } from "../../base/store";
+import type { Axis } from "../../layout/axis";
+import { type CurveKey, knownCurves } from "../../layout/usage_series";
+import type { Api } from "../../payload/api";
+import type { FirstView, Program, Spans } from "../../payload/recording";
+import type { ViewState } from "../state/view_state";
+import { useWords } from "../data/terms";
+import { AxisChoices } from "../widgets/axis_choices";
+import { CurveLegend } from "./legend";
+import { Executions } from "./executions";
+import { Inspected } from "./inspected_position";
+import type { Shown } from "../data/available_rows";
+import { SpanLanes } from "./span_lanes";
+import { UsageChart } from "./usage_chart";
+import { usePosition } from "../state/use_position";
+
+interface Props {
+  api: Api;
+  view: FirstView;
+  shown: Shown;
+  program: Program | null;
+  spans: Spans | null;
+  axis: Axis;
+  store: Store<ViewState>;
+  dark: boolean;
+  /** The timeline, which stands right under the usage chart and shares its x axis. */
+  children: JSX.Element;
+}
+
+/** Memory over the axis: steps and executions, the curves below them, the timeline, and which programs ran. */
+export function UsageSection(props: Props): JSX.Element {
+  const { api, view, shown, program, spans, axis, store, dark, children } = props;
+  const words = useWords();
+  const { axis: kind, capacity_bytes } = view.recording;
+  const known = useMemo(() => knownCurves(view.usage, kind !== "TIME" || capacity_bytes !== null), [view]);
+  return (
+    <>
+      <section aria-label={`Usage over the ${words.whole}`}>
+        <UsageHeading {...{ view, program, known, store, dark }} />
+        {spans !== null && program?.time_ns != null && (
+          <SpanLanes spans={spans} times={program.time_ns} axis={axis} store={store} />
+        )}
+        <UsageChart {...{ api, view, program, axis, known, shown, store, dark }} />
+        {children}
+      </section>
+      {view.recording.kind === "allocator" && shown.complete && <Executions {...{ api, view, store }} />}
+    </>
+  );
+}
+
+type HeadingProps = Pick<Props, "view" | "program" | "store" | "dark"> & { known: readonly CurveKey[] };
+
+function UsageHeading({ view, program, known, store, dark }: HeadingProps): JSX.Element {
+  const words = useWords();
+  const position = usePosition(store, view);
+  const timed = program === null || program.time_ns !== null;
+  return (
+    <header class="section-head">
+      <h2>Memory over the {words.whole}</h2>
+      <CurveLegend view={view} known={known} store={store} dark={dark} />
+      {view.recording.axis === "TIME" && (
+        <AxisChoices timed={timed} capacity={known.includes("ceiling")} store={store} />
+      )}
+      <Inspected position={position} peak={view.peak} length={view.length} program={program} store={store} />
+    </header>
+  );
+}

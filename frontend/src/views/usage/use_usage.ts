@@ -1,0 +1,35 @@
+import { useRef } from "preact/hooks";
+import { finerWindow } from "../../layout/usage_series";
+import type { Span } from "../../layout/timeline_blocks";
+import type { Api } from "../../payload/api";
+import type { FirstView, Usage } from "../../payload/recording";
+import { useFetched } from "../data/use_fetched";
+
+/** Twice the pixels of a wide chart, over a window of at most eight times what is in sight. */
+const BUCKETS = 8192;
+
+interface WindowedUsage {
+  usage: Usage;
+  end: number;
+}
+
+/** The usage to draw for a window: of the whole axis, or of a part of it where that is finer. */
+export function useUsage(api: Api, view: FirstView, zoom: Span): WindowedUsage {
+  const { id } = view.recording;
+  const finer = finerWindow(zoom, view.length, view.usage.length);
+  const key = finer === null ? null : `${id} ${finer[0]} ${finer[1]}`;
+  const fetched = useFetched(key, async (_, signal) => {
+    const [from, to] = finer ?? [0, view.length];
+    return { id, from, end: to, usage: await api.usage(id, from, to, BUCKETS, signal) };
+  });
+  // Until a new window has come, the last one is still finer than the whole where it reaches.
+  const last = useRef(fetched.value);
+  if (fetched.value !== null) last.current = fetched.value;
+  const fits =
+    finer !== null &&
+    last.current !== null &&
+    last.current.id === id &&
+    last.current.from <= zoom[0] &&
+    last.current.end >= zoom[1];
+  return fits && last.current !== null ? last.current : { usage: view.usage, end: view.length };
+}

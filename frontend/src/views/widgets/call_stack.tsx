@@ -1,0 +1,48 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { useWords } from "../data/terms";
+import type { Frame } from "../../payload/api";
+
+/** Frames before the rest is folded away. */
+const FIRST = 12;
+
+/** Where the buffer's instruction was written, innermost frame first. */
+export function Stack({ frames, title = "Stack" }: { frames: Frame[]; title?: string }): JSX.Element {
+  const words = useWords();
+  const [all, setAll] = useState(false);
+  const shown = all ? frames : frames.slice(0, FIRST);
+  return (
+    <section>
+      <h3>{title}</h3>
+      {frames.length === 0 && (
+        <p class="muted">
+          The profile has no stack for this {words.item}.
+          {words.item === "buffer" && " Parameters and compiler-made buffers have none."}
+        </p>
+      )}
+      <ol class="stack">
+        {shown.map((frame, i) => (
+          <li key={i}>
+            <b>{frame.function === "" ? "(unnamed)" : frame.function}</b>
+            {frame.file !== "" && (
+              <code title={`${frame.file}:${frame.line}`}>
+                {shortPath(frame.file)}:{frame.line}
+              </code>
+            )}
+          </li>
+        ))}
+      </ol>
+      {shown.length < frames.length && (
+        <button class="link" onClick={() => setAll(true)}>
+          {frames.length - shown.length} more frames
+        </button>
+      )}
+    </section>
+  );
+}
+
+/** The end of a path, which tells files apart; the whole is in the title. */
+function shortPath(path: string): string {
+  const parts = path.split("/");
+  return parts.length > 3 ? `…/${parts.slice(-3).join("/")}` : path;
+}

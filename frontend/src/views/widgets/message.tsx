@@ -1,0 +1,38 @@
+import type { ComponentChildren, JSX } from "preact";
+import { ApiError } from "../../payload/api";
+
+/** Says why there is nothing to see and what to do. */
+export function Message(props: {
+  title: string;
+  children?: ComponentChildren;
+  error?: boolean;
+}): JSX.Element {
+  return (
+    <div
+      class={props.error === true ? "message message-error" : "message"}
+      role={props.error ? "alert" : "status"}
+    >
+      <strong>{props.title}</strong>
+      {props.children !== undefined && <p>{props.children}</p>}
+    </div>
+  );
+}
+
+export function ErrorMessage({ error }: { error: Error }): JSX.Element {
+  if (!(error instanceof ApiError))
+    return (
+      <Message error title="The page could not draw this">
+        {error.message}. Choose another module, or reload the page.
+      </Message>
+    );
+  return (
+    <Message error title={error.what}>
+      {error.where !== "" && <code>{error.where}</code>}
+      {error.remedy !== "" && <span>{sentence(error.remedy)}</span>}
+    </Message>
+  );
+}
+
+function sentence(text: string): string {
+  return ` ${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+}

@@ -1,0 +1,9 @@
+import { heldFor } from "../../layout/table_order";
+import { formatTime } from "../../layout/ticks";
+import type { Rows } from "../../payload/recording";
+
+/** How long an allocation was held, in words: the recording may know only a part of it. */
+export function lifetime(rows: Rows, row: number, times: Float64Array): string {
+  const partly = rows.start[row] < 0 || rows.end[row] >= times.length;
+  return `${partly ? "at least " : ""}${formatTime(heldFor(rows, row, times))}`;
+}
