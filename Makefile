@@ -12,7 +12,7 @@ BIN := .venv/bin
 HOST ?= xprof
 PORT ?= 8791
 
-NATIVE := $(wildcard tb_memplugin/native/*.pyx)
+NATIVE := $(wildcard tb_memplugin/native/*/*.pyx)
 SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
 PYTHON_CODE := tb_memplugin tests benchmarks demo_logdir setup.py
 
@@ -61,7 +61,7 @@ pictures: .venv/tested tb_memplugin/static/index.html chromium ## take the READM
 	$(BIN)/python frontend/pictures/take.py
 
 clean: ## remove what was built and installed
-	rm -rf .venv build dist *.egg-info frontend/node_modules tb_memplugin/static tb_memplugin/native/*.so
+	rm -rf .venv build dist *.egg-info frontend/node_modules tb_memplugin/static tb_memplugin/native/*/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Browser tests drive Debian's Chromium; any Chromium or Chrome on the PATH, or CHROMIUM=/path/to/one, does as well.

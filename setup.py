@@ -22,13 +22,13 @@ SKIP_FRONTEND = "TB_MEMPLUGIN_SKIP_FRONTEND"
 
 
 def extensions() -> list[Extension]:
-    """One C++ extension for each .pyx in tb_memplugin/native."""
-    sources = sorted((ROOT / "tb_memplugin" / "native").glob("*.pyx"))
+    """One C++ extension for each .pyx below tb_memplugin/native."""
+    sources = sorted((ROOT / "tb_memplugin" / "native").rglob("*.pyx"))
     # Every supported target of MSVC optimises by default; gcc and clang are told to.
     flags = [] if sys.platform == "win32" else ["-O3", "-std=c++17", "-g0"]
     modules = [
         Extension(
-            f"tb_memplugin.native.{source.stem}",
+            ".".join(source.relative_to(ROOT).with_suffix("").parts),
             [str(source.relative_to(ROOT))],
             language="c++",
             extra_compile_args=flags,

@@ -15,12 +15,12 @@ from statistics import median
 from benchmarks.generate import generate
 from benchmarks.timing import spread
 from tb_memplugin.analysis.advice import ASKED, Advice, advise
-from tb_memplugin.analysis.flow import flow
-from tb_memplugin.analysis.roles import roles
-from tb_memplugin.analysis.twins import twins
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.dataflow.graph import flow
+from tb_memplugin.analysis.dataflow.input_output_pairs import twins
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import Recording
 
 
 def measure(data: bytes) -> dict[str, float]:

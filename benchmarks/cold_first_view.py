@@ -28,7 +28,7 @@ OURS, OURS_PROFILE, XPROF = "tb_memplugin", "tb_memplugin, from the profile", "X
 def ours(file: Path) -> tuple[float, int, int]:
     """Seconds, bytes of the answer, and the peak it gives."""
     from tb_memplugin.catalog import listing_of_path
-    from tb_memplugin.views.memory_viewer import first_view
+    from tb_memplugin.views.page.memory_viewer import first_view
 
     start = time.perf_counter()
     (recording,) = listing_of_path(str(file)).recordings

@@ -27,7 +27,7 @@ class Taken(NamedTuple):
 
 def ours(file: Path) -> int:
     from tb_memplugin.catalog import listing_of_path
-    from tb_memplugin.views.memory_profile import first_view
+    from tb_memplugin.views.page.memory_profile import first_view
 
     return sum(len(first_view(recording)) for recording in listing_of_path(str(file)).recordings)
 

@@ -28,7 +28,7 @@ class Taken(NamedTuple):
 
 def ours(file: Path) -> None:
     from tb_memplugin.catalog import listing_of_path
-    from tb_memplugin.views.memory_profile import first_view
+    from tb_memplugin.views.page.memory_profile import first_view
 
     for recording in listing_of_path(str(file)).recordings:
         first_view(recording)

@@ -23,8 +23,8 @@ WHAT = {"role": "at the peaks, by category", "source": "by source line", "model"
 
 def once(first: Path, second: Path) -> dict[str, float]:
     from tb_memplugin.catalog import listing_of_path
-    from tb_memplugin.recording import Recording
-    from tb_memplugin.views.compare import By, compared
+    from tb_memplugin.model.recording import Recording
+    from tb_memplugin.views.page.compare import By, compared
 
     (a,), (b,) = (listing_of_path(str(path)).recordings for path in (first, second))
     a, b = a.complete, b.complete

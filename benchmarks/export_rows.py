@@ -16,11 +16,11 @@ from typing import BinaryIO
 
 from benchmarks.generate import generate
 from benchmarks.timing import spread
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import Recording
-from tb_memplugin.views.export_csv import write_csv
-from tb_memplugin.views.export_json import write_json
-from tb_memplugin.views.export_parquet import write_parquet
+from tb_memplugin.views.export.csv import write_csv
+from tb_memplugin.views.export.json import write_json
+from tb_memplugin.views.export.parquet import write_parquet
 
 WRITERS: dict[str, Callable[[Sequence[Recording], BinaryIO], None]] = {
     "csv": write_csv,

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from benchmarks.generate import generate
 from benchmarks.timing import spread
-from tb_memplugin.analysis.flow import marked
-from tb_memplugin.analysis.roles import roles
-from tb_memplugin.analysis.training import Phase, training
+from tb_memplugin.analysis.dataflow.graph import marked
+from tb_memplugin.analysis.dataflow.training_step import Phase, training
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import Recording
 
 
 def misplaced(recording: Recording) -> int:

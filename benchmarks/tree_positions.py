@@ -14,11 +14,11 @@ from statistics import median
 import numpy as np
 
 from benchmarks.generate import generate
-from tb_memplugin.analysis.attribution import By, forest, weigh
-from tb_memplugin.analysis.liveset import live_rows
-from tb_memplugin.analysis.usage import usage
+from tb_memplugin.analysis.ownership.classification import By, forest, weigh
+from tb_memplugin.analysis.usage.live_bytes import usage
+from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import Recording
 
 TARGET = 0.1  # seconds
 SHOWN = ((By.MODEL, False), (By.MODEL, True), (By.SOURCE, False), (By.FUNCTION, False), (By.SHAPE, False))

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from tb_memplugin import logdir, readers
-from tb_memplugin.analysis.categories import with_categories
-from tb_memplugin.analysis.headroom import within_limits
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.ownership.torch_categories import with_categories
+from tb_memplugin.analysis.usage.headroom import within_limits
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
-from tb_memplugin.pasted import PastedTexts
+from tb_memplugin.model.recording import Axis, Recording
+from tb_memplugin.pasted_texts import PastedTexts
+from tb_memplugin.readers.common.part import Reason
 from tb_memplugin.readers.oom_text import MAX_BYTES, read_oom_text
-from tb_memplugin.readers.part import Reason
-from tb_memplugin.recording import Axis, Recording
 
 logger = logging.getLogger(__name__)
 

@@ -63,7 +63,7 @@ def _path_above(path: str, limit: int, recording: str) -> str:
 
     from tb_memplugin.catalog import listing_of_path
     from tb_memplugin.errors import InputError
-    from tb_memplugin.views.budget import budget, verdict
+    from tb_memplugin.views.shared.budget import budget, verdict
 
     listing = listing_of_path(path)
     for problem in listing.problems:

@@ -9,11 +9,11 @@ from typing import Any
 
 from servers import DATA
 
-from tb_memplugin.analysis.usage import explained
+from tb_memplugin.analysis.usage.live_bytes import explained
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
-from tb_memplugin.readers.allocator import read_allocators
-from tb_memplugin.readers.plane import Plane
-from tb_memplugin.recording import Recording
+from tb_memplugin.readers.xplane.allocator.recordings import read_allocators
+from tb_memplugin.readers.xplane.planes import Plane
 
 FREES = {"MemoryAllocation": False, "MemoryDeallocation": True}
 REAL = sorted((DATA / "xplane").glob("*/plugins/profile/*/*.xplane.pb"))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.recording import (
+from tb_memplugin.model.recording import (
     Allocations,
     Axis,
     NamedSpans,

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from recordings import Row, recording
 
-from tb_memplugin.analysis.attribution import Forest, weigh
-from tb_memplugin.analysis.liveset import live_rows
-from tb_memplugin.analysis.usage import peak
-from tb_memplugin.recording import Recording, Role, Stacks, Text
+from tb_memplugin.analysis.ownership.classification import Forest, weigh
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.recording import Recording, Role, Stacks, Text
 
 
 def drawn(of: Forest, weights: Sequence[int] | None = None) -> list[str]:

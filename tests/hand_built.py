@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import (
     BufferAllocationProto,
     HeapSimulatorTrace,
@@ -13,7 +14,6 @@ from tb_memplugin.protos.hlo_pb2 import (
     ShapeProto,
 )
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import Recording
 
 F32, TUPLE = 11, 13
 ALLOC = HeapSimulatorTrace.Event.ALLOC

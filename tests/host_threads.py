@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from allocator_planes import Log
 
-from tb_memplugin.recording import NamedSpans, Recording, SpanKind
+from tb_memplugin.model.recording import NamedSpans, Recording, SpanKind
 
 Span = tuple[str, int, int]  # name, start and end in ns
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.recording import (
+from tb_memplugin.model.recording import (
     Allocations,
     Axis,
     Program,

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from aot import Shaped, array, hlo_proto
 from jax import Array, lax
 
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import Recording
 
 BATCH, WIDTH, LAYERS, HIDDEN = 48, 64, 3, 80
 Params = dict[str, Any]

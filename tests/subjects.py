@@ -13,9 +13,9 @@ from aot import PROGRAMS, ahead_of_time
 from profiles import compiled_programs
 
 from benchmarks.generate import generate
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import Recording
 
 TRACED, REBUILT = True, False
 

@@ -15,7 +15,7 @@ from servers import DATA
 
 from tb_memplugin.protos.hlo_pb2 import BufferAllocationProto, HloProto, ShapeProto
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.views import xprof_schema
+from tb_memplugin.views.xprof import memory_viewer
 
 MIB = 2**20
 ANSWERS = DATA / "xprof_2.24.2_answers"
@@ -67,7 +67,7 @@ STORED = sorted(path for path in ANSWERS.glob("*/memory_viewer.*.json.gz") if "N
 
 
 def ours(data: bytes, space: int) -> Json:
-    answer: Json = json.loads(json.dumps(xprof_schema.memory_viewer(read_hlo(data, source="test"), space)))
+    answer: Json = json.loads(json.dumps(memory_viewer.memory_viewer(read_hlo(data, source="test"), space)))
     return answer
 
 

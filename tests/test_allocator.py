@@ -12,10 +12,10 @@ from allocator_planes import REAL, Event, Log, events_of, recordings_of, unexpla
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_memplugin.analysis.usage import usage
-from tb_memplugin.readers.allocator_events import MOST
-from tb_memplugin.readers.allocator_rows import BEFORE
-from tb_memplugin.readers.pairing import pair
+from tb_memplugin.analysis.usage.live_bytes import usage
+from tb_memplugin.readers.xplane.allocator.events import MOST
+from tb_memplugin.readers.xplane.allocator.lifetimes import BEFORE
+from tb_memplugin.readers.xplane.allocator.pairing import pair
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
 same_each_time = settings(derandomize=True, deadline=None)

@@ -11,8 +11,8 @@ from allocator_planes import FREES, REAL, Event, Log, events_of, same_number
 from profiles import profiles
 
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
-from tb_memplugin.readers.allocator_events import MISSING, MOST, NUMBERS, TEXTS, AllocatorEvents, read
-from tb_memplugin.readers.plane import Plane
+from tb_memplugin.readers.xplane.allocator.events import MISSING, MOST, NUMBERS, TEXTS, AllocatorEvents, read
+from tb_memplugin.readers.xplane.planes import Plane
 
 EPOCH_NS = 1_760_000_000 * 10**9  # a clock that counts from 1970, which in picoseconds is beyond 64 bits
 COUNTS = {

@@ -11,9 +11,9 @@ import pytest
 from host_threads import Host, of_kind, spans
 from profiles import profiles
 
-from tb_memplugin.readers.host_calls import host_calls
-from tb_memplugin.readers.plane import planes
-from tb_memplugin.recording import SpanKind
+from tb_memplugin.model.recording import SpanKind
+from tb_memplugin.readers.xplane.host.calls import host_calls
+from tb_memplugin.readers.xplane.planes import planes
 
 CALL = "PjitFunction(f)"
 

@@ -17,7 +17,7 @@ from werkzeug.test import Client, TestResponse
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts import responses, static
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.views import memory_viewer
+from tb_memplugin.views.page import memory_viewer
 
 RUN = "train_step/cpu"
 

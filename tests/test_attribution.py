@@ -19,13 +19,13 @@ from servers import DEMO
 from test_payload import decode
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.attribution import By, Forest, forest, weigh
-from tb_memplugin.analysis.liveset import live_rows
-from tb_memplugin.analysis.trees import Grower, merge_layers
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.ownership.classification import By, Forest, forest, weigh
+from tb_memplugin.analysis.ownership.forest import Grower, merge_layers
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.recording import Recording, Role, Text
+from tb_memplugin.model.recording import Recording, Role, Text
 
 STEP = [
     ("parameter", "params['layer_0']['mlp']['up']", 1000),

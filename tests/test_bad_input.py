@@ -10,12 +10,13 @@ import pytest
 from profiles import DAMAGED, Compiled, compiled_programs, profiles
 
 from tb_memplugin.analysis.advice import advise
-from tb_memplugin.analysis.usage import peak, usage
+from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording
-from tb_memplugin.views import memory_viewer, xprof_schema
+from tb_memplugin.views.page import memory_viewer
+from tb_memplugin.views.xprof import memory_viewer as xprof_memory_viewer
 
 PIECES = 50
 FLIPPED, ALTERED = 150, 150
@@ -52,7 +53,7 @@ def ask(recording: Recording) -> None:
         memory_viewer.details(recording, row)
     advise(recording)
     if recording.program:
-        xprof_schema.memory_viewer([recording], recording.program.memory_space)
+        xprof_memory_viewer.memory_viewer([recording], recording.program.memory_space)
 
 
 @pytest.mark.parametrize("program", compiled_programs(), ids=str)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from allocators import Block, allocator
 from forests import FRAMES, drawn, program, weights, with_frames
 
-from tb_memplugin.analysis.attribution import By, forest
-from tb_memplugin.analysis.frames import callers_first
-from tb_memplugin.analysis.trees import MAX_DEPTH
+from tb_memplugin.analysis.ownership.classification import By, forest
+from tb_memplugin.analysis.ownership.forest import MAX_DEPTH
+from tb_memplugin.analysis.ownership.frames import callers_first
 
 
 def test_source_leaves_frameworks_out_and_the_stack_marks_them() -> None:

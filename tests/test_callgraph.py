@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from pprof_files import REAL, Frame, Sample, profile_of
 from servers import DEMO
 
-from tb_memplugin.analysis.callgraph import By, Callgraph, Refine, callgraph
-from tb_memplugin.analysis.samples import Samples, change, live_samples
+from tb_memplugin.analysis.call_graph.graph import By, Callgraph, Refine, callgraph
+from tb_memplugin.analysis.call_graph.samples import Samples, change, live_samples
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording
 
 FILES = {path.stem: path for path in [*sorted(DEMO.glob("device_profile*/*.prof")), *REAL]}
 GRANULARITY = {"functions": By.FUNCTION, "filefunctions": By.FILE_FUNCTION, "lines": By.LINE}
@@ -93,7 +93,7 @@ def test_every_function_and_every_call_is_pprofs(question: str) -> None:
 def whole_graph(samples: Samples, by: By, measure: str = "space", refine: Refine = Refine()) -> tuple[Nodes, Calls]:  # noqa: B008
     """With everything in the picture, however small."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tb_memplugin.analysis.callgraph.FEWEST", float("inf"))
+        patch.setattr("tb_memplugin.analysis.call_graph.graph.FEWEST", float("inf"))
         return graph_of(callgraph(samples, by, refine, most=10**6), measure)
 
 

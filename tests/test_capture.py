@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tb_memplugin.model.recording import Recording, SpanKind
 from tb_memplugin.readers import open_file
-from tb_memplugin.readers.allocator_rows import DTYPES
-from tb_memplugin.recording import Recording, SpanKind
+from tb_memplugin.readers.xplane.allocator.lifetimes import DTYPES
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

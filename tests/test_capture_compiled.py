@@ -17,11 +17,11 @@ import pytest
 from steps import STEPS
 
 from tb_memplugin import capture
-from tb_memplugin.analysis.roles import roles
-from tb_memplugin.analysis.usage import peak, reserved
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved
 from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.model.recording import Recording, Text
 from tb_memplugin.protos.xplane_pb2 import XSpace
-from tb_memplugin.recording import Recording, Text
 
 PROGRAM = "momentum_donated"
 

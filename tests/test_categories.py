@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from torch_training import Training
 
-from tb_memplugin.analysis.roles import roles
+from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.model.recording import Recording, Role
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES
-from tb_memplugin.recording import Recording, Role
 
 
 def write(folder: Path, shift_ns: int = 400) -> dict[int, Role]:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from pprof_files import Frame, Sample, profile_of
 from recordings import Row, recording
 
-from tb_memplugin.analysis.compare import UNEXPLAINED, By, Comparison, compare
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.compare.comparison import UNEXPLAINED, By, Comparison, compare
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Recording, Reported, Role, Stacks, Text
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording, Reported, Role, Stacks, Text
-from tb_memplugin.views.compare import headline
+from tb_memplugin.views.page.compare import headline
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from servers import BIN, DEMO
 
 from tb_memplugin.commands.compare import limit
 from tb_memplugin.errors import InputError
-from tb_memplugin.views.compare_text import code
+from tb_memplugin.views.terminal.compare_text import code
 
 LEAK = DEMO / "device_profile_leak"
 FIRST, LAST = str(LEAK / "memory1.prof"), str(LEAK / "memory9.prof")

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tb_memplugin.model.recording import SpanKind
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import SpanKind
 
 LOGDIR = Path(__file__).parent.parent / "demo_logdir"
 SCRIPTS = {

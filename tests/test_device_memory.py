@@ -9,9 +9,9 @@ from hand_built import MIB, two_halves
 from servers import DATA
 
 from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.xplane_pb2 import XSpace
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording
 
 HLO, MEMORY_SIZE, OTHER = 1, 2, 3
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from servers import DEMO
 
-from tb_memplugin.analysis.callgraph import Callgraph, Refine, callgraph
-from tb_memplugin.analysis.samples import Samples, change, live_samples
+from tb_memplugin.analysis.call_graph.graph import Callgraph, Refine, callgraph
+from tb_memplugin.analysis.call_graph.samples import Samples, change, live_samples
 from tb_memplugin.catalog import listing_of_path
 
 SCRIPT = DEMO / "make_device_profiles.py"

@@ -12,12 +12,12 @@ from allocators import Block, allocator
 from recordings import Row, recording
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.recording import Recording, Role, Text
-from tb_memplugin.views import explain_text as view
-from tb_memplugin.views.asked import choose, position_of
-from tb_memplugin.views.explain import explain
-from tb_memplugin.views.weighed import LINES
-from tb_memplugin.views.weighed import lines as tree_lines
+from tb_memplugin.model.recording import Recording, Role, Text
+from tb_memplugin.views.shared.weighted_tree import LINES
+from tb_memplugin.views.shared.weighted_tree import lines as tree_lines
+from tb_memplugin.views.terminal import explain_text as view
+from tb_memplugin.views.terminal.explain import explain
+from tb_memplugin.views.terminal.selectors import choose, position_of
 
 STEPS = 12
 

@@ -20,7 +20,7 @@ from tb_memplugin import cli
 from tb_memplugin.commands import export
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import is_read_with
-from tb_memplugin.views import export_parquet
+from tb_memplugin.views.export import parquet
 
 TEXTS = Path(__file__).parent / "oom_texts"
 TRAIN = DEMO / "train_step"
@@ -109,7 +109,7 @@ def test_parquet_holds_what_csv_does(tmp_path: Path) -> None:
 def test_without_pyarrow_parquet_is_refused_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(export_parquet, "find_spec", lambda name: None)
+    monkeypatch.setattr(parquet, "find_spec", lambda name: None)
     said = refused(capsys, TRAIN, "--to", tmp_path / "rows.parquet")
     assert "pyarrow is needed for Parquet" in said and "pip install pyarrow, or write .csv or .json" in said
 

@@ -19,20 +19,21 @@ from hypothesis import strategies as st
 from recordings import Row, recording
 from servers import DATA, DEMO, REPOSITORY
 
-from tb_memplugin.analysis.births import birth_steps
-from tb_memplugin.analysis.frames import frame_text
-from tb_memplugin.analysis.roles import roles
-from tb_memplugin.analysis.steps import step_at
+from tb_memplugin.analysis.ownership.frames import frame_text
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.usage.allocation_step import birth_steps
+from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.catalog import listing_of_path
-from tb_memplugin.recording import Axis, NamedSpans, Recording, RegionKind, Role, Stacks, Text
-from tb_memplugin.views import export, whole_stacks
-from tb_memplugin.views.cells import LONGEST
-from tb_memplugin.views.export_csv import write_csv
-from tb_memplugin.views.export_json import write_json
-from tb_memplugin.views.export_parquet import write_parquet
-from tb_memplugin.views.sources import sources
-from tb_memplugin.views.summary import summary
-from tb_memplugin.views.whole_stacks import WholeStacks
+from tb_memplugin.model.recording import Axis, NamedSpans, Recording, RegionKind, Role, Stacks, Text
+from tb_memplugin.views.export import rows as export_rows
+from tb_memplugin.views.export import stack_cells
+from tb_memplugin.views.export.csv import write_csv
+from tb_memplugin.views.export.export_table import LONGEST
+from tb_memplugin.views.export.json import write_json
+from tb_memplugin.views.export.parquet import write_parquet
+from tb_memplugin.views.export.stack_cells import WholeStacks
+from tb_memplugin.views.shared.sources import sources
+from tb_memplugin.views.shared.summary import summary
 
 TEXTS = Path(__file__).parent / "oom_texts"
 SOURCES = [
@@ -191,13 +192,13 @@ names = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), 
 @given(names, st.integers(1, 9))
 def test_any_name_comes_back_whatever_the_pieces(names: list[str], piece: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(export, "PIECE", piece)
+        patch.setattr(export_rows, "PIECE", piece)
         recordings = [hostile(names), hostile([]), hostile(names[:3], end=4)]
         check_all(recordings)
 
 
 def test_parquet_in_pieces_is_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "PIECE", 2)
+    monkeypatch.setattr(export_rows, "PIECE", 2)
     recordings = [hostile([]), hostile(list("abcde"))]
     assert as_parquet(recordings).to_pylist() == [row for found in recordings for row in plain_rows(found)]
     assert as_parquet([hostile([])]).num_rows == 0
@@ -246,7 +247,7 @@ def test_a_stack_that_goes_in_circles_or_on_for_ever_fits_a_cell() -> None:
 
 
 def test_many_long_stacks_at_once_are_cut_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_stacks, "AT_ONCE", 50)
+    monkeypatch.setattr(stack_cells, "AT_ONCE", 50)
     texts = WholeStacks(hostile(["a"]).stacks).texts(np.array([0, 1, 0, -1], np.int32))  # three others: 16 each
     assert [texts[row] for row in range(4)] == ["main (train.p...", "layer (model....", "main (train.p...", ""]
 

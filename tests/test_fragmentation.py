@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recordings import Row, recording
 
-from tb_memplugin.analysis.fragmentation import Holes, fragmentation, holes, unplaced
-from tb_memplugin.native.holes import free_runs
-from tb_memplugin.recording import Recording, RegionKind
+from tb_memplugin.analysis.address.fragmentation import Holes, fragmentation, holes, unplaced
+from tb_memplugin.model.recording import Recording, RegionKind
+from tb_memplugin.native.graph.free_runs import free_runs
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
 same_each_time = settings(derandomize=True, deadline=None)

@@ -11,8 +11,8 @@ from allocator_planes import events_of, read
 
 from benchmarks.generate_events import generate
 from benchmarks.timing import python
-from tb_memplugin.analysis.traffic import stacked
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.traffic import stacked
 
 
 def test_the_truth_is_what_is_read() -> None:

@@ -8,12 +8,12 @@ import pytest
 from pprof_files import Frame, Sample, profile_of
 from servers import DEMO
 
-from tb_memplugin.analysis.growth import Growth, growth, series_of
-from tb_memplugin.analysis.verdicts import Verdict
+from tb_memplugin.analysis.leaks.classify import Verdict
+from tb_memplugin.analysis.leaks.over_snapshots import Growth, growth, series_of
 from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.model.recording import Recording, Taken
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording, Taken
-from tb_memplugin.views.device_profile import series
+from tb_memplugin.views.page.device_profile import series
 
 LIB = Frame("pjit", "/x/site-packages/jax/_src/pjit.py")
 

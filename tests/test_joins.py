@@ -10,11 +10,20 @@ from recordings import Row, recording
 from servers import DATA
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.joins import join_programs, running, running_over
+from tb_memplugin.analysis.linking.runtime_to_program import join_programs, running, running_over
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.recording import PROGRAM_FRAMES, NamedSpans, Recording, RegionKind, Regions, SpanKind, Stacks, Text
-from tb_memplugin.views.joins import joins
+from tb_memplugin.model.recording import (
+    PROGRAM_FRAMES,
+    NamedSpans,
+    Recording,
+    RegionKind,
+    Regions,
+    SpanKind,
+    Stacks,
+    Text,
+)
+from tb_memplugin.views.page.runtime_to_program import joins
 
 KINDS = [(1000, RegionKind.TEMPORARY), (512, RegionKind.OUTPUT), (256, RegionKind.THREAD_LOCAL)]
 

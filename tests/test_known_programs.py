@@ -11,12 +11,12 @@ from hand_built import ALLOC, F32, FREE, MIB, SHARE_WITH, Handmade, codes, f32, 
 from jax import Array
 from profiles import answer_of_xprof
 
-from tb_memplugin.analysis.figures import figures
-from tb_memplugin.analysis.usage import peak, reserved, usage
+from tb_memplugin.analysis.usage.figures import figures
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved, usage
+from tb_memplugin.model.recording import RegionKind, Role
 from tb_memplugin.protos.hlo_pb2 import HloProto, LayoutProto, ShapeProto, TileProto
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import RegionKind, Role
-from tb_memplugin.views import memory_viewer
+from tb_memplugin.views.page import memory_viewer
 
 
 def xprof_peak(made: Handmade, folder: Path) -> float:

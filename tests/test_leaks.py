@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recordings import recording
 
-from tb_memplugin.analysis import leaks as leaks_module
-from tb_memplugin.analysis.leaks import leaks
-from tb_memplugin.analysis.steps import MIN_STEPS, steps
-from tb_memplugin.analysis.verdicts import Verdict
-from tb_memplugin.recording import NamedSpans, Recording, SpanKind, Text
-from tb_memplugin.views.leaks import findings
+from tb_memplugin.analysis.leaks import over_steps as leaks_module
+from tb_memplugin.analysis.leaks.classify import Verdict
+from tb_memplugin.analysis.leaks.over_steps import leaks
+from tb_memplugin.analysis.usage.steps import MIN_STEPS, steps
+from tb_memplugin.model.recording import NamedSpans, Recording, SpanKind, Text
+from tb_memplugin.views.page.leaks import findings
 
 Program = list[Block]
 

@@ -9,10 +9,10 @@ import pytest
 from aot import PROGRAMS, ahead_of_time
 from subjects import REBUILT, TRACED, Life, both_ways, every_subject, lives, parsed, recordings
 
-from tb_memplugin.analysis.usage import peak, usage
+from tb_memplugin.analysis.usage.live_bytes import peak, usage
+from tb_memplugin.model.recording import RegionKind
 from tb_memplugin.protos.hlo_pb2 import HloProto, ShapeProto
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import RegionKind
 
 TUPLE = 13  # of XLA's element types
 

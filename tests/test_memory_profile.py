@@ -16,15 +16,15 @@ from servers import DATA
 from test_payload import decode
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.traffic import traffic
+from tb_memplugin.analysis.usage.traffic import traffic
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.readers.allocator_rows import BEFORE
-from tb_memplugin.recording import Recording, RegionKind
-from tb_memplugin.views.holes import holes
-from tb_memplugin.views.memory_profile import first_view, usage, usage_table
-from tb_memplugin.views.memory_viewer import rows
-from tb_memplugin.views.summary import summary
+from tb_memplugin.model.recording import Recording, RegionKind
+from tb_memplugin.readers.xplane.allocator.lifetimes import BEFORE
+from tb_memplugin.views.page.holes import holes
+from tb_memplugin.views.page.memory_profile import first_view, usage, usage_table
+from tb_memplugin.views.page.memory_viewer import rows
+from tb_memplugin.views.shared.summary import summary
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
 Tables = dict[str, dict[str, list[Any]]]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_memplugin.native.chains import Chains
+from tb_memplugin.native.graph.stack_tree import Chains
 
 PLACES = 6
 # What each place stands for, innermost first: one frame mostly, two or none at times.

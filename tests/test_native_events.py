@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import profiles
 
-from tb_memplugin.native.all_events import any_event, every
-from tb_memplugin.native.events import ABSENT, DOUBLE, NUMBER, REFERENCE, TEXT, collect
+from tb_memplugin.native.xplane.all_events import any_event, every
+from tb_memplugin.native.xplane.events import ABSENT, DOUBLE, NUMBER, REFERENCE, TEXT, collect
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace, XStat
 
 FORMS = {

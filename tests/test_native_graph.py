@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_memplugin.native.graph import derive, grouped, nearest, owners, reach, spread_labels
+from tb_memplugin.native.graph.walks import derive, grouped, nearest, owners, reach, spread_labels
 
 NODES = 9
 Edges = list[tuple[int, int]]

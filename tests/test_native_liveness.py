@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_memplugin.native.liveness import flow_uses, flow_values, hand_over, replay, use_ranges
+from tb_memplugin.native.hlo.liveness import flow_uses, flow_values, hand_over, replay, use_ranges
 
 ALLOC, FREE, SHARE_WITH = range(3)
 LENGTH = 12  # of the schedule

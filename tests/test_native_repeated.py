@@ -8,7 +8,7 @@ from google.protobuf.internal.encoder import _VarintBytes  # type: ignore[attr-d
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_memplugin.native.repeated import numbers
+from tb_memplugin.native.protobuf.repeated import numbers
 from tb_memplugin.protos.pprof_pb2 import Sample
 
 LOCATION_ID, VALUE = 1, 2

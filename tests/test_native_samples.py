@@ -8,7 +8,7 @@ from google.protobuf.internal.encoder import _VarintBytes  # type: ignore[attr-d
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_memplugin.native.samples import samples
+from tb_memplugin.native.pprof.samples import samples
 from tb_memplugin.protos.pprof_pb2 import Sample
 
 ENTRY = np.array([-1, 0, 1, 0, 2], dtype=np.int32)  # the texts of a string table's entries; the first is empty

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_memplugin.native.text import Interner, gather, intern, join
+from tb_memplugin.native.text.strings import Interner, gather, intern, join
 
 DATA = b"fusion fusion copy.1 \xff\x00\xfe fusion"
 spans = st.lists(st.tuples(st.integers(0, len(DATA)), st.integers(0, 8)), max_size=12)

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import compiled_programs, profiles
 
-from tb_memplugin.native.spans import Spans
-from tb_memplugin.native.wire import Plan, scan
+from tb_memplugin.native.protobuf.messages import Plan, scan
+from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
 
 Tables = dict[str, dict[str, list[Any]]]

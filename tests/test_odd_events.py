@@ -8,9 +8,9 @@ import pytest
 from allocator_planes import Log, unexplained
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.allocator import UNNAMED, read_allocators
-from tb_memplugin.readers.plane import Plane
-from tb_memplugin.recording import PROGRAM_FRAMES, Recording
+from tb_memplugin.model.recording import PROGRAM_FRAMES, Recording
+from tb_memplugin.readers.xplane.allocator.recordings import UNNAMED, read_allocators
+from tb_memplugin.readers.xplane.planes import Plane
 
 
 def counts(recording: Recording) -> dict[str, int]:

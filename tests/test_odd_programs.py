@@ -8,9 +8,9 @@ import pytest
 from hand_built import ALLOC, FREE, MIB, Handmade, codes, names, read, two_halves
 from profiles import answer_of_xprof
 
-from tb_memplugin.analysis.usage import peak, usage
+from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.views import memory_viewer
+from tb_memplugin.views.page import memory_viewer
 
 
 def test_memory_spaces_are_recordings_of_their_own_on_one_axis() -> None:

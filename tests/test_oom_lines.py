@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Phase, Recording
 from tb_memplugin.readers.oom_text import read_oom_text
-from tb_memplugin.recording import Phase, Recording
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 

@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_memplugin.analysis.advice import advise
-from tb_memplugin.analysis.attribution import By, forest
-from tb_memplugin.analysis.usage import explained, peak
+from tb_memplugin.analysis.ownership.classification import By, forest
+from tb_memplugin.analysis.usage.live_bytes import explained, peak
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Axis, Phase, Recording, Refusal, Role
 from tb_memplugin.readers.oom_text import read_oom_text
-from tb_memplugin.recording import Axis, Phase, Recording, Refusal, Role
-from tb_memplugin.views import memory_viewer
-from tb_memplugin.views.explain import explain
-from tb_memplugin.views.explain_text import lines
+from tb_memplugin.views.page import memory_viewer
+from tb_memplugin.views.terminal.explain import explain
+from tb_memplugin.views.terminal.explain_text import lines
 
 TEXTS = Path(__file__).parent / "oom_texts"
 ALL = sorted(TEXTS.glob("*.txt"))

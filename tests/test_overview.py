@@ -15,15 +15,15 @@ from recordings import Row, recording
 from servers import DEMO
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.headroom import Headroom, headroom, within_limits
-from tb_memplugin.analysis.layers import Part, biggest_part
-from tb_memplugin.analysis.residence import running_at_peak, together
+from tb_memplugin.analysis.linking.co_residency import running_at_peak, together
+from tb_memplugin.analysis.ownership.layers import Part, biggest_part
+from tb_memplugin.analysis.usage.headroom import Headroom, headroom, within_limits
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.recording import Axis, Phase, Recording, Refusal, RegionKind, Role, SpanKind, Text
-from tb_memplugin.views.overview import overview
-from tb_memplugin.views.summary import summary
+from tb_memplugin.model.recording import Axis, Phase, Recording, Refusal, RegionKind, Role, SpanKind, Text
+from tb_memplugin.views.page.overview import overview
+from tb_memplugin.views.shared.summary import summary
 
 PARAMETER, OUTPUT, TEMPORARY = RegionKind.PARAMETER, RegionKind.OUTPUT, RegionKind.TEMPORARY
 

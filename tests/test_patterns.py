@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_memplugin.analysis.patterns import compiled
+from tb_memplugin.analysis.safe_regex import compiled
 from tb_memplugin.errors import InputError
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from recordings import Row, recording
 
-from tb_memplugin.analysis.usage import peak
-from tb_memplugin.recording import RegionKind, Role, Text
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.recording import RegionKind, Role, Text
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views import memory_viewer
-from tb_memplugin.views.payload import Table, compact, encode
+from tb_memplugin.views.page import memory_viewer
+from tb_memplugin.views.shared.payload import Table, compact, encode
 
 TYPES = {"u8": "u1", "i32": "<i4", "u32": "<u4", "f64": "<f8"}
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import DATA
 
-from tb_memplugin.native import plain_pickle, plain_values
+from tb_memplugin.native.torch import plain_pickle, plain_values
 
 SNAPSHOTS = sorted((DATA / "torch_snapshot").glob("*.pickle")) if DATA.exists() else []
 

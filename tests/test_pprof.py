@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pprof_files import REAL, Frame, Sample, Writer, profile_of, samples_of, write
 
-from tb_memplugin.analysis.usage import explained, peak
+from tb_memplugin.analysis.usage.live_bytes import explained, peak
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Axis, Recording, Role
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Axis, Recording, Role
-from tb_memplugin.views.summary import summary
+from tb_memplugin.views.shared.summary import summary
 
 A, B, C = Frame("a"), Frame("b", "train.py", 2), Frame("c", "lib.py", 3)
 

@@ -7,7 +7,7 @@ from hand_built import MIB, two_halves
 
 from tb_memplugin.protos.xplane_pb2 import XEventMetadata, XSpace
 from tb_memplugin.readers import open_file
-from tb_memplugin.readers.part import Part
+from tb_memplugin.readers.common.part import Part
 
 HLO, PROGRAM_ID = 1, 2  # of stat metadata
 

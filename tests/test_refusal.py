@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tb_memplugin.analysis.refusals import Reason, missing, needed, reason
+from tb_memplugin.analysis.oom import Reason, missing, needed, reason
+from tb_memplugin.model.recording import Phase, Recording, Refusal
 from tb_memplugin.readers.oom_text import read_oom_text
-from tb_memplugin.recording import Phase, Recording, Refusal
-from tb_memplugin.views.refusal import figures, sentences
+from tb_memplugin.views.shared.oom import figures, sentences
 
 TEXTS = Path(__file__).parent / "oom_texts"
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recordings import Row, recording
 
-from tb_memplugin.analysis.replay import Change, Lives, peak_if, released, relived, resized, without
-from tb_memplugin.analysis.usage import Peak
-from tb_memplugin.recording import I64, RegionKind
+from tb_memplugin.analysis.replay.what_if import Change, Lives, peak_if, released, relived, resized, without
+from tb_memplugin.analysis.usage.live_bytes import Peak
+from tb_memplugin.model.recording import I64, RegionKind
 
 LENGTH = 12
 

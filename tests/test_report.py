@@ -25,7 +25,7 @@ from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import report
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.views import tree
+from tb_memplugin.views.page import tree
 
 WHOLE = {"usage", "details", "joins"}  # answers for every window, row and position at once
 FUSED = DATA / "xplane" / "tracelens_te_fused_attn"

@@ -17,12 +17,12 @@ from recordings import Row
 from recordings import recording as of_rows
 from steps import BATCH, HIDDEN, LAYERS, STEPS, WIDTH, compiled, recording, without_names
 
-from tb_memplugin.analysis.roles import purposes, roles
-from tb_memplugin.analysis.training import Phase, training
+from tb_memplugin.analysis.dataflow.training_step import Phase, training
+from tb_memplugin.analysis.ownership.roles import purposes, roles
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Recording, RegionKind, Role
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import Recording, RegionKind, Role
 
 PARAM, OPT, INPUT, STATE, UNKNOWN = Role.PARAMETER, Role.OPTIMIZER_STATE, Role.INPUT, Role.STATE, Role.UNKNOWN
 LEAVES = 3 * LAYERS  # of one tree of an MLP's weights
@@ -228,7 +228,7 @@ def test_replicated_arguments_on_eight_devices(sharded: bytes, named: bool) -> N
 
 
 def test_unknown_is_said_and_shown() -> None:
-    from tb_memplugin.views.memory_viewer import headline
+    from tb_memplugin.views.page.memory_viewer import headline
 
     assert "of unknown role" in headline(recording("product"))
     assert "of unknown role" not in headline(recording("momentum"))

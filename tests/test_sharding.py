@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hand_built import MIB, Handmade, read
 
+from tb_memplugin.model.recording import Program
 from tb_memplugin.protos.hlo_pb2 import OpSharding
-from tb_memplugin.recording import Program
 
 REPLICATED, ONE_DEVICE, TILED, MANUAL = 0, 1, 3, 4
 

@@ -14,9 +14,9 @@ from werkzeug.test import Client
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.protos.xplane_pb2 import ProfileOptions, XSpace
-from tb_memplugin.readers.part import Reason
-from tb_memplugin.readers.plane import planes
-from tb_memplugin.readers.silence import reason
+from tb_memplugin.readers.common.part import Reason
+from tb_memplugin.readers.xplane.no_events import reason
+from tb_memplugin.readers.xplane.planes import planes
 
 BUSY, IDLE = True, False
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.model.recording import Recording, Taken
 from tb_memplugin.protos.pprof_pb2 import Profile
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording, Taken
-from tb_memplugin.views.device_profile import figures, headline
+from tb_memplugin.views.page.device_profile import figures, headline
 
 jax = pytest.importorskip("jax")
 

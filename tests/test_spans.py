@@ -10,11 +10,11 @@ from allocator_planes import REAL, Log, recordings_of
 from host_threads import Host, Span, spans
 from servers import DATA
 
-from tb_memplugin.analysis.steps import steps
+from tb_memplugin.analysis.usage.steps import steps
 from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.model.recording import Recording, SpanKind
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording, SpanKind
 
 TPU = DATA / "xplane" / "xprof_tpu_inference_2_old"
 

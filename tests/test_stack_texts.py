@@ -8,9 +8,9 @@ import numpy as np
 from allocators import Block, allocator
 from test_payload import decode
 
-from tb_memplugin.recording import Recording, Stacks, Text
-from tb_memplugin.views.memory_viewer import rows
-from tb_memplugin.views.stack_texts import stack_texts
+from tb_memplugin.model.recording import Recording, Stacks, Text
+from tb_memplugin.views.page.memory_viewer import rows
+from tb_memplugin.views.shared.stack_texts import stack_texts
 
 NONE = -1
 # caller, function, file, line

@@ -11,10 +11,10 @@ import pytest
 from allocator_planes import FREES, REAL, Log, recordings_of
 from test_payload import decode
 
-from tb_memplugin.analysis.traffic import stacked
+from tb_memplugin.analysis.usage.traffic import stacked
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.xplane_pb2 import XSpace
-from tb_memplugin.recording import Recording
-from tb_memplugin.views.memory_viewer import details, rows
+from tb_memplugin.views.page.memory_viewer import details, rows
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
 

@@ -7,15 +7,15 @@ import pytest
 from servers import DATA
 from torch_training import LOSS, Training, read_snapshot, recorded
 
-from tb_memplugin.analysis.carried import as_large_as_state, carried
-from tb_memplugin.analysis.roles import roles
-from tb_memplugin.analysis.tensor_roles import optimizer_steps
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.leaks.retained_gradients import as_large_as_state, carried
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.ownership.torch_roles import optimizer_steps
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.recording import Role
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Role
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views import memory_profile
-from tb_memplugin.views.leaks import findings
+from tb_memplugin.views.page import memory_profile
+from tb_memplugin.views.page.leaks import findings
 
 REAL = DATA / "torch_snapshot"
 

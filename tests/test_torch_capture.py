@@ -15,7 +15,7 @@ import pytest
 from caching_allocator import MIB, CachingAllocator
 
 from tb_memplugin.catalog import listing_of_path
-from tb_memplugin.recording import SpanKind
+from tb_memplugin.model.recording import SpanKind
 
 
 class FakeTorch:

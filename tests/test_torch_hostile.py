@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Axis
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Axis
-from tb_memplugin.views import memory_profile, memory_viewer
+from tb_memplugin.views.page import memory_profile, memory_viewer
 
 ODD: list[Any] = [
     None, True, -1, 1 << 62, -(1 << 63), 1 << 64, 1 << 80, 1e300, "", "oom", b"q", [], {}, (1, 2), [[]], {"a": [1]},

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from servers import DATA
 
-from tb_memplugin.analysis.usage import explained, peak, usage
+from tb_memplugin.analysis.usage.live_bytes import explained, peak, usage
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Recording, SpanKind
 from tb_memplugin.readers import open_file
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES
-from tb_memplugin.recording import Recording, SpanKind
 
 TIMELINES = sorted((DATA / "torch_memory_timeline").glob("*.gz")) if DATA.exists() else []
 TRACES = sorted((DATA / "torch_trace").glob("*.gz")) if DATA.exists() else []

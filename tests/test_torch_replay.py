@@ -12,12 +12,12 @@ from caching_allocator import MIB, CachingAllocator, Pool
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_memplugin.analysis.steps import steps
-from tb_memplugin.analysis.usage import usage
+from tb_memplugin.analysis.usage.live_bytes import usage
+from tb_memplugin.analysis.usage.steps import steps
+from tb_memplugin.model.recording import Recording, Role
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording, Role
-from tb_memplugin.views.explain import explain
-from tb_memplugin.views.explain_text import lines
+from tb_memplugin.views.terminal.explain import explain
+from tb_memplugin.views.terminal.explain_text import lines
 
 # What came with which version: a snapshot of an older one is without it.
 SINCE = {

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import DATA
 
-from tb_memplugin.analysis.fragmentation import fragmentation, holes
-from tb_memplugin.analysis.usage import peak, usage
+from tb_memplugin.analysis.address.fragmentation import fragmentation, holes
+from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Axis, Recording, SpanKind
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Axis, Recording, SpanKind
-from tb_memplugin.views.memory_profile import figures
-from tb_memplugin.views.memory_viewer import details
+from tb_memplugin.views.page.memory_profile import figures
+from tb_memplugin.views.page.memory_viewer import details
 
 SNAPSHOTS = sorted((DATA / "torch_snapshot").glob("*.pickle")) if DATA.exists() else []
 LIVE = {"active_allocated", "active_pending_free", "active_awaiting_free"}

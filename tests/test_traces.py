@@ -8,10 +8,10 @@ import pytest
 from aot import PROGRAMS, ahead_of_time
 from subjects import TRACED, every_subject, lives, parsed, recordings
 
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.recording import RegionKind
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import RegionKind
 
 ENTERED = (b"call", b"conditional", b"async-start", b"while")
 

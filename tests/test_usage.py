@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recordings import Row, recording
 
-from tb_memplugin.analysis.figures import figures
-from tb_memplugin.analysis.liveset import bytes_by_role, live_rows
-from tb_memplugin.analysis.sharing import sharing
-from tb_memplugin.analysis.usage import Usage, buckets, peak, reserved, usage
-from tb_memplugin.recording import RegionKind, Role
+from tb_memplugin.analysis.address.overlap import sharing
+from tb_memplugin.analysis.usage.figures import figures
+from tb_memplugin.analysis.usage.live_bytes import Usage, buckets, peak, reserved, usage
+from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
+from tb_memplugin.model.recording import RegionKind, Role
 
 ROWS = st.lists(
     st.builds(

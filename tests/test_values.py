@@ -9,12 +9,12 @@ import pytest
 from hand_built import Handmade, f32, read
 from steps import LAYERS, compiled, recording
 
-from tb_memplugin.analysis.flow import flow, row_of_value, uses
-from tb_memplugin.analysis.twins import twins
+from tb_memplugin.analysis.dataflow.graph import flow, row_of_value, uses
+from tb_memplugin.analysis.dataflow.input_output_pairs import twins
+from tb_memplugin.model.dataflow import Later, Likeness, Values
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import Recording
-from tb_memplugin.values import Later, Likeness, Values
 
 LEAVES = 3 * LAYERS
 STRAIGHT = ["momentum_donated", "adam", "clipped", "mixed", "decode", "forward"]  # no loops, no branches

@@ -21,7 +21,7 @@ from werkzeug.wrappers import Response
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import xprof
-from tb_memplugin.views import xprof_schema
+from tb_memplugin.views.xprof import memory_viewer
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -116,7 +116,7 @@ def test_faults_of_ours_are_not_xprofs(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> dict[str, object]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(xprof_schema, "memory_viewer", fail)
+    monkeypatch.setattr(memory_viewer, "memory_viewer", fail)
     client = Client(xprof.XProfApp(stock, str(DEMO), tested=True))
     assert client.get(f"/data?tag=memory_viewer&run={RUN}&module_name={MODULE}").text == "stock data"
 
@@ -174,7 +174,7 @@ def test_a_damaged_first_host_hides_nothing(server: Server) -> None:
 def test_numbers_are_ours_in_the_form_of_xprof(server: Server, logs: Path) -> None:
     recordings = Catalog(str(logs)).listing(RUN).recordings
     module = [recording for recording in recordings if recording.title == MODULE]
-    expected = json.loads(json.dumps(xprof_schema.memory_viewer(module, 0)))
+    expected = json.loads(json.dumps(memory_viewer.memory_viewer(module, 0)))
     by_name = data(server, run=RUN, module_name=MODULE)
     assert by_name == expected
     session = logs / "train_step/plugins/profile/cpu"

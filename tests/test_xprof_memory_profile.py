@@ -25,8 +25,8 @@ from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import xprof
 from tb_memplugin.protos.xplane_pb2 import XSpace
-from tb_memplugin.views import xprof_memory_profile
-from tb_memplugin.views.xprof_memory_profile import SNAPSHOTS, memory_profile
+from tb_memplugin.views.xprof import memory_profile as xprof_memory_profile
+from tb_memplugin.views.xprof.memory_profile import SNAPSHOTS, memory_profile
 
 GPU_DEMO = "xprof_demo_gpu_multi_worker"
 Json = dict[str, Any]

@@ -12,11 +12,11 @@ from profiles import answer_of_xprof, compiled_programs
 from recordings import Row, recording
 
 from benchmarks import generate
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Recording, RegionKind
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import Recording, RegionKind
-from tb_memplugin.views.xprof_schema import memory_viewer
+from tb_memplugin.views.xprof.memory_viewer import memory_viewer
 
 MIB = 2**20
 HBM, VMEM = 0, 1

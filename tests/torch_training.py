@@ -10,8 +10,8 @@ from typing import Any
 
 from caching_allocator import MIB, CachingAllocator
 
+from tb_memplugin.model.recording import Recording, Role
 from tb_memplugin.readers import open_file
-from tb_memplugin.recording import Recording, Role
 
 Frames = list[dict[str, Any]]
 

@@ -17,7 +17,7 @@ from jax.stages import Compiled
 from tb_memplugin.capture.wire import fields, message, number
 
 if TYPE_CHECKING:
-    from tb_memplugin.recording import Recording
+    from tb_memplugin.model.recording import Recording
 
 MAIN_MEMORY = 0  # XLA's number for the device's main memory, whatever its kind
 
@@ -51,7 +51,7 @@ def assert_fits(program: Compiled, limit: int | str) -> None:
     temporaries and constants, each donated argument once with its result. ValueError as of `compiled`, and where the
     limit is no size.
     """
-    from tb_memplugin.analysis.usage import reserved
+    from tb_memplugin.analysis.usage.live_bytes import reserved
     from tb_memplugin.errors import InputError
     from tb_memplugin.sizes import bytes_text, parse_size
 
@@ -76,14 +76,14 @@ def _recordings(program: Compiled) -> list[Recording]:
 
 
 def _largest(recordings: list[Recording]) -> Recording:
-    from tb_memplugin.analysis.usage import peak
+    from tb_memplugin.analysis.usage.live_bytes import peak
 
     return max(recordings, key=lambda recording: peak(recording).bytes)
 
 
 def _explained(recording: Recording) -> str:
-    from tb_memplugin.views.explain import explain
-    from tb_memplugin.views.explain_text import lines
+    from tb_memplugin.views.terminal.explain import explain
+    from tb_memplugin.views.terminal.explain_text import lines
 
     return "\n".join(lines(explain(recording)))
 

@@ -18,7 +18,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.views.budget import budget, verdict
+    from tb_memplugin.views.shared.budget import budget, verdict
 
     limit = parse_size(arguments.max_peak)
     listing = listing_of(arguments.path)

@@ -14,7 +14,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import bytes_text, parse_size
 
 if TYPE_CHECKING:
-    from tb_memplugin.views.compare import Pair
+    from tb_memplugin.views.page.compare import Pair
 
 IDS_LISTED = 5
 PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?%", re.ASCII)
@@ -36,7 +36,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.views.compare_text import lines, markdown
+    from tb_memplugin.views.terminal.compare_text import lines, markdown
 
     allowed = limit(arguments.fail_if_peak_grows) if arguments.fail_if_peak_grows else None
     answers = [_answer(pair, arguments) for pair in _pairs(arguments)]
@@ -58,7 +58,7 @@ def limit(text: str) -> Callable[[int], int]:
 
 
 def _pairs(arguments: argparse.Namespace) -> list[Pair]:
-    from tb_memplugin.views.compare import pairs
+    from tb_memplugin.views.page.compare import pairs
 
     sides = []
     for path in (arguments.a, arguments.b):
@@ -80,8 +80,8 @@ def _pairs(arguments: argparse.Namespace) -> list[Pair]:
 
 
 def _answer(pair: Pair, arguments: argparse.Namespace) -> dict[str, Any]:
-    from tb_memplugin.views.asked import position_of
-    from tb_memplugin.views.compare import By, compared
+    from tb_memplugin.views.page.compare import By, compared
+    from tb_memplugin.views.terminal.selectors import position_of
 
     moments = zip(pair, (arguments.at_a, arguments.at_b), strict=True)
     at_a, at_b = (position_of(recording, at) if at else None for recording, at in moments)

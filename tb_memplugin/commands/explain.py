@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tb_memplugin.commands.terminal import PATH, listing_of, printable
 
 if TYPE_CHECKING:
-    from tb_memplugin.recording import Recording
+    from tb_memplugin.model.recording import Recording
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +21,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.views.asked import choose
-    from tb_memplugin.views.explain import explain
-    from tb_memplugin.views.explain_text import lines
+    from tb_memplugin.views.terminal.explain import explain
+    from tb_memplugin.views.terminal.explain_text import lines
+    from tb_memplugin.views.terminal.selectors import choose
 
     recordings = listing_of(arguments.path).recordings
     chosen = choose(recordings, arguments.recording, arguments.path)

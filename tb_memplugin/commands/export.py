@@ -17,7 +17,7 @@ from tb_memplugin.logdir import is_read_with, is_remote
 from tb_memplugin.sizes import bytes_text
 
 if TYPE_CHECKING:
-    from tb_memplugin.recording import Recording
+    from tb_memplugin.model.recording import Recording
 
     Writer = Callable[[Sequence[Recording], BinaryIO], None]
 
@@ -77,9 +77,9 @@ def _write_report(
 
 def _writer(file: str) -> Writer | None:
     """By the ending of the name; None for a report. InputError where it says nothing, or Parquet cannot be written."""
-    from tb_memplugin.views.export_csv import write_csv
-    from tb_memplugin.views.export_json import write_json
-    from tb_memplugin.views.export_parquet import can_write_parquet, write_parquet
+    from tb_memplugin.views.export.csv import write_csv
+    from tb_memplugin.views.export.json import write_json
+    from tb_memplugin.views.export.parquet import can_write_parquet, write_parquet
 
     if not file.endswith(ENDINGS):
         raise InputError("Its name does not say what to write", file, f"end it in {', '.join(ENDINGS)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.commands.terminal import PATH, listing_of, printable
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.columns import aligned
+from tb_memplugin.views.terminal.text_table import aligned
 
 if TYPE_CHECKING:
     from tb_memplugin.catalog import Listing
@@ -21,7 +21,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.views.summary import summary
+    from tb_memplugin.views.shared.summary import summary
 
     listing = listing_of(arguments.path)
     summaries = [summary(recording) for recording in listing.recordings]

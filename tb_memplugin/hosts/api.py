@@ -17,7 +17,7 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import static
 from tb_memplugin.hosts.parameters import BadParameter
-from tb_memplugin.hosts.posted import NotAccepted, sent
+from tb_memplugin.hosts.request_body import NotAccepted, sent
 from tb_memplugin.hosts.responses import error_response, finished
 from tb_memplugin.hosts.routes import Routes
 

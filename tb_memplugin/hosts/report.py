@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.static import FOLDER
-from tb_memplugin.recording import Recording
-from tb_memplugin.views.report import Question, questions, questions_of_runs
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.export.report import Question, questions, questions_of_runs
 
 logger = logging.getLogger(__name__)
 

@@ -6,26 +6,26 @@ from collections.abc import Callable
 
 from werkzeug.wrappers import Request, Response
 
-from tb_memplugin.analysis.attribution import By
+from tb_memplugin.analysis.ownership.classification import By
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.parameters import choice, integer, required
 from tb_memplugin.hosts.responses import json_response, tables_response
-from tb_memplugin.recording import Recording
-from tb_memplugin.views import (
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.page import (
     advice,
     compare,
     device_profile,
     holes,
-    joins,
     leaks,
     memory_profile,
     memory_viewer,
     overview,
+    runtime_to_program,
     tree,
 )
-from tb_memplugin.views.refusal import sentences
-from tb_memplugin.views.summary import summary
+from tb_memplugin.views.shared.oom import sentences
+from tb_memplugin.views.shared.summary import summary
 
 Route = Callable[[Request], Response]
 PostedRoute = Callable[[Request, bytes], Response]  # with the body
@@ -124,7 +124,7 @@ class Routes:
         recording = self._catalog.recording(recording_id).complete
         at = integer(request, "at", -1, max(recording.length - 1, 0))
         programs = [beside for beside in self._catalog.beside(recording_id) if beside.kind == "program"]
-        return json_response(joins.joins(recording, programs, at))
+        return json_response(runtime_to_program.joins(recording, programs, at))
 
     def holes(self, request: Request) -> Response:
         """The free pieces of memory at a position, -1 is before the first."""

@@ -18,8 +18,8 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.responses import json_response
 from tb_memplugin.logdir import Run
-from tb_memplugin.recording import Recording
-from tb_memplugin.views import xprof_memory_profile, xprof_schema
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.xprof import memory_profile, memory_viewer
 
 Parameters = MultiDict[str, str]
 
@@ -66,7 +66,7 @@ class Answers:
         """`/data?tag=memory_viewer` in XProf's JSON."""
         run = self._run(parameters)
         module = self._module(run, parameters)
-        return json_response(xprof_schema.memory_viewer(module, memory_space(parameters)))
+        return json_response(memory_viewer.memory_viewer(module, memory_space(parameters)))
 
     def memory_profile(self, parameters: Parameters) -> Response:
         """`/data?tag=memory_profile` in XProf's JSON: of the asked host, else of the one with the largest peak."""
@@ -78,7 +78,7 @@ class Answers:
         if not allocators and listing.problems:
             raise Elsewhere
         of_host = [recording.complete for recording in allocators if recording.host == allocators[0].host]
-        return json_response(xprof_memory_profile.memory_profile(of_host))
+        return json_response(memory_profile.memory_profile(of_host))
 
     def timeline(self, parameters: Parameters) -> str:
         """Where our page shows what XProf's timeline link is about, relative to `/data`."""

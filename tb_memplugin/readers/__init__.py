@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.part import Part
+from tb_memplugin.readers.common.part import Part
 
 
 def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:

@@ -11,9 +11,9 @@ from aot import KEEP_BARRIERS, hlo_proto
 from jax import Array, lax
 
 from tb_memplugin.analysis.advice import Advice, Kind, advise
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.recording import Recording
 
 # The CPU's compiler widens products of narrow numbers to f32; accelerators have units for them.
 NARROW_PRODUCTS: dict[str, str | bool] = {"xla_disable_hlo_passes": "change-op-data-type"}

@@ -27,7 +27,7 @@ from advised import (
 )
 
 from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.usage.live_bytes import peak
 
 LOSSES = {
     "plain": (unrolled(), False),

@@ -30,8 +30,8 @@ from advised import (
 from jax import Array
 
 from tb_memplugin.analysis.advice import Kind, advise
-from tb_memplugin.analysis.usage import peak
-from tb_memplugin.recording import Recording
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.recording import Recording
 
 # As many bytes as bf16, and the CPU multiplies them without widening them first.
 NARROW = jnp.float16

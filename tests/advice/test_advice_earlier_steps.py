@@ -7,7 +7,7 @@ from advised import MIB, given, kinds
 from allocators import Block, allocator
 
 from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.recording import Recording, Regions
+from tb_memplugin.model.recording import Recording, Regions
 
 STEPS = 12
 

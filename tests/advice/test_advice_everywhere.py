@@ -11,13 +11,13 @@ from servers import DATA, DEMO
 from subjects import both_ways, every_subject, recordings
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.advice import ASKED, Advice, advise, piece
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.advice import ASKED, Advice, advise, model
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.commands.terminal import listing_of
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.recording import Recording
-from tb_memplugin.views import advice as view
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.page import advice as view
 
 TORCH = sorted(path for path in DATA.glob("torch_*/*") if path.is_file())
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
@@ -26,8 +26,8 @@ each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.paren
 @pytest.fixture
 def however_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The programs here are small; advice on them is none the less to be right."""
-    monkeypatch.setattr(piece, "LEAST_BYTES", 1)
-    monkeypatch.setattr(piece, "LEAST_SHARE", 2**40)
+    monkeypatch.setattr(model, "LEAST_BYTES", 1)
+    monkeypatch.setattr(model, "LEAST_SHARE", 2**40)
 
 
 def check(recording: Recording) -> None:
@@ -39,10 +39,10 @@ def check_piece(recording: Recording, found: Advice) -> None:
     top = peak(recording).bytes
     assert found.saving_bytes > 0
     assert 0 <= found.new_peak_bytes <= top
-    if found.kind is not piece.Kind.FRAGMENTATION:
+    if found.kind is not model.Kind.FRAGMENTATION:
         assert found.saving_bytes == top - found.new_peak_bytes
     size = recording.allocations.size[found.rows]
-    if found.kind not in (piece.Kind.FRAGMENTATION, piece.Kind.PADDING):  # of these it is what rows leave unused
+    if found.kind not in (model.Kind.FRAGMENTATION, model.Kind.PADDING):  # of these it is what rows leave unused
         assert found.bytes == size.sum()
     assert len(np.unique(found.rows)) == len(found.rows)
     assert (np.diff(size) <= 0).all()
@@ -74,7 +74,7 @@ def test_what_saves_most_comes_first(name: str) -> None:
     for recording in recordings(name, True):
         savings = [found.saving_bytes for found in advise(recording)]
         assert savings == sorted(savings, reverse=True)
-        assert all(saved >= piece.LEAST_BYTES for saved in savings)
+        assert all(saved >= model.LEAST_BYTES for saved in savings)
 
 
 def test_the_page_and_the_terminal_say_the_same() -> None:

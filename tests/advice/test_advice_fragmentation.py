@@ -10,7 +10,7 @@ from recordings import Row, recording
 from torch_training import read_snapshot
 
 from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.recording import Recording, RegionKind
+from tb_memplugin.model.recording import Recording, RegionKind
 
 
 def program(held: int) -> Recording:

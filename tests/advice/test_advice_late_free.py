@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from advised import MIB, WIDTH, array, compiled, given, unrolled, weights
 
 from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.usage.live_bytes import peak
 
 
 def test_an_argument_that_is_read_first_and_never_again() -> None:

@@ -7,7 +7,7 @@ from advised import MIB, given, kinds
 from recordings import Row, recording
 
 from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.recording import Recording
+from tb_memplugin.model.recording import Recording
 
 
 def program(largest: int, others: int = 10) -> Recording:

@@ -5,9 +5,9 @@ from advised import MIB, given, kinds
 from hand_built import F32, Handmade, read
 
 from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.analysis.advice.padding import ragged
+from tb_memplugin.analysis.advice.jax.padding import ragged
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import LayoutProto, ShapeProto, TileProto
-from tb_memplugin.recording import Recording
 
 ROWS, TILE = 2**14, 128
 

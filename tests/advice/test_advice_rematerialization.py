@@ -28,7 +28,7 @@ from advised import (
 from jax import Array
 
 from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.usage.live_bytes import peak
 
 
 def gated(weights: Tree, x: Array) -> Array:

@@ -19,7 +19,7 @@ import jax, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 from advised import LAYERS, WIDTH, Shaped, adam, compiled, sgd, unrolled
 from tb_memplugin.analysis.advice import advise
-from tb_memplugin.analysis.usage import peak
+from tb_memplugin.analysis.usage.live_bytes import peak
 
 mesh = Mesh(np.array(jax.devices()), ("d",))
 

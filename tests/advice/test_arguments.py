@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_memplugin.analysis.advice.arguments import _above
+from tb_memplugin.analysis.advice.support.arguments import _above
 
 
 @pytest.mark.parametrize(

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from tb_memplugin.analysis.advice import (
-    accumulation,
+from tb_memplugin.analysis.advice.common import earlier_steps, fragmentation, oversized
+from tb_memplugin.analysis.advice.jax import (
     donation,
     dtype,
-    earlier_steps,
-    fragmentation,
-    gradients,
     late_free,
     microbatching,
     offload,
     outputs,
-    oversized,
     padding,
     rematerialization,
     replication,
-    tensor_checkpoint,
     unused,
 )
-from tb_memplugin.analysis.advice.piece import Advice, Kind
-from tb_memplugin.analysis.once import once
-from tb_memplugin.recording import Axis, Recording
+from tb_memplugin.analysis.advice.model import Advice, Kind
+from tb_memplugin.analysis.advice.torch import accumulation, checkpoint, gradients
+from tb_memplugin.analysis.memoize import once
+from tb_memplugin.model.recording import Axis, Recording
 
 __all__ = ["Advice", "Kind", "advise"]
 
@@ -39,7 +35,7 @@ ASKED = (
     earlier_steps.advise,
     gradients.advise,
     accumulation.advise,
-    tensor_checkpoint.advise,
+    checkpoint.advise,
     oversized.advise,
     outputs.advise,
     unused.advise,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_memplugin.model.recording import I64, Caveat
+from tb_memplugin.readers.hlo.lifetimes.placement import Placement
+from tb_memplugin.readers.hlo.lifetimes.schedule import Schedule
 from tb_memplugin.readers.hlo.module import Module
-from tb_memplugin.readers.hlo.placement import Placement
-from tb_memplugin.readers.hlo.schedule import Schedule
-from tb_memplugin.recording import I64, Caveat
 
 
 def caveats(module: Module, schedule: Schedule, placement: Placement, rows: I64) -> tuple[Caveat, ...]:

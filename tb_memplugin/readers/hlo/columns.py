@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.native.text import join
+from tb_memplugin.model.recording import I32, I64, U8, Allocations, RegionKind, Role, Strings, Text
+from tb_memplugin.native.text.strings import join
 from tb_memplugin.readers.hlo import shapes
+from tb_memplugin.readers.hlo.lifetimes.placement import Placement
 from tb_memplugin.readers.hlo.module import BUFFERS, Lists, Module
-from tb_memplugin.readers.hlo.placement import Placement
-from tb_memplugin.recording import I32, I64, U8, Allocations, RegionKind, Role, Strings, Text
 
 
 def columns(module: Module, placement: Placement, stack_of: I32) -> Allocations:

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.native.spans import Spans
-from tb_memplugin.native.text import gather, intern
-from tb_memplugin.native.wire import Plan, scan
+from tb_memplugin.model.recording import I32, I64, Strings, Text
+from tb_memplugin.native.protobuf.messages import Plan, scan
+from tb_memplugin.native.text.spans import Spans
+from tb_memplugin.native.text.strings import gather, intern
 from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloProto
+from tb_memplugin.readers.common.id_index import Index
 from tb_memplugin.readers.hlo.shapes import ShapeTable
-from tb_memplugin.readers.index import Index
-from tb_memplugin.recording import I32, I64, Strings, Text
 
 COMPUTATIONS = "hlo_module.computations"
 INSTRUCTIONS = f"{COMPUTATIONS}.instructions"

@@ -7,19 +7,19 @@ from functools import partial
 
 import numpy as np
 
-from tb_memplugin.readers.hlo.backends import for_cpu
+from tb_memplugin.model.dataflow import Later
+from tb_memplugin.model.recording import I32, Axis, Program, Recording, RegionKind, Regions
+from tb_memplugin.readers.hlo.backend import for_cpu
 from tb_memplugin.readers.hlo.caveats import caveats
 from tb_memplugin.readers.hlo.columns import columns, take
-from tb_memplugin.readers.hlo.dataflow import Dataflow
+from tb_memplugin.readers.hlo.dataflow.values import values_of
+from tb_memplugin.readers.hlo.lifetimes.placement import Placement, place
+from tb_memplugin.readers.hlo.lifetimes.schedule import Schedule, flatten
+from tb_memplugin.readers.hlo.lifetimes.scoped_memory import scoped_memory
+from tb_memplugin.readers.hlo.lifetimes.uses import Dataflow
 from tb_memplugin.readers.hlo.module import Module
-from tb_memplugin.readers.hlo.placement import Placement, place
-from tb_memplugin.readers.hlo.schedule import Schedule, flatten
-from tb_memplugin.readers.hlo.scoped import scoped_memory
 from tb_memplugin.readers.hlo.sharding import copies_of, devices_of
 from tb_memplugin.readers.hlo.stacks import stacks_of
-from tb_memplugin.readers.hlo.values import values_of
-from tb_memplugin.recording import I32, Axis, Program, Recording, RegionKind, Regions
-from tb_memplugin.values import Later
 
 MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "Sflag", 3: "CMEM", 4: "SMEM", 5: "Host", 6: "SparseCore"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_memplugin.model.recording import I32
 from tb_memplugin.readers.hlo.module import Lists, Module
-from tb_memplugin.recording import I32
 
 SHARDINGS = "hlo_module.spmd_parameters_shardings"
 MOST_DEVICES = 2**24  # more than anybody has; a damaged file may claim any number

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.native.spans import Spans
-from tb_memplugin.native.text import intern
+from tb_memplugin.model.recording import I32, I64, Stacks, Strings, Text
+from tb_memplugin.native.text.spans import Spans
+from tb_memplugin.native.text.strings import intern
 from tb_memplugin.readers.hlo.module import Module
-from tb_memplugin.recording import I32, I64, Stacks, Strings, Text
 
 INDEX = "hlo_module.stack_frame_index"
 

@@ -5,26 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.oom_text import (
+from tb_memplugin.model.recording import Caveat, Recording
+from tb_memplugin.readers.oom_text import merge
+from tb_memplugin.readers.oom_text.clean import clean
+from tb_memplugin.readers.oom_text.messages import (
     bfc,
     cuda,
-    merge,
     onnxruntime,
-    remat,
+    rematerialization,
     torch,
     tpu_compile,
     tpu_limits,
     tpu_runtime,
     xla_gpu,
 )
-from tb_memplugin.readers.oom_text import (
-    host as host_memory,
-)
-from tb_memplugin.readers.oom_text.clean import clean
+from tb_memplugin.readers.oom_text.messages import host as host_memory
 from tb_memplugin.readers.oom_text.recordings import recordings
-from tb_memplugin.recording import Caveat, Recording
 
-FORMATS = (tpu_compile, tpu_limits, tpu_runtime, xla_gpu, bfc, remat, cuda, torch, onnxruntime, host_memory)
+FORMATS = (tpu_compile, tpu_limits, tpu_runtime, xla_gpu, bfc, rematerialization, cuda, torch, onnxruntime, host_memory)
 
 # An error is at the end of its log. This is a dump of 150,000 chunks, and takes seconds.
 MAX_BYTES = 16 << 20

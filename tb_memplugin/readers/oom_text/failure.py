@@ -7,8 +7,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
+from tb_memplugin.model.recording import Caveat, Refusal
 from tb_memplugin.readers.oom_text.rows import Rows
-from tb_memplugin.recording import Caveat, Refusal
 from tb_memplugin.sizes import printed_size
 
 # A job that retries may log thousands; the last ones are those that ended it.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from tb_memplugin.model.recording import Refusal
 from tb_memplugin.readers.oom_text.failure import Failure
-from tb_memplugin.recording import Refusal
 
 NEAR = 8  # failures back: what is told twice is told at once
 ONE_ALLOCATION = {"bfc", "xla", "tensor", "driver"}  # tools that tell the same request from above and below

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from tb_memplugin.model.recording import Axis, Caveat, Phase, Recording, Refusal, Reported
 from tb_memplugin.readers.oom_text.failure import Failure
 from tb_memplugin.readers.oom_text.rows import MOST_BYTES, Rows
-from tb_memplugin.recording import Axis, Caveat, Phase, Recording, Refusal, Reported
 from tb_memplugin.sizes import bytes_text
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tb_memplugin.readers import tables
-from tb_memplugin.recording import I64, Allocations, RegionKind, Regions, Role, Stacks, Text
+from tb_memplugin.model.recording import I64, Allocations, RegionKind, Regions, Role, Stacks, Text
+from tb_memplugin.readers.common import table_builder
 
 MOST_BYTES = 2**53  # no memory is that large, and sums of more would not be exact
 
@@ -32,7 +32,7 @@ class Rows:
     """Buffers with words, or an allocator's chunks with addresses."""
 
     allocations: Allocations = field(default_factory=lambda: table([])[0])
-    regions: Regions = field(default_factory=lambda: tables.no_regions())
+    regions: Regions = field(default_factory=lambda: table_builder.no_regions())
     stacks: Stacks = field(default_factory=lambda: table([])[1])
 
     @property
@@ -42,14 +42,14 @@ class Rows:
 
 def words(buffers: Sequence[Buffer]) -> Rows:
     allocations, stacks = table(buffers)
-    return Rows(allocations, tables.no_regions(), stacks)
+    return Rows(allocations, table_builder.no_regions(), stacks)
 
 
 def table(buffers: Sequence[Buffer]) -> tuple[Allocations, Stacks]:
     sources = list(dict.fromkeys(buffer.source for buffer in buffers if buffer.source))
     frame = {source: number for number, source in enumerate(sources)}
     shapes = [buffer.shape for buffer in buffers]
-    allocations = tables.allocations(
+    allocations = table_builder.allocations(
         _int64([buffer.size for buffer in buffers]),
         requested=_int64([buffer.size if buffer.requested is None else buffer.requested for buffer in buffers]),
         role=np.array([int(buffer.role) for buffer in buffers], dtype=np.uint8),

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tb_memplugin.readers.bounds import LARGEST
-from tb_memplugin.recording import Reported
+from tb_memplugin.model.recording import Reported
+from tb_memplugin.readers.common.limits import LARGEST
 
 PREFIX = "tb_memplugin "
 

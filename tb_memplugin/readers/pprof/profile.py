@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.native.repeated import numbers
-from tb_memplugin.native.samples import samples
-from tb_memplugin.native.spans import Spans
-from tb_memplugin.native.text import Interner, gather, intern
-from tb_memplugin.native.wire import Plan, scan
+from tb_memplugin.model.recording import I32, I64, Stacks, Strings, Text
+from tb_memplugin.native.pprof.samples import samples
+from tb_memplugin.native.protobuf.messages import Plan, scan
+from tb_memplugin.native.protobuf.repeated import numbers
+from tb_memplugin.native.text.spans import Spans
+from tb_memplugin.native.text.strings import Interner, gather, intern
 from tb_memplugin.protos.pprof_pb2 import Profile as ProfileProto
 from tb_memplugin.protos.pprof_pb2 import Sample as SampleProto
-from tb_memplugin.readers.packed import unpacked
+from tb_memplugin.readers.common.gzip_file import unpacked
 from tb_memplugin.readers.pprof.stacks import Locations
-from tb_memplugin.recording import I32, I64, Stacks, Strings, Text
 
 MAX_BYTES = 1 << 31  # unpacked: forty million samples. A few KiB of zeros must not fill the memory
 BATCH = 1 << 16  # samples opened at once: a stack is 16 bytes a frame while it is open

@@ -8,12 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.readers import tables
-from tb_memplugin.readers.bounds import LARGEST
-from tb_memplugin.readers.part import Part
-from tb_memplugin.readers.pprof import notes
-from tb_memplugin.readers.pprof.profile import Profile, read_profile
-from tb_memplugin.recording import (
+from tb_memplugin.model.recording import (
     I64,
     Allocations,
     Axis,
@@ -25,6 +20,11 @@ from tb_memplugin.recording import (
     Taken,
     Text,
 )
+from tb_memplugin.readers.common import table_builder
+from tb_memplugin.readers.common.limits import LARGEST
+from tb_memplugin.readers.common.part import Part
+from tb_memplugin.readers.pprof import notes
+from tb_memplugin.readers.pprof.profile import Profile, read_profile
 
 KIND = "device_profile"
 EXECUTABLE = "executable"
@@ -109,7 +109,7 @@ def _known(profile: Profile) -> I64:
 
 def _allocations(profile: Profile, rows: I64, size: I64) -> Allocations:
     kind = profile.kind.take(rows)
-    return tables.allocations(
+    return table_builder.allocations(
         size,
         id=rows,
         region=np.zeros(len(rows), np.int32),

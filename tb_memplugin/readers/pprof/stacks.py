@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tb_memplugin.native.chains import Chains
-from tb_memplugin.readers.index import Index
-from tb_memplugin.recording import I32, I64, Stacks, Text
+from tb_memplugin.model.recording import I32, I64, Stacks, Text
+from tb_memplugin.native.graph.stack_tree import Chains
+from tb_memplugin.readers.common.id_index import Index
 
 LINES = 2**31 - 1
 

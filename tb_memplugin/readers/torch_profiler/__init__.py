@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.packed import unpacked
-from tb_memplugin.readers.part import Part
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.common.gzip_file import unpacked
+from tb_memplugin.readers.common.part import Part
 from tb_memplugin.readers.torch_profiler.curves import read_curves
 from tb_memplugin.readers.torch_profiler.memory_events import read_memory_events
 from tb_memplugin.readers.torch_profiler.versions import read_versions
-from tb_memplugin.recording import Recording
 
 MOST_BYTES = 8 << 30  # of a file once unpacked
 LOOKED_AT = 1 << 16

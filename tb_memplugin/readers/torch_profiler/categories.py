@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.recording import U8, Role
+from tb_memplugin.model.recording import U8, Role
 
 
 class Category(NamedTuple):

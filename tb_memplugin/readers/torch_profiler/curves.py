@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.readers.bounds import impossible, possible
+from tb_memplugin.model.recording import I64, Caveat, Recording, Text
+from tb_memplugin.readers.common.limits import impossible, possible
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
-from tb_memplugin.readers.torch_profiler.table import Where, timeline
+from tb_memplugin.readers.torch_profiler.timeline_table import Where, timeline
 from tb_memplugin.readers.torch_profiler.versions import MEMORY
-from tb_memplugin.recording import I64, Caveat, Recording, Text
 
 MICROSECOND = 1000  # in nanoseconds
 

@@ -8,11 +8,11 @@ import re
 import numpy as np
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.bounds import LATEST, impossible, possible
-from tb_memplugin.readers.pairing import pair
+from tb_memplugin.model.recording import F64, I64, Caveat, NamedSpans, Recording, Reported, Role, Text
+from tb_memplugin.readers.common.limits import LATEST, impossible, possible
 from tb_memplugin.readers.torch_profiler.operators import Heads
-from tb_memplugin.readers.torch_profiler.table import Where, timeline
-from tb_memplugin.recording import F64, I64, Caveat, NamedSpans, Recording, Reported, Role, Text
+from tb_memplugin.readers.torch_profiler.timeline_table import Where, timeline
+from tb_memplugin.readers.xplane.allocator.pairing import pair
 
 # An event is an object with the name and one object inside, its arguments. What else a trace holds, a hundred times
 # as much, is never parsed.

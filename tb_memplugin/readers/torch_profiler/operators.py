@@ -7,9 +7,9 @@ import re
 
 import numpy as np
 
-from tb_memplugin.readers.bounds import LATEST
-from tb_memplugin.readers.torch_marks import kind_of_mark
-from tb_memplugin.recording import F64, I64, NamedSpans, Text
+from tb_memplugin.model.recording import F64, I64, NamedSpans, Text
+from tb_memplugin.readers.common.limits import LATEST
+from tb_memplugin.readers.common.torch_steps import kind_of_mark
 
 # The head of an event as the profiler writes it, whose keys are always in this order.
 HEAD = re.compile(

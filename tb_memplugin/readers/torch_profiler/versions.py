@@ -6,10 +6,10 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_memplugin.readers.bounds import impossible, possible
+from tb_memplugin.model.recording import I64, Caveat, Recording, Text
+from tb_memplugin.readers.common.limits import impossible, possible
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
-from tb_memplugin.readers.torch_profiler.table import Where, timeline
-from tb_memplugin.recording import I64, Caveat, Recording, Text
+from tb_memplugin.readers.torch_profiler.timeline_table import Where, timeline
 
 MEMORY = "device"  # one file is of one device, which it does not name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tb_memplugin.readers.part import Part
+from tb_memplugin.readers.common.part import Part
 from tb_memplugin.readers.torch_snapshot.recordings import read_snapshot
 
 

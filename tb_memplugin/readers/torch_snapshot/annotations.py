@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.readers.torch_marks import kind_of_mark
+from tb_memplugin.model.recording import I64, NamedSpans, SpanKind, Text
+from tb_memplugin.readers.common.torch_steps import kind_of_mark
+from tb_memplugin.readers.torch_snapshot.pickle_columns import Nodes, Values
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_times
-from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
-from tb_memplugin.recording import I64, NamedSpans, SpanKind, Text
 from tb_memplugin.sizes import bytes_text
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.readers.bounds import impossible
+from tb_memplugin.model.recording import Caveat
+from tb_memplugin.readers.common.limits import impossible
 from tb_memplugin.readers.torch_snapshot.lifetimes import Lives
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
-from tb_memplugin.recording import Caveat
 
 
 def caveats(trace: Trace, lives: Lives, settings: Mapping[str, Any], backwards: int) -> tuple[Caveat, ...]:

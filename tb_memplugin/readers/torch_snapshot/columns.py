@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_memplugin.model.recording import I64, U8, Role, Strings, Text
 from tb_memplugin.readers.torch_snapshot.lifetimes import Lives
+from tb_memplugin.readers.torch_snapshot.pickle_columns import Values, numbered_together
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, pool_name
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
-from tb_memplugin.readers.torch_snapshot.values import Values, numbered_together
-from tb_memplugin.recording import I64, U8, Role, Strings, Text
 
 # What the profiler of PyTorch calls them, and so traces that are made from it.
 ROLES = {

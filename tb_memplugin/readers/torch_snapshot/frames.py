@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 
-from tb_memplugin.native.chains import Chains
-from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
-from tb_memplugin.recording import I32, Stacks, Strings, Text
+from tb_memplugin.model.recording import I32, Stacks, Strings, Text
+from tb_memplugin.native.graph.stack_tree import Chains
+from tb_memplugin.readers.torch_snapshot.pickle_columns import Nodes, Values
 
 PROFILED = re.compile(r"(.+\.pyx?|<.+>)\((\d{1,9})\): (.+)", re.DOTALL)  # how a profiler names a frame, all in one
 PYTHON = re.compile(r".*\.pyx?|<.*>", re.DOTALL)  # a source file, or what runs code from text calls itself

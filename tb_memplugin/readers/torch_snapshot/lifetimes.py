@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.native import caching
-from tb_memplugin.readers.pairing import pair
-from tb_memplugin.readers.torch_snapshot.rounding import ROUNDED, rounded
+from tb_memplugin.model.recording import I64
+from tb_memplugin.native.torch import caching_allocator
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments
+from tb_memplugin.readers.torch_snapshot.size_rounding import ROUNDED, rounded
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
-from tb_memplugin.recording import I64
+from tb_memplugin.readers.xplane.allocator.pairing import pair
 
 BLOCK_KINDS = {
-    Action.SEGMENT_ALLOC: caching.SEGMENT_ALLOC,
-    Action.SEGMENT_FREE: caching.SEGMENT_FREE,
-    Action.SEGMENT_MAP: caching.SEGMENT_MAP,
-    Action.SEGMENT_UNMAP: caching.SEGMENT_UNMAP,
+    Action.SEGMENT_ALLOC: caching_allocator.SEGMENT_ALLOC,
+    Action.SEGMENT_FREE: caching_allocator.SEGMENT_FREE,
+    Action.SEGMENT_MAP: caching_allocator.SEGMENT_MAP,
+    Action.SEGMENT_UNMAP: caching_allocator.SEGMENT_UNMAP,
 }
 
 
@@ -103,12 +103,12 @@ def _sizes(
     size = trace.size.copy()
     for action, of_block in BLOCK_KINDS.items():
         kind[trace.action == action] = of_block
-    kind[allocs] = caching.ALLOC
+    kind[allocs] = caching_allocator.ALLOC
     size[allocs] = rounded(trace.size[allocs], settings)
-    kind[ends] = caching.FREE
-    kind[~trace.known | (size < 0)] = caching.NOTHING
+    kind[ends] = caching_allocator.FREE
+    kind[~trace.known | (size < 0)] = caching_allocator.NOTHING
     limit = settings.get("max_split_size", -1)
-    sizes, odd = caching.block_sizes(
+    sizes, odd = caching_allocator.block_sizes(
         kind,
         trace.address,
         size,

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from tb_memplugin.readers.torch_snapshot.values import numbered_together
-from tb_memplugin.recording import I32, Stacks, Text
+from tb_memplugin.model.recording import I32, Stacks, Text
+from tb_memplugin.readers.torch_snapshot.pickle_columns import numbered_together
 
 OPERATOR = re.compile(r"at::_ops::(\w+)::")
 BACKWARD = re.compile(r"\b(\w+Backward\d*)\b")

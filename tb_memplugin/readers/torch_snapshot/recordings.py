@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers import tables
+from tb_memplugin.model.recording import I32, I64, Axis, NamedSpans, Phase, Recording, Refusal, Taken, Text
+from tb_memplugin.readers.common import table_builder
+from tb_memplugin.readers.torch_snapshot.addresses import places
 from tb_memplugin.readers.torch_snapshot.annotations import read_spans
 from tb_memplugin.readers.torch_snapshot.caveats import caveats
 from tb_memplugin.readers.torch_snapshot.columns import labels, pools_and_streams, roles
 from tb_memplugin.readers.torch_snapshot.frames import read_stacks
 from tb_memplugin.readers.torch_snapshot.lifetimes import Lives, lifetimes
 from tb_memplugin.readers.torch_snapshot.operators import operators
-from tb_memplugin.readers.torch_snapshot.pinned import PINNED, UNSPLIT, read_pinned
-from tb_memplugin.readers.torch_snapshot.places import places
-from tb_memplugin.readers.torch_snapshot.rounding import ROUNDED
+from tb_memplugin.readers.torch_snapshot.pickle_columns import NOTHING, Nodes, Values
+from tb_memplugin.readers.torch_snapshot.pinned_memory import PINNED, UNSPLIT, read_pinned
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, read_segments
+from tb_memplugin.readers.torch_snapshot.size_rounding import ROUNDED
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_trace
-from tb_memplugin.readers.torch_snapshot.values import NOTHING, Nodes, Values
-from tb_memplugin.recording import I32, I64, Axis, NamedSpans, Phase, Recording, Refusal, Taken, Text
 
 
 def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
@@ -93,7 +93,7 @@ def _recording(
         memory=memory,
         axis=Axis.TIME,
         length=max(n, 1),
-        allocations=tables.allocations(
+        allocations=table_builder.allocations(
             lives.size,
             id=lives.address,
             requested=np.minimum(lives.requested, lives.size),

@@ -8,10 +8,10 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.readers.bounds import LATEST, possible
+from tb_memplugin.model.recording import I64, U8, Text
+from tb_memplugin.readers.common.limits import LATEST, possible
+from tb_memplugin.readers.torch_snapshot.pickle_columns import Nodes, Values
 from tb_memplugin.readers.torch_snapshot.segments import read_pools
-from tb_memplugin.readers.torch_snapshot.values import Nodes, Values
-from tb_memplugin.recording import I64, U8, Text
 
 
 class Action(IntEnum):

@@ -1,0 +1,1 @@
+"""Positions of allocations in the address space: fragmentation and overlap."""

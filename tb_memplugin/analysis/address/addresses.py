@@ -1,0 +1,45 @@
+"""Where rows lie: in which region, as the source calls it, and at which address."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.model.recording import I64, Recording
+
+U64 = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+
+
+class Places(NamedTuple):
+    """Per row the number of its region, and its address, each with whether it is known."""
+
+    region: U64
+    in_region: Mask
+    address: U64
+    addressed: Mask
+
+
+def region_numbers(recording: Recording) -> U64:
+    """Per region: the index of a program's buffer allocation, else the address at which it begins."""
+    # Addresses are kept as signed numbers, those of the upper half below 0.
+    return recording.regions.index.astype(np.int64).view(np.uint64)
+
+
+def are_addresses(recording: Recording) -> bool:
+    """Whether the numbers of its regions are addresses."""
+    return recording.kind != "program"
+
+
+def places(recording: Recording, rows: I64) -> Places:
+    """Of these rows. What has no offset may be in any of an allocator's regions."""
+    region, offset = recording.allocations.region[rows], recording.allocations.offset[rows]
+    number, inside = np.zeros(len(region), dtype=np.uint64), region >= 0
+    number[inside] = region_numbers(recording)[region[inside]]
+    placed = inside & (offset >= 0)
+    address = number + np.where(placed, offset, 0).astype(np.uint64)
+    if are_addresses(recording):
+        return Places(number, placed, address, placed)
+    return Places(number, inside, address, np.zeros(len(region), dtype=bool))

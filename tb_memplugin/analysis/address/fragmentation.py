@@ -1,0 +1,149 @@
+"""Free memory in pieces: the holes between live blocks, who pins each, and what is of no use to a large request."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.memoize import once
+from tb_memplugin.model.recording import F64, I32, I64, Recording
+from tb_memplugin.native.graph.free_runs import free_runs
+
+
+class Holes(NamedTuple):
+    """Free pieces of the known regions at one position, largest first."""
+
+    region: I32
+    offset: I64  # bytes from the start of the region
+    size: I64
+    below: I64  # the live row that ends where the hole begins, -1 where the region begins there
+    above: I64  # the live row that begins where the hole ends, -1 where the region ends there
+
+
+class Fragmentation(NamedTuple):
+    """At each position of the axis, in bytes; NaN where it is not known."""
+
+    largest_free: F64  # the largest block that is free
+    fragmented: F64  # what is free outside of it
+    told: bool  # by the allocator itself; else from addresses, and the largest block may be larger than known
+
+
+class _Placed(NamedTuple):
+    """Rows whose place is known, on one line of bytes on which a region follows the other."""
+
+    row: I64
+    low: I64
+    high: I64
+    edges: I64  # where the regions begin, and the end of the last
+
+
+def holes(recording: Recording, position: int) -> Holes:
+    rows, placed = recording.allocations, _placed(recording)
+    live = (rows.start[placed.row] <= position) & (position < rows.end[placed.row])
+    foreign = _foreign(recording, placed)
+    row = np.r_[placed.row[live], np.full(len(foreign.low), -1)]
+    gaps = _gaps(row, np.r_[placed.low[live], foreign.low], np.r_[placed.high[live], foreign.high], placed.edges)
+    region = np.searchsorted(placed.edges, gaps.low, side="right") - 1
+    begin, end = _lives(recording)
+    kept = (begin[region] <= position) & (position < end[region])
+    found = np.flatnonzero(kept)[np.argsort(-(gaps.high - gaps.low)[kept], kind="stable")]
+    region = region[found]
+    return Holes(
+        region=region.astype(np.int32),
+        offset=gaps.low[found] - placed.edges[region],
+        size=(gaps.high - gaps.low)[found],
+        below=gaps.below[found],
+        above=gaps.above[found],
+    )
+
+
+class _Gaps(NamedTuple):
+    """Stretches of the line that nothing lies in, within a region; the rows at either side, -1 for what is none."""
+
+    low: I64
+    high: I64
+    below: I64
+    above: I64
+
+
+def _gaps(row: I64, low: I64, high: I64, edges: I64) -> _Gaps:
+    # Edges pin as rows do. Where one lies at a row's end or start, the gap there is beyond the edge.
+    row = np.r_[np.full(len(edges), -1), row]
+    low, high = np.r_[edges, low], np.r_[edges, high]
+    order = np.lexsort((row >= 0, low))
+    row, low, high = row[order], low[order], high[order]
+    reach = np.maximum.accumulate(high)
+    reaches = np.maximum.accumulate(np.where(high == reach, np.arange(len(row)), 0))
+    found = np.flatnonzero(low[1:] > reach[:-1])
+    return _Gaps(reach[found], low[found + 1], row[reaches[found]], row[found + 1])
+
+
+def _foreign(recording: Recording, placed: _Placed) -> _Gaps:
+    """What no row ever lay in, where regions are no more than the addresses seen: it may be anybody's."""
+    gaps = _gaps(placed.row, placed.low, placed.high, placed.edges)
+    return gaps if recording.reported is not None else _Gaps(*(column[:0] for column in gaps))
+
+
+def unplaced(recording: Recording, position: int) -> int:
+    """Live bytes whose place is not known: they may lie in what looks like a hole."""
+    rows = recording.allocations
+    live = (rows.start <= position) & (position < rows.end) & (rows.offset < 0)
+    return int(rows.charge[live].sum())
+
+
+@once
+def fragmentation(recording: Recording) -> Fragmentation:
+    """What the allocator tells; where it does not, what the addresses of its live blocks do."""
+    reported = recording.reported
+    if reported is not None and recording.capacity and not np.isnan(reported.fragmentation).all():
+        largest = reported.free * (1 - reported.fragmentation)
+        return Fragmentation(np.round(largest), np.round(reported.free - largest), True)
+    longest, total = _runs(recording)
+    rows, n = recording.allocations, recording.length
+    lost = (rows.offset < 0) & (rows.charge > 0) & (rows.start < rows.end)
+    begun, ended = (np.bincount(np.clip(at[lost], 0, n), minlength=n + 1) for at in (rows.start, rows.end))
+    known = (np.cumsum(begun - ended)[:n] == 0) & (recording.regions.size.sum() > 0)
+    return Fragmentation(np.where(known, longest, np.nan), np.where(known, total - longest, np.nan), False)
+
+
+def _placed(recording: Recording) -> _Placed:
+    rows, size = recording.allocations, recording.regions.size
+    edges = np.r_[0, np.cumsum(np.maximum(size, 0))].astype(np.int64)
+    row = np.flatnonzero((rows.offset >= 0) & (rows.region >= 0))
+    begin, end = edges[rows.region[row]], edges[rows.region[row] + 1]
+    low = np.minimum(begin + rows.offset[row], end)
+    high = np.minimum(low + rows.size[row], end)
+    some = high > low  # what lies beyond its region, in a broken file, pins nothing
+    return _Placed(row[some], low[some], high[some], edges)
+
+
+def _lives(recording: Recording) -> tuple[I64, I64]:
+    """(first position, position past the last) of each region."""
+    regions, n = recording.regions, recording.length
+    begin = np.full(len(regions), -1) if regions.start is None else regions.start
+    return begin, np.full(len(regions), n) if regions.end is None else regions.end
+
+
+def _runs(recording: Recording) -> tuple[I64, I64]:
+    """The longest hole, and all holes together, at each position."""
+    rows, placed = recording.allocations, _placed(recording)
+    regions = len(placed.edges) - 1
+    begin, end = _lives(recording)
+    # A region that is not there, before and after its life, is no free memory: as if one row took it all.
+    absent = np.r_[np.full(regions, -1), end], np.r_[begin, np.full(regions, recording.length)]
+    low, high = placed.edges[:-1] + np.arange(regions), placed.edges[1:] + np.arange(regions)
+    foreign = _foreign(recording, placed)
+    moved = np.searchsorted(placed.edges, foreign.low, side="right") - 1
+    always = np.full(len(moved), -1), np.full(len(moved), recording.length)
+    # A byte that is always taken keeps what is free at the end of a region from what is free at the start of the next.
+    shift = rows.region[placed.row].astype(np.int64)
+    fence = placed.edges[1:] + np.arange(regions)
+    return free_runs(
+        np.r_[rows.start[placed.row], np.full(regions, -1), absent[0], always[0]],
+        np.r_[rows.end[placed.row], np.full(regions, recording.length), absent[1], always[1]],
+        np.r_[placed.low + shift, fence, low, low, foreign.low + moved],
+        np.r_[placed.high + shift, fence + 1, high, high, foreign.high + moved],
+        int(placed.edges[-1]) + regions,
+        recording.length,
+    )

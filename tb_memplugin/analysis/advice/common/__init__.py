@@ -1,0 +1,1 @@
+"""Advice for every kind of recording."""

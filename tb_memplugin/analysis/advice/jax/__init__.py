@@ -1,0 +1,1 @@
+"""Advice for compiled JAX programs."""

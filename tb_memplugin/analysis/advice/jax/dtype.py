@@ -1,0 +1,140 @@
+"""Numbers of 32 bits where 16 would do: the optimizer's state, what a training step computes with, served weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, on_cpu, saving
+from tb_memplugin.analysis.advice.support.arguments import arguments
+from tb_memplugin.analysis.advice.support.passes import Bools, Passes, passes
+from tb_memplugin.analysis.dataflow.graph import row_of_value
+from tb_memplugin.analysis.dataflow.input_output_pairs import twins
+from tb_memplugin.analysis.ownership.model_paths import Pass
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.replay.what_if import Change, housed, join, resized
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.recording import I64, Recording, Role
+from tb_memplugin.sizes import bytes_text
+
+WIDE = "f32"
+WIDENED = f"it is less: its compiler widens bf16 to {WIDE} to compute with it, in memory of its own"
+
+
+def advise(recording: Recording) -> Iterator[Advice]:
+    known = passes(recording)
+    if known is None:
+        return
+    trains = bool(known.within(Pass.BACKWARD).any())
+    role, wide = roles(recording), _wide(recording)
+    state = np.flatnonzero(wide & known.is_argument & (role == Role.OPTIMIZER_STATE))
+    if len(state):
+        yield from _optimizer(recording, state)
+    if trains:
+        yield from _computed(recording, known, wide)
+    else:
+        yield from _served(
+            recording, np.flatnonzero(wide & known.is_argument & np.isin(role, (Role.PARAMETER, Role.STATE)))
+        )
+
+
+def _wide(recording: Recording) -> Bools:
+    strings = recording.allocations.dtype.strings
+    wanted = np.array([strings[code] == WIDE for code in range(len(strings))] + [False])
+    found: Bools = wanted[recording.allocations.dtype.codes]
+    return found
+
+
+def _halved(recording: Recording, rows: I64) -> Change:
+    return resized(recording, rows, recording.allocations.size[rows] // 2)
+
+
+def _with_results(recording: Recording, rows: I64) -> I64:
+    """These arguments, and what they come back as."""
+    found, row = twins(recording), row_of_value(recording)
+    back = row[found.value[np.isin(row[found.argument], rows)]]
+    return np.union1d(rows, back[back >= 0]).astype(np.int64)
+
+
+def _optimizer(recording: Recording, state: I64) -> Iterator[Advice]:
+    saved = saving(recording, _halved(recording, _with_results(recording, state)))
+    if saved is None:
+        return
+    size = int(recording.allocations.size[state].sum())
+    names = ", ".join(argument.name for argument in arguments(recording) if np.isin(argument.rows, state).any())
+    yield Advice(
+        kind=Kind.DTYPE,
+        title="Optimizer state in bf16",
+        sentence=f"{bytes_text(size)} of {names} are optimizer state in {WIDE}. In bf16 the peak is "
+        f"{bytes_text(saved.bytes)} lower. First moments bear it well; for second moments, which are sums of squares, "
+        "try it on a short run, or quantize them.",
+        change="jax.tree.map(lambda m: m.astype(jnp.bfloat16), state)  # where it is made, and after each update; "
+        "in Optax: optax.adamw(..., mu_dtype=jnp.bfloat16)",
+        rows=by_size(recording, state),
+        bytes=size,
+        saving_bytes=saved.bytes,
+        new_peak_bytes=saved.new_peak,
+    )
+
+
+def _computed(recording: Recording, known: Passes, wide: Bools) -> Iterator[Advice]:
+    """Mixed precision: weights stay as they are, and what is computed from them is narrow."""
+    both = known.within(Pass.FORWARD) | known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
+    made, role = known.made, roles(recording)
+    # What a loop carries of activations has no pass in its name.
+    computed = (made >= 0) & both[made] | (role == Role.ACTIVATION)
+    rows = np.flatnonzero(wide & computed & ~known.is_argument)
+    if not len(rows):
+        return
+    weights = np.flatnonzero(wide & known.is_argument & np.isin(role, (Role.PARAMETER, Role.INPUT)))
+    last = known.last_use(both)[weights]
+    casts = weights[last >= 0]
+    copies = Change(known.first_use(both)[casts], last[last >= 0] + 1, recording.allocations.size[casts] // 2)
+    saved = saving(recording, join(_halved(recording, rows), housed(recording, copies)))
+    if saved is None:
+        return
+    evidence = np.intersect1d(rows, live_rows(recording, peak(recording).position))
+    charge = recording.allocations.charge
+    kept = int(charge[evidence[role[evidence] == Role.ACTIVATION]].sum())
+    among = f", among them {bytes_text(kept)} of activations kept for the backward pass" if kept else ""
+    yield Advice(
+        kind=Kind.DTYPE,
+        title="Compute in bf16",
+        sentence=f"Forward and backward pass compute in {WIDE}: at the peak {len(evidence)} tensors{among}. "
+        f"In bf16, and weights cast where they are used, the peak is {bytes_text(saved.bytes)} lower. Keep "
+        f"weights, the loss, softmax sums and the statistics of norms in {WIDE}."
+        f"{on_cpu(recording, WIDENED)}",
+        change="params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)  # and the inputs, where the model is "
+        "applied; in Flax: nn.Dense(..., dtype=jnp.bfloat16, param_dtype=jnp.float32)",
+        rows=by_size(recording, evidence),
+        bytes=int(recording.allocations.size[evidence].sum()),
+        saving_bytes=saved.bytes,
+        new_peak_bytes=saved.new_peak,
+    )
+
+
+def _served(recording: Recording, rows: I64) -> Iterator[Advice]:
+    """Weights and caches of a program that trains nothing."""
+    if not len(rows):
+        return
+    saved = saving(recording, _halved(recording, _with_results(recording, rows)))
+    if saved is None:
+        return
+    size = int(recording.allocations.size[rows].sum())
+    names = [argument.name for argument in arguments(recording) if np.isin(argument.rows, rows).any()]
+    listed, one = ", ".join(names), len(names) == 1
+    yield Advice(
+        kind=Kind.DTYPE,
+        title=f"{listed} in bf16",
+        sentence=f"{listed} {'holds' if one else 'hold'} {bytes_text(size)} in {WIDE}, and nothing here trains "
+        f"{'it' if one else 'them'}. In bf16 the peak is "
+        f"{bytes_text(saved.bytes)} lower.{on_cpu(recording, WIDENED)}",
+        change="; ".join(f"{name} = jax.tree.map(lambda w: w.astype(jnp.bfloat16), {name})" for name in names)
+        + "  # once, before it is passed",
+        rows=by_size(recording, rows),
+        bytes=size,
+        saving_bytes=saved.bytes,
+        new_peak_bytes=saved.new_peak,
+    )

@@ -1,0 +1,93 @@
+"""Tensors whose dimensions do not fill the tiles of their layout: 129 columns take the place of 256."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, saving
+from tb_memplugin.analysis.replay.what_if import resized
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.recording import I64, Recording
+from tb_memplugin.sizes import bytes_text
+
+# `f32[4096,129]{1,0:T(8,128)}`: dimensions, which of them is innermost, and the tile that the innermost ones fill.
+TILED = re.compile(r"(\w+)\[([\d,]{1,200})\]\{([\d,]{1,100}):T\(([\d,]{1,100})\)")
+LISTED = 5  # shapes
+
+
+class Ragged(NamedTuple):
+    """A dimension that does not fill its tiles."""
+
+    number: int
+    extent: int
+    tile: int
+
+    @property
+    def below(self) -> int:
+        return self.extent // self.tile * self.tile
+
+    @property
+    def above(self) -> int:
+        return -(-self.extent // self.tile) * self.tile
+
+
+def advise(recording: Recording) -> Iterator[Advice]:
+    """One piece for each shape that is padded at the peak."""
+    table = recording.allocations
+    live = live_rows(recording, peak(recording).position)
+    padding = np.where(table.size > table.requested, table.size - table.requested, 0)
+    codes = table.shape.codes[live]
+    wasted = np.bincount(codes[codes >= 0], padding[live][codes >= 0])
+    for code in np.argsort(-wasted, kind="stable")[:LISTED].tolist():
+        if wasted[code] > 0 and (piece := _of_shape(recording, code, live[codes == code], padding)):
+            yield piece
+
+
+def _of_shape(recording: Recording, code: int, live: I64, padding: I64) -> Advice | None:
+    """Every row of the shape shrinks, not only those at the peak: another of them may be the next peak."""
+    table = recording.allocations
+    rows = np.flatnonzero((table.shape.codes == code) & (padding > 0))
+    saved = saving(recording, resized(recording, rows, table.requested[rows]))
+    if saved is None:
+        return None
+    shape = table.shape.strings[code]
+    size, wasted = int(table.size[live].sum()), int(padding[live].sum())
+    count = f"{len(live)} tensors" if len(live) > 1 else "A tensor"
+    return Advice(
+        kind=Kind.PADDING,
+        title=f"Padding of {shape.partition('{')[0]}",
+        sentence=f"{count} of shape {shape} at the peak: {bytes_text(size)} as placed, of which {bytes_text(wasted)} "
+        f"({wasted / max(size, 1):.0%}) hold no data. Without the padding the peak is "
+        f"{bytes_text(saved.bytes)} lower.",
+        change=_change(ragged(shape)),
+        rows=by_size(recording, live),
+        bytes=wasted,
+        saving_bytes=saved.bytes,
+        new_peak_bytes=saved.new_peak,
+    )
+
+
+def ragged(shape: str) -> list[Ragged]:
+    """Dimensions that do not fill their tiles, innermost first; none where the text has no tiles."""
+    found = TILED.match(shape)
+    if not found:
+        return []
+    dimensions, order, tile = ([int(n) for n in found[i].split(",") if n] for i in (2, 3, 4))
+    pairs = zip(order, reversed(tile), strict=False)
+    laid = [Ragged(at, dimensions[at], width) for at, width in pairs if at < len(dimensions) and width > 0]
+    return [one for one in laid if one.extent % one.tile]
+
+
+def _change(ragged: list[Ragged]) -> str:
+    if not ragged:
+        return "Make the last dimensions whole multiples of what the layout rounds them to."
+    return "; ".join(
+        f"dimension {one.number} is {one.extent}: make it {f'{one.below}, or ' if one.below else ''}"
+        f"{one.above} at no cost, or fold it into another"
+        for one in ragged
+    )

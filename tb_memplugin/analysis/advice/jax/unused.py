@@ -1,0 +1,52 @@
+"""Arguments that the program is given, holds to its end, and never reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, saving
+from tb_memplugin.analysis.advice.support.arguments import arguments, jitted
+from tb_memplugin.analysis.dataflow.graph import flow, row_of_value, uses
+from tb_memplugin.analysis.replay.what_if import resized
+from tb_memplugin.model.recording import I64, Recording
+from tb_memplugin.sizes import bytes_text
+
+
+def advise(recording: Recording) -> Iterator[Advice]:
+    rows = _never_read(recording)
+    if not len(rows):
+        return
+    saved = saving(recording, resized(recording, rows, np.zeros(len(rows), dtype=np.int64)))
+    if saved is None:
+        return
+    size = int(recording.allocations.size[rows].sum())
+    ordered = by_size(recording, rows)
+    names = [a.name for a in arguments(recording) if np.isin(a.rows, rows).any()]
+    yield Advice(
+        kind=Kind.UNUSED,
+        title=f"Do not pass what is not read: {', '.join(names)}",
+        sentence=f"{len(rows)} arrays of the arguments, {bytes_text(size)}, are never read and are no result, such as "
+        f"{recording.allocations.scope[int(ordered[0])]}. Left out, the peak is {bytes_text(saved.bytes)} lower.",
+        change=f"take them out of what {jitted(recording)} is called with, or leave keep_unused=False, with which JAX "
+        "does so itself",
+        rows=ordered,
+        bytes=size,
+        saving_bytes=saved.bytes,
+        new_peak_bytes=saved.new_peak,
+    )
+
+
+def _never_read(recording: Recording) -> I64:
+    known = flow(recording)
+    if known is None:
+        return np.empty(0, dtype=np.int64)
+    values = known.values
+    given = np.flatnonzero(values.argument >= 0)
+    returned = np.isin(given, values.result) | np.isin(given, values.carried[0])
+    row = row_of_value(recording)[given[~returned]]
+    row = row[row >= 0].astype(np.int64)
+    begin, _ = uses(recording)
+    unread: I64 = row[begin[row + 1] == begin[row]]
+    return unread

@@ -1,0 +1,1 @@
+"""Program structure that several pieces of advice need."""

@@ -1,0 +1,93 @@
+"""The arguments of the jitted function, as people wrote them: `params`, `opt_state`, each a tree of arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.dataflow.graph import flow, row_of_value
+from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.ownership.model_paths import argument_path
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.model.recording import I64, Recording, Role
+
+SMALL = 100  # below a hundredth of the largest array
+# Of a path: `state`, `.params`, `['w']`, `[0]`.
+PIECE = re.compile(r"""\[(?:'[^']*'|"[^"]*"|[^\[\]]*)\]|\.?[^.\[\]]+""")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Argument:
+    """One argument: its name, its place among those that the program kept, and the rows of its arrays."""
+
+    name: str
+    number: int
+    rows: I64
+
+
+@once
+def arguments(recording: Recording) -> list[Argument]:
+    """In order. JAX leaves out of a program what it does not use, so numbers count what is left."""
+    known = flow(recording)
+    if known is None:
+        return []
+    values = np.flatnonzero(known.values.argument >= 0)
+    values = values[np.argsort(known.values.argument[values], kind="stable")]
+    row = row_of_value(recording)[values]
+    members: dict[str, list[int]] = {}
+    for at in row[row >= 0].tolist():
+        members.setdefault(_root(recording.allocations.scope[at]), []).append(at)
+    return [
+        Argument(name, _number(name, number), np.array(rows, dtype=np.int64))
+        for number, (name, rows) in enumerate(members.items())
+    ]
+
+
+class Share(NamedTuple):
+    """Of an argument what is optimizer state, or what is not: `state.opt_state` and `state.params` of a train state."""
+
+    name: str
+    rows: I64
+
+
+def shares(recording: Recording) -> Iterator[Share]:
+    """Each argument, or both shares of it. They are read at other times, so what helps the one may not the other."""
+    role, scope, size = roles(recording), recording.allocations.scope, recording.allocations.size
+    for argument in arguments(recording):
+        is_state = role[argument.rows] == Role.OPTIMIZER_STATE
+        if is_state.all() or not is_state.any():
+            yield Share(argument.name, argument.rows)
+            continue
+        for rows in (argument.rows[is_state], argument.rows[~is_state]):
+            large = rows[SMALL * size[rows] >= size[rows].max()]  # a counter may lie anywhere
+            yield Share(_above([scope[row] for row in large.tolist()]) or argument.name, rows)
+
+
+def _above(paths: Sequence[str]) -> str:
+    """The innermost node that all of them lie below: `state[1]` of `state[1]['mu']` and `state[1]['nu']`."""
+    levels = zip(*map(PIECE.findall, paths), strict=False)
+    return "".join(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
+
+
+def _root(path: str) -> str:
+    """`params` of `params['layer_0']['up']`; what has no name of its own is `args[0]`."""
+    keys = argument_path(path)
+    if len(keys) > 1 and keys[0] == "args" and keys[1].startswith("["):
+        return keys[0] + keys[1]
+    return keys[0] if keys else ""
+
+
+def _number(name: str, number: int) -> int:
+    index = name.removeprefix("args[").removesuffix("]")
+    return int(index) if name.startswith("args[") and index.isdecimal() and len(index) < 9 else number
+
+
+def jitted(recording: Recording) -> str:
+    """The function's name, for code to show."""
+    module = recording.program.module if recording.program is not None else ""
+    return module.removeprefix("jit_").removeprefix("pmap_") or "f"

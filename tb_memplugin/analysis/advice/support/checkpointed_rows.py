@@ -1,0 +1,107 @@
+"""When rows are needed where each layer is wrapped in jax.checkpoint."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_memplugin.analysis.advice.support.passes import Bools, Layers, Passes
+from tb_memplugin.analysis.dataflow.graph import Csr, Flow, row_of_value
+from tb_memplugin.analysis.ownership.model_paths import Pass
+from tb_memplugin.analysis.replay.what_if import NOTHING, Change, curve, join, join_lives, lives, relived
+from tb_memplugin.model.recording import I32, I64, Recording
+
+
+class Checkpointed:
+    """The layers' inputs are kept; what else they kept is made again as soon as their backward pass begins.
+
+    `saved` are the rows that a layer makes for itself in the forward pass and that are read in the backward pass.
+    """
+
+    def __init__(self, recording: Recording, data: Flow, known: Passes, layers: Layers) -> None:
+        self.recording, self.made = recording, known.made
+        forward, again = known.within(Pass.FORWARD), known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
+        # Which layer's forward pass runs at a position, and makes a row.
+        self.running = np.where(forward, layers.instance, -1)
+        self.layer = np.where((self.made >= 0) & ~known.is_argument, self.running[self.made], -1)
+        self.forward_end = _last_of_each(self.running, layers.count)
+        self.backward_start = _first_of_each(np.where(again, layers.instance, -1), layers.count)
+        self.needed_forward = known.last_use(forward)
+
+        row, use = known.uses
+        reader = self.running[use]
+        elsewhere = forward[use] & (reader != self.layer[row])
+        # What another layer or the loss reads is passed on, and the next layer's input is kept.
+        passed_on = np.zeros(len(self.made), dtype=bool)
+        passed_on[row[elsewhere]] = True
+        read_again = (known.last_use(again) >= 0) & (self.layer >= 0)
+        self.saved: I64 = np.flatnonzero(read_again & ~passed_on)
+        self.work = self._work_of(data, np.flatnonzero(passed_on | known.is_argument))
+
+        # A backward pass that begins with a layer's inputs reads these, and no other values of the forward pass.
+        into = elsewhere & (reader >= 0) & ~known.is_argument[row]
+        pair = row * layers.count + np.maximum(reader, 0)
+        own_input = np.isin(row * layers.count + layers.instance[use], pair[into])
+        allowed = forward[use] | (layers.instance[use] < 0) | own_input
+        until = np.full(len(self.made), -1, dtype=np.int64)
+        np.maximum.at(until, row[allowed], use[allowed] + 1)
+        np.maximum.at(until, row[into], np.minimum(self.backward_start[reader[into]] + 1, known.length))
+        self.inputs: I64 = np.union1d(row[into], np.flatnonzero(read_again & passed_on))
+        self.until = np.where(recording.allocations.last_used >= known.length, known.length, until)
+
+    def _work_of(self, data: Flow, stops: I64) -> I64:
+        """Rows that must be made to make what is saved. What is passed on is there: no layer needs another's."""
+        source, target = data.edges
+        row = np.full(data.nodes, -1, dtype=np.int64)  # per node; only values have one
+        of_value = row_of_value(self.recording)
+        row[: len(of_value)] = of_value
+        made_here = ~np.isin(row, stops)[source]
+        back = Csr.of(target[made_here], source[made_here], data.nodes)
+        reached = row[back.reach(np.flatnonzero(np.isin(row, self.saved)).astype(np.int32)) != 0]
+        found: I64 = np.unique(reached[reached >= 0])
+        return found[self.layer[found] >= 0]
+
+    def results_of(self, operations: Bools) -> I64:
+        """Rows of that work that these positions make."""
+        found: I64 = self.work[operations[self.made[self.work]]]
+        return found
+
+    def change(self, rows: I64, stay: I64 = NOTHING) -> Change:
+        """These rows are made again, from what `stay` keeps for them beside the inputs."""
+        own = lives(self.recording)
+        start = self.backward_start[self.layer]
+        first, again = own.take(rows), own.take(rows)
+        first = first._replace(end=np.minimum(first.end, self.needed_forward[rows] + 1))
+        again = again._replace(start=np.minimum(start[rows], again.end))
+        inputs = own.take(np.setdiff1d(self.inputs, np.r_[rows, stay]))
+        inputs = inputs._replace(end=np.maximum(self.until[inputs.row], inputs.start))
+        kept = own.take(stay)
+        kept = kept._replace(end=np.maximum(kept.end, start[stay] + 1))
+        changed = np.concatenate([rows, inputs.row, stay])
+        return join(relived(self.recording, changed, join_lives(first, again, inputs, kept)), self._beside(rows))
+
+    def _beside(self, rows: I64) -> Change:
+        """What making them again needs beside them, at its worst, where the backward pass of a layer begins."""
+        layer = self.layer[self.work]
+        during = lives(self.recording).take(self.work)
+        during = during._replace(end=np.minimum(during.end, self.forward_end[layer] + 1))
+        worst = np.zeros(len(self.backward_start), dtype=np.int64)
+        busy = np.flatnonzero(self.running >= 0)
+        np.maximum.at(worst, self.running[busy], curve(self.recording, during)[busy])
+        again = np.bincount(self.layer[rows], self.recording.allocations.size[rows], len(worst)).astype(np.int64)
+        return Change(self.backward_start, self.backward_start + 1, np.maximum(worst - again, 0))
+
+
+def _last_of_each(which: I32, count: int) -> I64:
+    """Per number 0..count-1: the last position that has it, -1 where none has."""
+    found = np.full(count, -1, dtype=np.int64)
+    busy = np.flatnonzero(which >= 0)
+    np.maximum.at(found, which[busy], busy)
+    return found
+
+
+def _first_of_each(which: I32, count: int) -> I64:
+    """Per number: the first position that has it, how many there are where none has."""
+    found = np.full(count, len(which), dtype=np.int64)
+    busy = np.flatnonzero(which >= 0)
+    np.minimum.at(found, which[busy], busy)
+    return found

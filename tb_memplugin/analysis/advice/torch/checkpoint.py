@@ -1,0 +1,138 @@
+"""PyTorch: what a block that is called several times in turn keeps for the backward pass, made again there instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.advice.model import Advice, Kind, Saving, by_size, saving
+from tb_memplugin.analysis.ownership.frames import frame_text, of_frameworks
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.ownership.torch_roles import made_backward
+from tb_memplugin.analysis.replay.what_if import Change, join
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.recording import I64, Recording, Role
+from tb_memplugin.sizes import bytes_text
+
+PLACES = 16  # lines that are tried, those with the most activations first
+AS_GOOD = 0.9  # of the best saving: then the innermost line is the block's own
+
+
+class _Place(NamedTuple):
+    """A line of the user's below which activations are made."""
+
+    frame: int
+    depth: int
+    leaves: set[int]  # of the stacks that they are made in
+
+
+class _Saved(NamedTuple):
+    place: _Place
+    rows: I64  # made again, and there at the peak
+    saving: Saving
+
+
+def advise(recording: Recording) -> Iterator[Advice]:
+    """One piece: blocks lie within blocks, and one of them is to be wrapped."""
+    if recording.kind != "torch_snapshot" or not made_backward(recording).any():
+        return
+    rows = recording.allocations
+    kept = np.flatnonzero((roles(recording) == Role.ACTIVATION) & (rows.start >= 0) & (rows.charge > 0))
+    kept = kept[np.argsort(rows.start[kept], kind="stable")]
+    tried = [_around(recording, kept, place) for place in _places(recording, kept)]
+    found = [saved for saved in tried if saved is not None]
+    if not found:
+        return
+    enough = AS_GOOD * max(saved.saving.bytes for saved in found)
+    best = max((saved for saved in found if saved.saving.bytes >= enough), key=lambda saved: saved.place.depth)
+    size, line = int(rows.charge[best.rows].sum()), frame_text(recording.stacks, best.place.frame)
+    yield Advice(
+        kind=Kind.REMATERIALIZATION,
+        title=f"Checkpoint what is called at {line}",
+        sentence=f"What is called in turn at {line} keeps {len(best.rows)} tensors, {bytes_text(size)}, for the "
+        "backward pass at the peak. If each turn keeps only what it hands to the next and makes the rest again, the "
+        f"peak is {bytes_text(best.saving.bytes)} lower, for one more forward pass.",
+        change="x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # for x = block(x)",
+        rows=by_size(recording, best.rows),
+        bytes=size,
+        saving_bytes=best.saving.bytes,
+        new_peak_bytes=best.saving.new_peak,
+    )
+
+
+def _places(recording: Recording, kept: I64) -> list[_Place]:
+    """Lines that have the most activations below them; of those with the same ones, the innermost."""
+    stacks, rows = recording.stacks, recording.allocations
+    leaves, which = np.unique(rows.stack[kept], return_inverse=True)
+    size = dict(zip(leaves.tolist(), np.bincount(which.ravel(), rows.charge[kept]).tolist(), strict=True))
+    parent, own = stacks.parent.tolist(), (~of_frameworks(stacks)).tolist()
+    # Snapshots may hold one line as several frames.
+    lines = np.stack([stacks.function.codes, stacks.file.codes, stacks.line], axis=1)
+    line = np.unique(lines, axis=0, return_inverse=True)[1].ravel().tolist()
+    found: dict[int, _Place] = {}
+    for leaf in size:
+        for depth, frame in enumerate(_callers_first(parent, leaf)):
+            if own[frame]:
+                at = found.setdefault(line[frame], _Place(frame, depth, set()))
+                at.leaves.add(leaf)
+    innermost = {frozenset(place.leaves): place for place in sorted(found.values(), key=lambda place: place.depth)}
+    return sorted(innermost.values(), key=lambda place: -sum(size[leaf] for leaf in place.leaves))[:PLACES]
+
+
+def _callers_first(parent: list[int], leaf: int) -> list[int]:
+    """The frames of a stack; a cycle in a broken file is cut."""
+    chain: dict[int, None] = {}
+    while 0 <= leaf < len(parent) and leaf not in chain:
+        chain[leaf] = None
+        leaf = parent[leaf]
+    return list(chain)[::-1]
+
+
+def _around(recording: Recording, kept: I64, place: _Place) -> _Saved | None:
+    """A turn begins wherever the stack comes again that the first began with; its last tensor is what it hands on."""
+    rows = recording.allocations
+    inside = kept[np.isin(rows.stack[kept], list(place.leaves))]
+    stack, start, end = rows.stack[inside], rows.start[inside], rows.end[inside]
+    opens = stack == stack[0]
+    first = np.flatnonzero(opens)
+    if len(first) < 2:
+        return None
+    turn, last = np.cumsum(opens) - 1, np.r_[first[1:], len(inside)] - 1
+    dropped = np.ones(len(inside), dtype=bool)
+    dropped[last] = False
+    over = start[last] + 1  # per turn: its forward pass
+    again = np.maximum(_again(recording, start[first], over, end, turn, dropped), over)
+    absent = dropped & (end > over[turn])
+    until = np.minimum(again[turn], end)[absent]
+    gone = Change(over[turn][absent], until, -rows.charge[inside[absent]])
+    saved = saving(recording, join(gone, _beside(recording, place, start[first], over, again)))
+    at = peak(recording).position
+    there = inside[absent & (start <= at) & (at < end)]
+    return None if saved is None or not len(there) else _Saved(place, there, saved)
+
+
+def _again(recording: Recording, begin: I64, over: I64, end: I64, turn: I64, dropped: np.ndarray) -> I64:
+    """Per turn: where it is made again. That is where the turn after it is done with its own, or where the backward
+    pass begins; never later than where the first of its tensors was let go."""
+    n = recording.length
+    earliest, latest = np.full(len(begin), n), np.full(len(begin), -1)
+    np.minimum.at(earliest, turn[dropped], end[dropped])
+    np.maximum.at(latest, turn[dropped], end[dropped])
+    backward = np.append(np.sort(recording.allocations.start[made_backward(recording)]), n)
+    starts = backward[np.searchsorted(backward, over)]
+    followed = np.append(begin[1:] < earliest[:-1], False)  # by a turn of the same forward pass
+    again: I64 = np.minimum(np.where(followed, np.append(latest[1:], -1), starts), earliest)
+    return again
+
+
+def _beside(recording: Recording, place: _Place, begin: I64, over: I64, again: I64) -> Change:
+    """The largest of what a turn makes for no longer than itself: it is made again too."""
+    rows = recording.allocations
+    short = np.flatnonzero(np.isin(rows.stack, list(place.leaves)) & (rows.start >= begin[0]))
+    turn = np.searchsorted(begin, rows.start[short], side="right") - 1
+    short, turn = short[rows.end[short] <= over[turn]], turn[rows.end[short] <= over[turn]]
+    largest = np.zeros(len(begin), dtype=np.int64)
+    np.maximum.at(largest, turn, rows.charge[short])
+    return Change(again, again + 1, largest)

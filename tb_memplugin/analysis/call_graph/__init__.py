@@ -1,0 +1,1 @@
+"""Call graphs over stacks, with pprof's figures."""

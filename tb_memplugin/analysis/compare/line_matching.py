@@ -1,0 +1,139 @@
+"""Which source line of one recording is which of another: an edit shifts lines, and moves files to other folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.ownership.frames import callers_first
+from tb_memplugin.model.recording import I32, I64, Recording, Stacks
+
+Function = tuple[str, str]  # its name, and its file's
+
+
+class Places(NamedTuple):
+    """Of two recordings, numbered together. `chain` and `line` have a number per row, -1 without a Python frame."""
+
+    chain: tuple[I32, I32]  # all of the user's frames
+    line: tuple[I32, I32]  # the innermost of them
+    names: list[str]  # of each line: `layer (model.py:20, was 18)`
+
+
+class _Used(NamedTuple):
+    """The user's frames of one recording that its rows are under."""
+
+    frames: list[tuple[int, int]]  # (frame, caller); a caller comes before what it calls, a framework's are left out
+    innermost: dict[int, int]  # per frame of any kind: itself or the nearest user's frame above it, -1 none
+    function: dict[int, Function]
+    line: dict[int, int]
+    does: dict[int, set[str]]  # what is called and done there: what tells one line of a function from another
+
+
+def places(a: Recording, rows_a: I64, b: Recording, rows_b: I64) -> Places:
+    """Frames are one place where function, file and line are; lines of a function that do not agree are aligned."""
+    in_both = {*_files(a.stacks)} & {*_files(b.stacks)}
+    used = [_used(recording, rows, in_both) for recording, rows in ((a, rows_a), (b, rows_b))]
+    number = [_lines(used[0]), _lines(used[1])]
+    known: dict[tuple[Function, int, int], int] = {}
+    paired: tuple[dict[tuple[Function, int], int], ...] = ({}, {})
+    for function in dict.fromkeys([*number[0], *number[1]]):
+        for pair in _pairs(*(of.get(function, {}) for of in number)):
+            place = known.setdefault((function, *pair), len(known))
+            for side, line in zip(paired, pair, strict=True):
+                if line >= 0:
+                    side[function, line] = place
+    chains: dict[tuple[int, int], int] = {}
+    found = [
+        _per_row(r, rows, u, p, chains) for r, rows, u, p in zip((a, b), (rows_a, rows_b), used, paired, strict=True)
+    ]
+    names = [_name(function, line_a, line_b) for function, line_a, line_b in known]
+    return Places((found[0][0], found[1][0]), (found[0][1], found[1][1]), names)
+
+
+def _name(function: Function, line_a: int, line_b: int) -> str:
+    shifted = f", was {line_a}" if 0 <= line_a != line_b >= 0 else ""
+    return f"{function[0] or 'unnamed'} ({function[1]}:{line_b if line_b >= 0 else line_a}{shifted})"
+
+
+def _files(stacks: Stacks) -> Iterable[str]:
+    strings = stacks.file.strings
+    return (strings[i] for i in np.unique(stacks.file.codes).tolist() if i >= 0)
+
+
+def _used(recording: Recording, rows: I64, in_both: set[str]) -> _Used:
+    stacks, table = recording.stacks, recording.allocations
+    used = _Used([], {-1: -1}, {}, {}, {})
+    for at in callers_first(stacks, np.unique(table.stack[rows]).tolist()):
+        caller = used.innermost[at.caller]
+        used.innermost[at.frame] = caller if at.framework else at.frame
+        if at.framework:
+            continue
+        file = stacks.file[at.frame]
+        # Folders differ from machine to machine, and names of files do not.
+        known = file if file in in_both else file.replace("\\", "/").rpartition("/")[2]
+        used.frames.append((at.frame, caller))
+        used.function[at.frame] = (stacks.function[at.frame], known)
+        used.line[at.frame] = int(stacks.line[at.frame])
+        used.does[at.frame] = set()
+        if caller >= 0:
+            used.does[caller].add(stacks.function[at.frame])
+    pairs = np.unique(np.stack([table.stack[rows], table.op.codes[rows]], axis=1), axis=0)
+    for leaf, op in pairs.tolist():
+        frame = used.innermost.get(leaf, -1)
+        if frame >= 0 and op >= 0:
+            used.does[frame].add(table.op.strings[op])
+    return used
+
+
+def _lines(used: _Used) -> dict[Function, dict[int, frozenset[str]]]:
+    """Per function what each of its lines does."""
+    found: dict[Function, dict[int, set[str]]] = {}
+    for frame, _ in used.frames:
+        found.setdefault(used.function[frame], {}).setdefault(used.line[frame], set()).update(used.does[frame])
+    return {f: {line: frozenset(does) for line, does in sorted(lines.items())} for f, lines in found.items()}
+
+
+def _pairs(a: dict[int, frozenset[str]], b: dict[int, frozenset[str]]) -> list[tuple[int, int]]:
+    """(line in a, line in b), -1 for a line that the other has not. The other way round, it is the mirror image."""
+    if list(a) > list(b):
+        return [(one, other) for other, one in _pairs(b, a)]
+    if len(a) == len(b):
+        return list(zip(a, b, strict=True))
+    before, after = list(a), list(b)
+    matcher = SequenceMatcher(None, [a[line] for line in before], [b[line] for line in after], autojunk=False)
+    pairs = []
+    for _, start_a, end_a, start_b, end_b in matcher.get_opcodes():
+        pairs += _block(before[start_a:end_a], after[start_b:end_b])
+    return pairs
+
+
+def _block(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
+    if len(a) == len(b):
+        return list(zip(a, b, strict=True))
+    same = {*a} & {*b}
+    return [
+        *((n, n) for n in a if n in same),
+        *((n, -1) for n in a if n not in same),
+        *((-1, n) for n in b if n not in same),
+    ]
+
+
+def _per_row(
+    recording: Recording,
+    rows: I64,
+    used: _Used,
+    paired: dict[tuple[Function, int], int],
+    chains: dict[tuple[int, int], int],
+) -> tuple[I32, I32]:
+    chain: dict[int, int] = {-1: -1}
+    line: dict[int, int] = {-1: -1}
+    for frame, caller in used.frames:
+        line[frame] = paired[used.function[frame], used.line[frame]]
+        chain[frame] = chains.setdefault((chain[caller], line[frame]), len(chains))
+    leaves, which = np.unique(recording.allocations.stack[rows], return_inverse=True)
+    innermost = [used.innermost.get(leaf, -1) for leaf in leaves.tolist()]
+    chain_of, line_of = (np.array([of[frame] for frame in innermost], dtype=np.int32) for of in (chain, line))
+    return chain_of[which], line_of[which]

@@ -1,0 +1,1 @@
+"""Memory that grows over steps or snapshots."""

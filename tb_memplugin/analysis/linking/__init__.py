@@ -1,0 +1,1 @@
+"""Links between recordings: runtime allocations to programs, programs that share a device."""

@@ -1,0 +1,1 @@
+"""Attribution of memory to model paths, source lines, functions and roles."""

@@ -1,0 +1,34 @@
+"""The model path of a copy that has none of its own: that of what is copied."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_memplugin.analysis.dataflow.graph import flow
+from tb_memplugin.model.recording import Recording, Text
+
+# What moves values and computes none.
+MOVES = {"bitcast", "bitcast-convert", "convert", "copy", "copy-done", "copy-start", "reshape", "transpose"}
+LONGEST = 8  # copies of copies: compilers make two or three
+
+
+def scopes(recording: Recording) -> Text:
+    """`allocations.scope`, and where a row has none and is merely moved, that of the one value it is moved from."""
+    rows, program, known = recording.allocations, recording.program, flow(recording)
+    if known is None or program is None or program.value is None or program.scope.strings is not rows.scope.strings:
+        return rows.scope
+    values, strings = known.values, rows.scope.strings
+    named = np.array([bool(strings[code]) for code in range(len(strings))] + [False])
+    moves = np.array([program.op.strings[code] in MOVES for code in range(len(program.op.strings))] + [False])
+    made = np.maximum(values.made, 0)
+    scope = np.where(values.made >= 0, program.scope.codes[made], -1)
+    read = np.full(recording.length, -1, dtype=np.int32)
+    read[values.use] = values.read
+    read[np.bincount(values.use, minlength=recording.length) != 1] = -1
+    moved = (values.made >= 0) & ~named[scope] & moves[program.op.codes[made]] & (read[made] >= 0)
+    origin = np.where(moved, read[made], np.arange(len(values)))
+    for _ in range(LONGEST):
+        origin = origin[origin]
+    value = np.maximum(program.value, 0)
+    wanted = (program.value >= 0) & ~named[rows.scope.codes] & moved[value]
+    return Text(np.where(wanted, scope[origin[value]], rows.scope.codes).astype(np.int32), strings)

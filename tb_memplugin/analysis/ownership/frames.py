@@ -1,0 +1,106 @@
+"""Whose a source frame is, the user's or a framework's, and what it is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.model.recording import I32, Stacks
+
+INSTALLED = re.compile(
+    r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|jax/_src|jaxlib|flax/(linen|nnx|core)|haiku/_src)/"
+    r"|(^|/)torch/(_\w+\.py$|(nn|optim|autograd|utils)/)"
+    r"|^<frozen |^<__array_function__"
+    r"|\.(cc?|cpp|cu|h|hpp|so|pyx)$|^\?*$"
+)
+# A profiler's own frames give files without folders. These names are JAX's, Jupyter's and Python's own, and of hardly
+# anything else; those below only where a framework calls them.
+UNIQUE = {
+    "ad_checkpoint.py", "api_util.py", "array_methods.py", "base_events.py", "batching.py", "contextlib.py",
+    "custom_batching.py", "custom_derivatives.py", "dispatch.py", "functools.py", "interactiveshell.py", "ipkernel.py",
+    "kernelapp.py", "kernelbase.py", "lax_numpy.py", "linear_util.py", "mlir.py", "partial_eval.py", "pjit.py",
+    "pxla.py", "runpy.py", "sharding_impls.py", "source_info_util.py", "threading.py", "traceback_util.py",
+    "tree_util.py", "ufuncs.py", "xla_bridge.py", "zmqshell.py",
+}  # fmt: skip
+SHARED = {
+    "_base.py", "api.py", "array.py", "array_constructors.py", "basearray.py", "compilation_cache.py", "compiler.py",
+    "config.py", "core.py", "dtypes.py", "lax.py", "layout.py", "loops.py", "mesh.py", "profiler.py", "random.py",
+    "stages.py", "util.py",
+}  # fmt: skip
+
+
+class Ownership(IntEnum):
+    USER = 0
+    CALLER = 1  # what calls it tells
+    FRAMEWORK = 2
+
+
+class Frame(NamedTuple):
+    frame: int
+    caller: int  # -1 of an outermost one
+    framework: bool
+
+
+def callers_first(stacks: Stacks, leaves: Iterable[int]) -> Iterator[Frame]:
+    """Every frame of the stacks with these leaves, once, after its caller. A cycle in a broken file is cut."""
+    files = stacks.file.strings
+    of_file = [_owner(files[code]) for code in range(len(files))] + [Ownership.FRAMEWORK]
+    parents, codes = stacks.parent.tolist(), stacks.file.codes.tolist()
+    framework: dict[int, bool] = {}
+    for leaf in leaves:
+        chain, above = list[int](), int(leaf)
+        pending = set[int]()
+        while 0 <= above < len(parents) and above not in framework and above not in pending:
+            chain.append(above)
+            pending.add(above)
+            above = parents[above]
+        caller = above if above in framework else -1
+        for frame in reversed(chain):
+            owner = of_file[codes[frame]]
+            called = owner is Ownership.CALLER and framework.get(caller, False)
+            framework[frame] = owner is Ownership.FRAMEWORK or called
+            yield Frame(frame, caller, framework[frame])
+            caller = frame
+
+
+def of_frameworks(stacks: Stacks) -> npt.NDArray[np.bool_]:
+    """Per frame, whether it is a framework's. As callers_first has it, for all frames at once."""
+    files = stacks.file.strings
+    of_file = np.array([*(_owner(files[code]) for code in range(len(files))), Ownership.FRAMEWORK], dtype=np.uint8)
+    owner = of_file[stacks.file.codes]
+    decides = nearest(stacks, owner != Ownership.CALLER)
+    found: npt.NDArray[np.bool_] = np.r_[owner == Ownership.FRAMEWORK, False][decides]
+    return found
+
+
+def nearest(stacks: Stacks, wanted: npt.NDArray[np.bool_]) -> I32:
+    """Per frame the innermost wanted one among itself and those that it is called by; -1 without one.
+
+    Looks twice as far up each time; a cycle in a broken file is cut.
+    """
+    n = len(stacks.parent)
+    at = np.where(wanted, np.arange(n), stacks.parent)
+    for _ in range(max(n, 1).bit_length() + 1):
+        further = np.where(at >= 0, np.r_[at, -1][at], -1)
+        if (further == at).all():
+            break
+        at = further
+    return np.where(np.r_[wanted, False][at], at, -1).astype(np.int32)
+
+
+def _owner(file: str) -> Ownership:
+    if INSTALLED.search(file.replace("\\", "/")) or file in UNIQUE:
+        return Ownership.FRAMEWORK
+    return Ownership.CALLER if file in SHARED else Ownership.USER
+
+
+def frame_text(stacks: Stacks, frame: int) -> str:
+    """`layer (model.py:20)`; a runtime's frame has no file, and one of an error's text no function."""
+    function, file = stacks.function[frame], stacks.file[frame]
+    place = f"{file}:{stacks.line[frame]}"
+    return (f"{function} ({place})" if function else place) if file else function or "unnamed"

@@ -1,0 +1,89 @@
+"""The part of a model that holds most at the peak."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.ownership.by_frame import NO_FUNCTION, NO_LINE, NO_MARK
+from tb_memplugin.analysis.ownership.by_model import BEFORE, CONSTANTS, NO_PATH
+from tb_memplugin.analysis.ownership.classification import By, forest, weigh
+from tb_memplugin.analysis.ownership.forest import DIGITS, Forest
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.recording import I64, Axis, Recording
+
+LEAST_SHARE = 0.01  # less than this is no answer
+ASIDE = {BEFORE, CONSTANTS, NO_FUNCTION, NO_LINE, NO_MARK, NO_PATH}
+
+
+class Part(NamedTuple):
+    name: str
+    repeats: int  # how many layers of that name there are
+    bytes: int
+
+
+@once
+def biggest_part(recording: Recording) -> Part | None:
+    """The layers that repeat, with all that is theirs; else the largest scope, jitted function or Python line.
+
+    The first of these that holds a share of the peak worth naming; None where none does.
+    """
+    rows = live_rows(recording, peak(recording).position)
+    weights = recording.allocations.charge[rows]
+    model, function = forest(recording, By.MODEL, merge=True), forest(recording, By.FUNCTION)
+    total = weigh(model, rows, weights)
+    source = forest(recording, By.SOURCE)
+    own = np.bincount(source.leaf[rows], weights, len(source.parent)).astype(np.int64)
+    parts = (
+        _layer(model, total),
+        _scope(model, total),
+        # All of a program is one jitted function; a runtime has several.
+        _heaviest(function, weigh(function, rows, weights), _roots(function)) if recording.axis is Axis.TIME else None,
+        _heaviest(source, own, [node for node in np.flatnonzero(own).tolist() if source.label[node] not in ASIDE]),
+    )
+    least = LEAST_SHARE * peak(recording).bytes
+    return next((part for part in parts if part is not None and part.bytes >= least), None)
+
+
+def _roots(tree: Forest) -> list[int]:
+    return [node for node, above in enumerate(tree.parent.tolist()) if above < 0 and tree.label[node] not in ASIDE]
+
+
+def _layer(model: Forest, total: I64) -> Part | None:
+    """Arguments, activations and gradients of a layer are in branches of their own: they count together."""
+    templates = [DIGITS.sub("*", model.label[node]) for node in range(len(model.parent))]
+    inner = (model.end > np.arange(len(model.parent)) + 1).tolist()
+    repeating = {
+        templates[node]: model.label[node]
+        for node in np.flatnonzero(model.merged > 1).tolist()
+        if "*" in model.label[node] and inner[node]
+    }
+    inside, outermost = [False] * len(templates), list[int]()
+    for node, above in enumerate(model.parent.tolist()):
+        within = above >= 0 and inside[above]
+        layer = templates[node] in repeating and inner[node]
+        inside[node] = within or layer
+        if layer and not within:
+            outermost.append(node)
+    return _heaviest(model, total, outermost, [repeating[templates[node]] for node in outermost])
+
+
+def _scope(model: Forest, total: I64) -> Part | None:
+    """A scope right below a pass, or a part of the arguments."""
+    roots = set(_roots(model))
+    inner = [n for n, above in enumerate(model.parent.tolist()) if above in roots and model.end[n] > n + 1]
+    return _heaviest(model, total, inner)
+
+
+def _heaviest(tree: Forest, total: I64, nodes: list[int], names: list[str] | None = None) -> Part | None:
+    """Nodes of one name count together; they are called by their labels where no other `names` are given."""
+    bytes_of, repeats = defaultdict[str, int](int), defaultdict[str, int](int)
+    for node, name in zip(nodes, names or [tree.label[node] for node in nodes], strict=True):
+        bytes_of[name] += int(total[node])
+        repeats[name] = max(repeats[name], int(tree.merged[node]))
+    name = max(bytes_of, key=bytes_of.__getitem__, default="")
+    return Part(name, repeats[name], bytes_of[name]) if name and bytes_of[name] else None

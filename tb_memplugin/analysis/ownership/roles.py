@@ -1,0 +1,193 @@
+"""What each buffer is for: from data flow, not from words in names (training.py tells where names break ties)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_memplugin.analysis.dataflow.first_use import SEVERAL, Reads, owner_of, reads
+from tb_memplugin.analysis.dataflow.graph import Csr, Flow, Mask, flow
+from tb_memplugin.analysis.dataflow.input_output_pairs import Twins, twins
+from tb_memplugin.analysis.dataflow.training_step import Phase, Training, training
+from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.ownership.sibling_arguments import families
+from tb_memplugin.analysis.ownership.torch_roles import tensor_roles
+from tb_memplugin.model.dataflow import Likeness, Values
+from tb_memplugin.model.recording import I32, U8, Recording, RegionKind, Role, Text
+
+CARRYING = {"parameter", "while", "conditional", "call", "async-start"}  # they make nothing, but name what is carried
+
+
+@once
+def roles(recording: Recording) -> U8:
+    """Per row of `allocations`: its Role.
+
+    In a training step a parameter is an argument that the forward pass reads and that comes back updated; optimizer
+    state comes back updated and the forward pass never reads it; an input does not come back. An activation is made
+    in the forward pass and read in the backward pass; a gradient is what updates read; the rest is temporary. What
+    is made of one parameter alone, such as a copy in bfloat16, counts as that parameter.
+    State is what one call hands to the next without a gradient: a cache of keys and values, a running mean.
+
+    A program that returns gradients, and leaves the update to another, has parameters and activations too.
+
+    In other programs state is an argument that comes back, donated or written in place. Of the others, a parameter
+    is one that is first joined, in another shape, with what was computed from several; integers are inputs; and what
+    may be either, such as both sides of a first product, is unknown. There one hint is taken of names: a leaf that
+    differs from a parameter's by a number only is a parameter, and what is first joined with such alone is an input.
+
+    Memory that is held for the whole program has the role of what it is held for: the argument, the result or the
+    constant. Of tensors, stacks and lifetimes tell (tensor_roles.py); of anything else, roles are
+    as their source tells them.
+    """
+    if recording.kind == "torch_snapshot":
+        return tensor_roles(recording)
+    known, told, program, rows = flow(recording), recording.allocations.role, recording.program, purposes(recording)
+    if known is None or program is None or program.value is None:
+        return told
+    region = recording.allocations.region
+    held_for = np.full(len(recording.regions), Role.UNKNOWN, dtype=np.uint8)
+    is_argument = (program.value >= 0) & (known.values.argument[program.value] >= 0)
+    held_for[region[is_argument]] = rows[is_argument]
+    kind = recording.regions.kind[region]
+    return np.select(
+        [kind == RegionKind.TEMPORARY, (kind & RegionKind.PARAMETER) != 0], [rows, held_for[region]], told
+    ).astype(np.uint8)
+
+
+@once
+def purposes(recording: Recording) -> U8:
+    """The same of the value that each row holds, whatever its memory is held for: results and constants are temporary.
+
+    An activation may lie where the new weights will be written, and costs nothing there.
+    """
+    known, program = flow(recording), recording.program
+    if known is None or program is None or program.value is None:
+        return recording.allocations.role
+    of_value = _of_values(recording, known, program.op)
+    return np.where(program.value >= 0, of_value[program.value], Role.UNKNOWN).astype(np.uint8)
+
+
+def _of_values(recording: Recording, known: Flow, op: Text) -> U8:
+    """Per value. Those of results and constants are left out: their memory tells."""
+    values, pairs, step = known.values, twins(recording), training(recording)
+    role = np.full(len(values), Role.TEMPORARY, dtype=np.uint8)
+    arguments = np.flatnonzero(values.argument >= 0).astype(np.int32)
+    if step is None:
+        role[arguments] = _plain_arguments(known, arguments, pairs, families(recording, arguments))
+    else:
+        pairs = step.pairs
+        _passes(known, op, step, role)
+        role[arguments] = Role.INPUT
+        role[pairs.argument] = _updated(known, step)
+    # What a loop carries of an argument that comes back is that argument.
+    carried = _one_memory(values)
+    for handed in (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE):
+        if pairs.argument.size:
+            role[carried.reach(pairs.argument[role[pairs.argument] == handed])] = handed
+    return role
+
+
+def _updated(known: Flow, step: Training) -> U8:
+    """Of the arguments that come back from a training step."""
+    pairs, found = step.pairs, reads(known, step.owner, ~step.updating)
+    in_forward = step.phase[known.at(found.position)] == Phase.FORWARD
+    read = np.isin(pairs.argument, found.argument[in_forward])
+    by_gradient = step.follows[pairs.value] & (known.values.floating[pairs.argument] != 0)
+    return np.select(
+        [step.weight | (read & by_gradient), read], [Role.PARAMETER, Role.STATE], Role.OPTIMIZER_STATE
+    ).astype(np.uint8)
+
+
+def _passes(known: Flow, op: Text, step: Training, role: U8) -> None:
+    """Activations, gradients, and what passes make of a parameter alone."""
+    values, n = known.values, len(known.values)
+    reader = values.read
+    made = _made_in(values, op, step)
+    when, updating = step.phase[known.at(values.use)], step.updating
+    # Where the compiler fused a gradient's product with the update, what goes into the product is read backward.
+    updates = np.zeros(known.length, dtype=bool)
+    updates[values.use[updating]] = True
+    fused = updates[values.use] & (when == Phase.UPDATE) & (values.elements[reader] > 1)
+    backward = ~updating & ((when == Phase.BACKWARD) | fused)
+    handed_on = Csr.of(values.carried[1], values.carried[0], n)
+    activation = handed_on.reach(reader[backward]) & (made == Phase.FORWARD) & (values.argument < 0)
+    memory = _one_memory(values)
+    owner = step.owner[:n]
+    weights = np.zeros(n + 1, dtype=bool)
+    weights[step.pairs.argument[step.weight]] = True
+    role[memory.reach(np.flatnonzero(activation))] = Role.ACTIVATION
+    role[memory.reach(np.flatnonzero(step.gradient & (made != Phase.FORWARD)))] = Role.GRADIENT
+    role[weights[owner] & (owner >= 0) & ((made == Phase.FORWARD) | (made == Phase.BACKWARD))] = Role.PARAMETER
+
+
+def _made_in(values: Values, op: Text, step: Training) -> U8:
+    """Per value the pass that makes it."""
+    n = len(values)
+    makes = ~np.array([op.strings[i] in CARRYING for i in range(len(op.strings))] + [True])[op.codes]
+    by_instruction = (values.made >= 0) & makes[values.made]
+    by_instruction[values.bundled[1]] = False
+    made: U8 = np.where(by_instruction, step.phase[n + np.maximum(values.made, 0)], step.phase[:n]).astype(np.uint8)
+    return made
+
+
+def _one_memory(values: Values) -> Csr:
+    """Both ways between what one memory serves in turn: a loop's carry, and what is written over in place."""
+    in_place = values.alike.kind == Likeness.IN_PLACE
+    one = np.r_[values.carried[0], values.alike.source[in_place]].astype(np.int32)
+    other = np.r_[values.carried[1], values.alike.target[in_place]].astype(np.int32)
+    same = values.shape[one] == values.shape[other]
+    one, other = one[same], other[same]
+    return Csr.of(np.r_[one, other], np.r_[other, one], len(values))
+
+
+def _plain_arguments(known: Flow, arguments: I32, pairs: Twins, family: I32) -> U8:
+    """Of a program that is no training step: per argument. `family` is that of families.py."""
+    values = known.values
+    owner = owner_of(known, around=True)
+    found = reads(known, owner, np.ones(len(values.use), dtype=bool))
+    reader = values.read
+    several = (owner[reader] == SEVERAL) & (values.elements[reader] > 1)
+    is_index = np.zeros(len(values) + 1, dtype=bool)
+    is_index[arguments] = values.floating[arguments] == 0
+    indexed = is_index[owner[reader]] & (owner[reader] >= 0)
+    late, beside_index = (_any_at(values.use[which], known.length) for which in (several, indexed))
+    made = np.zeros(known.length, dtype=np.int64)
+    makes = np.flatnonzero(values.made >= 0)
+    made[values.made[makes]] = values.elements[makes]
+    reshaped = made[found.position] != values.elements[found.value]
+    certain = (reshaped & (late | beside_index)[found.position])[found.joined]
+    joined = found.argument[found.joined]
+    weights = joined[certain & (np.diff(joined, prepend=-1) != 0)]  # by the first joint: data may be joined again later
+    returned = pairs.argument[(pairs.donated | pairs.in_place) != 0]
+    alone = ~np.isin(arguments, found.argument[found.joined])
+    told = np.select(
+        [
+            np.isin(arguments, returned),
+            is_index[arguments] | alone,
+            np.isin(arguments, weights),
+        ],
+        [Role.STATE, Role.INPUT, Role.PARAMETER],
+        Role.UNKNOWN,
+    ).astype(np.uint8)
+    related = family[(told == Role.PARAMETER) & (family >= 0)]
+    told[(told == Role.UNKNOWN) & np.isin(family, related)] = Role.PARAMETER
+    first, last = found.joined_only.begin(arguments)
+    position = np.append(found.joined_only.position, -1)[np.where(first < last, first, -1)]
+    with_weights = _any_at(found.position[np.isin(found.argument, arguments[told == Role.PARAMETER])], known.length)
+    with_others = late | _several_unknown(found, arguments[told == Role.UNKNOWN], known.length)
+    fed = (told == Role.UNKNOWN) & (position >= 0) & (with_weights & ~with_others)[position]
+    told[fed] = Role.INPUT
+    return told
+
+
+def _several_unknown(found: Reads, unknown: I32, length: int) -> Mask:
+    """Per position: whether two of these arguments, or more, are read there."""
+    of_unknown = np.isin(found.argument, unknown)
+    pairs = np.unique(np.stack([found.position[of_unknown], found.argument[of_unknown]]), axis=1)
+    several: Mask = np.bincount(pairs[0], minlength=length) > 1
+    return several
+
+
+def _any_at(positions: I32, length: int) -> Mask:
+    found = np.zeros(length, dtype=bool)
+    found[positions] = True
+    return found

@@ -1,0 +1,1 @@
+"""The peak after a hypothetical change."""

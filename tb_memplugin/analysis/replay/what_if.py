@@ -1,0 +1,218 @@
+"""What the peak would be if some rows were smaller, lived otherwise, or were not there at all.
+
+Sizes do not add up to a saving: without the bytes of one place, another becomes the peak. So a recording is replayed,
+exactly, as its curve of live bytes plus a few changes to it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.usage.live_bytes import Peak, usage
+from tb_memplugin.model.recording import I64, Recording, RegionKind
+
+Bools = npt.NDArray[np.bool_]
+
+
+class Change(NamedTuple):
+    """Bytes that come to the curve, or leave it where negative, from position `start` up to, not including, `end`."""
+
+    start: I64
+    end: I64
+    bytes: I64
+
+
+class Lives(NamedTuple):
+    """When rows are needed, [start, end), and with how many bytes. A row may come several times."""
+
+    row: I64
+    start: I64
+    end: I64
+    bytes: I64
+
+    def take(self, which: np.ndarray) -> Lives:
+        return Lives(*(column[which] for column in self))
+
+
+NOTHING = np.empty(0, dtype=np.int64)
+NO_CHANGE = Change(NOTHING, NOTHING, NOTHING)
+NO_LIVES = Lives(NOTHING, NOTHING, NOTHING, NOTHING)
+
+
+def join(*parts: Change) -> Change:
+    """Changes made together."""
+    return Change(*(np.concatenate(columns) for columns in zip(NO_CHANGE, *parts, strict=True)))
+
+
+def join_lives(*parts: Lives) -> Lives:
+    return Lives(*(np.concatenate(columns) for columns in zip(NO_LIVES, *parts, strict=True)))
+
+
+def peak_if(recording: Recording, change: Change) -> Peak:
+    """The first position where live bytes are largest, with the change made. O(positions + changes)."""
+    curve = usage(recording).live
+    n = len(curve)
+    if not n:
+        return Peak(0, 0)
+    start, end = np.clip(change.start, 0, n), np.clip(change.end, 0, n)
+    edges, at = np.unique(np.concatenate([[0], start, end]), return_inverse=True)
+    step = np.zeros(len(edges), dtype=np.int64)
+    np.add.at(step, at[1 : 1 + len(start)], change.bytes)
+    np.add.at(step, at[1 + len(start) :], -change.bytes)
+    inside = edges < n
+    highest = np.maximum.reduceat(curve, edges[inside]) + np.cumsum(step)[inside]
+    best = int(np.argmax(highest))
+    first, last = int(edges[best]), int(edges[best + 1]) if best + 1 < len(edges) else n
+    return Peak(int(highest[best]), first + int(np.argmax(curve[first:last])))
+
+
+@once
+def lives(recording: Recording) -> Lives:
+    """Each row's own life, in row order; memory that is held all along holds a row only while it is its turn."""
+    rows = recording.allocations
+    start = np.where(held(recording), rows.defined, rows.start)
+    end = np.minimum(rows.last_used + 1, np.where(held(recording), recording.length, rows.end))
+    return Lives(np.arange(len(rows)), start, np.maximum(end, start), rows.size)
+
+
+@once
+def held(recording: Recording) -> Bools:
+    """Per row: whether it carries the charge of a region that is held from before the program to its end."""
+    rows, kind = recording.allocations, recording.regions.kind
+    if recording.program is None or not len(kind):
+        return np.zeros(len(rows), dtype=bool)
+    carries: Bools = (kind[rows.region] != RegionKind.TEMPORARY) & (rows.charge > 0)
+    return carries
+
+
+@once
+def _classes(recording: Recording) -> tuple[I64, I64]:
+    """Rows by the memory that they share: those of canonical row c are order[begin[c]:begin[c + 1]]."""
+    canonical = recording.allocations.canonical.astype(np.int64)
+    order = np.argsort(canonical, kind="stable")
+    return order, np.searchsorted(canonical[order], np.arange(len(canonical) + 1))
+
+
+def sharers(recording: Recording, rows: I64) -> I64:
+    """All rows in the memory of these, by design: what is updated in place, a loop's carry."""
+    order, begin = _classes(recording)
+    shared = np.unique(recording.allocations.canonical[rows])
+    count = begin[shared + 1] - begin[shared]
+    steps = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    found: I64 = order[np.repeat(begin[shared], count) + steps]
+    return found
+
+
+def without(recording: Recording, rows: I64) -> Change:
+    """These rows are not there: what shares their memory keeps it for as long as it lives itself."""
+    return relived(recording, rows, NO_LIVES)
+
+
+def relived(recording: Recording, rows: I64, instead: Lives) -> Change:
+    """These rows live as said instead.
+
+    Of rows in memory that is held all along nothing is won, see `released`: what outlives its turn there needs its own.
+    """
+    table, own = recording.allocations, lives(recording)
+    together = sharers(recording, rows)
+    together = together[~_guest(recording)[together]]
+    stay = own.take(together[~np.isin(together, rows)])
+    guest = _guest(recording)[instead.row]
+    longer = instead._replace(start=np.where(guest, np.maximum(instead.start, own.end[instead.row]), instead.start))
+    after = _pieces(recording, join_lives(stay, longer.take(longer.end > longer.start)))
+    charged = together[table.charge[together] > 0]
+    before = Change(table.start[charged], table.end[charged], -table.charge[charged])
+    return join(before, after)
+
+
+def released(recording: Recording, regions: I64, keep: I64, gone: I64) -> Change:
+    """Memory that was held for the whole program is held with no more than `keep` bytes, one number for each region.
+
+    `gone` are rows that need no memory then. The others took turns in it: those that no longer fit need their own.
+    """
+    table, length = recording.allocations, recording.length
+    limit = np.full(len(recording.regions), np.iinfo(np.int64).max)
+    limit[regions] = keep
+    carrier = np.flatnonzero(held(recording) & (table.charge > limit[table.region]))
+    freed = limit[table.region[carrier]] - table.charge[carrier]
+    everywhere = np.full(len(carrier), -1), np.full(len(carrier), length)
+    guests = np.flatnonzero(table.offset + table.size > limit[table.region])
+    guests = guests[~np.isin(guests, gone)]
+    evicted = _pieces(recording, lives(recording).take(guests))
+    return join(Change(*everywhere, freed), housed(recording, evicted, limit))
+
+
+def resized(recording: Recording, rows: I64, size: I64) -> Change:
+    """These rows have other sizes, one number for each; memory held all along shrinks with what it is held for."""
+    table = recording.allocations
+    given_or_returned = (table.defined[rows] < 0) | (table.last_used[rows] >= recording.length)
+    whole = _guest(recording)[rows] & (given_or_returned | held(recording)[rows])
+    regions = table.region[rows[whole]].astype(np.int64)
+    kept = released(recording, regions, size[whole], rows)
+    own = lives(recording).take(rows[~whole])
+    return join(kept, relived(recording, rows[~whole], own._replace(bytes=size[~whole])))
+
+
+def housed(recording: Recording, new: Change, limit: I64 | None = None) -> Change:
+    """New pieces of memory, less what takes turns in memory that is held for results, as compilers have it.
+
+    `limit`, where it is given, says how many bytes each region is held with; a region that shrinks houses nobody.
+    """
+    kind, size = recording.regions.kind, recording.regions.size
+    results = (kind & RegionKind.OUTPUT) != 0
+    if limit is not None:
+        results &= limit >= size
+    if not results.any() or not len(new.bytes):
+        return new
+    tenants = results[recording.allocations.region]
+    taken = np.zeros(recording.length, dtype=np.int64)
+    width = np.ceil(np.log2(np.maximum(new.bytes, 1))).astype(np.int64)
+    for exponent in np.unique(width)[::-1].tolist():  # the largest find room first
+        mine = width == exponent
+        wide = results & (size >= int(new.bytes[mine].max()))
+        inside = np.flatnonzero(tenants & wide[recording.allocations.region])
+        room = int(size[wide].sum()) - curve(recording, lives(recording).take(inside)) - taken
+        need = _sum(recording.length, Change(new.start[mine], new.end[mine], new.bytes[mine]))
+        taken += np.clip(room, 0, need)
+    at = np.flatnonzero(np.diff(taken, prepend=0))
+    return join(new, Change(at, np.r_[at[1:], recording.length][: len(at)], -taken[at]))
+
+
+def curve(recording: Recording, wanted: Lives) -> I64:
+    """Bytes at each position that rows need which live so, and nothing else."""
+    return _sum(recording.length, _pieces(recording, wanted))
+
+
+def _sum(length: int, change: Change) -> I64:
+    step = np.zeros(length + 1, dtype=np.int64)
+    np.add.at(step, np.clip(change.start, 0, length), change.bytes)
+    np.add.at(step, np.clip(change.end, 0, length), -change.bytes)
+    return np.cumsum(step[:length])
+
+
+@once
+def _guest(recording: Recording) -> Bools:
+    """Per row: whether it lies in memory that a program holds from its start to its end."""
+    region, kind = recording.allocations.region, recording.regions.kind
+    if recording.program is None:
+        return np.zeros(len(region), dtype=bool)
+    lies_there: Bools = kind[region] != RegionKind.TEMPORARY
+    return lies_there
+
+
+def _pieces(recording: Recording, wanted: Lives) -> Change:
+    """The charges of rows that share memory: where several of one memory live at once, the first is charged."""
+    if not len(wanted.row):
+        return NO_CHANGE
+    shared = recording.allocations.canonical[wanted.row].astype(np.int64)
+    order = np.lexsort((wanted.end, wanted.start, shared))
+    shared, start, end = shared[order], wanted.start[order] + 1, wanted.end[order] + 1  # from 0: -1 is before it
+    # One memory after another on one line, so that a running maximum never looks back into the one before.
+    far = shared * (recording.length + 2)
+    taken = np.r_[0, np.maximum.accumulate(far + end)[:-1]]
+    begin = np.minimum(np.maximum(start, taken - far), end)
+    return Change(begin - 1, end - 1, wanted.bytes[order])

@@ -1,0 +1,1 @@
+"""Live bytes over the axis, their peak, and the figures that summarize them."""

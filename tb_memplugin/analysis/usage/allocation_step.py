@@ -1,0 +1,33 @@
+"""In which marked step each row was allocated."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_memplugin.analysis.memoize import once
+from tb_memplugin.model.recording import Recording, SpanKind, Strings, Text
+
+# Steps overlap where threads have a loop each. What began further back than so many steps is a span that is no step.
+OVERLAPPING = 64
+
+
+@once
+def birth_steps(recording: Recording) -> Text:
+    """The name of each row's step, of several the last to begin: as step_at has it. No text where there is none."""
+    start, spans, clock = recording.allocations.start, recording.spans, recording.clock
+    steps = np.flatnonzero(spans.kind == SpanKind.STEP) if spans is not None else np.empty(0, dtype=np.int64)
+    if spans is None or clock is None or not len(steps):
+        return Text(np.full(len(start), -1, dtype=np.int32), Strings.of([]))
+    begin, end = spans.start_ns[steps], spans.end_ns[steps]
+    born = start >= 0
+    time = np.r_[clock, 0][np.where(born, start, -1)]
+    step = np.where(born, np.searchsorted(begin, time, side="right") - 1, -1)
+    reach = np.maximum.accumulate(end)  # before that one of the steps up to here has not ended
+    step[(step >= 0) & (reach[step] <= time)] = -1
+    for _ in range(OVERLAPPING):
+        ended = np.flatnonzero((step >= 0) & (end[step] <= time))
+        if not len(ended):
+            break
+        step[ended] -= 1
+    step[(step >= 0) & (end[step] <= time)] = -1
+    return Text(np.where(step >= 0, spans.name.codes[steps][step], -1).astype(np.int32), spans.name.strings)

@@ -1,0 +1,55 @@
+"""What the bytes at one position are: by site, what was there before, and what nothing explains."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.ownership.sites import sites_of
+from tb_memplugin.analysis.usage.live_bytes import explained, usage
+from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.recording import I64, Axis, Recording
+
+
+class Breakdown(NamedTuple):
+    """`bytes.sum() + before + unexplained == total`. Groups are in order of their bytes, largest first."""
+
+    row: I64  # the largest allocation of each group
+    allocations: I64
+    bytes: I64
+    before: int  # bytes from before the recording
+    unexplained: int  # an allocator's stack, for one
+    total: int
+
+
+def breakdown(recording: Recording, position: int) -> Breakdown:
+    """At `position`; -1 is before the recording's first event."""
+    rows = recording.allocations
+    live = live_rows(recording, position)
+    over_time = recording.axis is Axis.TIME
+    early = live[rows.start[live] < 0] if over_time else live[:0]
+    own = live[rows.start[live] >= 0] if over_time else live
+    group, groups = sites_of(rows, own)
+    each = np.ones(len(own)) if recording.counts is None else recording.counts[own]
+    count = np.bincount(group, each, groups).astype(np.int64)
+    size = np.bincount(group, rows.charge[own], groups).astype(np.int64)
+    _, first = np.unique(group, return_index=True)  # live rows come largest first
+    order = np.argsort(-size[: len(first)], kind="stable")
+    charged = int(rows.charge[live].sum())
+    rest = unexplained(recording, position)
+    return Breakdown(
+        row=own[first][order],
+        allocations=count[: len(first)][order],
+        bytes=size[: len(first)][order],
+        before=int(rows.charge[early].sum()),
+        unexplained=rest,
+        total=charged + rest,
+    )
+
+
+def unexplained(recording: Recording, position: int) -> int:
+    """Bytes in use at `position` that no row is charged for; none before the first event."""
+    if not 0 <= position < recording.length:
+        return 0
+    return int(usage(recording).live[position] - explained(recording)[position])

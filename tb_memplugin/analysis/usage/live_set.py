@@ -1,0 +1,23 @@
+"""What is live at one position."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.model.recording import I64, Recording, Role
+
+
+def live_rows(recording: Recording, position: int) -> I64:
+    """Rows that are charged for memory at a position, largest first."""
+    rows = recording.allocations
+    at = np.flatnonzero((rows.start <= position) & (position < rows.end) & (rows.charge > 0))
+    ordered: I64 = at[np.argsort(-rows.charge[at], kind="stable")]
+    return ordered
+
+
+def bytes_by_role(recording: Recording, position: int) -> dict[Role, int]:
+    """Live bytes per role, largest first; roles without any are left out."""
+    rows = live_rows(recording, position)
+    sums = np.bincount(roles(recording)[rows], recording.allocations.charge[rows], len(Role))
+    return {Role(role): int(sums[role]) for role in np.argsort(-sums, kind="stable").tolist() if sums[role]}

@@ -1,0 +1,1 @@
+"""Buffer lifetimes of compiled programs."""

@@ -1,6 +1,0 @@
-from tb_memplugin.native.plain_values import Plain
-
-class NotPlain(ValueError):
-    asks_for: str
-
-def load(data: bytes | memoryview) -> Plain: ...

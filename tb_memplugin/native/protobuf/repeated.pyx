@@ -1,0 +1,63 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# distutils: language = c++
+"""One repeated number of very many messages, end to end: a table of them would be a row for each."""
+from libc.stdint cimport int64_t, uint64_t
+from libcpp.vector cimport vector
+
+import numpy as np
+
+from tb_memplugin.native.protobuf.fields cimport Item, item, varint
+
+
+def numbers(data, const int64_t[::1] start, const int64_t[::1] length, uint64_t field):
+    """(how many each message has, all of them): of the varints in field `field`, packed or not, as signed 64 bits.
+
+    Raises ValueError where the bytes are no message, saying at which of them.
+    """
+    cdef const unsigned char[::1] view = data
+    cdef Py_ssize_t n = start.shape[0], i
+    cdef const unsigned char* base = NULL
+    cdef const unsigned char* p
+    cdef const unsigned char* end
+    cdef const unsigned char* q
+    cdef const unsigned char* stop
+    cdef const unsigned char* broken = NULL
+    cdef Item found
+    cdef uint64_t value = 0
+    cdef vector[int64_t] values
+    counts_array = np.zeros(n, dtype=np.int64)
+    cdef int64_t[::1] counts = counts_array
+    cdef size_t before
+    if view.shape[0]:
+        base = &view[0]
+    with nogil:
+        for i in range(n):
+            before = values.size()
+            p = base + start[i]
+            end = p + length[i]
+            while p < end and broken == NULL:
+                q = p
+                if not item(&p, end, &found):
+                    broken = q
+                elif found.number != field:
+                    continue
+                elif found.at == NULL:
+                    values.push_back(<int64_t>found.value)
+                else:
+                    q = found.at
+                    stop = found.at + found.value
+                    while q < stop:
+                        if not varint(&q, stop, &value):
+                            broken = q
+                            break
+                        values.push_back(<int64_t>value)
+            if broken != NULL:
+                break
+            counts[i] = values.size() - before
+    if broken != NULL:
+        raise ValueError(f"not a valid message at byte {broken - base} of {view.shape[0]}")
+    values_array = np.empty(values.size(), dtype=np.int64)
+    cdef int64_t[::1] out = values_array
+    for i in range(<Py_ssize_t>values.size()):
+        out[i] = values[i]
+    return counts_array, values_array

@@ -1,0 +1,1 @@
+"""PyTorch snapshots: plain pickles, and the sizes of cached blocks."""

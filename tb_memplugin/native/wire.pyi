@@ -1,9 +1,0 @@
-from collections.abc import Collection
-from typing import Any
-
-from tb_memplugin.native.spans import Spans
-
-class Plan:
-    def __init__(self, descriptor: Any, skip: Collection[str] = ..., located: Collection[str] = ...) -> None: ...
-
-def scan(data: bytes | memoryview, plan: Plan, spans: Spans | None = None) -> dict[str, dict[str, Any]]: ...

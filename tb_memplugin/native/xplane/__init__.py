@@ -1,0 +1,1 @@
+"""Planes, lines and events of a profile."""

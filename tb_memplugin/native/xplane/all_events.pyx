@@ -1,0 +1,64 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# distutils: language = c++
+"""All of a plane's events as columns, or whether there are any."""
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+from tb_memplugin.native.protobuf.fields cimport Item, item
+from tb_memplugin.native.xplane.walk cimport (
+    BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, GO_ON, IS_NUMBER, Numbers, Stat, Walk,
+    read_stat, taken, taken_narrow, walked,
+)
+
+
+cdef class _Every(Walk):
+    """All events, with the few numbers among their stats that are asked for."""
+    cdef Numbers kinds, columns
+    cdef vector[int64_t] offset, duration, value
+    cdef vector[int32_t] kind, owner, column
+
+    cdef int event(self, const unsigned char* p, const unsigned char* end) except -1 nogil:
+        cdef Item field
+        cdef Stat stat
+        cdef int64_t metadata = 0, offset = 0, duration = 0
+        while p < end:
+            if not item(&p, end, &field):
+                return BROKEN
+            if field.number == EVENT_METADATA:
+                metadata = <int64_t>field.value
+            elif field.number == EVENT_OFFSET_PS:
+                offset = <int64_t>field.value
+            elif field.number == EVENT_DURATION_PS:
+                duration = <int64_t>field.value
+            elif field.number == EVENT_STATS and field.at != NULL:
+                if not read_stat(field.at, field.at + field.value, &stat):
+                    return BROKEN
+                if stat.form == IS_NUMBER and self.columns.of(stat.metadata) >= 0:
+                    self.owner.push_back(<int32_t>self.kind.size())
+                    self.column.push_back(self.columns.of(stat.metadata))
+                    self.value.push_back(stat.value)
+        self.offset.push_back(offset)
+        self.duration.push_back(duration)
+        self.kind.push_back(self.kinds.of(metadata))
+        return GO_ON
+
+
+def every(plane, kinds, columns, lines=None):
+    """All events, of the whole plane or of the lines that lie at `lines` (Spans), as `offset_ps`, `duration_ps` and `kind`, -1 where their metadata id is not in `kinds`.
+
+    Of their stats, the numbers whose metadata id is in `columns`: `owner` (the event), `column` and `value` of each, in
+    file order. Per line: as collect. ValueError where the bytes are no plane.
+    """
+    cdef _Every walk = _Every()
+    walk.kinds, walk.columns = Numbers(kinds), Numbers(columns)
+    of_lines = walked(walk, plane, lines)
+    return {
+        **of_lines, "offset_ps": taken(walk.offset), "duration_ps": taken(walk.duration),
+        "kind": taken_narrow(walk.kind), "owner": taken_narrow(walk.owner), "column": taken_narrow(walk.column),
+        "value": taken(walk.value),
+    }
+
+
+def any_event(plane):
+    """Whether there is an event on any line: stops at the first. ValueError where the bytes before it are no plane."""
+    return bool((walked(Walk(), plane)["line_events"] > 0).any())

@@ -1,0 +1,133 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# distutils: language = c++
+"""A walk through the lines and events of a plane, and columns from what was gathered on the way."""
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcpy
+from libcpp.vector cimport vector
+
+import numpy as np
+
+from tb_memplugin.native.protobuf.fields cimport Item, item
+
+from tb_memplugin.native.text.spans import Spans
+
+
+cdef class Numbers:
+    """What ids stand for. Writers count them from 1, so that all but odd ones are found without hashing."""
+    def __init__(self, known):
+        small = 1 << 16
+        self.small.resize(max((key for key in known if 0 <= key < small), default=-1) + 1, -1)
+        for key, number in known.items():
+            if 0 <= key < small:
+                self.small[key] = number
+            else:
+                self.others[key] = number
+
+    cdef int32_t of(self, int64_t key) noexcept nogil:
+        """-1 where it is not known."""
+        if 0 <= key < <int64_t>self.small.size():
+            return self.small[key]
+        if self.others.empty() or not self.others.count(key):
+            return -1
+        return self.others[key]
+
+
+cdef class Walk:
+    """Through a plane, in file order, line by line and event by event."""
+    cdef int event(self, const unsigned char* p, const unsigned char* end) except -1 nogil:
+        """BROKEN, GO_ON or ENOUGH."""
+        return ENOUGH
+
+    cdef int walk(self, const unsigned char* p, const unsigned char* end) except -1 nogil:
+        cdef Item field
+        cdef int step = GO_ON
+        while step == GO_ON and p < end:
+            if not item(&p, end, &field):
+                return BROKEN
+            if field.number == PLANE_LINES and field.at != NULL:
+                step = self.one_line(field.at, field.at + field.value)
+        return step
+
+    cdef int one_line(self, const unsigned char* p, const unsigned char* end) except -1 nogil:
+        cdef Item field
+        cdef int step = GO_ON
+        self.line = <int>self.events.size()
+        self.name_start.push_back(0)
+        self.name_length.push_back(0)
+        self.timestamp.push_back(0)
+        self.events.push_back(0)
+        while step == GO_ON and p < end:
+            if not item(&p, end, &field):
+                return BROKEN
+            if field.number == LINE_EVENTS and field.at != NULL:
+                self.events[self.line] += 1
+                step = self.event(field.at, field.at + field.value)
+            elif field.number == LINE_NAME and field.at != NULL:
+                self.name_start[self.line] = field.at - self.base
+                self.name_length[self.line] = <int64_t>field.value
+            elif field.number == LINE_TIMESTAMP_NS and field.at == NULL:
+                self.timestamp[self.line] = <int64_t>field.value
+        return step
+
+
+cdef walked(Walk walk, plane, lines=None):
+    """What is known of each line once the plane, or so many of its lines, are read."""
+    cdef const unsigned char[::1] view = plane
+    cdef const unsigned char* base = b""
+    cdef int step = GO_ON
+    cdef int64_t start, length
+    if view.shape[0]:
+        base = &view[0]
+    walk.base = base
+    if lines is None:
+        with nogil:
+            step = walk.walk(base, base + view.shape[0])
+    else:
+        for start, length in zip(lines.start.tolist(), lines.length.tolist()):
+            if not 0 <= start <= start + length <= view.shape[0]:
+                raise ValueError("a line lies outside of the plane")
+            step = walk.one_line(base + start, base + start + length)
+            if step != GO_ON:
+                break
+    if step == BROKEN:
+        raise ValueError("an event of the plane is damaged")
+    names = Spans(taken(walk.name_start), taken(walk.name_length))
+    return {
+        "line_name": names, "line_timestamp_ns": taken(walk.timestamp), "line_events": taken(walk.events),
+    }
+
+
+# Each gives the memory of the vector back, so that two copies of one column are all that there is at once.
+
+cdef taken(vector[int64_t]& cells):
+    return padded(cells, cells.size())
+
+
+cdef padded(vector[int64_t]& cells, size_t count):
+    """So many, with zeros where there are fewer."""
+    array = np.zeros(count, dtype=np.int64) if cells.size() < count else np.empty(count, dtype=np.int64)
+    cdef int64_t[::1] view = array
+    count = min(count, cells.size())
+    if count:
+        memcpy(&view[0], cells.data(), count * sizeof(int64_t))
+    vector[int64_t]().swap(cells)
+    return array
+
+
+cdef taken_narrow(vector[int32_t]& cells):
+    array = np.empty(cells.size(), dtype=np.int32)
+    cdef int32_t[::1] view = array
+    if cells.size():
+        memcpy(&view[0], cells.data(), cells.size() * sizeof(int32_t))
+    vector[int32_t]().swap(cells)
+    return array
+
+
+cdef padded_bytes(vector[uint8_t]& cells, size_t count):
+    array = np.zeros(count, dtype=np.uint8) if cells.size() < count else np.empty(count, dtype=np.uint8)
+    cdef uint8_t[::1] view = array
+    count = min(count, cells.size())
+    if count:
+        memcpy(&view[0], cells.data(), count)
+    vector[uint8_t]().swap(cells)
+    return array

@@ -1,0 +1,62 @@
+"""Tables of a recording in which what a source does not tell is left empty."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_memplugin.model.recording import I32, I64, U8, Allocations, Regions, Role, Strings, Text
+
+
+def allocations(
+    size: I64,
+    *,
+    id: I64 | None = None,
+    requested: I64 | None = None,
+    start: I64 | None = None,
+    end: I64 | None = None,
+    last_used: I64 | None = None,
+    region: I32 | None = None,
+    offset: I64 | None = None,
+    role: U8 | None = None,
+    stack: I32 | None = None,
+    name: Text | None = None,
+    shape: Text | None = None,
+    dtype: Text | None = None,
+    op: Text | None = None,
+    scope: Text | None = None,
+) -> Allocations:
+    """Rows that share no memory, each charged for all of its bytes.
+
+    What is not given is unknown: ids are then the numbers of the rows, as much was asked for as there is, and the axis
+    is one moment.
+    """
+    n = len(size)
+    nothing = Text(np.full(n, -1, dtype=np.int32), Strings.of([]))
+    unknown = np.full(n, -1, dtype=np.int32)
+    begins = np.zeros(n, dtype=np.int64) if start is None else start
+    ends = begins + 1 if end is None else end
+    return Allocations(
+        id=np.arange(n) if id is None else id,
+        size=size,
+        requested=size if requested is None else requested,
+        charge=size,
+        start=begins,
+        end=ends,
+        defined=begins,
+        last_used=np.maximum(ends - 1, begins) if last_used is None else last_used,
+        region=unknown if region is None else region,
+        offset=unknown.astype(np.int64) if offset is None else offset,
+        canonical=np.arange(n, dtype=np.int32),
+        role=np.full(n, Role.UNKNOWN, dtype=np.uint8) if role is None else role,
+        stack=unknown if stack is None else stack,
+        name=nothing if name is None else name,
+        shape=nothing if shape is None else shape,
+        dtype=nothing if dtype is None else dtype,
+        op=nothing if op is None else op,
+        scope=nothing if scope is None else scope,
+    )
+
+
+def no_regions() -> Regions:
+    nothing = np.empty(0, dtype=np.int64)
+    return Regions(nothing, nothing, np.empty(0, dtype=np.uint8))

@@ -1,0 +1,1 @@
+"""Values of a compiled program: uses, derivations, arguments and results."""

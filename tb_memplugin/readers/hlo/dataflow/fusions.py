@@ -1,0 +1,88 @@
+"""What is inside fusions, as far as it tells how results come of operands, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.model.dataflow import Likeness
+from tb_memplugin.model.recording import I64, U8, Strings
+from tb_memplugin.native.protobuf.messages import scan
+from tb_memplugin.native.text.strings import intern
+from tb_memplugin.readers.common.id_index import Index
+from tb_memplugin.readers.hlo.dataflow.nodes import is_one_of, within
+from tb_memplugin.readers.hlo.module import COMPUTATION, COMPUTATIONS, Lists, Module
+from tb_memplugin.readers.hlo.shapes import ShapeTable, elements_of
+
+COPIED = {"bitcast", "copy", "reshape", "transpose", "reverse", "opt-barrier", "convert", "all-reduce"}
+ELEMENTWISE = {
+    "abs", "add", "and", "atan2", "bitcast-convert", "cbrt", "ceil", "clamp", "compare", "complex", "cosine", "divide",
+    "erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite", "log", "log-plus-one", "logistic",
+    "maximum", "minimum", "multiply", "negate", "not", "or", "power", "real", "reduce-precision", "remainder",
+    "round-nearest-afz", "round-nearest-even", "rsqrt", "select", "shift-left", "shift-right-arithmetic",
+    "shift-right-logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor",
+}  # fmt: skip
+IN_PLACE = {"dynamic-update-slice", "scatter"}
+PARTS = {"slice", "dynamic-slice", "concatenate", "pad", "all-gather", "reduce-scatter"}
+UNLIKE = 255
+
+
+class Bodies:
+    """The instructions of some fused computations as one graph; `first` and `stop` are each computation's rows."""
+
+    def __init__(self, module: Module, computations: I64) -> None:
+        rows, which = np.unique(computations, return_inverse=True)
+        inside = scan(module.data, COMPUTATION, module.tables[COMPUTATIONS]["span"].take(rows))
+        table = inside["instructions"]
+        n = len(table["id"])
+        bounds = np.searchsorted(table["parent"], np.arange(len(rows) + 1))
+        self.first, self.stop = bounds[:-1][which].astype(np.int64), bounds[1:][which].astype(np.int64)
+        self.index = Index(table["id"])
+        lists = Lists.of(inside["instructions.operand_ids"], n)
+        self.begin, self.count = lists.begin.astype(np.int64), lists.count()
+        self.operand = self.index.rows(lists.values)
+        self.parameter_number = table["parameter_number"]
+        opcode = module.texts(table["opcode"])
+        likeness, weights = opcode_classes(opcode.strings)
+        self.weight = weights[opcode.codes]
+        self.is_tuple = is_one_of(opcode, {"tuple"})
+        self.is_parameter = is_one_of(opcode, {"parameter"})
+        elements = _elements(module, table)
+        user = np.repeat(np.arange(n), self.count)
+        of = np.where(self.operand >= 0, elements[self.operand], -1) if n else elements[:0]
+        self.kind = kinds(likeness[opcode.codes[user]], within(self.count), elements[user], of)
+
+
+def _elements(module: Module, table: dict[str, Any]) -> I64:
+    codes, first = intern(module.data, *table["shape"])
+    shapes = ShapeTable.parse([*module.pieces(table["shape"].take(first)), b""])
+    elements = np.array([elements_of(shape) for shape in shapes.protos], dtype=np.int64)
+    found: I64 = elements[shapes.kind[shapes.begin]][codes]
+    return found
+
+
+def opcode_classes(opcodes: Strings) -> tuple[U8, U8]:
+    """Per opcode, and for none: its Likeness or UNLIKE, and how many steps it is."""
+    found = np.full(len(opcodes) + 1, UNLIKE, dtype=np.uint8)
+    weight = np.ones(len(opcodes) + 1, dtype=np.uint8)
+    for i in range(len(opcodes)):
+        name = opcodes[i]
+        if name in COPIED or name in ELEMENTWISE:
+            found[i], weight[i] = Likeness.ELEMENTWISE, name in ELEMENTWISE
+        elif name in IN_PLACE:
+            found[i] = Likeness.IN_PLACE
+        elif name in PARTS:
+            found[i], weight[i] = Likeness.PART, 0
+    return found, weight
+
+
+def kinds(likeness: U8, nth: I64, result: I64, operand: I64) -> U8:
+    """Per operand of an instruction of this likeness, by how many elements the two have."""
+    same = (result == operand) & (result > 0)
+    kept = np.select(
+        [likeness == Likeness.ELEMENTWISE, likeness == Likeness.IN_PLACE, likeness == Likeness.PART],
+        [same, same & (nth == 0), operand > 1],  # an index is no part
+        False,
+    )
+    return np.where(kept, likeness, UNLIKE).astype(np.uint8)

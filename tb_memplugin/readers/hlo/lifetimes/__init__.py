@@ -1,0 +1,1 @@
+"""Buffer lifetimes on the flattened schedule of a compiled program."""

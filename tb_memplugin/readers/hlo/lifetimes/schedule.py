@@ -1,0 +1,89 @@
+"""The flattened schedule: the one axis on which all buffers of a program live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_memplugin.model.recording import I32, I64
+from tb_memplugin.readers.hlo.module import Lists, Module
+
+ENTERED = {"call", "conditional", "async-start", "while"}
+
+
+@dataclass(frozen=True)
+class Schedule:
+    order: I64  # per position: the instruction's row
+    position: I32  # per instruction: its position, -1 where it is not scheduled (inside fusions and reducers)
+    last: I64  # per computation: the position of its last instruction, -1 where it is not entered
+    from_file: bool  # False: the file has no schedule, so the order of definition stands in
+
+    @property
+    def length(self) -> int:
+        return len(self.order)
+
+
+def flatten(module: Module) -> Schedule:
+    """Into each computation once, where it is first called: a while's condition, then its body, then the while.
+
+    XLA's heap simulator visits instructions in this order, so its events can be placed on it.
+    """
+    sequences, from_file = _sequences(module)
+    entered = module.is_opcode(ENTERED)
+    is_while = module.is_opcode({"while"})
+    order: list[I64] = []
+    length = 0
+    last = np.full(len(module.computations["id"]), -1, dtype=np.int64)
+    seen: set[int] = set()
+
+    def steps(computation: int) -> Iterator[tuple[int, I64]]:
+        """(computation to enter first or -1, the rows that follow)."""
+        rows = sequences[computation]
+        done = 0
+        for at in np.flatnonzero(entered[rows]).tolist():
+            yield -1, rows[done:at]
+            called = module.callees.values[module.callees.begin[rows[at]] : module.callees.begin[rows[at] + 1]]
+            for callee in called[::-1] if is_while[rows[at]] else called:  # a while lists its body first
+                yield int(callee), rows[:0]
+            done = at
+        yield -1, rows[done:]
+
+    # Our own stack: a hostile file nests deeper than Python recurses.
+    stack = [(entry, steps(entry)) for entry in [module.entry] if entry in sequences]
+    seen.update(entry for entry, _ in stack)
+    while stack:
+        computation, todo = stack[-1]
+        for callee, rows in todo:
+            if len(rows):
+                order.append(rows)
+                length += len(rows)
+            if callee in sequences and callee not in seen:
+                seen.add(callee)
+                stack.append((callee, steps(callee)))
+                break
+        else:
+            last[computation] = length - 1
+            stack.pop()
+
+    flat = np.concatenate(order) if order else np.empty(0, dtype=np.int64)
+    position = np.full(len(module.instructions["id"]), -1, dtype=np.int32)
+    position[flat[::-1]] = np.arange(length - 1, -1, -1)  # an instruction listed twice stands at its first place
+    return Schedule(flat, position, last, from_file)
+
+
+def _sequences(module: Module) -> tuple[dict[int, I64], bool]:
+    """Instruction rows per computation row."""
+    table = module.tables["hlo_module.schedule.sequences"]
+    if len(table["key"]):
+        ids = Lists.of(module.tables["hlo_module.schedule.sequences.value.instruction_ids"], len(table["key"]))
+        rows = module.instruction_index.rows(ids.values)
+        computation = module.computation_index.rows(table["key"])
+        pieces = [rows[a:b] for a, b in zip(ids.begin[:-1].tolist(), ids.begin[1:].tolist(), strict=True)]
+        return {
+            int(c): piece[piece >= 0].astype(np.int64) for c, piece in zip(computation, pieces, strict=True) if c >= 0
+        }, True
+    parent = module.instructions["parent"]
+    bounds = np.searchsorted(parent, np.arange(len(module.computations["id"]) + 1)).tolist()
+    return {c: np.arange(bounds[c], bounds[c + 1]) for c in range(len(bounds) - 1)}, False

@@ -1,0 +1,138 @@
+"""The dump of TensorFlow's and XLA's best-fit allocator, and of ONNX Runtime's copy of it: a map of addresses.
+
+    Allocator (GPU_0_bfc) ran out of memory trying to allocate 32.00MiB (rounded to 33554432)requested by op AddV2
+    BFCAllocator dump for GPU_0_bfc
+    Next region of size 4194304
+    InUse at 7f66319f9040 of size 1048576 next 3
+    Free  at 7f6631bf9040 of size 3145728 next 18446744073709551615
+         Summary of in-use Chunks by size:
+    Total size in pool: 62.00MiB memory_limit_: 64.00MiB available size: 2.00MiB
+    Stats:
+    Limit:                        64.00MiB
+    ****************************_______****xx
+
+Chunks carry addresses with or without 0x, before or after `next`; old versions list the free ones last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+
+import numpy as np
+
+from tb_memplugin.model.recording import Caveat, Refusal, Text
+from tb_memplugin.readers.common import table_builder
+from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
+from tb_memplugin.readers.oom_text.rows import MOST_BYTES, Rows, segments
+from tb_memplugin.sizes import PRINTED as SIZE
+
+MARKS = ("ran out of memory trying", " dump for ", "Bin (256):", " of size ")
+# The other lines of this kind tell of an attempt that was allowed to fail.
+HEAD = re.compile(
+    rf"Allocator \((?P<name>[^)\n]{{1,100}})\) ran out of memory trying to allocate (?P<asked>{SIZE})"
+    r"(?!\w| with freed_by_count)\.?(?: ?\(rounded to (?P<rounded>\d{1,18})\))?"
+    r"(?:[^\n]{0,60}?requested by op ?(?P<op>[^\n]{0,300}))?"
+)
+DUMP = re.compile(r"BFC(?:Allocator|Arena) dump for (\S{1,100})(?:\s{1,4}Bin \(256\):)?|^Bin \(256\):", re.MULTILINE)
+CHUNK = re.compile(
+    r"(?m)^(?:(Next region of size )\d{1,18}"
+    r"|(InUse|Free|Chunk) {1,3}at (?:0x)?([0-9a-f]{1,15})(?: next -?\d{1,20})? of size (\d{1,15})(?!\d|\Z)"
+    r"(?: by op (\S{1,300}))?)"
+)
+DONE = re.compile(r"Summary of in-use [Cc]hunks by size")
+STAT = r"(?m)^{}:?\s+(\d{{1,18}}(?:\.\d{{1,6}})?\s?(?:[KMGTPE]i?B?|B)?)\b"
+LIMIT, IN_USE, MAX_IN_USE, LARGEST = (
+    re.compile(STAT.format(name)) for name in ("Limit", "InUse", "MaxInUse", "LargestFreeBlock")
+)
+AVAILABLE = re.compile(rf"available (?:bytes|size): ({SIZE}|\d{{1,18}})")
+BARE_CHARS = 4000
+OCCUPANCY = re.compile(r"(?m)^[*_x]{50,200}$")
+
+
+def find(text: str) -> Iterator[Failure]:
+    """A dump belongs to the line before it that says what was asked; either may be missing."""
+    starts = sorted([*last(HEAD, text), *last(DUMP, text)], key=lambda match: match.start())
+    if not starts and (chunk := CHUNK.search(text)):
+        starts = [chunk]  # the text begins inside a dump
+    asking: re.Match[str] | None = None
+    for start, following in zip_longest(starts, starts[1:]):
+        if start.re is HEAD and following is not None and following.re is DUMP:
+            asking = start
+            continue
+        head = start if start.re is HEAD else asking
+        end = following.start() if following else len(text)
+        # Without a dump there are a few lines at most, and what follows them is another's.
+        block = text[start.start() : min(end, start.end() + BARE_CHARS) if start.re is HEAD else end]
+        yield _failure((head or start).start(), head, block)
+        asking = None
+
+
+def _failure(at: int, head: re.Match[str] | None, block: str) -> Failure:
+    name = DUMP.match(block)
+    memory = head["name"] if head else (name[1] if name and name[1] else "BFC")
+    asked = (int(head["rounded"]) if head["rounded"] else size_of(head, "asked")) if head else None
+    rows, holes = _chunks(block)
+    in_use = rows.bytes if len(rows.allocations) else size_of(IN_USE.search(block))
+    limit, ungrown = size_of(LIMIT.search(block)), size_of(AVAILABLE.search(block))
+    dumped = len(rows.regions) > 0
+    room = [*holes, ungrown or 0]
+    refusal = Refusal(
+        asked=asked,
+        free=sum(room) if dumped else None,
+        largest_free=max(room) if dumped else (size_of(LARGEST.search(block)) or None),
+        capacity=limit,
+        in_use=in_use,
+        wanted_by=(head["op"] or "").strip() if head else "",
+    )
+    return Failure(
+        at, "bfc", memory, refusal, rows,
+        used=in_use,
+        lifetime_peak=size_of(MAX_IN_USE.search(block)),
+        cut=dumped and not DONE.search(block),
+        caveats=() if dumped else _occupancy(block),
+    )  # fmt: skip
+
+
+def _chunks(block: str) -> tuple[Rows, list[int]]:
+    """Chunks in use as rows, in segments of adjacent addresses; and the sizes of the holes between them."""
+    found = CHUNK.findall(block)
+    heading = np.array([bool(region) for region, *_ in found], dtype=bool)
+    begins = np.r_[False, heading[:-1]][~heading] if len(heading) else heading
+    address = np.array([int(text, 16) for _, _, text, _, _ in found if text], dtype=np.int64)
+    size = np.array([int(text) for _, _, _, text, _ in found if text], dtype=np.int64)
+    used = np.array([state != "Free" for _, state, _, _, _ in found if state], dtype=bool)
+    ops = [op for _, state, _, _, op in found if state]
+    if not len(address) or size.sum(dtype=np.float64) > MOST_BYTES:
+        return Rows(), []
+    order = np.argsort(address, kind="stable")
+    address, size, used, first = address[order], size[order], used[order], begins[order]
+    first[0] = True
+    first[1:] |= address[1:] != address[:-1] + size[:-1]
+    region = np.cumsum(first) - 1
+    base = address[first]
+    live = np.flatnonzero(used)
+    names = Text.of([ops[i] for i in order[live].tolist()])
+    allocations = table_builder.allocations(
+        size[live],
+        id=address[live],
+        name=Text(np.zeros(len(live), dtype=np.int32), Text.of(["chunk"]).strings),
+        op=names,
+        region=region[live].astype(np.int32),
+        offset=address[live] - base[region[live]],
+    )
+    held = np.bincount(region, size, len(base)).astype(np.int64)
+    # Free neighbours in a segment are one hole, even where the allocator has not joined them yet.
+    run = np.cumsum(used | first | np.r_[True, used[:-1]])[~used]
+    holes = np.bincount(run, size[~used]).astype(np.int64)
+    return Rows(allocations, segments(base, held)), holes[holes > 0].tolist()
+
+
+def _occupancy(block: str) -> tuple[Caveat, ...]:
+    """Without a dump, the line of stars is all there is of the map."""
+    line = OCCUPANCY.search(block)
+    if not line:
+        return ()
+    part = line[0].count("*") / len(line[0])
+    return (Caveat("occupancy", f"The allocator's own line shows about {part:.0%} of its memory in use"),)

@@ -1,0 +1,73 @@
+"""The machine's own memory: what a framework could not get of it, and how the system ends a process for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tb_memplugin.model.recording import Caveat, Refusal
+from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
+from tb_memplugin.readers.oom_text.rows import Buffer, Rows, words
+from tb_memplugin.sizes import PRINTED as SIZE
+
+MARKS = (
+    "137", "-9", "SIGKILL", "OOM", "oom", "bad_alloc", "MemoryError", "Killed", "ut of memory", "host memory",
+    "you tried to allocate", "Unable to allocate",
+)  # fmt: skip
+ASKED = re.compile(
+    r"Out of memory allocating (?P<jaxlib>\d{1,18}) bytes"
+    rf"|Out of host memory while trying to allocate (?P<xla>{SIZE})"
+    r"|(?:can't allocate memory|not enough memory): you tried to allocate (?P<torch>\d{1,18}) bytes"
+    r"|could not allocate pinned host memory of size: (?P<pinned>\d{1,18})"
+    rf"|Unable to allocate (?P<numpy>{SIZE}) for an array with shape (?P<shape>\([\d, ]{{0,200}}\)) "
+    r"and data type (?P<dtype>[^\s]{1,40})"
+)
+KERNEL = re.compile(
+    r"[Oo]ut of memory: Kill(?:ed)? process (?P<pid>\d{1,10}) \((?P<name>[^)\n]{1,60})\)"
+    r"[^\n]{0,200}?(?:anon-rss:(?P<anonymous>\d{1,15})kB)"
+)
+# 137 is 128 + SIGKILL, and -9 is SIGKILL as Python tells it. Each begins with letters, which is what is fast.
+ENDED = tuple(map(re.compile, (
+    r"xit(?:ed|s|ing)?(?:[ _-](?:[Ww]ith|[Ss]tatus|[Cc]ode|[Vv]alue)){0,4}\s{0,2}[:=(]?\s{0,2}137\b",
+    r"exitcode\s{0,4}[:=]\s{0,4}-9\b",
+    r"died with <Signals\.SIGKILL: 9>",
+    r"signal 9 \(SIGKILL\)",
+    r"OOMKilled",
+    r"oom[-_ ]kill",
+    r"OOM[-_ ]kill",
+    r"Memory cgroup out of memory",
+    r"std::bad_alloc",
+    r"(?<![\w.])MemoryError\b",
+    r"(?<![^\n])Killed(?![^\n])",
+)))  # fmt: skip
+KILLED = Caveat(
+    "killed", "The system ended the process, which wrote nothing more: how much was in use is not in the text"
+)
+
+
+def find(text: str) -> Iterator[Failure]:
+    for match in last(ASKED, text):
+        yield _failure(match, Refusal(asked=_asked(match), host=True, wanted_by=_array(match)))
+    for match in last(KERNEL, text):
+        used = int(match["anonymous"]) * 1024
+        rows = words([Buffer(used, name=f"process {match['pid']} ({match['name']})")])
+        yield _failure(match, Refusal(in_use=used, host=True), rows, used)
+    for pattern in ENDED:
+        for match in last(pattern, text):
+            yield _failure(match, Refusal(host=True), caveats=(KILLED,))
+
+
+def _failure(
+    match: re.Match[str], refusal: Refusal, rows: Rows | None = None, used: int | None = None,
+    caveats: tuple[Caveat, ...] = (),
+) -> Failure:  # fmt: skip
+    return Failure(match.start(), "host", "host memory", refusal, rows or Rows(), used=used, caveats=caveats)
+
+
+def _asked(match: re.Match[str]) -> int | None:
+    exact = match["jaxlib"] or match["torch"] or match["pinned"]
+    return int(exact) if exact else size_of(match, "xla" if match["xla"] else "numpy")
+
+
+def _array(match: re.Match[str]) -> str:
+    return f"an array of shape {match['shape']} and data type {match['dtype']}" if match["shape"] else ""

@@ -1,0 +1,124 @@
+"""PyTorch's message, in the wordings of 1.0 to 2.15, of CUDA and of other devices.
+
+CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 7.79 GiB total capacity; 6.21 GiB already allocated;
+14.06 MiB free; 6.28 GiB reserved in total by PyTorch)
+CUDA out of memory. Tried to allocate 1.16 GiB. GPU 0 has a total capacity of 31.36 GiB of which 471.69 MiB is
+free. Including non-PyTorch memory, this process has 16.63 GiB memory in use. Process 19239 has 14.26 GiB memory
+in use. Of the allocated memory 15.03 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but
+unallocated.
+MPS backend out of memory (MPS allocated: 17.94 GB, other allocations: 384.00 KB, max allowed: 18.13 GB). Tried to
+allocate 256.00 MB on private pool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tb_memplugin.model.recording import Caveat, Refusal
+from tb_memplugin.readers.oom_text.failure import Failure, blocks, last, size_of
+from tb_memplugin.readers.oom_text.rows import Buffer, words
+from tb_memplugin.sizes import PRINTED as SIZE
+
+MARKS = ("ut of memory",)
+HEAD = re.compile(rf"\b([A-Z]{{2,8}}) out of memory\.\s+Tried to allocate ({SIZE})")
+MPS = re.compile(
+    rf"MPS backend out of memory \(MPS allocated: ({SIZE}), other allocations: ({SIZE}), max allowed: ({SIZE})\)\."
+    rf"\s+Tried to allocate ({SIZE})"
+)
+BARE = re.compile(r"CUDA error: out of memory(?! \(CUDA_ERROR)|cuda runtime error \(2\) : out of memory")
+MESSAGE_CHARS = 2000
+
+GPU = re.compile(r"\bGPU (\d{1,5})")
+TOTAL = re.compile(rf"total capac(?:i)?ty of\s+({SIZE})|({SIZE})\s+total capacity")
+FREE = re.compile(rf"of which\s+({SIZE})\s+is\s+free|({SIZE})\s+free\b")
+ALLOWED = re.compile(rf"({SIZE})\s+allowed")
+ALLOCATED = re.compile(rf"({SIZE})\s+(?:is\s+allocated by PyTorch|already allocated)")
+PRIVATE = re.compile(rf"with\s+({SIZE})\s+allocated in private pools")
+UNALLOCATED = re.compile(rf"({SIZE})\s+is\s+reserved by PyTorch but\s+unallocated")
+RESERVED = re.compile(rf"({SIZE})\s+(?:reserved in total by PyTorch|cached)")
+PROCESS = re.compile(rf"Process (\d{{1,10}}) has\s+({SIZE})\s+memory in use")
+
+
+def find(text: str) -> Iterator[Failure]:
+    for head, block in blocks(HEAD, text):
+        yield _failure(head, block[:MESSAGE_CHARS])
+    yield from map(_mps, last(MPS, text))
+    for match in last(BARE, text):
+        yield Failure(match.start(), "torch", "GPU", Refusal())
+
+
+def _failure(head: re.Match[str], message: str) -> Failure:
+    asked, total, free = size_of(head, 2), _said(TOTAL, message), _said(FREE, message)
+    allocated, allowed = _said(ALLOCATED, message), _said(ALLOWED, message)
+    unallocated = _said(UNALLOCATED, message)
+    if unallocated is None and allocated is not None and (reserved := _said(RESERVED, message)) is not None:
+        unallocated = max(reserved - allocated, 0)
+    left = None if free is None else free + (unallocated or 0)
+    known = None if total is None or left is None or left > total else total - left
+    rows = words(
+        _buffers(allocated or 0, _said(PRIVATE, message) or 0, _processes(message, allocated, unallocated, known))
+    )
+    in_use = known if known is not None or allocated is None else rows.bytes
+    gpu = GPU.search(message)
+    # What is free on the device is one piece, or can be mapped as one; what PyTorch keeps lies between tensors.
+    one_piece = free if free and asked and free >= asked else None
+    return Failure(
+        head.start(),
+        "torch",
+        f"{head[1].lower()}:{gpu[1]}" if gpu else head[1],
+        Refusal(asked=asked, free=left, largest_free=one_piece, capacity=total, in_use=in_use),
+        rows,
+        used=in_use,
+        cut=total is None,
+        caveats=_caveats(unallocated, allowed),
+    )
+
+
+def _said(pattern: re.Pattern[str], message: str) -> int | None:
+    """The size in whichever group matched."""
+    found = pattern.search(message)
+    return size_of(found, found.lastindex or 0) if found else None
+
+
+def _buffers(allocated: int, private: int, processes: list[Buffer]) -> list[Buffer]:
+    """Sums, not tensors: PyTorch's message names none."""
+    found = [Buffer(max(allocated - private, 0), name="allocated by PyTorch")] if allocated else []
+    if private:
+        found.append(Buffer(private, name="allocated by PyTorch in private pools (CUDA graphs)"))
+    return found + processes
+
+
+def _processes(message: str, allocated: int | None, unallocated: int | None, in_use: int | None) -> list[Buffer]:
+    """What the other processes of the device hold, and this one beyond PyTorch where the message lists it as another.
+
+    In a container PyTorch does not find itself among the device's processes, and lists itself by a number. Its tensors
+    are then told twice, which shows in that all together is more than the device has in use.
+    """
+    found = [(size_of(process, 2) or 0, process[1]) for process in PROCESS.finditer(message)]
+    own = (allocated or 0) + (unallocated or 0)
+    itself = -1
+    if in_use is not None and sum(size for size, _ in found) + (allocated or 0) > in_use:
+        itself = max((k for k, (size, _) in enumerate(found) if size >= own), key=lambda k: found[k], default=-1)
+    return [
+        Buffer(size - own, name=f"this process ({number}) beyond PyTorch")
+        if k == itself
+        else Buffer(size, name=f"process {number}")
+        for k, (size, number) in enumerate(found)
+    ]
+
+
+def _caveats(unallocated: int | None, allowed: int | None) -> tuple[Caveat, ...]:
+    told = (
+        ("reserved_unallocated", "PyTorch holds this and has no tensor in it; it is counted as free", unallocated),
+        ("limited", "PyTorch was told to use no more than this (set_per_process_memory_fraction)", allowed),
+    )
+    return tuple(Caveat(code, text, size) for code, text, size in told if size)
+
+
+def _mps(match: re.Match[str]) -> Failure:
+    allocated, others, allowed, asked = (size_of(match, group) or 0 for group in range(1, 5))
+    rows = words([Buffer(allocated, name="allocated by PyTorch"), Buffer(others, name="other Metal allocations")])
+    in_use = allocated + others
+    refusal = Refusal(asked=asked, free=max(allowed - in_use, 0), capacity=allowed, in_use=in_use)
+    return Failure(match.start(), "torch", "MPS", refusal, rows, used=in_use)

@@ -1,0 +1,136 @@
+"""A program that does not fit, as the TPU compiler tells it.
+
+Ran out of memory in memory space hbm. Used 17.60G of 16.00G hbm. Exceeded hbm capacity by 1.60G.
+
+Total hbm usage >= 17.60G:
+    reserved        528.00M
+    program          17.08G
+    arguments       unknown size
+
+Output size unknown.
+
+Program hbm requirement 17.08G:
+    HLO temp         17.08G (92.8% utilization, 0.3% fragmentation (53.61M))
+
+  Largest program allocations in hbm:
+
+  1. Size: 512.00M
+     Operator: op_type="OneHot" op_name="one_hot"
+     Shape: f32[4,128,128,9,18]{4,3,0,2,1:T(8,128)}
+     Unpadded size: 40.50M
+     XLA label: %fusion.1668 = f32[4,128,128,9,18]{4,3,0,2,1:T(8,128)} fusion(...
+     Allocation type: HLO temp
+     ==========================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tb_memplugin.model.recording import Caveat, Phase, Refusal, Role
+from tb_memplugin.readers.oom_text import metadata
+from tb_memplugin.readers.oom_text.failure import Failure, blocks, pieces, size_of
+from tb_memplugin.readers.oom_text.rows import Buffer, words
+from tb_memplugin.sizes import PRINTED as SIZE
+
+MARKS = ("Ran out of memory in memory space",)
+HEAD = re.compile(
+    rf"Ran out of memory in memory space (\w{{1,20}})\.\s+\*{{0,2}}Used ({SIZE}) of ({SIZE}) \w{{1,20}}\."
+    rf"(?:\s+Exceeded \w{{1,20}} capacity by {SIZE})?"
+)
+TOTAL = re.compile(rf"Total \w{{1,20}} usage >= ({SIZE})")
+RESERVED = re.compile(rf"(?m)^reserved\s+({SIZE})")
+ARGUMENTS = re.compile(rf"(?m)^arguments\s+({SIZE})")
+OUTPUT = re.compile(rf"Output size ({SIZE})(?:; shares ({SIZE}) with arguments)?")
+PROGRAM = re.compile(rf"Program \w{{1,20}} requirement ({SIZE})")
+PART = re.compile(rf"(?m)^(global|scoped|overlays)\s+({SIZE})")
+LIST = re.compile(r"Largest program allocations in \w{1,20}")
+ITEM = re.compile(rf"(?m)(?:^|={{10,}} )\d{{1,4}}\\?\.\s+Size: ({SIZE})")
+SHAPE = re.compile(r"(?m)^Shape: (\S[^\n]{0,2000})")
+UNPADDED = re.compile(rf"(?m)^Unpadded size: ({SIZE})")
+LABEL = re.compile(r"(?m)^XLA label: ([^\n]{0,8000})")
+NAME = re.compile(r"%?([^\s=,()]{1,300})")
+OPCODE = re.compile(r" ([a-z][a-z0-9-]{0,60})\(")
+KIND = re.compile(r"(?m)^Allocation type: ([^\n]{1,80})")
+RULE = re.compile(r"={10,}")
+ROLES = {"HLO temp": Role.TEMPORARY, "scoped": Role.TEMPORARY, "Constant": Role.CONSTANT, "Argument": Role.PARAMETER}
+
+
+def find(text: str) -> Iterator[Failure]:
+    for head, block in blocks(HEAD, text):
+        used, capacity = size_of(head, 2), size_of(head, 3)
+        if used is None:
+            continue
+        listed, cut = _listed(block)
+        whole = _whole(block, used)
+        rows = words([*whole, *(buffer for _, buffer in listed), *_parts(block, listed)])
+        refusal = Refusal(asked=used, capacity=capacity, phase=Phase.COMPILE)
+        yield Failure(head.start(), "tpu", head[1].upper(), refusal, rows,
+            used=used, cut=cut, caveats=_caveats(block),
+        )  # fmt: skip
+
+
+def _whole(block: str, used: int) -> list[Buffer]:
+    """Arguments and what the system keeps: told as one size each."""
+    reserved, arguments, total = (size_of(p.search(block)) for p in (RESERVED, ARGUMENTS, TOTAL))
+    found = []
+    # Of some chips the reserved memory is part of what is counted as used, of others of neither side.
+    if reserved and total is not None and abs(total - used) * 1000 < used:
+        found.append(Buffer(reserved, name="reserved by the system"))
+    if arguments:
+        found.append(Buffer(arguments, name="arguments", role=Role.PARAMETER))
+    return found
+
+
+def _listed(block: str) -> tuple[list[tuple[str, Buffer]], bool]:
+    """Each allocation with its type, and whether the list is cut off."""
+    heading = LIST.search(block)
+    items = pieces(list(ITEM.finditer(block, heading.end() if heading else 0)), block)
+    listed = []
+    for item, text in items:
+        if (size := size_of(item)) is not None:
+            kind = KIND.search(text)
+            listed.append((kind[1].strip() if kind else "", _buffer(size, text)))
+    cut = not RULE.search(items[-1][1]) if items else heading is not None
+    return listed, cut
+
+
+def _buffer(size: int, text: str) -> Buffer:
+    label, shape, kind = LABEL.search(text), SHAPE.search(text), KIND.search(text)
+    name, _, definition = label[1].partition(" = ") if label else ("", "", "")
+    called, opcode = NAME.match(name), OPCODE.search(f" {definition}")
+    unpadded = size_of(UNPADDED.search(text))
+    return Buffer(
+        size,
+        requested=size if unpadded is None else min(unpadded, size),
+        name=called[1] if called else "",
+        op=opcode[1] if opcode else metadata.op_type(text),
+        scope=metadata.op_name(text),
+        shape=shape[1].strip() if shape else "",
+        role=ROLES.get(kind[1].strip(), Role.UNKNOWN) if kind else Role.UNKNOWN,
+        source=metadata.source(text),
+    )
+
+
+def _parts(block: str, listed: list[tuple[str, Buffer]]) -> list[Buffer]:
+    """What of the small kinds of allocations is too small for the list."""
+    program = PROGRAM.search(block)
+    found = []
+    for part in PART.finditer(block, program.end()) if program else ():
+        named = sum(buffer.size for kind, buffer in listed if kind == part[1])
+        if (rest := (size_of(part, 2) or 0) - named) > 0:
+            found.append(Buffer(rest, name=f"{part[1]} allocations", role=ROLES.get(part[1], Role.UNKNOWN)))
+    return found
+
+
+def _caveats(block: str) -> tuple[Caveat, ...]:
+    found = []
+    if re.search(r"(?m)^arguments\s+unknown size", block):
+        found.append(Caveat("arguments_unknown", "The compiler did not know how large the arguments are"))
+    output = OUTPUT.search(block)
+    own = (size_of(output) or 0) - (size_of(output, 2) or 0)
+    if own > 0:
+        text = "Outputs need memory of their own; an argument that is donated gives its memory to an output"
+        found.append(Caveat("outputs_not_shared", text, own))
+    return tuple(found)

@@ -1,0 +1,99 @@
+"""An allocation that XLA asks of its allocator in vain, and the buffers of the program that it was for.
+
+Out of memory while trying to allocate 2110783616 bytes.
+BufferAssignment OOM Debugging.
+BufferAssignment stats:
+             parameter allocation:    1.02GiB
+                 total allocation:    7.88GiB
+Peak buffers:
+    Buffer 1:
+        Size: 4.89GiB
+        Operator: op_name="jit(dot)/dot_general" source_file="gemma.py" source_line=175
+        XLA Label: custom-call
+        Shape: f32[5104,257152]
+        ==========================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tb_memplugin.model.recording import Phase, Refusal, Role
+from tb_memplugin.readers.oom_text import metadata
+from tb_memplugin.readers.oom_text.failure import Failure, blocks, last, pieces, size_of
+from tb_memplugin.readers.oom_text.rows import Buffer, Rows, words
+from tb_memplugin.sizes import PRINTED as SIZE
+
+MARKS = (
+    "Out of memory while trying", "Failed to allocate request", "BufferAssignment stats", "exceeds the base limit",
+    "hared memory",
+)  # fmt: skip
+HEAD = re.compile(
+    rf"Out of memory while trying to allocate ({SIZE})(?:\s+with allocator (\S{{1,100}}) on device (\d{{1,5}}))?"
+    rf"|Failed to allocate request for {SIZE} \((\d{{1,18}})B\) on device ordinal (\d{{1,5}})"
+)
+EXECUTABLE = re.compile(r"\A[\s.]{0,10}\[executable_name='([^'\n]{1,300})'\]")
+# What follows the head before the statistics: the allocator's own tags.
+STATS = re.compile(r"\A[^\n]{0,400}\n{0,3}(?:\[[^\n]{0,400}\n)?BufferAssignment (?:OOM Debugging|stats)")
+BARE = re.compile(r"BufferAssignment stats:")  # of a text that begins after its head
+TOTAL = re.compile(rf"(?m)^total allocation:\s+({SIZE})")
+PEAK = re.compile(r"Peak buffers:")
+ITEM = re.compile(rf"(?m)^Buffer (\d{{1,5}}):\s*\nSize: ({SIZE})")
+PARAMETER = re.compile(r"(?m)^Entry Parameter Subshape: ([^\n]{1,2000})")
+SHAPE = re.compile(r"(?m)^Shape: ([^\n]{1,2000})")
+LABEL = re.compile(r"(?m)^XLA Label: ([^\n]{1,200})")
+RULE = re.compile(r"={10,}")
+ARGUMENTS = re.compile(r"The byte size of input/output arguments \((\d{1,18})\) exceeds the base limit \((\d{1,18})\)")
+SHARED = re.compile(
+    r"Shared memory size limit exceeded: requested (\d{1,18}), available:? (\d{1,18})"
+    r"|out of resource: shared memory, Required: (\d{1,18}), Hardware limit: (\d{1,18})"
+)
+
+
+def find(text: str) -> Iterator[Failure]:
+    heads = blocks(HEAD, text)
+    for head, block in heads or blocks(BARE, text):
+        if head.re is BARE:
+            rows, used, cut = _program(block)
+            yield Failure(head.start(), "xla", "", Refusal(), rows, used=used, cut=cut)
+            continue
+        asked = int(head[4]) if head[4] else size_of(head)
+        device = head[3] or head[5]
+        memory = head[2] or (f"GPU {device}" if device else "")
+        named = EXECUTABLE.match(block)
+        program = named[1] if named else ""
+        rows, used, cut = _program(block) if STATS.match(block) else (Rows(), None, False)
+        refusal = Refusal(asked=asked, wanted_by=program)
+        yield Failure(head.start(), "xla", memory, refusal, rows, used=used, program=program, cut=cut)
+    for match in last(ARGUMENTS, text):
+        refusal = Refusal(asked=int(match[1]), capacity=int(match[2]), phase=Phase.COMPILE)
+        yield Failure(match.start(), "xla", "GPU", refusal, used=int(match[1]))
+    for match in last(SHARED, text):
+        asked, limit = (int(number) for number in match.groups() if number)
+        refusal = Refusal(asked=asked, capacity=limit, phase=Phase.COMPILE, wanted_by="A kernel")
+        yield Failure(match.start(), "kernel", "GPU shared memory", refusal, used=asked)
+
+
+def _program(block: str) -> tuple[Rows, int | None, bool]:
+    """The buffers live at the program's peak, all that it needs, and whether the list is cut off."""
+    heading = PEAK.search(block)
+    items = pieces(list(ITEM.finditer(block, heading.end() if heading else 0)), block)
+    sized = [(item[1], size_of(item, 2), text) for item, text in items]
+    buffers = [_buffer(f"Buffer {number}", size, text) for number, size, text in sized if size is not None]
+    cut = not RULE.search(items[-1][1]) if items else heading is not None
+    return words(buffers), size_of(TOTAL.search(block)), cut
+
+
+def _buffer(name: str, size: int, text: str) -> Buffer:
+    parameter, shape, label = PARAMETER.search(text), SHAPE.search(text), LABEL.search(text)
+    shown = parameter or shape
+    return Buffer(
+        size,
+        name=name,
+        op="parameter" if parameter else label[1].strip() if label else "",
+        scope=metadata.op_name(text),
+        shape=shown[1].strip() if shown else "",
+        role=Role.PARAMETER if parameter else Role.UNKNOWN,
+        source=metadata.source(text),
+    )

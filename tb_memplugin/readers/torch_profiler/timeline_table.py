@@ -1,0 +1,65 @@
+"""The table of a timeline's allocations: what it does not tell is left empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_memplugin.model.recording import (
+    I64,
+    U8,
+    Axis,
+    Caveat,
+    NamedSpans,
+    Recording,
+    Reported,
+    Stacks,
+    Taken,
+    Text,
+)
+from tb_memplugin.readers.common import table_builder
+
+Where = tuple[str, str, str]  # run, host, path
+
+
+def timeline(
+    where: Where,
+    memory: str,
+    clock: I64,
+    start: I64,
+    end: I64,
+    size: I64,
+    role: U8,
+    name: Text,
+    *,
+    address: I64 | None = None,
+    reported: Reported | None = None,
+    held: I64 | None = None,
+    spans: NamedSpans | None = None,
+    caveats: Sequence[Caveat] = (),
+) -> Recording:
+    """`clock`: nanoseconds of each position, and `spans` on it; rows live at start <= p < end, -1 before the first."""
+    run, host, path = where
+    first = int(clock[0]) if len(clock) else 0
+    return Recording(
+        kind="torch_timeline",
+        title="timeline",
+        run=run,
+        host=host,
+        source=path,
+        memory=memory,
+        axis=Axis.TIME,
+        length=len(clock),
+        allocations=table_builder.allocations(
+            size, id=address, start=start, end=end, last_used=end, role=role, name=name
+        ),
+        regions=table_builder.no_regions(),
+        stacks=Stacks(np.empty(0, np.int32), Text.of([]), Text.of([]), np.empty(0, np.int32)),
+        clock=clock - first,
+        taken=Taken(time_ns=first) if first else None,
+        reported=reported,
+        held=held,
+        spans=spans and NamedSpans(spans.name, spans.kind, spans.start_ns - first, spans.end_ns - first),
+        caveats=tuple(caveats),
+    )

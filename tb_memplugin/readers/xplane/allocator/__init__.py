@@ -1,0 +1,1 @@
+"""Allocator events of a profile, as one Recording per allocator."""

@@ -1,0 +1,1 @@
+"""Host threads of a profile: events, call stacks, steps and annotations."""

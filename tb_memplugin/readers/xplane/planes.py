@@ -1,0 +1,56 @@
+"""A plane of a profile: its name, and the names that its events and stats go by."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from tb_memplugin.native.protobuf.messages import Plan, scan
+from tb_memplugin.protos.xplane_pb2 import PlaneList, PlaneMetadata, PlaneName
+
+PLANES = Plan(PlaneList.DESCRIPTOR)
+NAME = Plan(PlaneName.DESCRIPTOR)
+METADATA = Plan(PlaneMetadata.DESCRIPTOR)
+
+
+class Plane:
+    """Nothing is parsed until it is asked for; ValueError then, where the bytes are no plane."""
+
+    def __init__(self, data: memoryview) -> None:
+        self.data = data
+
+    @cached_property
+    def name(self) -> str:
+        return self.text(scan(self.data, NAME)[""]["name"], 0)
+
+    @cached_property
+    def metadata(self) -> dict[str, dict[str, Any]]:
+        return scan(self.data, METADATA)
+
+    @cached_property
+    def event_names(self) -> dict[int, str]:
+        """By metadata id."""
+        return self._names("event_metadata")
+
+    @cached_property
+    def stat_names(self) -> dict[int, str]:
+        """By metadata id. A stat's value may be one of these names too."""
+        return self._names("stat_metadata")
+
+    def _names(self, table: str) -> dict[int, str]:
+        rows = self.metadata[table]
+        return {key: self.text(rows["value.name"], row) for row, key in enumerate(rows["key"].tolist())}
+
+    def text(self, spans: Any, row: int) -> str:
+        start, length = int(spans.start[row]), int(spans.length[row])
+        return bytes(self.data[start : start + length]).decode("utf-8", "replace")
+
+
+def planes(data: bytes | memoryview) -> list[Plane]:
+    """The planes of a profile. ValueError where it is none."""
+    view = memoryview(data)
+    spans = scan(view, PLANES)["planes"]["value"]
+    found = [Plane(view[s : s + n]) for s, n in zip(spans.start.tolist(), spans.length.tolist(), strict=True)]
+    if not found:
+        raise ValueError("it holds no plane")
+    return found

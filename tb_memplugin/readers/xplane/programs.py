@@ -1,0 +1,39 @@
+"""The compiled programs that a profile carries, in its metadata plane."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.readers.xplane.planes import Plane
+
+PLANE = "/host:metadata"
+HLO_STAT = "hlo proto"  # "Hlo Proto"; libtpu 0.0.37 spells it "HLO Proto"
+ID_STAT = "program_id"
+NAME_AND_ID = re.compile(r"(.*)\((\d+)\)", re.DOTALL)
+
+
+def programs(plane: Plane) -> list[tuple[str, memoryview]]:
+    """(key, HloProto) of each program; the key is `name(program id)`. ValueError where the plane is damaged."""
+    stats = plane.metadata["event_metadata.value.stats"]
+    found = []
+    for row in np.flatnonzero(stats["bytes_value"].length).tolist():
+        if plane.stat_names.get(int(stats["metadata_id"][row]), "").lower() == HLO_STAT:
+            start, length = int(stats["bytes_value"].start[row]), int(stats["bytes_value"].length[row])
+            found.append((_key(plane, stats, int(stats["parent"][row])), plane.data[start : start + length]))
+    return found
+
+
+def _key(plane: Plane, stats: dict[str, Any], event: int) -> str:
+    """The id is a stat of its own, else the number that the event's name ends in, else the event's own id."""
+    events = plane.metadata["event_metadata"]
+    name = plane.text(events["value.name"], event)
+    program_id = int(events["key"][event])
+    if named := NAME_AND_ID.fullmatch(name):
+        name, program_id = named[1], int(named[2])
+    for row in np.flatnonzero(stats["parent"] == event).tolist():
+        if plane.stat_names.get(int(stats["metadata_id"][row])) == ID_STAT:
+            program_id = int(stats["uint64_value"][row]) or int(stats["int64_value"][row])
+    return f"{name}({program_id % 2**64})"

@@ -1,0 +1,1 @@
+"""Recordings as CSV, JSON, Parquet and standalone reports."""

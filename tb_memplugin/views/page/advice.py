@@ -1,0 +1,68 @@
+"""What would help: as JSON, and as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.analysis.advice import advise
+from tb_memplugin.analysis.usage.figures import share
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.recording import I64, Recording
+from tb_memplugin.sizes import bytes_text
+
+LINES_LISTED = 5  # in the terminal
+
+
+def advice(recording: Recording) -> dict[str, Any]:
+    """The answer of api/advice: pieces by what they save, each with all rows that it rests on."""
+    return {
+        "peak_bytes": peak(recording).bytes,
+        "advice": [
+            {
+                "kind": piece.kind.value,
+                "title": piece.title,
+                "sentence": piece.sentence,
+                "change": piece.change,
+                "bytes": piece.bytes,
+                "saving_bytes": piece.saving_bytes,
+                "new_peak_bytes": piece.new_peak_bytes,
+                "rows": _ranges(piece.rows),
+                "rows_total": len(piece.rows),
+            }
+            for piece in advise(recording.complete)
+        ],
+    }
+
+
+def _ranges(rows: I64) -> list[list[int]]:
+    """[first, last] of each run of numbers that follow one another, rising."""
+    ordered = np.sort(rows)
+    first = np.diff(ordered, prepend=-2) != 1
+    last = np.roll(first, -1)
+    pairs: list[list[int]] = np.stack([ordered[first], ordered[last]], axis=1).tolist()
+    return pairs
+
+
+def advice_lines(recording: Recording) -> Iterator[str]:
+    """The same for people, with what saves most first; nothing where nothing would help."""
+    answer = advice(recording)
+    yield from lines(answer["advice"], answer["peak_bytes"])
+
+
+def lines(pieces: Sequence[dict[str, Any]], peak_bytes: int) -> Iterator[str]:
+    """Of the pieces of `advice`. Names are as the file has them: the caller keeps control characters off."""
+    if not pieces:
+        return
+    yield "What would help, each on its own:"
+    for piece in pieces[:LINES_LISTED]:
+        saved = piece["saving_bytes"]
+        yield ""
+        yield f"  -{bytes_text(saved)} ({share(saved, peak_bytes):.0%})  {piece['title']}"
+        yield f"      {piece['sentence']}"
+        yield f"      {piece['change']}"
+    if len(pieces) > LINES_LISTED:
+        yield ""
+        yield f"and {len(pieces) - LINES_LISTED} more: --json lists them"

@@ -1,0 +1,183 @@
+"""What changed between two recordings: as JSON for the page and for programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.analysis.compare.comparison import UNEXPLAINED, By, Comparison, Entries, Step, compare
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.usage.figures import share
+from tb_memplugin.model.recording import U8, Recording
+from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.shared.site_text import site_text, source_text
+from tb_memplugin.views.shared.summary import summary
+
+ENTRIES_LISTED = 2000  # the largest changes; more is no list that anybody reads
+STEPS_LISTED = 12
+REST = "everything else"
+MOST_PERCENT = 1000
+CHANGES = ("only_a", "only_b", "grown", "shrunk", "same")
+__all__ = ["By", "Pair", "compared", "pairs", "signed"]
+
+Pair = tuple[Recording, Recording]
+
+PROGRAM_ID = re.compile(r"\(\d+\)$")
+
+
+def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by: By) -> dict[str, Any]:
+    """Plain values only. InputError where the two are not of a kind."""
+    a, b = a.complete, b.complete
+    found = compare(a, b, at_a, at_b, by)
+    shown = _kinds(found.entries)[:ENTRIES_LISTED].tolist()
+    grown = np.abs(found.entries.bytes_b - found.entries.bytes_a)
+    steps = _listed(found.steps)
+    listed = {step.label: i for i, step in enumerate(steps)}
+    # What has no step of its own is in the last one, which is the rest.
+    step_of = [listed.get(found.steps[i].label, len(steps) - 1) for i in found.step_of[: len(shown)].tolist()]
+    return {
+        "verdict": verdict(found),
+        "headline": headline(a, b, found),
+        "a": _moment(a, found.position_a, found.total_a),
+        "b": _moment(b, found.position_b, found.total_b),
+        "by": by.value,
+        "steps": [step._asdict() for step in steps],
+        "changes": _changes(found.entries),
+        "entries": [{**_entry(a, b, found.entries, i, kind), "step": step_of[i]} for i, kind in enumerate(shown)],
+        "entries_total": len(found.entries.row_a),
+        "left_out_bytes": int(grown[len(shown) :].sum()),
+    }
+
+
+def verdict(found: Comparison) -> str:
+    """How much more or less, in words, and no names."""
+    change = found.total_b - found.total_a
+    both = f"{bytes_text(found.total_b)} in B, {bytes_text(found.total_a)} in A"
+    if not changed(found):
+        return f"Nothing changed: {both}."
+    return f"{_amount(change, found.total_a)}: {both}."
+
+
+def _amount(change: int, before: int) -> str:
+    """A change as people say it: in percent, or as times where that were thousands of percent."""
+    if change == 0:
+        return "As much as before"
+    size, part = bytes_text(abs(change)), share(change, before)
+    if part > MOST_PERCENT / 100:
+        return f"{size} more, {part + 1:,.0f} times as much"
+    return f"{size}{f' ({part:+.1%})' if before else ''} {'more' if change > 0 else 'less'}"
+
+
+def headline(a: Recording, b: Recording, found: Comparison) -> str:
+    """The answer in words: how much more or less, and what changed most."""
+    entries = found.entries
+    if not changed(found):
+        return verdict(found)
+    most = int(entries.bytes_b[0] - entries.bytes_a[0]) if len(entries.row_a) else 0
+    rest = next((step.bytes_b - step.bytes_a for step in found.steps if step.label == UNEXPLAINED), 0)
+    largest = (
+        f"{signed(rest)} that no allocation explains"
+        if abs(rest) > abs(most)
+        else f"{signed(most)} of {_name(a, b, entries, 0)}"
+    )
+    return f"{verdict(found)} The largest change is {largest}."
+
+
+def changed(found: Comparison) -> bool:
+    moved = bool((found.entries.bytes_a != found.entries.bytes_b).any())
+    return moved or found.total_a != found.total_b
+
+
+def signed(size: int) -> str:
+    return f"+{bytes_text(size)}" if size > 0 else bytes_text(size)
+
+
+def pairs(a: Sequence[Recording], b: Sequence[Recording]) -> list[Pair]:
+    """Those that are the same thing in two listings, in the order of the first; two that are alone are a pair."""
+    if len(a) == len(b) == 1:
+        return [(a[0], b[0])]
+    waiting: dict[tuple[str, ...], list[Recording]] = {}
+    for recording in b:
+        waiting.setdefault(_what(recording), []).append(recording)
+    return [(one, others.pop(0)) for one in a if (others := waiting.get(_what(one), []))]
+
+
+def _what(recording: Recording) -> tuple[str, ...]:
+    """A program's id is another one after each change."""
+    return (recording.kind, PROGRAM_ID.sub("", recording.title), recording.memory)
+
+
+def _moment(recording: Recording, position: int, total: int) -> dict[str, Any]:
+    clock = recording.clock
+    timed = clock is not None and 0 <= position < len(clock)
+    return {
+        "recording": summary(recording),
+        "position": position,
+        "length": recording.length,
+        "time_ns": int(clock[position]) if clock is not None and timed else None,
+        "bytes": total,
+    }
+
+
+def _listed(steps: Sequence[Step]) -> list[Step]:
+    """The largest changes, in their order, and the rest as one step, so that the sum stays what it is."""
+    moved = sorted(steps, key=lambda step: -abs(step.bytes_b - step.bytes_a))
+    chosen = set(moved[:STEPS_LISTED])
+    rest = moved[STEPS_LISTED:]
+    listed = [step for step in steps if step in chosen]
+    if rest:
+        listed.append(Step(REST, sum(step.bytes_a for step in rest), sum(step.bytes_b for step in rest)))
+    return listed
+
+
+def _changes(entries: Entries) -> dict[str, dict[str, int]]:
+    """How many things changed in which way, and by how many bytes together."""
+    moved, kinds = entries.bytes_b - entries.bytes_a, _kinds(entries)
+    return {
+        kind: {"entries": int((kinds == i).sum()), "bytes": int(moved[kinds == i].sum())}
+        for i, kind in enumerate(CHANGES)
+    }
+
+
+def _kinds(entries: Entries) -> U8:
+    """Per entry the number of its kind in CHANGES."""
+    moved = entries.bytes_b - entries.bytes_a
+    cases = [entries.row_b < 0, entries.row_a < 0, moved > 0, moved < 0]
+    return np.select(cases, range(4), 4).astype(np.uint8)
+
+
+def _entry(a: Recording, b: Recording, entries: Entries, i: int, kind: int) -> dict[str, Any]:
+    recording, row = _example(a, b, entries, i)
+    rows = recording.allocations
+    before = a.allocations.shape[int(entries.row_a[i])] if entries.reshaped[i] else ""
+    return {
+        "change": CHANGES[kind],
+        "site": _name(a, b, entries, i),
+        "name": rows.name[row],
+        "op": rows.op[row],
+        "op_name": rows.scope[row],
+        "source": source_text(recording, row),
+        "role": int(roles(recording)[row]),
+        "dtype": rows.dtype[row],
+        "shape": rows.shape[row],
+        "shape_before": before if before != rows.shape[row] else "",
+        "row_a": int(entries.row_a[i]) if entries.row_a[i] >= 0 else None,
+        "row_b": int(entries.row_b[i]) if entries.row_b[i] >= 0 else None,
+        "bytes_a": int(entries.bytes_a[i]),
+        "bytes_b": int(entries.bytes_b[i]),
+        "allocations_a": int(entries.allocations_a[i]),
+        "allocations_b": int(entries.allocations_b[i]),
+    }
+
+
+def _example(a: Recording, b: Recording, entries: Entries, i: int) -> tuple[Recording, int]:
+    """The largest allocation of an entry: of the second recording, if it is there."""
+    return (b, int(entries.row_b[i])) if entries.row_b[i] >= 0 else (a, int(entries.row_a[i]))
+
+
+def _name(a: Recording, b: Recording, entries: Entries, i: int) -> str:
+    recording, row = _example(a, b, entries, i)
+    return recording.allocations.scope[row] or site_text(recording, row)

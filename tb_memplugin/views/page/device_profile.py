@@ -1,0 +1,199 @@
+"""What the page is given of a device profile: its figures, the devices of its file, its call graph, its series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.analysis.call_graph.graph import By, Callgraph, Refine, callgraph
+from tb_memplugin.analysis.call_graph.samples import Samples, change, live_samples
+from tb_memplugin.analysis.leaks.classify import Verdict
+from tb_memplugin.analysis.leaks.over_snapshots import counted, growth, series_of
+from tb_memplugin.analysis.ownership.frames import frame_text, nearest, of_frameworks
+from tb_memplugin.analysis.usage.figures import Figure
+from tb_memplugin.analysis.usage.live_bytes import explained, peak
+from tb_memplugin.model.recording import Recording, Role
+from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.page.leaks import NAMES, sentence
+from tb_memplugin.views.shared.payload import compact
+from tb_memplugin.views.shared.site_text import source_text
+from tb_memplugin.views.shared.summary import summary
+
+__all__ = ["By", "Refine", "call_graph", "device_profile", "headline", "series"]
+
+KIND = "device_profile"
+NODES_LISTED = 5000
+SITES_LISTED = 100
+
+
+def device_profile(recording: Recording, beside: Sequence[Recording]) -> dict[str, Any]:
+    """`beside`: what else its file holds, itself among them, a recording for each device."""
+    return {
+        "recording": summary(recording),
+        "headline": headline(recording),
+        "figures": [figure._asdict() for figure in figures(recording)],
+        "taken": {
+            "time_ns": recording.taken.time_ns if recording.taken else None,
+            "step": recording.taken.step if recording.taken else None,
+        },
+        "devices": [
+            {"id": other.id, "memory": other.memory, "bytes": peak(other).bytes, "kinds": kinds(other)}
+            for other in sorted(beside, key=lambda other: counted(other.memory))
+            if other.kind == KIND
+        ],
+    }
+
+
+def kinds(recording: Recording) -> list[dict[str, Any]]:
+    """Buffers and executables: how many, and bytes."""
+    rows, counts = recording.allocations, recording.counts
+    of_each = counts if counts is not None else np.ones(len(rows), np.int64)
+    codes, which = np.unique(rows.name.codes, return_inverse=True)
+    return [
+        {
+            "kind": (rows.name.strings[code] if code >= 0 else "") or "unknown",
+            "bytes": int(rows.charge[which == i].sum()),
+            "allocations": int(of_each[which == i].sum()),
+        }
+        for i, code in enumerate(codes.tolist())
+    ]
+
+
+def headline(recording: Recording) -> str:
+    """The answer in words: how much, in how many arrays, and the line that holds most of it."""
+    rows = recording.allocations
+    executable = rows.role == Role.EXECUTABLE
+    counts = recording.counts if recording.counts is not None else np.ones(len(rows), np.int64)
+    arrays, code = int(rows.charge[~executable].sum()), int(rows.charge[executable].sum())
+    number = int(counts[~executable].sum())
+    said = f"{bytes_text(arrays)} in {number:,} live {'buffer' if number == 1 else 'buffers'} on {recording.memory}"
+    if executable.any():
+        said += f", {bytes_text(code)} in {int(counts[executable].sum()):,} executables"
+    if recording.reported is not None:
+        said += f"; the device has {bytes_text(peak(recording).bytes)} in use"
+    top = _largest_line(recording)
+    return f"{said}. {top}" if top else f"{said}."
+
+
+def _largest_line(recording: Recording) -> str:
+    """By the user's innermost frames."""
+    rows, stacks = recording.allocations, recording.stacks
+    held = np.bincount(np.r_[nearest(stacks, ~of_frameworks(stacks)), -1][rows.stack] + 1, rows.charge)
+    frames = np.flatnonzero(held[1:])
+    if not len(frames):
+        return ""
+    # One line of code is many frames, each called from elsewhere. Few lines have a text made for them.
+    keys = np.stack([stacks.function.codes[frames], stacks.file.codes[frames], stacks.line[frames]])
+    lines, which = np.unique(keys, axis=1, return_inverse=True)
+    of_line = np.bincount(which.ravel(), held[1:][frames], lines.shape[1])
+    most = int(np.argmax(of_line))
+    said = frame_text(stacks, int(frames[np.argmax(which.ravel() == most)]))
+    return f"The line with the most, {bytes_text(int(of_line[most]))}, is {said}."
+
+
+def figures(recording: Recording) -> list[Figure]:
+    """In the order in which they are read."""
+    rows = recording.allocations
+    executable = rows.role == Role.EXECUTABLE
+    known, reported = int(explained(recording)[0]), recording.reported
+    in_use = int(reported.in_use[0]) if reported is not None else None
+    found = [
+        Figure("live_peak", "Profiled", known, "Buffers and executables together: all that a profile knows of."),
+        Figure("buffers", "Buffers", int(rows.charge[~executable].sum()),
+               "Memory of live arrays. What a compiled program needs while it runs is not in a profile."),
+        Figure("executables", "Executables", int(rows.charge[executable].sum()), "Code of compiled programs."),
+    ]  # fmt: skip
+    if in_use is not None:
+        found += [
+            Figure("in_use", "In use", in_use, "What the device's allocator said when the profile was taken."),
+            Figure("unexplained", "Not in the profile", in_use - known,
+                   "In use, and no array's and no executable's: programs that run, and what the runtime keeps."),
+        ]  # fmt: skip
+    return [
+        *found,
+        Figure("reported_peak", "Lifetime peak", recording.reported_peak, "The most in use since the process began."),
+        Figure("capacity", "Capacity", recording.capacity, "What the allocator may use of this device."),
+    ]
+
+
+def call_graph(
+    recordings: Sequence[Recording], base: Sequence[Recording] | None, by: By, refine: Refine, most: int
+) -> dict[str, Any]:
+    """Of these recordings together, or of their change since `base`. InputError where `refine` makes no sense."""
+    samples: Samples = live_samples(recordings)
+    if base is not None:
+        samples = change(live_samples(base), samples)
+    return _encoded(callgraph(samples, by, refine, most), by)
+
+
+def _encoded(found: Callgraph, by: By) -> dict[str, Any]:
+    nodes, calls = found.nodes, found.calls
+    listed = slice(0, NODES_LISTED)  # those of the picture come first: they are the largest
+    function, file = (compact(text.take(np.arange(len(text))[listed])) for text in (nodes.function, nodes.file))
+    left = nodes.cum[NODES_LISTED:]
+    return {
+        "by": by.value,
+        "total": found.total,
+        "total_allocations": found.total_allocations,
+        "shown": found.shown,
+        "unplaced": found.unplaced,
+        "nodes": {
+            "function": [function[i] for i in range(len(function))],
+            "file": [file[i] for i in range(len(file))],
+            **{name: getattr(nodes, name)[listed].tolist() for name in FIGURES},
+            "drawn": found.drawn[listed].tolist(),
+        },
+        "nodes_total": len(nodes.flat),
+        "not_drawn": {
+            "nodes": int((~found.drawn).sum()),
+            "largest": int(np.abs(nodes.cum[~found.drawn]).max(initial=0)),
+        },
+        "not_listed": {"nodes": len(left), "largest": int(np.abs(left).max(initial=0))},
+        "calls": {name: getattr(calls, name).tolist() for name in calls._fields},
+    }
+
+
+FIGURES = ("line", "flat", "cum", "flat_allocations", "cum_allocations")
+
+
+def series(recording: Recording, recordings: Sequence[Recording]) -> dict[str, Any]:
+    """The answer of api/growth: a point for each of one series with `recording`, and sites, those that leak first."""
+    found = growth(series_of(recording, recordings))
+    sites = found.leaks.sites
+    shown = range(min(SITES_LISTED, len(found.holder))) if sites is not None else range(0)
+    rest = sites.live[len(shown) :].sum(axis=0).tolist() if sites is not None else []
+    return {
+        "message": found.leaks.steps.message or None,
+        "points": [
+            {
+                "id": point.id,
+                "title": point.title,
+                "host": point.host,
+                "step": point.taken.step if point.taken else None,
+                "time_ns": point.taken.time_ns if point.taken else None,
+                "bytes": int(total),
+            }
+            for point, total in zip(found.series, found.total.tolist(), strict=True)
+        ],
+        "sites": [
+            {
+                "site": _site(found.series[int(found.holder[i])], int(sites.row[i])),
+                "verdict": NAMES[Verdict(int(sites.verdict[i]))] if not found.leaks.steps.message else None,
+                "sentence": sentence(found.leaks, sites, i) if not found.leaks.steps.message else None,
+                "bytes_per_profile": float(sites.bytes_per_step[i]),
+                "confidence": round(float(sites.confidence[i]), 4),
+                "allocations": int(sites.allocations[i]),
+                "curve": sites.live[i].tolist(),
+            }
+            for i in shown
+            if sites is not None
+        ],
+        "rest": rest,
+    }
+
+
+def _site(recording: Recording, row: int) -> str:
+    what, source = recording.allocations.name[row], source_text(recording, row)
+    return " in ".join(part for part in (what if what != "buffer" else "", source) if part) or "no Python line"

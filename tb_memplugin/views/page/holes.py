@@ -1,0 +1,46 @@
+"""The free pieces of memory at a position, and who pins each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.analysis.address import fragmentation
+from tb_memplugin.model.recording import Recording
+
+LISTED = 200
+
+
+def holes(recording: Recording, position: int) -> dict[str, Any]:
+    """The answer of api/holes, largest first. `below` and `above` are rows of api/rows, null at a region's edge.
+
+    `told`: the largest free block is what the allocator says of itself; else it is that of the holes, or null where
+    something that is live (`unplaced_bytes`) may lie in one of them.
+    """
+    found, rows = fragmentation.holes(recording, position), recording.allocations
+    columns = (column[:LISTED].tolist() for column in found)
+    pieces = fragmentation.fragmentation(recording)
+    known = 0 <= position < recording.length
+    return {
+        "at": position,
+        "holes": [
+            {"region": region, "offset": offset, "size": size, "below": _row(below), "above": _row(above)}
+            for region, offset, size, below, above in zip(*columns, strict=True)
+        ],
+        "holes_total": len(found.size),
+        "holes_bytes": int(found.size.sum()),
+        "live_bytes": int(rows.charge[(rows.start <= position) & (position < rows.end)].sum()),
+        "unplaced_bytes": fragmentation.unplaced(recording, position),
+        "largest_free": _bytes(pieces.largest_free[position]) if known else None,
+        "fragmented": _bytes(pieces.fragmented[position]) if known else None,
+        "told": pieces.told,
+    }
+
+
+def _row(row: int) -> int | None:
+    return row if row >= 0 else None
+
+
+def _bytes(value: float) -> int | None:
+    return None if np.isnan(value) else int(value)

@@ -1,0 +1,108 @@
+"""Leak findings: one per site, each with a verdict in a sentence, and the numbers that it rests on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.analysis.leaks.classify import Verdict
+from tb_memplugin.analysis.leaks.over_steps import Leaks, Sites, leaks
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.page.torch_profile import carried_sentences
+from tb_memplugin.views.shared.site_text import site
+
+LISTED = 200
+CURVE_POINTS = 64  # of a finding's bytes over the steps: for a small chart
+NAMES = {
+    Verdict.LEAK: "leak",
+    Verdict.CACHE: "cache that stopped growing",
+    Verdict.SAWTOOTH: "sawtooth",
+    Verdict.KEPT: "kept one step",
+    Verdict.WARM_UP: "warm-up",
+    Verdict.STEADY: "steady",
+}
+
+
+def findings(recording: Recording) -> dict[str, Any]:
+    """The answer of api/leaks. `message` says why there are no findings, or what their steps are guessed from."""
+    found = leaks(recording)
+    sites = found.sites
+    shown = range(min(LISTED, len(sites.row))) if sites is not None else range(0)
+    verdicts = sites.verdict if sites is not None else np.empty(0, np.uint8)
+    counts = np.bincount(verdicts, minlength=len(Verdict)).tolist()
+    points = np.unique(np.linspace(0, max(len(found.looked_at) - 1, 0), CURVE_POINTS).round().astype(np.int64))
+    return {
+        "message": found.steps.message or None,
+        "carried": carried_sentences(recording),
+        "unit": found.steps.unit,
+        "steps": len(found.steps.position),
+        "warm_up_steps": found.warm_up,
+        "within_step": found.within_step,
+        "sites_left_out": found.left_out,
+        "verdicts": {NAMES[verdict]: counts[verdict] for verdict in Verdict},
+        "curve_steps": found.looked_at[points].tolist() if sites is not None else [],
+        "findings": [
+            {
+                "verdict": NAMES[Verdict(int(sites.verdict[i]))],
+                "sentence": sentence(found, sites, i),
+                "bytes_per_step": float(sites.bytes_per_step[i]),
+                "confidence": round(float(sites.confidence[i]), 4),
+                "evidence_steps": int(sites.evidence[i]),
+                "survived_steps": float(sites.survived[i]),
+                "freed_later_share": round(float(sites.freed_later[i]), 4),
+                "allocations": int(sites.allocations[i]),
+                "live_bytes": int(sites.live[i, -1]),
+                "curve": sites.live[i, points].tolist(),
+                **site(recording, int(sites.row[i])),
+                **({} if sites.sized[i] else {"shape": "various", "dtype": "", "size": None}),
+            }
+            for i in shown
+            if sites is not None
+        ],
+    }
+
+
+def sentence(found: Leaks, sites: Sites, i: int) -> str:
+    """The verdict in plain words, with its numbers."""
+    unit = found.steps.unit
+    units = several(unit)
+    evidence, rate = int(sites.evidence[i]), bytes_text(round(float(sites.bytes_per_step[i])))
+    held, most = bytes_text(int(sites.live[i, -1])), bytes_text(int(sites.live[i].max()))
+    match Verdict(int(sites.verdict[i])):
+        case Verdict.LEAK:
+            measured = len(found.steps.position) - found.warm_up
+            return (
+                f"Grows by {rate} per {unit}: it did so in {evidence} of the {measured} {units} after the warm-up, "
+                f"holds {held} at the end, and nothing says that it stops.{_later(found, sites, i)}"
+            )
+        case Verdict.CACHE:
+            return f"Grew to {held} after the warm-up, and has not grown in the last {evidence} {units}."
+        case Verdict.SAWTOOTH:
+            return f"Gathers up to {most} over several {units} and frees it at once; it did so {_times(evidence)}."
+        case Verdict.KEPT:
+            return (
+                f"What one {unit} allocates here is freed in the next one, so {most} of the one before is live beside "
+                "it: new parameters that are not donated do so, and gradients that are not cleared."
+            )
+        case Verdict.WARM_UP:
+            return f"Holds {held} from the warm-up, and has not changed in the {evidence} {units} since."
+        case Verdict.STEADY:
+            return f"Does not grow: holds {held} at the end, {most} at most between {units}."
+
+
+def _later(found: Leaks, sites: Sites, i: int) -> str:
+    part = float(sites.freed_later[i])
+    if part < 0.005:
+        return ""
+    return f" {part:.0%} of that was freed after the last {found.steps.unit}: the loop may just have lagged behind."
+
+
+def several(unit: str) -> str:
+    """`steps`, `runs of jit_f`."""
+    return unit.replace("run", "runs", 1) if unit.startswith("run ") else f"{unit}s"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -1,0 +1,133 @@
+"""A run at a glance: one line per recording, the tightest first, and what was on a device at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tb_memplugin.analysis.linking.co_residency import Together, running_at_peak, together
+from tb_memplugin.analysis.ownership.layers import biggest_part
+from tb_memplugin.analysis.usage.figures import share
+from tb_memplugin.analysis.usage.headroom import DEVICE_MEMORY, Headroom, devices, headroom
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import bytes_by_role
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Axis, Recording, Role
+from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.shared.oom import sentences
+from tb_memplugin.views.shared.summary import summary
+
+
+def overview(recordings: Sequence[Recording]) -> dict[str, Any]:
+    """Of all recordings of a run; plain values only."""
+    every = [_whole(recording) for recording in recordings]
+    room = {recording.id: headroom(recording) for recording in every}
+    ordered = sorted(every, key=lambda recording: _tightness(recording, room[recording.id]))
+    return {
+        "headline": headline(ordered, room),
+        "rows": [_row(recording, room[recording.id]) for recording in ordered],
+        "together": [_place(place, every) for place in together(every)],
+    }
+
+
+def _whole(recording: Recording) -> Recording:
+    """Its figures are right without what could not be read to complete it, and one damaged plane costs no others."""
+    try:
+        return recording.complete
+    except InputError:
+        return recording
+
+
+def _tightness(recording: Recording, room: Headroom) -> tuple[bool, int, int, str]:
+    """Least room first, then what has the largest peak; where the room is not known, by the peak alone."""
+    top = peak(recording).bytes
+    return (room.left is None, room.left or 0, -top, recording.id)
+
+
+def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
+    """The tightest, in words; `ordered` begins with it."""
+    if not ordered:
+        return "This run holds no memory that can be shown."
+    many = f"{len(ordered)} recordings. " if len(ordered) > 1 else ""
+    first = ordered[0]
+    name, known = _name(first), room[first.id]
+    if first.refusal is not None:
+        return f"{many}{' '.join(sentences(first)[:2])}"
+    if known.left is None or known.capacity is None:
+        top = max(ordered, key=lambda recording: peak(recording).bytes)
+        unknown = "How much memory there is, this run does not tell."
+        return f"{many}The largest peak is {bytes_text(peak(top).bytes)}, of {_name(top)}. {unknown}"
+    if known.left < 0:
+        return (
+            f"{many}{name} does not fit: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)}, "
+            f"{bytes_text(-known.left)} too much."
+        )
+    return (
+        f"{many}The tightest is {name}: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)} "
+        f"({share(known.needed, known.capacity):.1%}), and {bytes_text(known.left)} is left."
+    )
+
+
+def _name(recording: Recording) -> str:
+    if recording.kind == "program":
+        return f"{recording.title} in {recording.memory}"
+    where = recording.title if recording.axis is Axis.INSTANT else recording.host
+    return f"{recording.memory} of {where}" if where else recording.memory
+
+
+def _row(recording: Recording, room: Headroom) -> dict[str, Any]:
+    top = peak(recording)
+    roles = bytes_by_role(recording, top.position)
+    role = next(iter(roles), Role.UNKNOWN)
+    part = biggest_part(recording)
+    return {
+        **summary(recording),
+        "needed_bytes": room.needed,
+        "capacity_bytes": room.capacity,
+        "capacity_source": room.source,
+        "headroom_bytes": room.left,
+        "role": {"role": int(role), "bytes": roles[role], "share": share(roles[role], top.bytes)} if role else None,
+        "part": {**part._asdict(), "share": share(part.bytes, top.bytes)} if part is not None else None,
+        # What an error's own text allows to say; the others' advice takes longer, and is asked for on its own.
+        "remedy": next(iter(sentences(recording)[2:]), None),
+    }
+
+
+def _place(place: Together, recordings: Sequence[Recording]) -> dict[str, Any]:
+    of_device = devices(place.host, recordings) if place.memory == DEVICE_MEMORY else []
+    return {
+        "host": place.host,
+        "memory": place.memory,
+        "bytes": place.bytes,
+        "sentence": _how(place, max(of_device, key=lambda allocator: peak(allocator).bytes, default=None)),
+        "programs": [
+            {
+                "id": resident.program.id,
+                "title": resident.program.title,
+                "held_bytes": resident.held,
+                "again_bytes": resident.again,
+                "temporary_bytes": resident.temporary,
+                "runs": resident.runs,
+            }
+            for resident in place.programs
+        ],
+        "measured": [{"id": a.id, "memory": a.memory, "bytes": peak(a).bytes} for a in of_device],
+    }
+
+
+def _how(place: Together, fullest: Recording | None) -> str:
+    """How the sum was worked out, and what it is worth."""
+    which = (
+        "ran in this profile" if place.seen_running else "are in this run; whether all of them ran, it does not tell"
+    )
+    return (
+        f"At most {bytes_text(place.bytes)}, from the {len(place.programs)} programs that {which}. They take turns, so "
+        "that only the largest temporaries count; what each of them holds is added up, arguments of the same path and "
+        "shape once. Where one's output is another's argument, it is less."
+    ) + (_measured(fullest) if fullest is not None else "")
+
+
+def _measured(device: Recording) -> str:
+    running = running_at_peak(device)
+    ran = f", while {' and '.join(running)} ran" if running else ""
+    return f" The fullest device, {device.memory}, held {bytes_text(peak(device).bytes)}{ran}."

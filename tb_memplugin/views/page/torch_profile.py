@@ -1,0 +1,115 @@
+"""What the Memory Profile says of PyTorch's tensors: figures and headline, beside those of other allocators."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.analysis.address.fragmentation import fragmentation
+from tb_memplugin.analysis.leaks.retained_gradients import as_large_as_state, carried
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.usage.figures import Figure
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved
+from tb_memplugin.analysis.usage.live_set import bytes_by_role
+from tb_memplugin.analysis.usage.traffic import traffic
+from tb_memplugin.model.recording import Recording, Role
+from tb_memplugin.sizes import bytes_text
+
+KINDS = ("torch_snapshot", "torch_timeline")
+
+
+def headline(recording: Recording) -> str:
+    """The answer in words."""
+    top = peak(recording)
+    parts = [f"Peak {bytes_text(top.bytes)} allocated"]
+    if recording.held is not None:
+        parts.append(f" of {bytes_text(reserved(recording))} reserved")
+    parts.append(f" on {recording.memory}")
+    known = [
+        f"{size / top.bytes:.0%} {role.name.lower().replace('_', ' ')}"
+        for role, size in bytes_by_role(recording, top.position).items()
+        if size * 100 >= top.bytes
+    ]
+    parts.append(f": {', '.join(known)}." if known else ".")
+    old = as_large_as_state(recording, top.position)
+    if old * 100 >= top.bytes > 0:
+        parts.append(
+            f" Of the unknown, {bytes_text(old)} is older than the trace, in blocks as large as the optimizer's state: "
+            "parameters, gradients or state of earlier steps."
+        )
+    if recording.refusal is not None and recording.refusal.asked is not None:
+        free = recording.refusal.free
+        left = f", and {bytes_text(free)} were free" if free is not None else ""
+        parts.append(f" It ran out of memory: {bytes_text(recording.refusal.asked)} were asked for{left}.")
+    return "".join(parts)
+
+
+def figures(recording: Recording) -> list[Figure]:
+    """In the order in which they are read."""
+    top, rows = peak(recording), recording.allocations
+    held, pieces, moved = recording.held, fragmentation(recording), traffic(recording)
+    live = (rows.start <= top.position) & (top.position < rows.end)
+    waiting = live & (rows.last_used <= top.position) & (rows.start < rows.last_used)
+    rounding = int((rows.charge - rows.requested)[live].sum())
+    at = int(held[top.position]) if held is not None else None
+    largest = pieces.largest_free[top.position] if len(pieces.largest_free) else np.nan
+    return [
+        Figure("live_peak", "Peak", top.bytes, "The most that blocks in use took at one moment: memory_allocated()."),
+        Figure("reserved", "Reserved at most", int(held.max()) if held is not None else None,
+               "The most that the allocator had from the device: memory_reserved()."),
+        Figure("cached", "Cached at the peak", at - top.bytes if at is not None else None,
+               "Reserved from the device, and free: for this process only."),
+        Figure("largest_free", "Largest free block", None if np.isnan(largest) else int(largest),
+               "At the peak: a larger request takes new memory from the device, though the bytes may be there."),
+        Figure("rounding", "Rounding at the peak", rounding, "What blocks in use hold beyond what was asked for."),
+        Figure("pending", "Waiting at the peak", int(rows.charge[waiting].sum()),
+               "Freed by the program, and kept until other streams have done with it (record_stream)."),
+        Figure("allocated", f"Allocated in {moved.allocations:,}", moved.allocated_bytes,
+               "All allocations of the trace together."),
+        Figure("freed", f"Freed in {moved.frees:,}", moved.freed_bytes, "All frees of the trace together."),
+        *within_reach(recording),
+        Figure("live_before", "Older than the trace", moved.live_before_bytes,
+               "In use when the trace begins, so that no event tells who allocated it."),
+        Figure("never_freed", f"Not freed: {moved.never_freed:,}", moved.never_freed_bytes,
+               "Allocated in the trace and still live at its end."),
+    ]  # fmt: skip
+
+
+def within_reach(recording: Recording) -> list[Figure]:
+    """What this process could have had of the device when it last ran out of memory. No snapshot tells of more."""
+    if recording.held is None or recording.refusal is None or recording.refusal.free is None or not recording.events:
+        return []
+    codes = [code for code in range(len(recording.events.strings)) if recording.events.strings[code] == "oom"]
+    at = int(np.flatnonzero(np.isin(recording.events.codes, codes))[-1])
+    total = int(recording.held[at]) + recording.refusal.free
+    text = "Reserved when it last ran out of memory, and what the device still had: all that this process could get."
+    return [Figure("within_reach", "Within reach", total, text)]
+
+
+def carried_sentences(recording: Recording) -> list[str]:
+    """What survives from one iteration into the next, where roles and steps of an optimizer tell."""
+    if recording.kind not in KINDS:
+        return []
+    found = carried(recording)
+    if not len(found.position):
+        return []
+    count = len(found.position)
+    times = f"{count:,} iteration{'s' if count > 1 else ''} after a step of the optimizer"
+    surviving = int((found.gradients > 0).sum())
+    gradients = (
+        f"Gradients survive into the next iteration: {bytes_text(int(found.gradients.max()))} of them are live when "
+        f"{surviving:,} of the {times} begin{'' if count > 1 else 's'}. optimizer.zero_grad(set_to_none=True) before "
+        "the forward pass frees them for the activations."
+        if surviving
+        else f"Gradients do not survive into the next iteration: none are live when the {times} begin."
+    )
+    state = int(found.state.max())
+    appeared = recording.allocations.start[_state(recording)]
+    first = f"The optimizer's state, {bytes_text(state)}, appears in its first step here." if len(appeared) else ""
+    return [gradients, *([first] if first else [])]
+
+
+def _state(recording: Recording) -> npt.NDArray[np.bool_]:
+    rows = recording.allocations
+    kept = (rows.start >= 0) & (rows.end >= recording.length)
+    return np.asarray((roles(recording) == Role.OPTIMIZER_STATE) & kept)

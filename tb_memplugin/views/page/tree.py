@@ -1,0 +1,20 @@
+"""A forest on the wire: what the rows of a recording are classified into, for the page to weigh at any position."""
+
+from __future__ import annotations
+
+from tb_memplugin.analysis.ownership.classification import By, forest
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.shared.payload import Table, encode
+
+
+def tree(recording: Recording, by: By, merge: bool) -> bytes:
+    """Tables `tree`, one row per node in preorder, and `leaf`, the node of each row of the allocation table."""
+    found = forest(recording, by, merge)
+    nodes: Table = {
+        "label": found.label,
+        "parent": found.parent,
+        "end": found.end,
+        "merged": found.merged,
+        "framework": found.framework,
+    }
+    return encode({"by": by.value, "merge": merge}, {"tree": nodes, "leaf": {"node": found.leaf}})

@@ -1,0 +1,1 @@
+"""Texts and encodings that several views share."""

@@ -1,0 +1,97 @@
+"""Tables on the wire: one answer of columns that a browser uses as typed arrays without copying.
+
+    "TBM1" | u32 length of the header | JSON header, padded with spaces | buffers, each aligned to 8, little-endian
+
+The header names tables, their columns (type, offset, dictionary) and dictionaries (UTF-8 text with u32 offsets);
+offsets count from the end of the header.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.model.recording import I32, Strings, Text
+
+MAGIC = b"TBM1"
+ALIGNMENT = 8
+TYPES = {"u1": "u8", "i4": "i32", "u4": "u32", "f8": "f64"}
+
+Column = npt.NDArray[Any] | Text
+Table = Mapping[str, Column]
+
+
+class _Buffers:
+    def __init__(self) -> None:
+        self.pieces: list[bytes | memoryview] = []
+        self.size = 0
+
+    def add(self, piece: bytes | memoryview) -> int:
+        """Where the piece starts."""
+        at = self.size
+        gap = -len(piece) % ALIGNMENT
+        self.pieces += [piece, b"\0" * gap]
+        self.size += len(piece) + gap
+        return at
+
+
+def encode(meta: Mapping[str, Any], tables: Mapping[str, Table]) -> bytes:
+    """Columns of a table have equal lengths. Arrays of int64 go as float64, which is exact to 2**53."""
+    buffers = _Buffers()
+    dictionaries: dict[str, dict[str, int]] = {}
+    known: dict[int, str] = {}
+    described: dict[str, Any] = {}
+    for name, table in tables.items():
+        columns: dict[str, Any] = {}
+        length = 0
+        for column_name, column in table.items():
+            length = len(column)
+            if isinstance(column, Text):
+                # Two columns of one dictionary share it.
+                if id(column.strings) not in known:
+                    known[id(column.strings)] = f"d{len(known)}"
+                    dictionaries[known[id(column.strings)]] = _dictionary(column.strings, buffers)
+                columns[column_name] = {
+                    "type": "u32",  # -1, the empty text, is past every dictionary
+                    "offset": buffers.add(_bytes(column.codes)),
+                    "dictionary": known[id(column.strings)],
+                }
+            else:
+                array = column.astype(np.float64) if column.dtype == np.int64 else column
+                columns[column_name] = {"type": TYPES[array.dtype.str[1:]], "offset": buffers.add(_bytes(array))}
+        described[name] = {"length": length, "columns": columns}
+    header = json.dumps(
+        {"meta": meta, "tables": described, "dictionaries": dictionaries}, separators=(",", ":"), allow_nan=False
+    ).encode()
+    header += b" " * (-(len(MAGIC) + 4 + len(header)) % ALIGNMENT)
+    return b"".join([MAGIC, len(header).to_bytes(4, "little"), header, *buffers.pieces])
+
+
+def _dictionary(strings: Strings, buffers: _Buffers) -> dict[str, int]:
+    offsets = strings.offsets.astype(np.uint32)  # an answer of 4 GiB of text is no answer
+    return {
+        "length": len(strings),
+        "offsets": buffers.add(_bytes(offsets)),
+        "bytes": buffers.add(strings.blob),
+        "size": len(strings.blob),
+    }
+
+
+def _bytes(array: npt.NDArray[Any]) -> bytes:
+    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def narrow(column: npt.NDArray[np.int64]) -> I32:
+    """Positions and row numbers as 32 bits."""
+    return column.astype(np.int32)
+
+
+def compact(text: Text) -> Text:
+    """The same column over only the strings it shows: for a few rows of a long table."""
+    used, codes = np.unique(text.codes, return_inverse=True)
+    strings = [text.strings[code] if code >= 0 else "" for code in used.tolist()]
+    return Text(codes.astype(np.int32), Strings.of(strings))

@@ -1,0 +1,55 @@
+"""How a site is named: by the Python line that asked for the memory where that is known, and what it asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.ownership.frames import frame_text, nearest, of_frameworks
+from tb_memplugin.model.recording import I32, Recording
+
+
+def source_text(recording: Recording, row: int) -> str:
+    """The user's innermost Python frame, `layer (model.py:20)`, or a framework's; empty where there is none."""
+    leaf = int(recording.allocations.stack[row])
+    frame = int(_told_by(recording)[leaf]) if 0 <= leaf < len(recording.stacks.parent) else -1
+    return frame_text(recording.stacks, frame) if frame >= 0 else ""
+
+
+@once
+def _told_by(recording: Recording) -> I32:
+    """Per frame the innermost one that is the user's, or else any Python frame, among itself and its callers."""
+    stacks = recording.stacks
+    own = nearest(stacks, ~of_frameworks(stacks))
+    files = stacks.file.strings
+    named = np.array([bool(files[code]) for code in range(len(files))] + [False])
+    return np.where(own >= 0, own, nearest(stacks, named[stacks.file.codes]))
+
+
+def site_text(recording: Recording, row: int) -> str:
+    """`dot in layer (model.py:20)`, or in the jitted function where no line is known."""
+    rows = recording.allocations
+    what = rows.name[row] or rows.op[row] or rows.scope[row]
+    source = source_text(recording, row) or (rows.scope[row] if rows.scope[row] != what else "")
+    return " in ".join(part for part in (what, source) if part) or "unnamed"
+
+
+def site(recording: Recording, row: int) -> dict[str, Any]:
+    """What `row` says of its site, for JSON; stack frames innermost first."""
+    rows = recording.allocations
+    return {
+        "row": row,
+        "site": site_text(recording, row),
+        "name": rows.name[row],
+        "op": rows.op[row],
+        "op_name": rows.scope[row],
+        "shape": rows.shape[row],
+        "dtype": rows.dtype[row],
+        "size": int(rows.size[row]),
+        "stack": [
+            {"function": function, "file": file, "line": line}
+            for function, file, line in recording.stacks.frames(int(rows.stack[row]))
+        ],
+    }

@@ -1,0 +1,112 @@
+"""What is live at the peak or at another moment, whose it is, what leaks and what would help, for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tb_memplugin.analysis.ownership.classification import By
+from tb_memplugin.analysis.usage.breakdown import breakdown
+from tb_memplugin.analysis.usage.figures import share
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
+from tb_memplugin.analysis.usage.steps import step_at
+from tb_memplugin.analysis.usage.traffic import stacked
+from tb_memplugin.model.recording import Axis, Recording
+from tb_memplugin.views.page import device_profile, leaks, memory_profile, memory_viewer
+from tb_memplugin.views.page.advice import advice
+from tb_memplugin.views.page.runtime_to_program import joins
+from tb_memplugin.views.shared import oom
+from tb_memplugin.views.shared.site_text import site
+from tb_memplugin.views.shared.summary import summary
+from tb_memplugin.views.shared.weighted_tree import weighed
+from tb_memplugin.views.terminal.selectors import position_of
+
+BUFFERS_LISTED = 20  # of a program
+
+
+def explain(recording: Recording, at: str | None = None, beside: Sequence[Recording] = ()) -> dict[str, Any]:
+    """Plain values only. `beside`: what was recorded with it, the programs that ran among it.
+
+    InputError where `at` is no moment of the recording.
+    """
+    recording = recording.complete
+    position = peak(recording).position if at is None else position_of(recording, at)
+    answer = {"recording": summary(recording), "at": moment(recording, position), **_trees(recording, position)}
+    if recording.kind == "oom" and (refused := oom.refused(recording)) is not None:
+        told = {"headline": oom.headline(recording), "refusal": refused}
+        return {**told, **answer, **_grouped(recording, position)}
+    if recording.kind == device_profile.KIND:
+        return {"headline": device_profile.headline(recording), **answer, **_grouped(recording, position)}
+    answer["advice"] = advice(recording)["advice"]
+    if recording.axis is not Axis.TIME:
+        return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
+    programs = [other for other in beside if other.kind == "program" and _together(other, recording)]
+    if recording.kind == "allocator" and programs:
+        answer["joins"] = joins(recording, programs, position)
+    return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}
+
+
+def _together(one: Recording, other: Recording) -> bool:
+    return (one.run, one.host) == (other.run, other.host)
+
+
+def _trees(recording: Recording, position: int) -> dict[str, Any]:
+    """The same bytes by what they are for, by model path, source and jitted function; each sums up to all."""
+    total = breakdown(recording, position).total
+    roles = [
+        {"role": role.name.lower().replace("_", " "), "bytes": size, "share": share(size, total)}
+        for role, size in bytes_by_role(recording, position).items()
+    ]
+    return {
+        "roles": roles,
+        "model": weighed(recording, By.MODEL, position, merge=True),
+        "source": weighed(recording, By.SOURCE, position),
+        # A program is one jitted function.
+        "function": weighed(recording, By.FUNCTION, position) if recording.axis is Axis.TIME else [],
+    }
+
+
+def moment(recording: Recording, position: int) -> dict[str, Any]:
+    clock = recording.clock
+    timed = clock is not None and 0 <= position < len(clock)
+    return {
+        "position": position,
+        "time_ns": int(clock[position]) if clock is not None and timed else None,
+        "step": step_at(recording, position),
+        "bytes": breakdown(recording, position).total,
+        "peak": position == peak(recording).position,
+    }
+
+
+def _program(recording: Recording, position: int) -> dict[str, Any]:
+    rows, total = recording.allocations, breakdown(recording, position).total
+    largest = live_rows(recording, position)
+    return {
+        "buffers": [
+            {**site(recording, row), "bytes": int(rows.charge[row]), "share": share(int(rows.charge[row]), total)}
+            for row in largest[:BUFFERS_LISTED].tolist()
+        ],
+        "buffers_total": len(largest),
+    }
+
+
+def _allocator(recording: Recording, position: int) -> dict[str, Any]:
+    return {
+        **_grouped(recording, position),
+        "stacks": stacked(recording)._asdict(),
+        "leaks": leaks.findings(recording),
+    }
+
+
+def _grouped(recording: Recording, position: int) -> dict[str, Any]:
+    live = breakdown(recording, position)
+    found = [
+        {**site(recording, row), "allocations": count, "bytes": size, "share": share(size, live.total)}
+        for row, count, size in zip(live.row.tolist(), live.allocations.tolist(), live.bytes.tolist(), strict=True)
+    ]
+    return {
+        "groups": found,
+        "before": {"bytes": live.before, "share": share(live.before, live.total)},
+        "unexplained": {"bytes": live.unexplained, "share": share(live.unexplained, live.total)},
+    }

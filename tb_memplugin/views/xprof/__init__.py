@@ -1,0 +1,1 @@
+"""Recordings in the JSON formats of XProf's own memory tools."""
