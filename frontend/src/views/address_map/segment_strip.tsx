@@ -8,7 +8,7 @@ import { at, pieces } from "../../layout/address_map";
 import type { Places } from "../../payload/places";
 import type { Rows } from "../../payload/recording";
 import { Tooltip } from "../widgets/tooltip";
-import { pageColours } from "../usage/chart_options";
+import { pageColours } from "../drawing/page_colors";
 import type { ViewState } from "../state/view_state";
 import { useWidth } from "../browser/use_width";
 import { hex, paintPieces, segmentWords, STRIP_HEIGHT } from "./strips";

@@ -5,7 +5,7 @@ import { useStore } from "../../base/store";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import { writeFilter } from "../../layout/row_filter";
 import type { Advice } from "../../payload/advice";
-import { copyText } from "../tables/table_toolbar";
+import { copyText } from "../browser/copy_text";
 import type { ViewState } from "../state/view_state";
 import { useWords } from "../data/terms";
 

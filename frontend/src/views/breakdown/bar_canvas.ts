@@ -2,8 +2,8 @@ import { cssColor, inkOn, roleColors } from "../../base/colors";
 import type { Bar } from "../../layout/buffer_bars";
 import { stretches } from "../../layout/buffer_bars";
 import type { Rows } from "../../payload/recording";
-import type { Surface } from "../drawing/svg_surface";
-import type { Colours } from "../usage/chart_options";
+import { fit } from "../drawing/fit_text";
+import type { Colours } from "../drawing/page_colors";
 
 /** Narrower than this there is no room for the gap that tells two neighbours of one colour apart. */
 const GAP_FROM = 4;
@@ -43,15 +43,6 @@ export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colours:
   }
   outline(context, picture, picture.hovered, colours.muted, 1.5);
   outline(context, picture, picture.selected, colours.ink, 2.5);
-}
-
-/** The text, or as much of it as fits with an ellipsis, or nothing where that would say nothing. */
-export function fit(context: Pick<Surface, "measureText">, text: string, width: number): string {
-  if (context.measureText(text).width <= width) return text;
-  // Digits and letters of the system fonts are about 6 px wide at 11 px.
-  let kept = Math.floor(width / 6);
-  while (kept > 2 && context.measureText(`${text.slice(0, kept)}…`).width > width) kept -= 1;
-  return kept > 2 ? `${text.slice(0, kept)}…` : "";
 }
 
 function outline(

@@ -12,7 +12,7 @@ import { useWidth } from "../browser/use_width";
 import { drawBar } from "./bar_canvas";
 import type { Shown } from "../data/available_rows";
 import { Tooltip } from "../widgets/tooltip";
-import { pageColours } from "../usage/chart_options";
+import { pageColours } from "../drawing/page_colors";
 
 const HEIGHT = 34;
 

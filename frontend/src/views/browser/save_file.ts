@@ -7,3 +7,8 @@ export function saveBlob(blob: Blob, name: string): void {
   link.click();
   URL.revokeObjectURL(url);
 }
+
+/** Gives the browser a table to save. */
+export function saveText(text: string, name: string): void {
+  saveBlob(new Blob([text], { type: "text/csv" }), name);
+}

@@ -1,8 +1,13 @@
 import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
-import type { Size } from "../timeline/drawing/geometry";
 
-/** Size of an element in CSS pixels, kept up to date; zero before the first layout. */
+/** In CSS pixels. */
+export interface Size {
+  width: number;
+  height: number;
+}
+
+/** Return the size of an element in CSS pixels, kept up to date; zero before the first layout. */
 export function useSize(element: RefObject<HTMLElement | null>): Size {
   const [size, setSize] = useState<Size>({ width: 0, height: 0 });
   useLayoutEffect(() => {

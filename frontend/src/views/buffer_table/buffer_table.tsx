@@ -20,7 +20,7 @@ import { GroupChoice } from "./group_choice";
 import type { Shown } from "../data/available_rows";
 import { allocationColumns, bufferColumns, momentColumns } from "./columns";
 import { TableLine } from "./row_line";
-import { Toggle } from "../tables/table_toolbar";
+import { Toggle } from "../widgets/toggle";
 
 const LARGEST_FIRST: Sort = { key: "size", descending: true };
 

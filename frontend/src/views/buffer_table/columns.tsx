@@ -4,19 +4,13 @@ import type { SortKey } from "../../layout/table_order";
 import { expansion } from "../../layout/table_order";
 import { rowName, type Rows } from "../../payload/recording";
 import { formatTime } from "../../layout/ticks";
-import { lifetime } from "../widgets/position_text";
+import { lifetime, placeText } from "../widgets/position_text";
 import type { Words } from "../data/terms";
 import type { Column } from "../tables/data_table";
 import { Role } from "../widgets/role";
 
 export interface ColumnView extends Column<SortKey> {
   cell(rows: Rows, row: number, dark: boolean): JSX.Element | string;
-}
-
-/** A position as people read it: before and after the program have names. */
-export function placeText(position: number, length: number): string {
-  if (position < 0) return "before";
-  return position >= length ? "after" : String(position);
 }
 
 /** Allocations are named by the path of an op, whose end tells them apart. */

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { Choice } from "../widgets/choice";
-import { Toggle } from "../tables/table_toolbar";
+import { Toggle } from "../widgets/toggle";
 import type { ViewState } from "../state/view_state";
 import { useTyped } from "../browser/use_draft";
 

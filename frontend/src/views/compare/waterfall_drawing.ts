@@ -1,7 +1,7 @@
 import { formatBytes } from "../../base/units";
 import { signed } from "../../layout/entry_lines";
 import type { Fall, Waterfall } from "../../layout/waterfall";
-import { fit } from "../breakdown/bar_canvas";
+import { fit } from "../drawing/fit_text";
 import type { Drawing } from "../drawing/picture";
 import { inLight } from "../drawing/picture";
 import { SvgSurface } from "../drawing/svg_surface";

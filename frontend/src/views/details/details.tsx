@@ -15,7 +15,7 @@ import { PlannedBuffers } from "./planned_buffers";
 import { Role } from "../widgets/role";
 import { Sharers } from "./sharers";
 import { Stack } from "../widgets/call_stack";
-import { placeText } from "../buffer_table/columns";
+import { placeText } from "../widgets/position_text";
 
 interface Props {
   api: Api;

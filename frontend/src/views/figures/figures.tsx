@@ -1,7 +1,6 @@
 import type { JSX } from "preact";
 import { formatBytes, formatExact, formatShare } from "../../base/units";
-import type { Problem } from "../../payload/api";
-import type { Caveat, Figure, FirstView } from "../../payload/recording";
+import type { Figure, FirstView } from "../../payload/recording";
 import { PeakBar } from "./peak_bar";
 import { RefusalBar } from "./out_of_memory_bar";
 import type { Shown } from "../data/available_rows";
@@ -57,45 +56,6 @@ export function FigureCell({ figure, whole }: { figure: Figure; whole: Whole }):
         {text}
         {bytes !== null && <small>{` ${formatExact(bytes)}.${share}`}</small>}
       </dd>
-    </div>
-  );
-}
-
-/** More than these would push the pictures out of sight. */
-const CAVEATS_SHOWN = 3;
-
-/** What the reader could not know, and the files of the run that could not be read. */
-export function Caveats({
-  caveats,
-  problems,
-}: {
-  caveats: Caveat[];
-  problems: Problem[];
-}): JSX.Element | null {
-  const lines = [
-    ...caveats.map(({ code, text, bytes }) => (
-      <li key={code + text}>
-        {text}
-        {bytes !== null && <b title={formatExact(bytes)}>{` ${formatBytes(bytes)}`}</b>}
-      </li>
-    )),
-    ...problems.map(({ file, text }) => (
-      <li key={file} class="problem" data-testid="problem">
-        <code>{file}</code> {text}
-      </li>
-    )),
-  ];
-  if (lines.length === 0) return null;
-  const folded = lines.slice(CAVEATS_SHOWN);
-  return (
-    <div class="caveats" data-testid="caveats">
-      <ul aria-label="Caveats">{lines.slice(0, CAVEATS_SHOWN)}</ul>
-      {folded.length > 0 && (
-        <details>
-          <summary>{folded.length} more</summary>
-          <ul>{folded}</ul>
-        </details>
-      )}
     </div>
   );
 }

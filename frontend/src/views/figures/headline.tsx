@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { Problem } from "../../payload/api";
 import type { Caveat } from "../../payload/recording";
-import { Caveats } from "./figures";
+import { Caveats } from "./caveats";
 
 interface Props {
   headline: string;

@@ -9,7 +9,7 @@ import type { Api } from "../../payload/api";
 import type { Growth } from "../../payload/device_profile";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
-import { saveText } from "../tables/table_toolbar";
+import { saveText } from "../browser/save_file";
 import type { ViewState } from "../state/view_state";
 import { FRESH } from "../state/view_state";
 import { SavePicture } from "../drawing/save_picture";

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { saveBlob } from "../browser/save_file";
+import { copyText } from "../browser/copy_text";
+import { saveText } from "../browser/save_file";
 
 interface Props {
   search: string;
@@ -61,40 +62,4 @@ export function TableToolbar(props: Props): JSX.Element {
       ))}
     </div>
   );
-}
-
-export function Toggle(props: {
-  label: string;
-  title?: string;
-  on: boolean;
-  onChange: (on: boolean) => void;
-}): JSX.Element {
-  return (
-    <label class="toggle" title={props.title ?? ""}>
-      <input
-        type="checkbox"
-        checked={props.on}
-        onChange={(event) => props.onChange(event.currentTarget.checked)}
-      />
-      {props.label}
-    </label>
-  );
-}
-
-/** Copies text; over plain http from another machine the clipboard API is absent, and the old way still works. */
-export async function copyText(text: string): Promise<void> {
-  const clipboard = navigator.clipboard as Clipboard | undefined;
-  if (clipboard !== undefined) return clipboard.writeText(text);
-  const area = document.createElement("textarea");
-  area.value = text;
-  document.body.append(area);
-  area.select();
-  const copied = (document as { execCommand?: (command: string) => boolean }).execCommand?.("copy") ?? false;
-  area.remove();
-  if (!copied) throw new Error("refused");
-}
-
-/** Gives the browser a table to save. */
-export function saveText(text: string, name: string): void {
-  saveBlob(new Blob([text], { type: "text/csv" }), name);
 }

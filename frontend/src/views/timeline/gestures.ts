@@ -1,7 +1,9 @@
 import { onWheel } from "../../base/wheel";
 import type { View } from "../../layout/timeline_blocks";
 import { LEAST_BYTES, LEAST_POSITIONS, pan, remembered, zoom } from "../../layout/timeline_view";
-import { GUTTER_LEFT, pictureSize, type Size, valueAt } from "./drawing/geometry";
+import type { Size } from "../browser/use_size";
+import { GUTTER_LEFT } from "../drawing/gutters";
+import { pictureSize, valueAt } from "./drawing/geometry";
 
 /** A press that moves less than this many pixels is a click. */
 const CLICK_SLACK = 4;

@@ -7,7 +7,7 @@ import { readOpened, toggleOpened } from "../../layout/opened";
 import type { TreeLine, TreeSort } from "../../layout/tree_lines";
 import { treeCsv, treeLines } from "../../layout/tree_lines";
 import { TableHead } from "../tables/table_head";
-import { saveText } from "../tables/table_toolbar";
+import { saveText } from "../browser/save_file";
 import { useSorting } from "../tables/use_sorting";
 import { VirtualLines } from "../tables/virtual_lines";
 import type { ViewState } from "../state/view_state";

@@ -4,7 +4,7 @@ import { useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import type { By } from "../../payload/forest";
 import { Choice } from "../widgets/choice";
-import { Toggle } from "../tables/table_toolbar";
+import { Toggle } from "../widgets/toggle";
 import type { ViewState } from "../state/view_state";
 import { useWords } from "../data/terms";
 import type { Scene } from "./scene";

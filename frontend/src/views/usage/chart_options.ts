@@ -3,33 +3,11 @@ import type { Axis } from "../../layout/axis";
 import { byteTicks } from "../../layout/ticks";
 import type { Span } from "../../layout/timeline_blocks";
 import type { CurveKey, UsageSeries } from "../../layout/usage_series";
+import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
+import type { Colours } from "../drawing/page_colors";
 import { curveStyle, DASHES } from "./curve_style";
 
-/** The same gutters as the timeline below, so that one position lies at one x in both. */
-export const GUTTER_LEFT = 64;
-export const GUTTER_RIGHT = 16;
 const X_AXIS_HEIGHT = 24;
-
-export interface Colours {
-  ink: string;
-  muted: string;
-  grid: string;
-  accent: string;
-  surface: string;
-}
-
-/** The page's own colours, which uPlot's canvas does not inherit. */
-export function pageColours(): Colours {
-  const style = getComputedStyle(document.documentElement);
-  const read = (name: string): string => style.getPropertyValue(name).trim();
-  return {
-    ink: read("--ink"),
-    muted: read("--muted"),
-    grid: read("--line"),
-    accent: read("--accent"),
-    surface: read("--surface"),
-  };
-}
 
 interface Parts {
   width: number;

@@ -2,7 +2,7 @@ import type uPlot from "uplot";
 import { cssColor, roleColors } from "../../base/colors";
 import type { Axis } from "../../layout/axis";
 import type { Rows } from "../../payload/recording";
-import type { Colours } from "./chart_options";
+import type { Colours } from "../drawing/page_colors";
 import { drawPart } from "./filtered_area";
 
 /** What is laid over the curve. Positions and bytes; -1 for no buffer. */

@@ -10,7 +10,7 @@ import { xOf } from "../../layout/timeline";
 import { ANNOTATION, EXECUTION, OUT_OF_MEMORY, type Spans, STEP } from "../../payload/recording";
 import type { ViewState } from "../state/view_state";
 import { useWidth } from "../browser/use_width";
-import { GUTTER_LEFT, GUTTER_RIGHT } from "./chart_options";
+import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
 
 const LANE = 16;
 /** More lanes than this push the curve out of sight, and are shown on demand. */

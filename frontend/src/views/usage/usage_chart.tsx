@@ -23,7 +23,9 @@ import { useUsage } from "./use_usage";
 import { bindPointer, brushes, onKey } from "./gestures";
 import { drawMarks } from "./marks";
 import { UsageHover } from "./hover";
-import { GUTTER_LEFT, GUTTER_RIGHT, pageColours, usageColumns, usageOptions } from "./chart_options";
+import { usageColumns, usageOptions } from "./chart_options";
+import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
+import { pageColours } from "../drawing/page_colors";
 
 const HEIGHT = 220;
 

@@ -7,3 +7,9 @@ export function lifetime(rows: Rows, row: number, times: Float64Array): string {
   const partly = rows.start[row] < 0 || rows.end[row] >= times.length;
   return `${partly ? "at least " : ""}${formatTime(heldFor(rows, row, times))}`;
 }
+
+/** A position as people read it: before and after the program have names. */
+export function placeText(position: number, length: number): string {
+  if (position < 0) return "before";
+  return position >= length ? "after" : String(position);
+}

@@ -1,17 +1,11 @@
 import type { View } from "../../../layout/timeline_blocks";
+import type { Size } from "../../browser/use_size";
+import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/gutters";
 
-/** The same gutters as the usage chart above, so that one position lies at one x in both. */
-export const GUTTER_LEFT = 64;
-export const GUTTER_RIGHT = 16;
+/** Of the x axis under the plot, in CSS pixels. */
 export const AXIS_HEIGHT = 22;
 
-/** Size of the plot with its gutters and axis, in CSS pixels. */
-export interface Size {
-  width: number;
-  height: number;
-}
-
-/** Size of the picture of the blocks inside. */
+/** Return the size of the blocks' picture inside a plot of this size with its gutters and axis. */
 export function pictureSize({ width, height }: Size): Size {
   return {
     width: Math.max(width - GUTTER_LEFT - GUTTER_RIGHT, 1),

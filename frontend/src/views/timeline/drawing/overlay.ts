@@ -6,7 +6,9 @@ import { rowName } from "../../../payload/recording";
 import type { Labels } from "../../../render/painter";
 import { colourIndex, rgbOf, SHADES } from "../../../render/palette";
 import type { TimelineColours } from "./colors";
-import { GUTTER_LEFT, pictureSize, type Size } from "./geometry";
+import type { Size } from "../../browser/use_size";
+import { GUTTER_LEFT } from "../../drawing/gutters";
+import { pictureSize } from "./geometry";
 import { drawLabels } from "./labels";
 import { piecesOf, type Scene } from "./scene";
 

@@ -7,7 +7,8 @@ import { rgbOf } from "../../../render/palette";
 import { blockShapes, escapeXml, textureShapes } from "../../../render/svg";
 import { saveBlob } from "../../browser/save_file";
 import type { TimelineColours } from "./colors";
-import { AXIS_HEIGHT, GUTTER_LEFT, GUTTER_RIGHT, pixelRatio } from "./geometry";
+import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/gutters";
+import { AXIS_HEIGHT, pixelRatio } from "./geometry";
 import { shortened } from "./labels";
 import type { Scene } from "./scene";
 

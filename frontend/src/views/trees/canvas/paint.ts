@@ -1,7 +1,7 @@
 import { cssColor, inkOn } from "../../../base/colors";
 import type { Box } from "../../../layout/flame";
 import { labelOf } from "../../../layout/forest";
-import { fit } from "../../breakdown/bar_canvas";
+import { fit } from "../../drawing/fit_text";
 import type { Drawing } from "../../drawing/picture";
 import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../../drawing/svg_surface";
 import { hatched, mixed, type Paints } from "./tree_colors";

@@ -1,0 +1,20 @@
+export interface Colours {
+  ink: string;
+  muted: string;
+  grid: string;
+  accent: string;
+  surface: string;
+}
+
+/** The page's own colours, which uPlot's canvas does not inherit. */
+export function pageColours(): Colours {
+  const style = getComputedStyle(document.documentElement);
+  const read = (name: string): string => style.getPropertyValue(name).trim();
+  return {
+    ink: read("--ink"),
+    muted: read("--muted"),
+    grid: read("--line"),
+    accent: read("--accent"),
+    surface: read("--surface"),
+  };
+}
