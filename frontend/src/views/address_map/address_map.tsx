@@ -53,7 +53,7 @@ export function AddressMap(props: Props): JSX.Element {
           {regions.bounded
             ? formatCounted(all.length, "segment")
             : "All addresses that any allocation ever lay at, without what is between"}
-          ; filled is in use, a colour for each {rows.colour === rows.role ? "category" : "size"}; hatched is
+          ; filled is in use, a color for each {rows.colour === rows.role ? "category" : "size"}; hatched is
           free. {hole > 0 ? `The largest hole is ${formatBytes(hole)}` : "There are no holes"}
           {asked !== null && `; ${formatBytes(asked)} was asked for`}.
         </span>

@@ -8,7 +8,7 @@ import { at, pieces } from "../../layout/address_map";
 import type { Places } from "../../payload/places";
 import type { Rows } from "../../payload/recording";
 import { Tooltip } from "../widgets/tooltip";
-import { pageColours } from "../drawing/page_colors";
+import { pageColors } from "../drawing/page_colors";
 import type { ViewState } from "../state/view_state";
 import { useWidth } from "../browser/use_width";
 import { hex, paintPieces, segmentWords, STRIP_HEIGHT } from "./strips";
@@ -40,13 +40,13 @@ export function SegmentStrip({ segment, rows, places, span, store, dark }: Props
     const context = full > 0 ? begun(canvas.current, width) : null;
     if (context === null) return;
     paintPieces(context, drawn, dark, 0, 0);
-    const colours = pageColours();
-    for (const [row, colour] of [
-      [hovered, colours.muted],
-      [selected, colours.ink],
+    const colors = pageColors();
+    for (const [row, color] of [
+      [hovered, colors.muted],
+      [selected, colors.ink],
     ] as const) {
       if (row === null || !chunks.includes(row)) continue;
-      context.strokeStyle = colour;
+      context.strokeStyle = color;
       context.lineWidth = 2;
       const wide = Math.max(rows.size[row] * scale, 4);
       context.strokeRect(rows.offset[row] * scale + 1, 1, wide - 2, STRIP_HEIGHT - 2);

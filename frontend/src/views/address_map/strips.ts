@@ -8,7 +8,7 @@ import { inLight } from "../drawing/picture";
 import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../drawing/svg_surface";
 
 export const STRIP_HEIGHT = 22;
-/** Narrower than this there is no room for the gap that tells two neighbours of one colour apart. */
+/** Narrower than this there is no room for the gap that tells two neighbors of one color apart. */
 const GAP_FROM = 4;
 
 /** Fills what is in use of a segment that begins at (left, top). */
@@ -20,8 +20,8 @@ export function paintPieces(
   top: number,
 ): void {
   const palette = roleColors(dark);
-  for (const { x, width, colour } of drawn) {
-    surface.fillStyle = cssColor(palette[colour]);
+  for (const { x, width, colour: color } of drawn) {
+    surface.fillStyle = cssColor(palette[color]);
     surface.fillRect(left + x, top, width >= GAP_FROM ? width - 1 : width, STRIP_HEIGHT);
   }
 }
@@ -49,7 +49,7 @@ const LINE = STRIP_HEIGHT + 6;
 /** The strips for a file; `span` bytes are as wide as all of the place for them. */
 export function drawSegments(segments: readonly Segment[], rows: Rows, span: number): Drawing {
   const surface = new SvgSurface();
-  const colours = inLight(document.body, (holder) => {
+  const colors = inLight(document.body, (holder) => {
     const style = getComputedStyle(holder);
     const read = (name: string): string => style.getPropertyValue(name).trim();
     return { ink: read("--ink"), muted: read("--muted"), line: read("--line") };
@@ -59,20 +59,20 @@ export function drawSegments(segments: readonly Segment[], rows: Rows, span: num
   segments.forEach((segment, i) => {
     const top = i * LINE;
     const width = Math.max(segment.size * scale, 2);
-    surface.fillStyle = colours.muted;
+    surface.fillStyle = colors.muted;
     surface.fillText(hex(segment.address), 0, top + STRIP_HEIGHT / 2);
     surface.fillStyle = HATCH;
     surface.title(segmentWords(segment));
     surface.fillRect(left, top, width, STRIP_HEIGHT);
     paintPieces(surface, pieces(segment, rows, scale), false, left, top);
-    surface.strokeStyle = colours.line;
+    surface.strokeStyle = colors.line;
     surface.strokeRect(left, top, width, STRIP_HEIGHT);
-    surface.fillStyle = colours.ink;
+    surface.fillStyle = colors.ink;
     surface.fillText(segmentWords(segment), left + STRIPS + GAP, top + STRIP_HEIGHT / 2);
   });
   return {
     width: left + STRIPS + GAP + WORDS,
     height: segments.length * LINE,
-    shapes: [hatchDefinition(colours.line), ...surface.shapes],
+    shapes: [hatchDefinition(colors.line), ...surface.shapes],
   };
 }

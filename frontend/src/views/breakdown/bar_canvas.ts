@@ -3,9 +3,9 @@ import type { Bar } from "../../layout/buffer_bars";
 import { stretches } from "../../layout/buffer_bars";
 import type { Rows } from "../../payload/recording";
 import { fit } from "../drawing/fit_text";
-import type { Colours } from "../drawing/page_colors";
+import type { Colors } from "../drawing/page_colors";
 
-/** Narrower than this there is no room for the gap that tells two neighbours of one colour apart. */
+/** Narrower than this there is no room for the gap that tells two neighbors of one color apart. */
 const GAP_FROM = 4;
 const LABEL_FROM = 56;
 
@@ -20,8 +20,8 @@ export interface BarPicture {
   height: number;
 }
 
-/** Draws one bar of buffers, colours for roles, names where there is room. */
-export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colours: Colours): void {
+/** Draws one bar of buffers, colors for roles, names where there is room. */
+export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colors: Colors): void {
   const { bar, rows, width, height, dark } = picture;
   const ratio = devicePixelRatio;
   canvas.width = Math.round(width * ratio);
@@ -41,15 +41,15 @@ export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colours:
     context.fillStyle = inkOn(palette[role]);
     context.fillText(fit(context, rows.name.at(row), wide - 10), x + 5, height / 2 + 0.5);
   }
-  outline(context, picture, picture.hovered, colours.muted, 1.5);
-  outline(context, picture, picture.selected, colours.ink, 2.5);
+  outline(context, picture, picture.hovered, colors.muted, 1.5);
+  outline(context, picture, picture.selected, colors.ink, 2.5);
 }
 
 function outline(
   context: CanvasRenderingContext2D,
   { bar, width, height }: BarPicture,
   row: number,
-  colour: string,
+  color: string,
   line: number,
 ): void {
   const place = row < 0 ? -1 : bar.rows.indexOf(row);
@@ -57,7 +57,7 @@ function outline(
   const scale = width / bar.edges[bar.rows.length];
   const x = bar.edges[place] * scale;
   const wide = Math.max((bar.edges[place + 1] - bar.edges[place]) * scale, 4);
-  context.strokeStyle = colour;
+  context.strokeStyle = color;
   context.lineWidth = line;
   context.strokeRect(x + line / 2, line / 2, Math.max(wide - line, 1), height - line);
 }

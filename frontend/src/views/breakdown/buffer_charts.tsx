@@ -12,7 +12,7 @@ import { useWidth } from "../browser/use_width";
 import { drawBar } from "./bar_canvas";
 import type { Shown } from "../data/available_rows";
 import { Tooltip } from "../widgets/tooltip";
-import { pageColours } from "../drawing/page_colors";
+import { pageColors } from "../drawing/page_colors";
 
 const HEIGHT = 34;
 
@@ -60,7 +60,7 @@ function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
 
   useLayoutEffect(() => {
     if (canvas.current === null || width === 0) return;
-    drawBar(canvas.current, { bar, rows, selected, hovered, dark, width, height: HEIGHT }, pageColours());
+    drawBar(canvas.current, { bar, rows, selected, hovered, dark, width, height: HEIGHT }, pageColors());
   }, [bar, rows, selected, hovered, dark, width]);
 
   const placeAt = (event: MouseEvent): number => bufferAt(bar, (event.offsetX / width) * total);

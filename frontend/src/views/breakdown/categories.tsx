@@ -12,7 +12,7 @@ interface Props {
   dark: boolean;
 }
 
-/** What is live at the inspected position, by category: the legend of every colour on the page. */
+/** What is live at the inspected position, by category: the legend of every color on the page. */
 export function Categories({ rows, live, peak, dark }: Props): JSX.Element {
   // All there ever are, and always in the order of the peak: nothing moves while one steps through positions.
   const roles = useMemo(() => {

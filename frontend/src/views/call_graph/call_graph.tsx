@@ -9,7 +9,7 @@ import type { CallGraph, CallGraphQuery } from "../../payload/device_profile";
 import { nodeName } from "../../payload/device_profile";
 import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
-import { Neighbours } from "./neighbours";
+import { Neighbors } from "./neighbors";
 import { Picture } from "./picture";
 import { Toolbar } from "./toolbar";
 import { TopTable } from "./top_table";
@@ -53,7 +53,7 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
       {error !== null && <ErrorMessage error={error} />}
       {graph !== null && picture !== null && error === null && (
         <>
-          <div class={node >= 0 ? "call-graph-body with-neighbours" : "call-graph-body"}>
+          <div class={node >= 0 ? "call-graph-body with-neighbors" : "call-graph-body"}>
             <Picture
               graph={graph}
               picture={picture}
@@ -62,9 +62,7 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
               change={base !== ""}
               fileName={fileName}
             />
-            {node >= 0 && (
-              <Neighbours {...{ graph, node, fixed, store }} change={base !== ""} onPick={pick} />
-            )}
+            {node >= 0 && <Neighbors {...{ graph, node, fixed, store }} change={base !== ""} onPick={pick} />}
           </div>
           <TopTable
             graph={graph}

@@ -44,7 +44,7 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
     if (frame.current !== null) bringIntoSight(frame.current, shown, scale);
   }, [shown?.node, picture, width]);
   const zoomBy = (factor: number): void => setZoom(Math.min(Math.max(scale * factor, SMALLEST_SCALE), 3));
-  const near = new Set(neighbours(graph, picked));
+  const near = new Set(neighbors(graph, picked));
   if (picture.boxes.length === 0)
     return <div class="call-graph-frame muted">No stack is left: clear focus, ignore and hide.</div>;
   return (
@@ -183,7 +183,7 @@ interface BoxProps {
 function BoxShape({ box, graph, state, change, onPick }: BoxProps): JSX.Element {
   const { flat, cum } = graph.nodes;
   const name = nodeName(graph.nodes, box.node);
-  // Cumulative share, as pprof colours its boxes; the figures in the box say the same.
+  // Cumulative share, as pprof colors its boxes; the figures in the box say the same.
   const heat = Math.min(Math.abs(cum[box.node]) / Math.max(Math.abs(graph.total), 1), 1);
   return (
     <g
@@ -225,7 +225,7 @@ function sign(bytes: number, change: boolean): string {
 }
 
 /** The function itself, who calls it, and what it calls. */
-function neighbours({ calls }: CallGraph, node: number): number[] {
+function neighbors({ calls }: CallGraph, node: number): number[] {
   const found = [node];
   calls.caller.forEach((caller, call) => {
     if (caller === node) found.push(calls.callee[call]);

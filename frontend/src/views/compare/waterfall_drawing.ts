@@ -19,7 +19,7 @@ const BOLD = "bold 12px sans-serif";
 /** The waterfall for a file: a line for each bar, with its label and its figure. */
 export function drawWaterfall({ bars, origin }: Waterfall): Drawing {
   const surface = new SvgSurface();
-  const colours = inLight(document.body, (holder) => {
+  const colors = inLight(document.body, (holder) => {
     const style = getComputedStyle(holder);
     const read = (name: string): string => style.getPropertyValue(name).trim();
     return { ink: read("--ink"), total: read("--muted"), grown: read("--bad"), shrunk: read("--good") };
@@ -33,19 +33,19 @@ export function drawWaterfall({ bars, origin }: Waterfall): Drawing {
   bars.forEach((bar, i) => {
     const middle = i * LINE + LINE / 2;
     surface.font = bar.kind === "total" ? BOLD : PLAIN;
-    surface.fillStyle = colours.ink;
+    surface.fillStyle = colors.ink;
     surface.textAlign = "end";
     surface.fillText(fit(surface, bar.label, labels), labels, middle);
     surface.fillText(figure(bar), left + TRACK + GAP + FIGURES, middle);
     const [from, to] = [Math.min(bar.from, bar.to), Math.max(bar.from, bar.to)];
-    surface.fillStyle = colours[bar.kind];
+    surface.fillStyle = colors[bar.kind];
     surface.title(`${bar.label}: ${figure(bar)}`);
     surface.fillRect(left + from * TRACK, middle - BAR / 2, Math.max((to - from) * TRACK, 2), BAR);
   });
   const height = bars.length * LINE;
   if (origin > 0) {
     surface.font = "11px sans-serif";
-    surface.fillStyle = colours.total;
+    surface.fillStyle = colors.total;
     surface.textAlign = "start";
     surface.fillText(`The axis begins at ${formatBytes(origin)}.`, left, height + LINE / 2);
   }

@@ -45,7 +45,7 @@ export function copied(drawing: SVGSVGElement): Drawing {
   });
 }
 
-/** Colours as every program that shows SVG knows them: mixed ones are computed as "color(srgb 0.1 0.2 0.3)". */
+/** Colors as every program that shows SVG knows them: mixed ones are computed as "color(srgb 0.1 0.2 0.3)". */
 export function plain(value: string): string {
   const [, parts = "", alpha = "1"] = /^color\(srgb ([\d.e\- ]+?)(?: \/ ([\d.]+))?\)$/.exec(value) ?? [];
   if (parts === "") return value === "rgba(0, 0, 0, 0)" ? "none" : value;

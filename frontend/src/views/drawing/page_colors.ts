@@ -1,4 +1,4 @@
-export interface Colours {
+export interface Colors {
   ink: string;
   muted: string;
   grid: string;
@@ -6,8 +6,8 @@ export interface Colours {
   surface: string;
 }
 
-/** The page's own colours, which uPlot's canvas does not inherit. */
-export function pageColours(): Colours {
+/** The page's own colors, which uPlot's canvas does not inherit. */
+export function pageColors(): Colors {
   const style = getComputedStyle(document.documentElement);
   const read = (name: string): string => style.getPropertyValue(name).trim();
   return {

@@ -3,7 +3,7 @@ import { plain } from "./copy_svg";
 import { svgText } from "./picture";
 
 describe("a picture", () => {
-  it("has colours that every program knows", () => {
+  it("has colors that every program knows", () => {
     expect(plain("color(srgb 1 0.5 0)")).toBe("rgb(255, 128, 0)");
     expect(plain("color(srgb 0.2 1.2 -0.1 / 0.5)")).toBe("rgb(51, 255, 0)");
     expect(plain("color(srgb 0 0 0 / 0)")).toBe("none");

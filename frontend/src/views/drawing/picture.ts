@@ -1,6 +1,6 @@
 import { escapeXml } from "../../render/svg";
 
-/** A picture of a chart, in colours for a light ground. */
+/** A picture of a chart, in colors for a light ground. */
 export interface Drawing {
   /** In CSS pixels. */
   width: number;
@@ -53,7 +53,7 @@ export async function pngOf(drawing: Drawing): Promise<Blob> {
   }
 }
 
-/** Whatever `read` finds of the page's colours in an element, these are the ones of a light page. */
+/** Whatever `read` finds of the page's colors in an element, these are the ones of a light page. */
 export function inLight<T>(place: Element, read: (holder: HTMLElement) => T): T {
   const holder = document.createElement("div");
   holder.dataset["theme"] = "light";

@@ -28,11 +28,11 @@ export class SvgSurface implements Surface {
   }
 
   fillRect(x: number, y: number, width: number, height: number): void {
-    this.rect(x, y, width, height, `fill="${this.colour(this.fillStyle)}"`);
+    this.rect(x, y, width, height, `fill="${this.color(this.fillStyle)}"`);
   }
 
   strokeRect(x: number, y: number, width: number, height: number): void {
-    const stroke = `stroke="${this.colour(this.strokeStyle)}" stroke-width="${this.lineWidth}"`;
+    const stroke = `stroke="${this.color(this.strokeStyle)}" stroke-width="${this.lineWidth}"`;
     this.rect(x, y, width, height, `fill="none" ${stroke}`);
   }
 
@@ -42,7 +42,7 @@ export class SvgSurface implements Surface {
     const look = `font-size="${size}"${weight === "bold " ? ' font-weight="bold"' : ""} text-anchor="${this.textAlign}"`;
     this.shapes.push(
       `<text x="${round(x)}" y="${round(y)}" dominant-baseline="central" ${look} ` +
-        `fill="${this.colour(this.fillStyle)}"${this.alpha()}>${escapeXml(text)}</text>`,
+        `fill="${this.color(this.fillStyle)}"${this.alpha()}>${escapeXml(text)}</text>`,
     );
   }
 
@@ -62,8 +62,8 @@ export class SvgSurface implements Surface {
     return this.globalAlpha === 1 ? "" : ` opacity="${this.globalAlpha}"`;
   }
 
-  /** Patterns of a canvas do not exist in an SVG; those who draw on one name a colour or the hatch. */
-  private colour(style: string | CanvasGradient | CanvasPattern): string {
+  /** Patterns of a canvas do not exist in an SVG; those who draw on one name a color or the hatch. */
+  private color(style: string | CanvasGradient | CanvasPattern): string {
     return typeof style === "string" ? escapeXml(style) : "none";
   }
 }
@@ -71,9 +71,9 @@ export class SvgSurface implements Surface {
 /** What is hatched in an SVG is filled with this. */
 export const HATCH = "url(#hatch)";
 
-export function hatchDefinition(colour: string): string {
+export function hatchDefinition(color: string): string {
   return (
     `<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">` +
-    `<rect width="2" height="6" fill="${escapeXml(colour)}"/></pattern></defs>`
+    `<rect width="2" height="6" fill="${escapeXml(color)}"/></pattern></defs>`
   );
 }

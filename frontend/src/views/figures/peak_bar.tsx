@@ -19,7 +19,7 @@ export function PeakBar(props: { view: FirstView; shown: Shown; dark: boolean })
     const byRole = bytesByRole(shown.rows, live);
     return allocator && byRole.size < 2 ? [] : [...byRole];
   }, [shown, view]);
-  const colours = roleColors(dark);
+  const colors = roleColors(dark);
   const width = (bytes: number): string => `${(100 * bytes) / whole}%`;
   const words = allocator
     ? `Peak ${formatBytes(peak)}` +
@@ -40,7 +40,7 @@ export function PeakBar(props: { view: FirstView; shown: Shown; dark: boolean })
             <i
               key={role}
               title={`${ROLES[role]} ${formatBytes(bytes)}, ${formatShare(bytes, peak)} of the peak`}
-              style={{ width: `${(100 * bytes) / Math.max(peak, 1)}%`, background: cssColor(colours[role]) }}
+              style={{ width: `${(100 * bytes) / Math.max(peak, 1)}%`, background: cssColor(colors[role]) }}
             />
           ))}
         </div>

@@ -11,7 +11,7 @@ import { SvgSurface } from "../drawing/svg_surface";
 const LINE = 18;
 const SWATCH = 10;
 
-/** How far a band's colour is from that of what is steady: what grows most is on top, and stands out. */
+/** How far a band's color is from that of what is steady: what grows most is on top, and stands out. */
 export function partOf(band: number, count: number): number {
   return (count < 2 ? 1 : band / (count - 1)) ** 1.5;
 }

@@ -57,7 +57,7 @@ interface LineProps {
 
 function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
   const { from, to } = hole;
-  const neighbour = (row: number): JSX.Element =>
+  const neighbor = (row: number): JSX.Element =>
     row < 0 ? (
       <span class="muted">{EDGE}</span>
     ) : (
@@ -65,7 +65,7 @@ function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
         class="link"
         aria-pressed={row === selected}
         title={nameOf(scene, row)}
-        data-testid="hole-neighbour"
+        data-testid="hole-neighbor"
         onClick={() => store.set({ selected: row })}
         onMouseEnter={() => store.set({ hovered: row })}
         onMouseLeave={() => store.set({ hovered: null })}
@@ -86,11 +86,11 @@ function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
       </button>
       <span>
         <span class="muted">below</span>
-        {neighbour(hole.above)}
+        {neighbor(hole.above)}
       </span>
       <span>
         <span class="muted">above</span>
-        {neighbour(hole.below)}
+        {neighbor(hole.below)}
       </span>
     </li>
   );

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { View } from "../../layout/timeline_blocks";
 import { centredOn, dragged, isInside, windowOf } from "../../layout/minimap";
 import type { TimelineRenderer } from "../../render/renderer";
-import type { TimelineColours } from "./drawing/colors";
+import type { TimelineColors } from "./drawing/colors";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
 import { pixelRatio } from "./drawing/geometry";
 import { putFrame } from "./plot";
@@ -18,11 +18,11 @@ interface Props {
   onView: (view: View) => void;
   renderer: TimelineRenderer | null;
   lit: Uint8Array | null;
-  colours: TimelineColours | null;
+  colors: TimelineColors | null;
 }
 
 /** All there is to see, and the window of it that the plot shows, to be dragged. */
-export function Minimap({ scene, view, onView, renderer, lit, colours }: Props): JSX.Element {
+export function Minimap({ scene, view, onView, renderer, lit, colors }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const press = useRef<{ x: number; y: number; view: View } | null>(null);
@@ -30,17 +30,17 @@ export function Minimap({ scene, view, onView, renderer, lit, colours }: Props):
   const { extent } = scene;
 
   useEffect(() => {
-    if (renderer === null || colours === null || width === 0) return;
+    if (renderer === null || colors === null || width === 0) return;
     const ratio = pixelRatio();
     renderer.paint("map", {
       view: extent,
       width: Math.round(width * ratio),
       height: Math.round(HEIGHT * ratio),
-      palette: colours.palette,
+      palette: colors.palette,
       labelWidth: Infinity,
       labelHeight: Infinity,
     });
-  }, [renderer, scene, width, lit, colours]);
+  }, [renderer, scene, width, lit, colors]);
   useEffect(() => {
     renderer?.listen("map", (drawn) => canvas.current !== null && putFrame(canvas.current, drawn));
   }, [renderer]);

@@ -10,7 +10,7 @@ import type { Drawn, TimelineRenderer } from "../../render/renderer";
 import { Tooltip } from "../widgets/tooltip";
 import type { ViewState } from "../state/view_state";
 import { useWords } from "../data/terms";
-import type { TimelineColours } from "./drawing/colors";
+import type { TimelineColors } from "./drawing/colors";
 import { GUTTER_LEFT } from "../drawing/gutters";
 import { AXIS_HEIGHT, pictureSize, pixelRatio, valueAt } from "./drawing/geometry";
 import { bindGestures, type GestureHost } from "./gestures";
@@ -37,7 +37,7 @@ interface Props {
   onView: (view: View) => void;
   renderer: TimelineRenderer | null;
   lit: Uint8Array | null;
-  colours: TimelineColours | null;
+  colors: TimelineColors | null;
   store: Store<ViewState>;
   /** Where the pointer is, as position and byte; null when it is not over the blocks. */
   onPointer: (at: { position: number; byte: number } | null) => void;
@@ -46,7 +46,7 @@ interface Props {
 
 /** The blocks, with axes, labels, lines and outlines over them. */
 export function Plot(props: Props): JSX.Element {
-  const { scene, view, onView, renderer, lit, colours, store } = props;
+  const { scene, view, onView, renderer, lit, colors, store } = props;
   const words = useWords();
   const host = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
@@ -65,18 +65,18 @@ export function Plot(props: Props): JSX.Element {
   const ratio = pixelRatio();
 
   useLayoutEffect(() => {
-    if (renderer === null || colours === null || size.width === 0) return;
+    if (renderer === null || colors === null || size.width === 0) return;
     const { width, height } = pictureSize(size);
     if (picture.current !== null) picture.current.ariaBusy = "true";
     renderer.paint("plot", {
       view,
       width: Math.round(width * ratio),
       height: Math.round(height * ratio),
-      palette: colours.palette,
+      palette: colors.palette,
       labelWidth: LABEL_WIDTH * ratio,
       labelHeight: LABEL_HEIGHT * ratio,
     });
-  }, [renderer, scene, view, size, ratio, lit, colours]);
+  }, [renderer, scene, view, size, ratio, lit, colors]);
 
   const hole = useMemo(() => {
     if (!scene.holes || pointer === null || hovered !== null) return null;
@@ -89,14 +89,14 @@ export function Plot(props: Props): JSX.Element {
   const drawOver = (): void => {
     const ctx = overlay.current?.getContext("2d");
     const drawn = renderer?.drawn.plot;
-    if (!ctx || !drawn || colours === null) return;
+    if (!ctx || !drawn || colors === null) return;
     fitCanvas(ctx.canvas, size.width * ratio, size.height * ratio);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const marks = { position, selected, beside: [...sharers, ...beside], hovered, match, band };
     const { labels } = drawn.picture;
-    drawOverlay(ctx, { scene, view: drawn.picture.view, size, labels, ratio, lit, marks, colours });
+    drawOverlay(ctx, { scene, view: drawn.picture.view, size, labels, ratio, lit, marks, colors });
   };
-  useLayoutEffect(drawOver, [scene, size, position, selected, sharers, hole, hovered, match, band, colours]);
+  useLayoutEffect(drawOver, [scene, size, position, selected, sharers, hole, hovered, match, band, colors]);
   const blockUnder = (x: number, y: number): number => {
     const drawn = renderer?.drawn.plot;
     return drawn ? rowAt(drawn.picture.frame, x * ratio, y * ratio) : -1;

@@ -13,7 +13,7 @@ import type { ViewState } from "../state/view_state";
 import { useDark } from "../state/theme";
 import { OnlyContext } from "../row_filter/use_row_filter";
 import { useWords } from "../data/terms";
-import { readColours, type TimelineColours } from "./drawing/colors";
+import { readColors, type TimelineColors } from "./drawing/colors";
 import { Holes } from "./holes";
 import { Under } from "./hover";
 import { Legend } from "./legend";
@@ -59,12 +59,12 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
   const only = useContext(OnlyContext);
   const lit = useMemo(() => litBoth(matches.lit, only.rows), [matches, only]);
   const { renderer, failure } = useRenderer(scene, lit);
-  const colours = useColours(store);
+  const colors = useColors(store);
   const root = useRef<HTMLDivElement>(null);
 
   const onMatch = (step: 1 | -1): void => goToMatch(scene, matches.rows, store, view, onView, step);
   useMatchKeys(onMatch);
-  const shared = { scene, view, onView, renderer, lit, colours };
+  const shared = { scene, view, onView, renderer, lit, colors };
   return (
     <div ref={root} class={full ? "timeline timeline-full" : "timeline"} data-testid="timeline">
       <Toolbar
@@ -80,8 +80,8 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
           onView({ ...view, x: zoom(view.x, scene.extent.x, middle, factor, LEAST_POSITIONS) });
         }}
         onSave={(format) => {
-          if (colours !== null && renderer !== null && root.current !== null)
-            void savePicture(format, { root: root.current, scene, renderer, lit, colours });
+          if (colors !== null && renderer !== null && root.current !== null)
+            void savePicture(format, { root: root.current, scene, renderer, lit, colors });
         }}
       />
       <Plot {...shared} store={store} onPointer={setPointer} height={full ? "auto" : `${height}px`} />
@@ -123,12 +123,12 @@ function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (
   return { view, onView };
 }
 
-/** Colours are read after the page has put on its theme, which it does in the same turn as this. */
-function useColours(store: Store<ViewState>): TimelineColours | null {
+/** Colors are read after the page has put on its theme, which it does in the same turn as this. */
+function useColors(store: Store<ViewState>): TimelineColors | null {
   const dark = useDark(store);
-  const [colours, setColours] = useState<TimelineColours | null>(null);
-  useEffect(() => setColours(readColours(dark)), [dark]);
-  return colours;
+  const [colors, setColors] = useState<TimelineColors | null>(null);
+  useEffect(() => setColors(readColors(dark)), [dark]);
+  return colors;
 }
 
 /** Goes to the next match and shows it; where nothing is searched for, to the next block at the inspected position. */

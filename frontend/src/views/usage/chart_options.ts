@@ -4,7 +4,7 @@ import { byteTicks } from "../../layout/ticks";
 import type { Span } from "../../layout/timeline_blocks";
 import type { CurveKey, UsageSeries } from "../../layout/usage_series";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
-import type { Colours } from "../drawing/page_colors";
+import type { Colors } from "../drawing/page_colors";
 import { curveStyle, DASHES } from "./curve_style";
 
 const X_AXIS_HEIGHT = 24;
@@ -16,7 +16,7 @@ interface Parts {
   /** Windows in sight: values of the axis, and bytes. */
   window: Span;
   bytes: Span;
-  /** Curves that are drawn, and in whose colours. */
+  /** Curves that are drawn, and in whose colors. */
   shown: readonly CurveKey[];
   dark: boolean;
   stepped: uPlot.Series.PathBuilder;
@@ -28,10 +28,10 @@ interface Parts {
 }
 
 /** Series in the order of usageColumns. */
-export function usageOptions(parts: Parts, colours: Colours): uPlot.Options {
+export function usageOptions(parts: Parts, colors: Colors): uPlot.Options {
   const axis = {
-    stroke: colours.muted,
-    grid: { stroke: colours.grid, width: 1 },
+    stroke: colors.muted,
+    grid: { stroke: colors.grid, width: 1 },
     ticks: { show: false },
     font: "11px system-ui, sans-serif",
   };
@@ -99,10 +99,10 @@ export function usageColumns({ x, curves }: UsageSeries): Float64Array[] {
 /** The most as the curve's line, the least paler. */
 function curveSeries(key: CurveKey, { stepped, dark }: Parts): uPlot.Series[] {
   if (key === "ceiling") return [];
-  const { colour, dash, width } = curveStyle(key, dark);
-  const stroke = colour.startsWith("--")
-    ? getComputedStyle(document.documentElement).getPropertyValue(colour).trim()
-    : colour;
+  const { color, dash, width } = curveStyle(key, dark);
+  const stroke = color.startsWith("--")
+    ? getComputedStyle(document.documentElement).getPropertyValue(color).trim()
+    : color;
   const scale = key === "fragmentation" ? "share" : "y";
   const line = { scale, points: { show: false }, dash: [...DASHES[dash]] };
   const apart: uPlot.Series.PathBuilder = (chart, series, from, to) =>

@@ -6,8 +6,8 @@ import type { Words } from "../data/terms";
 
 /** A curve's line, on the chart and in its legend: told apart by its dashes too. */
 export interface CurveStyle {
-  /** A colour of the page by the name of its variable, or a colour of its own. */
-  colour: string;
+  /** A color of the page by the name of its variable, or a color of its own. */
+  color: string;
   dash: "solid" | "dashed" | "dotted";
   width: number;
 }
@@ -21,22 +21,22 @@ const own = (role: (typeof ROLES)[number], dark: boolean): string =>
 export function curveStyle(key: CurveKey, dark: boolean): CurveStyle {
   switch (key) {
     case "live":
-      return { colour: "--accent", dash: "solid", width: 1.5 };
+      return { color: "--accent", dash: "solid", width: 1.5 };
     case "requested":
     case "heap":
-      return { colour: "--muted", dash: "dotted", width: 1 };
+      return { color: "--muted", dash: "dotted", width: 1 };
     case "stack":
-      return { colour: own("executable", dark), dash: "dotted", width: 1.5 };
+      return { color: own("executable", dark), dash: "dotted", width: 1.5 };
     case "held":
-      return { colour: "--ink", dash: "dashed", width: 1 };
+      return { color: "--ink", dash: "dashed", width: 1 };
     case "free":
-      return { colour: own("temporary", dark), dash: "solid", width: 1.2 };
+      return { color: own("temporary", dark), dash: "solid", width: 1.2 };
     case "largest_free":
-      return { colour: own("temporary", dark), dash: "dashed", width: 1.2 };
+      return { color: own("temporary", dark), dash: "dashed", width: 1.2 };
     case "fragmentation":
-      return { colour: own("gradient", dark), dash: "dotted", width: 1.5 };
+      return { color: own("gradient", dark), dash: "dotted", width: 1.5 };
     case "ceiling":
-      return { colour: "--ink", dash: "dashed", width: 1 };
+      return { color: "--ink", dash: "dashed", width: 1 };
   }
 }
 

@@ -5,7 +5,7 @@ import type { Axis } from "../../layout/axis";
  * Draws the bytes at each position of what the page is confined to as an area below the curve: in each column of
  * pixels the most that they are there.
  */
-export function drawPart(chart: uPlot, part: Float64Array, axis: Axis, colour: string): void {
+export function drawPart(chart: uPlot, part: Float64Array, axis: Axis, color: string): void {
   const { ctx, bbox, scales } = chart;
   const { min = 0, max = 1 } = scales["x"] ?? {};
   const ground = chart.valToPos(0, "y", true);
@@ -19,9 +19,9 @@ export function drawPart(chart: uPlot, part: Float64Array, axis: Axis, colour: s
     ctx.lineTo(bbox.left + column + 1, y);
   }
   ctx.lineTo(bbox.left + bbox.width, ground);
-  ctx.fillStyle = `${colour}66`;
+  ctx.fillStyle = `${color}66`;
   ctx.fill();
-  ctx.strokeStyle = colour;
+  ctx.strokeStyle = color;
   ctx.lineWidth = devicePixelRatio;
   ctx.stroke();
 }

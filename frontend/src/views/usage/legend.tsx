@@ -22,7 +22,7 @@ export function CurveLegend({ view, known, store, dark }: Props): JSX.Element {
   return (
     <ul class="lines" aria-label="Lines of the chart">
       {known.map((key) => {
-        const { colour, dash, width } = curveStyle(key, dark);
+        const { color, dash, width } = curveStyle(key, dark);
         const [label, about] = curveWords(key, words, view);
         return (
           <li key={key}>
@@ -34,7 +34,7 @@ export function CurveLegend({ view, known, store, dark }: Props): JSX.Element {
             >
               <i
                 style={{
-                  borderTop: `${width + 0.5}px ${dash} ${colour.startsWith("--") ? `var(${colour})` : colour}`,
+                  borderTop: `${width + 0.5}px ${dash} ${color.startsWith("--") ? `var(${color})` : color}`,
                 }}
               />
               {label}

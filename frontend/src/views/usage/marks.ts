@@ -2,7 +2,7 @@ import type uPlot from "uplot";
 import { cssColor, roleColors } from "../../base/colors";
 import type { Axis } from "../../layout/axis";
 import type { Rows } from "../../payload/recording";
-import type { Colours } from "../drawing/page_colors";
+import type { Colors } from "../drawing/page_colors";
 import { drawPart } from "./filtered_area";
 
 /** What is laid over the curve. Positions and bytes; -1 for no buffer. */
@@ -22,7 +22,7 @@ export interface Marks {
 }
 
 /** Draws the marks on the chart's own canvas, whose pixels are device pixels. */
-export function drawMarks(chart: uPlot, marks: Marks, colours: Colours): void {
+export function drawMarks(chart: uPlot, marks: Marks, colors: Colors): void {
   const { ctx } = chart;
   const { left, top, width, height } = chart.bbox;
   ctx.save();
@@ -31,12 +31,12 @@ export function drawMarks(chart: uPlot, marks: Marks, colours: Colours): void {
   ctx.clip();
   // The chart leaves the dashes of its last curve behind.
   ctx.setLineDash([]);
-  if (marks.part !== null) drawPart(chart, marks.part, marks.axis, colours.accent);
+  if (marks.part !== null) drawPart(chart, marks.part, marks.axis, colors.accent);
   if (marks.hovered >= 0 && marks.hovered !== marks.selected) drawLife(chart, marks, marks.hovered, 0.25);
   if (marks.selected >= 0) drawLife(chart, marks, marks.selected, 0.55);
-  if (marks.ceiling !== null) drawCeiling(chart, marks.ceiling, colours);
-  drawPosition(chart, marks, colours);
-  if (marks.position !== marks.peak) drawPeak(chart, marks, colours);
+  if (marks.ceiling !== null) drawCeiling(chart, marks.ceiling, colors);
+  drawPosition(chart, marks, colors);
+  if (marks.position !== marks.peak) drawPeak(chart, marks, colors);
   ctx.restore();
 }
 
@@ -51,50 +51,50 @@ function drawLife(chart: uPlot, { rows, dark, axis }: Marks, row: number, alpha:
   // A short life or a small buffer stays visible.
   const width = Math.max(x1 - x0, 2 * pxRatio);
   const height = Math.max(y0 - y1, 3 * pxRatio);
-  const colour = cssColor(roleColors(dark)[rows.colour[row]]);
+  const color = cssColor(roleColors(dark)[rows.colour[row]]);
   ctx.globalAlpha = alpha;
-  ctx.fillStyle = colour;
+  ctx.fillStyle = color;
   ctx.fillRect(x0, y0 - height, width, height);
   ctx.globalAlpha = 1;
-  ctx.strokeStyle = colour;
+  ctx.strokeStyle = color;
   ctx.lineWidth = 1.5 * pxRatio;
   ctx.strokeRect(x0, y0 - height, width, height);
 }
 
-function drawCeiling(chart: uPlot, ceiling: number, colours: Colours): void {
+function drawCeiling(chart: uPlot, ceiling: number, colors: Colors): void {
   const { ctx, bbox } = chart;
   const pxRatio = devicePixelRatio;
   const y = Math.round(chart.valToPos(ceiling, "y", true)) + 0.5;
-  ctx.strokeStyle = colours.ink;
+  ctx.strokeStyle = colors.ink;
   ctx.lineWidth = pxRatio;
   ctx.setLineDash([8 * pxRatio, 4 * pxRatio]);
   line(ctx, bbox.left, y, bbox.left + bbox.width, y);
   ctx.setLineDash([]);
 }
 
-function drawPosition(chart: uPlot, { position, axis }: Marks, colours: Colours): void {
+function drawPosition(chart: uPlot, { position, axis }: Marks, colors: Colors): void {
   const { ctx, bbox } = chart;
   const pxRatio = devicePixelRatio;
   const x0 = chart.valToPos(axis.at(position), "x", true);
   const x1 = chart.valToPos(axis.at(position + 1), "x", true);
   const x = Math.round(chart.valToPos(axis.mark(position), "x", true)) + 0.5;
   if (x1 - x0 > 3) {
-    ctx.fillStyle = `${colours.ink}1a`;
+    ctx.fillStyle = `${colors.ink}1a`;
     ctx.fillRect(x0, bbox.top, x1 - x0, bbox.height);
   }
-  ctx.strokeStyle = colours.ink;
+  ctx.strokeStyle = colors.ink;
   ctx.lineWidth = 1.5 * pxRatio;
   line(ctx, x, bbox.top, x, bbox.top + bbox.height);
 }
 
 /** A small triangle over the curve, where the peak is. */
-function drawPeak(chart: uPlot, { peak, peakBytes, axis }: Marks, colours: Colours): void {
+function drawPeak(chart: uPlot, { peak, peakBytes, axis }: Marks, colors: Colors): void {
   const { ctx } = chart;
   const pxRatio = devicePixelRatio;
   const x = chart.valToPos(axis.mark(peak), "x", true);
   const y = chart.valToPos(peakBytes, "y", true) - 2 * pxRatio;
   const size = 5 * pxRatio;
-  ctx.fillStyle = colours.ink;
+  ctx.fillStyle = colors.ink;
   ctx.beginPath();
   ctx.moveTo(x, y);
   ctx.lineTo(x - size, y - size);

@@ -25,7 +25,7 @@ import { drawMarks } from "./marks";
 import { UsageHover } from "./hover";
 import { usageColumns, usageOptions } from "./chart_options";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
-import { pageColours } from "../drawing/page_colors";
+import { pageColors } from "../drawing/page_colors";
 
 const HEIGHT = 220;
 
@@ -109,7 +109,7 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
   useLayoutEffect(() => {
     const node = host.current;
     if (node === null || width === 0) return;
-    const colours = pageColours();
+    const colors = pageColors();
     const plot = new uPlot(
       usageOptions(
         {
@@ -121,7 +121,7 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
           shown: series.curves.map(({ key }) => key),
           dark,
           stepped: uPlot.paths.stepped?.({ align: 1 }) ?? (() => null),
-          draw: (plotted) => drawMarks(plotted, current.current.marks, colours),
+          draw: (plotted) => drawMarks(plotted, current.current.marks, colors),
           onCursor: (plotted) => {
             const { left = -1 } = plotted.cursor;
             setCursor(
@@ -140,7 +140,7 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
             });
           },
         },
-        colours,
+        colors,
       ),
       current.current.columns,
       node,

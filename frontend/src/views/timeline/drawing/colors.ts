@@ -1,7 +1,7 @@
 import { roleColors } from "../../../base/colors";
 import { makePalette, mixPixels, type Palette, pixelOf, rgbOf } from "../../../render/palette";
 
-export interface TimelineColours {
+export interface TimelineColors {
   ink: string;
   muted: string;
   surface: string;
@@ -9,8 +9,8 @@ export interface TimelineColours {
   palette: Palette;
 }
 
-/** The page's colours, which canvases do not inherit. Regions are the page's own, a little towards its ink. */
-export function readColours(dark: boolean): TimelineColours {
+/** The page's colors, which canvases do not inherit. Regions are the page's own, a little towards its ink. */
+export function readColors(dark: boolean): TimelineColors {
   const style = getComputedStyle(document.documentElement);
   const read = (name: string, otherwise: string): string => {
     const value = style.getPropertyValue(name).trim();
@@ -28,10 +28,10 @@ export function readColours(dark: boolean): TimelineColours {
   };
 }
 
-function rgbOfCss(colour: string): number {
-  return Number.parseInt(colour.slice(1), 16);
+function rgbOfCss(color: string): number {
+  return Number.parseInt(color.slice(1), 16);
 }
 
-function pixelOfCss(colour: string): number {
-  return pixelOf(rgbOfCss(colour));
+function pixelOfCss(color: string): number {
+  return pixelOf(rgbOfCss(color));
 }

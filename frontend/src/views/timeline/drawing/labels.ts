@@ -53,7 +53,7 @@ export function drawLabels(
   ctx.restore();
 }
 
-/** The end of a name is what differs between neighbours ("fusion.3" and "fusion.4"), so the middle goes. */
+/** The end of a name is what differs between neighbors ("fusion.3" and "fusion.4"), so the middle goes. */
 export function shortened(text: string, letters: number): string {
   if (text.length <= letters) return text;
   if (letters < 3) return text.slice(0, Math.max(letters, 0));

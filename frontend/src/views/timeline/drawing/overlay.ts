@@ -5,7 +5,7 @@ import type { Box, View } from "../../../layout/timeline_blocks";
 import { rowName } from "../../../payload/recording";
 import type { Labels } from "../../../render/painter";
 import { colourIndex, rgbOf, SHADES } from "../../../render/palette";
-import type { TimelineColours } from "./colors";
+import type { TimelineColors } from "./colors";
 import type { Size } from "../../browser/use_size";
 import { GUTTER_LEFT } from "../../drawing/gutters";
 import { pictureSize } from "./geometry";
@@ -33,7 +33,7 @@ export interface Overlay {
   ratio: number;
   lit: Uint8Array | null;
   marks: Marks;
-  colours: TimelineColours;
+  colors: TimelineColors;
 }
 
 const FONT = "11px system-ui, sans-serif";
@@ -58,23 +58,20 @@ export function drawOverlay(ctx: CanvasRenderingContext2D, overlay: Overlay): vo
   ctx.restore();
 }
 
-function labelOf(
-  { scene, lit, colours }: Overlay,
-  row: number,
-): { name: string; bytes: number; ink: string } {
-  const { colour, size } = scene.rows;
+function labelOf({ scene, lit, colors }: Overlay, row: number): { name: string; bytes: number; ink: string } {
+  const { colour: color, size } = scene.rows;
   const dim = lit !== null && lit[row] !== 1;
-  const fill = rgbOf(colours.palette.fill[colourIndex(colour[row], row % SHADES, dim)]);
-  return { name: rowName(scene.rows, row), bytes: size[row], ink: dim ? colours.muted : inkOn(fill) };
+  const fill = rgbOf(colors.palette.fill[colourIndex(color[row], row % SHADES, dim)]);
+  return { name: rowName(scene.rows, row), bytes: size[row], ink: dim ? colors.muted : inkOn(fill) };
 }
 
 function drawAxes(
   ctx: CanvasRenderingContext2D,
-  { scene, view, size, colours }: Overlay,
+  { scene, view, size, colors }: Overlay,
   picture: Size,
 ): void {
-  ctx.fillStyle = colours.muted;
-  ctx.strokeStyle = colours.muted;
+  ctx.fillStyle = colors.muted;
+  ctx.strokeStyle = colors.muted;
   ctx.lineWidth = 1;
   ctx.textAlign = "right";
   ctx.textBaseline = "middle";
@@ -104,7 +101,7 @@ const LEAST_NAMED = 44;
 /** Names of the regions, at the right, where they are high enough to hold one. Segments have none. */
 function drawRegionNames(
   ctx: CanvasRenderingContext2D,
-  { scene, view, colours }: Overlay,
+  { scene, view, colors }: Overlay,
   picture: Size,
 ): void {
   const { base, size, kind, temporary } = scene.regions;
@@ -119,19 +116,19 @@ function drawRegionNames(
     const text = `${kind.at(region)} #${region}`;
     const width = ctx.measureText(text).width;
     ctx.globalAlpha = 0.82;
-    ctx.fillStyle = colours.surface;
+    ctx.fillStyle = colors.surface;
     ctx.fillRect(picture.width - width - 12, top + 2, width + 10, 15);
     ctx.globalAlpha = 1;
-    ctx.fillStyle = colours.muted;
+    ctx.fillStyle = colors.muted;
     ctx.fillText(text, picture.width - 7, top + 10);
   }
 }
 
 function drawLines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Size): void {
-  const { scene, view, marks, colours } = overlay;
+  const { scene, view, marks, colors } = overlay;
   const at = (position: number): number =>
     Math.round(xOf(scene.axis.mark(position), view.x, picture.width)) + 0.5;
-  ctx.strokeStyle = colours.ink;
+  ctx.strokeStyle = colors.ink;
   ctx.textBaseline = "top";
   ctx.textAlign = "left";
   const line = (x: number, dash: number[], width: number): void => {
@@ -147,25 +144,25 @@ function drawLines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Siz
   line(at(marks.position), [], 1.5);
   const text = "peak";
   const x = at(scene.peak);
-  ctx.fillStyle = colours.ink;
+  ctx.fillStyle = colors.ink;
   const width = ctx.measureText(text).width + 8;
   // At the right edge the flag flies to the left.
   const left = x + width > picture.width ? x - width : x;
   ctx.fillRect(left, 0, width, 15);
-  ctx.fillStyle = colours.surface;
+  ctx.fillStyle = colors.surface;
   ctx.fillText(text, left + 4, 2);
 }
 
 /** Outlines of what is beside or shares the selected memory, the hovered block, the match, and on top the selected one. */
 function drawOutlines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Size): void {
-  const { scene, view, marks, colours } = overlay;
+  const { scene, view, marks, colors } = overlay;
   const outline = (row: number, width: number, stroke: string, dash: number[] = []): void => {
     const pieces = piecesOf(scene, row);
     if (pieces.length === 0) return;
     const path = outlineOf(pieces, view, picture);
     ctx.setLineDash([]);
     ctx.lineWidth = width + 2;
-    ctx.strokeStyle = colours.surface;
+    ctx.strokeStyle = colors.surface;
     ctx.stroke(path);
     ctx.setLineDash(dash);
     ctx.lineWidth = width;
@@ -174,10 +171,10 @@ function drawOutlines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: 
     ctx.setLineDash([]);
   };
   const { selected, beside, hovered, match } = marks;
-  for (const row of beside) outline(row, 1, colours.ink, [4, 3]);
-  if (hovered !== null && hovered !== selected) outline(hovered, 1, colours.ink);
-  if (match !== null && match !== selected) outline(match, 2, colours.accent);
-  if (selected !== null) outline(selected, 2, colours.ink);
+  for (const row of beside) outline(row, 1, colors.ink, [4, 3]);
+  if (hovered !== null && hovered !== selected) outline(hovered, 1, colors.ink);
+  if (match !== null && match !== selected) outline(match, 2, colors.accent);
+  if (selected !== null) outline(selected, 2, colors.ink);
 }
 
 /** Around boxes that follow one another: along their tops, and back along their bottoms. */
@@ -204,14 +201,14 @@ function outlineOf(pieces: readonly Box[], view: View, picture: Size): Path2D {
   return path;
 }
 
-function drawBand(ctx: CanvasRenderingContext2D, { marks, colours }: Overlay): void {
+function drawBand(ctx: CanvasRenderingContext2D, { marks, colors }: Overlay): void {
   if (marks.band === null) return;
   const [x0, y0, x1, y1] = marks.band;
-  ctx.fillStyle = colours.accent;
+  ctx.fillStyle = colors.accent;
   ctx.globalAlpha = 0.2;
   ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
   ctx.globalAlpha = 1;
-  ctx.strokeStyle = colours.accent;
+  ctx.strokeStyle = colors.accent;
   ctx.lineWidth = 1;
   ctx.strokeRect(x0, y0, x1 - x0, y1 - y0);
 }

@@ -6,7 +6,7 @@ import type { TimelineRenderer } from "../../../render/renderer";
 import { rgbOf } from "../../../render/palette";
 import { blockShapes, escapeXml, textureShapes } from "../../../render/svg";
 import { saveBlob } from "../../browser/save_file";
-import type { TimelineColours } from "./colors";
+import type { TimelineColors } from "./colors";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/gutters";
 import { AXIS_HEIGHT, pixelRatio } from "./geometry";
 import { shortened } from "./labels";
@@ -18,7 +18,7 @@ interface Saved {
   renderer: TimelineRenderer;
   /** What the search lights up, as in Painter.setLit. */
   lit: Uint8Array | null;
-  colours: TimelineColours;
+  colors: TimelineColors;
 }
 
 /** Hands what the plot shows to the browser as a file. */
@@ -28,7 +28,7 @@ export async function savePicture(format: "png" | "svg", saved: Saved): Promise<
 }
 
 /** The two canvases of the plot, one over the other, on the page's ground. */
-async function pngOf({ root, colours }: Saved): Promise<Blob> {
+async function pngOf({ root, colors }: Saved): Promise<Blob> {
   const picture = root.querySelector<HTMLCanvasElement>(".timeline-picture");
   const overlay = root.querySelector<HTMLCanvasElement>(".timeline-overlay");
   const canvas = document.createElement("canvas");
@@ -36,7 +36,7 @@ async function pngOf({ root, colours }: Saved): Promise<Blob> {
   if (picture === null || overlay === null || ctx === null) throw new Error("There is no picture to save.");
   canvas.width = overlay.width;
   canvas.height = overlay.height;
-  ctx.fillStyle = colours.surface;
+  ctx.fillStyle = colors.surface;
   ctx.fillRect(0, 0, canvas.width, canvas.height);
   ctx.drawImage(picture, GUTTER_LEFT * pixelRatio(), 0);
   ctx.drawImage(overlay, 0, 0);
@@ -45,14 +45,14 @@ async function pngOf({ root, colours }: Saved): Promise<Blob> {
   });
 }
 
-async function svgOf({ scene, renderer, lit, colours }: Saved): Promise<Blob> {
+async function svgOf({ scene, renderer, lit, colors }: Saved): Promise<Blob> {
   // The order of the picture on the screen.
   const order = renderer.drawn.plot?.order;
   if (order === undefined) throw new Error("There is no picture to save.");
   const ratio = pixelRatio();
   const size = { width: Math.round(order.width / ratio), height: Math.round(order.height / ratio) };
   const parts = await renderer.parts({ ...order, ...size });
-  return new Blob([svgText(scene, order, size, parts, lit, colours)], { type: "image/svg+xml" });
+  return new Blob([svgText(scene, order, size, parts, lit, colors)], { type: "image/svg+xml" });
 }
 
 function svgText(
@@ -61,7 +61,7 @@ function svgText(
   { width, height }: { width: number; height: number },
   parts: Parts,
   lit: Uint8Array | null,
-  colours: TimelineColours,
+  colors: TimelineColors,
 ): string {
   const { rows, regions } = scene;
   const titleOf = (row: number): string =>
@@ -80,15 +80,15 @@ function svgText(
   const all = [width + GUTTER_LEFT + GUTTER_RIGHT, height + AXIS_HEIGHT].join(" ");
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${all}" font-family="sans-serif" font-size="11">`,
-    `<rect width="100%" height="100%" fill="${colours.surface}"/>`,
+    `<rect width="100%" height="100%" fill="${colors.surface}"/>`,
     `<g transform="translate(${GUTTER_LEFT} 0)" shape-rendering="crispEdges">`,
     ...grounds,
     ...textureShapes(parts.texture, parts.ground),
     ...blockShapes(parts.shapes, palette, lit, titleOf),
-    `</g><g transform="translate(${GUTTER_LEFT} 0)" fill="${colours.ink}">`,
-    ...peakLine(xOf(scene.axis.mark(scene.peak), view.x, width), width, height, colours.ink),
+    `</g><g transform="translate(${GUTTER_LEFT} 0)" fill="${colors.ink}">`,
+    ...peakLine(xOf(scene.axis.mark(scene.peak), view.x, width), width, height, colors.ink),
     ...nameTexts(parts, (row) => rows.name.at(row)),
-    `</g><g fill="${colours.muted}">`,
+    `</g><g fill="${colors.muted}">`,
     ...byteTicks(view.y, height / 36).map(
       ({ value, label }) =>
         `<text x="${GUTTER_LEFT - 7}" y="${yOf(value, view.y, height) + 4}" text-anchor="end">${label}</text>`,

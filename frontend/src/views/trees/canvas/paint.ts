@@ -19,7 +19,7 @@ export interface Picture {
 }
 
 const FONT = "11px system-ui, sans-serif";
-/** Below this there is no room for a label, nor for the gap that tells two neighbours of one colour apart. */
+/** Below this there is no room for a label, nor for the gap that tells two neighbors of one color apart. */
 const LABEL_FROM = 26;
 const GAP_FROM = 3;
 const PADDING = 5;
@@ -114,7 +114,7 @@ function fitEnd(context: Surface, label: string, room: number): string {
   return kept.length > 2 ? `…${kept}` : "";
 }
 
-/** Colour is that of the role with most of the weight; frames of frameworks are grey, what is not found is faint. */
+/** Color is that of the role with most of the weight; frames of frameworks are gray, what is not found is faint. */
 function fillOf(scene: Scene, { node }: Box, paints: Paints): number {
   const { tree, weights, found } = scene;
   const own = tree.framework[node] === 1 ? paints.framework : paints.role(weights.role[node]);

@@ -24,7 +24,7 @@ interface Props {
   height: number;
   inSight: number;
   nested: boolean;
-  /** Whether rows have roles that colours can stand for. */
+  /** Whether rows have roles that colors can stand for. */
   roles: boolean;
   label: string;
   /** Of saved pictures, without an ending. */

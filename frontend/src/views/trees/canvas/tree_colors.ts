@@ -1,12 +1,12 @@
 import { cssColor, roleColors } from "../../../base/colors";
 import { mixPixels } from "../../../render/palette";
 
-/** Colours of a tree as 0xRRGGBB. */
+/** Colors of a tree as 0xRRGGBB. */
 export interface Paints {
   surface: number;
   role: (role: number) => number;
   framework: number;
-  /** Shares of the surface in boxes that are beside each other and of one colour. */
+  /** Shares of the surface in boxes that are beside each other and of one color. */
   tints: readonly number[];
   /** Share of the surface in a box that a search does not find. */
   dimmed: number;
@@ -16,7 +16,7 @@ export interface Paints {
   hatch: string;
 }
 
-/** The page's colours. Where no row has a role, there is one colour for all: a role's own would say what is not known. */
+/** The page's colors. Where no row has a role, there is one color for all: a role's own would say what is not known. */
 export function readPaints(dark: boolean, roles: boolean, page = document.documentElement): Paints {
   const style = getComputedStyle(page);
   const read = (name: string, otherwise: number): number => {
@@ -26,10 +26,10 @@ export function readPaints(dark: boolean, roles: boolean, page = document.docume
   const surface = read("--surface", dark ? 0x1a1d21 : 0xffffff);
   const muted = read("--muted", 0x808080);
   const plain = mixed(read("--accent", 0x2f6fb3), surface, 0.32);
-  const colours = roleColors(dark);
+  const colors = roleColors(dark);
   return {
     surface,
-    role: (role) => (roles ? (colours[role] ?? muted) : plain),
+    role: (role) => (roles ? (colors[role] ?? muted) : plain),
     framework: mixed(muted, surface, 0.55),
     tints: [0, 0.16, 0.08, 0.24],
     dimmed: 0.8,
@@ -44,15 +44,15 @@ export function mixed(from: number, to: number, share: number): number {
 }
 
 /** What a canvas fills with lines across. */
-export function hatched(context: CanvasRenderingContext2D, colour: string): CanvasPattern | string {
+export function hatched(context: CanvasRenderingContext2D, color: string): CanvasPattern | string {
   const tile = new OffscreenCanvas(6, 6);
   const lines = tile.getContext("2d");
-  if (lines === null) return colour;
-  lines.strokeStyle = colour;
+  if (lines === null) return color;
+  lines.strokeStyle = color;
   for (const shift of [-6, 0, 6]) {
     lines.moveTo(shift - 1, 7);
     lines.lineTo(shift + 7, -1);
   }
   lines.stroke();
-  return context.createPattern(tile, "repeat") ?? colour;
+  return context.createPattern(tile, "repeat") ?? color;
 }

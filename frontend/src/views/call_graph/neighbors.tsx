@@ -18,7 +18,7 @@ interface Props {
 }
 
 /** One function: its figures, who calls it, what it calls, and the graph confined to it or without it. */
-export function Neighbours({ graph, node, change, fixed, onPick, store }: Props): JSX.Element {
+export function Neighbors({ graph, node, change, fixed, onPick, store }: Props): JSX.Element {
   const { nodes, calls, total } = graph;
   const name = nodeName(nodes, node);
   const pattern = `^${escaped(nodes.function[node] || nodes.file[node])}$`;
@@ -43,7 +43,7 @@ export function Neighbours({ graph, node, change, fixed, onPick, store }: Props)
     </>
   );
   return (
-    <aside class="neighbours" data-testid="function-details" aria-label={`The function ${name}`}>
+    <aside class="neighbors" data-testid="function-details" aria-label={`The function ${name}`}>
       <header>
         <h2>{name}</h2>
         <button class="quiet" aria-label="Close" onClick={() => onPick(-1)}>
