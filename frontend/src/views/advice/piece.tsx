@@ -68,10 +68,10 @@ function Buffers({ piece, store }: Pick<Props, "piece" | "store">): JSX.Element 
   const { rows: ranges, rows_total: count, bytes } = piece;
   const words = useWords();
   const text = useMemo(() => writeFilter({ kind: "rows", ranges }), [ranges]);
-  const on = useStore(store, (state) => state.only === text);
+  const on = useStore(store, (state) => state.row_filter === text);
   if (count === 0) return null;
   const show = (): void => {
-    store.set({ only: on ? "" : text });
+    store.set({ row_filter: on ? "" : text });
     if (!on && count === 1) store.set({ selected: ranges[0][0] });
   };
   return (

@@ -51,9 +51,9 @@ export function BufferTable(props: Props): JSX.Element {
   const group = useStore(store, (state) => state.group);
   const selected = shown.indexOf(useStore(store, (state) => state.selected));
   const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
-  const grouped = useStore(store, (state) => state.grouped);
-  const sharers = useStore(store, (state) => state.sharers);
-  const opened = useStore(store, (state) => state.opened);
+  const grouped = useStore(store, (state) => state.group_by_role);
+  const sharers = useStore(store, (state) => state.show_sharing);
+  const opened = useStore(store, (state) => state.expanded);
 
   const wanted = useMemo(
     () => (sharers ? Uint32Array.from([...live, ...sharersAt(rows, position)]) : live),
@@ -109,13 +109,13 @@ export function BufferTable(props: Props): JSX.Element {
             <GroupChoice group={group} keys={keys} onPick={(picked) => store.set({ group: picked })} />
           ) : (
             <>
-              <Toggle label="By category" on={grouped} onChange={(on) => store.set({ grouped: on })} />
+              <Toggle label="By category" on={grouped} onChange={(on) => store.set({ group_by_role: on })} />
               {!moment && (
                 <Toggle
                   label="Sharers"
                   title="Also buffers inside memory that another one is charged for"
                   on={sharers}
-                  onChange={(on) => store.set({ sharers: on })}
+                  onChange={(on) => store.set({ show_sharing: on })}
                 />
               )}
             </>
@@ -155,7 +155,7 @@ export function BufferTable(props: Props): JSX.Element {
             <FoldLine
               {...{ line, columns, template }}
               total={allocator ? total : null}
-              onToggle={() => store.set({ opened: toggleOpened(opened, line.key) })}
+              onToggle={() => store.set({ expanded: toggleOpened(opened, line.key) })}
             />
           );
         }}

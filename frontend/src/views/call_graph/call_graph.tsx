@@ -33,13 +33,13 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
   const fixed = api.report !== null;
   const key = JSON.stringify(query);
   const { value: graph, error, waiting } = useKept(key, (_, signal) => api.callGraph(query, signal));
-  const picked = useStore(store, (state) => state.picked);
+  const picked = useStore(store, (state) => state.selected_function);
   const picture = useMemo(() => (graph === null ? null : layoutCallGraph(graph)), [graph]);
   const node = useMemo(() => (graph === null ? -1 : find(graph, picked)), [graph, picked]);
   useEffect(() => onReady(!waiting), [waiting]);
   const pick = (chosen: number): void =>
     store.set({
-      picked: graph === null || chosen < 0 || chosen === node ? "" : nodeName(graph.nodes, chosen),
+      selected_function: graph === null || chosen < 0 || chosen === node ? "" : nodeName(graph.nodes, chosen),
     });
   return (
     <section class="call-graph" aria-label="Call graph" aria-busy={waiting}>
@@ -78,12 +78,12 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
 }
 
 function useQuery(store: Store<ViewState>, id: string, base: string): CallGraphQuery {
-  const by = useStore(store, (state) => state.calls);
+  const by = useStore(store, (state) => state.granularity);
   const focus = useStore(store, (state) => state.focus);
   const ignore = useStore(store, (state) => state.ignore);
   const hide = useStore(store, (state) => state.hide);
-  const fold = !useStore(store, (state) => state.frames);
-  const whole = useStore(store, (state) => state.whole);
+  const fold = !useStore(store, (state) => state.framework_frames);
+  const whole = useStore(store, (state) => state.all_devices);
   return { id, base, by, focus, ignore, hide, fold, whole };
 }
 

@@ -65,8 +65,8 @@ export function Neighbors({ graph, node, change, fixed, onPick, store }: Props):
       {nodes.function[node] !== "" && !fixed && (
         <Buttons label="The graph confined">
           <button onClick={() => store.set({ focus: pattern })}>Focus</button>
-          <button onClick={() => store.set({ ignore: pattern, picked: "" })}>Ignore</button>
-          <button onClick={() => store.set({ hide: pattern, picked: "" })}>Hide</button>
+          <button onClick={() => store.set({ ignore: pattern, selected_function: "" })}>Ignore</button>
+          <button onClick={() => store.set({ hide: pattern, selected_function: "" })}>Hide</button>
         </Buttons>
       )}
       {list("Called by", around(calls.callee, calls.caller))}

@@ -49,9 +49,9 @@ interface Props {
 
 /** What the call graph is of, as pprof's options of these names have it. */
 export function Toolbar({ devices, store, fixed }: Props): JSX.Element {
-  const calls = useStore(store, (state) => state.calls);
-  const frames = useStore(store, (state) => state.frames);
-  const whole = useStore(store, (state) => state.whole);
+  const calls = useStore(store, (state) => state.granularity);
+  const frames = useStore(store, (state) => state.framework_frames);
+  const whole = useStore(store, (state) => state.all_devices);
   return (
     <div class="toolbar">
       <Choice
@@ -59,7 +59,7 @@ export function Toolbar({ devices, store, fixed }: Props): JSX.Element {
         testid="granularity"
         options={GRANULARITY}
         value={calls}
-        onPick={(picked) => store.set({ calls: picked, picked: "" })}
+        onPick={(picked) => store.set({ granularity: picked, selected_function: "" })}
       />
       {devices > 1 && (
         <Choice
@@ -67,7 +67,7 @@ export function Toolbar({ devices, store, fixed }: Props): JSX.Element {
           testid="devices"
           options={DEVICES}
           value={whole ? "all" : "one"}
-          onPick={(picked) => store.set({ whole: picked === "all" })}
+          onPick={(picked) => store.set({ all_devices: picked === "all" })}
         />
       )}
       {!fixed && PATTERNS.map((pattern) => <Pattern key={pattern.key} pattern={pattern} store={store} />)}
@@ -75,7 +75,7 @@ export function Toolbar({ devices, store, fixed }: Props): JSX.Element {
         label="Frames of frameworks"
         title="JAX's own frames and those of other installed packages; without them, what they hold is their caller's"
         on={frames}
-        onChange={(on) => store.set({ frames: on, picked: "" })}
+        onChange={(on) => store.set({ framework_frames: on, selected_function: "" })}
       />
     </div>
   );

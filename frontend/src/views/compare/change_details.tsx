@@ -41,7 +41,7 @@ function EntryDetails({ api, comparison, entry, store, dark }: Shared & { entry:
       title={entry.site}
       label="Selected change"
       testid="change-details"
-      onClose={() => store.set({ change: "" })}
+      onClose={() => store.set({ selected_change: "" })}
     >
       <dl class="facts">
         <Fact name="Change">
@@ -160,7 +160,7 @@ function StepDetails(props: Shared & { step: Step; entries: Entry[] }): JSX.Elem
       title={step.label}
       label="Selected step"
       testid="change-details"
-      onClose={() => store.set({ change: "" })}
+      onClose={() => store.set({ selected_change: "" })}
     >
       <dl class="facts">
         <Fact name="Change">
@@ -182,7 +182,7 @@ function StepDetails(props: Shared & { step: Step; entries: Entry[] }): JSX.Elem
         <ul class="sharers" data-testid="step-entries">
           {changed.slice(0, LISTED).map((entry) => (
             <li key={entryName(entry)}>
-              <button class="link" onClick={() => store.set({ change: entryName(entry) })}>
+              <button class="link" onClick={() => store.set({ selected_change: entryName(entry) })}>
                 {entry.site}
               </button>
               <span>{signed(delta(entry))}</span>

@@ -76,9 +76,9 @@ interface Props {
 /** What is only in one of them, and what grew and shrank: matched by what it is, not by its id. */
 export function Changes({ comparison, store, dark }: Props): JSX.Element {
   const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
-  const kinds = useStore(store, (state) => state.kinds);
+  const kinds = useStore(store, (state) => state.change_kinds);
   const wanted = useMemo(() => new Set(CHANGES.filter((kind) => kinds.split(",").includes(kind))), [kinds]);
-  const change = useStore(store, (state) => state.change);
+  const change = useStore(store, (state) => state.selected_change);
   const columns = useMemo(() => columnsOf(entries), [entries]);
   const table = useTable(store, columns, MOST_FIRST);
   const { search, size, sort, template } = table;
@@ -89,13 +89,13 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
   const lines = useMemo(() => sortEntries(filtered.entries, sort), [filtered, sort]);
   const at = lines.findIndex((entry) => entryName(entry) === change);
   const lookAt = (entry: Entry): void =>
-    store.set({ change: entryName(entry) === change ? "" : entryName(entry) });
+    store.set({ selected_change: entryName(entry) === change ? "" : entryName(entry) });
   const step = (by: number): void => {
     const next = stepped(at, by, lines.length);
-    if (next >= 0) store.set({ change: entryName(lines[next]) });
+    if (next >= 0) store.set({ selected_change: entryName(lines[next]) });
   };
   const toggle = (kind: Change): void =>
-    store.set({ kinds: CHANGES.filter((each) => wanted.has(each) !== (each === kind)).join(",") });
+    store.set({ change_kinds: CHANGES.filter((each) => wanted.has(each) !== (each === kind)).join(",") });
   return (
     <section aria-label="Changes" class="changes">
       <header class="section-head">

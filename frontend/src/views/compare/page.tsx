@@ -35,7 +35,7 @@ interface Props {
 export function ComparePage({ api, runs, run, listing, store, dark, onState }: Props): JSX.Element {
   const pair = usePair(api, runs, run, listing, store);
   const at_b = useStore(store, (state) => state.at_b);
-  const by = useStore(store, (state) => state.steps);
+  const by = useStore(store, (state) => state.compare_by);
   const query: CompareQuery | null = pair === null ? null : { ...pair, at_b, by };
   const { value, error, waiting } = useKept(query === null ? null : JSON.stringify(query), (key, signal) =>
     api.compare(JSON.parse(key) as CompareQuery, signal),
@@ -50,7 +50,7 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
     // Named in the URL: shared, it means the same when there is a newer run.
     if (pair !== null) store.set(pair);
   }, [pair]);
-  const change = useStore(store, (state) => state.change);
+  const change = useStore(store, (state) => state.selected_change);
   const found = useMemo(() => (value === null ? null : lookedAt(value, change)), [value, change]);
   const drawer =
     value === null || found === null || error !== null ? null : (

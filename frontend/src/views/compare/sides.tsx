@@ -11,7 +11,7 @@ import type { Summary } from "../../payload/recording";
 import { useFetched } from "../data/use_fetched";
 import { Combobox } from "../widgets/combobox";
 import type { ViewState } from "../state/view_state";
-import { NO_PAIR } from "../state/view_state";
+import { NEW_COMPARISON } from "../state/view_state";
 import { useTyped } from "../browser/use_draft";
 import { useWords } from "../data/terms";
 
@@ -26,9 +26,9 @@ interface Props {
 /** Which two, and which moments of them. */
 export function Sides({ api, runs, pair, comparison, store }: Props): JSX.Element {
   const swap = (): void => {
-    const { at_a, at_b, change } = store.get();
+    const { at_a, at_b, selected_change: change } = store.get();
     if (pair !== null)
-      store.set({ a: pair.b, b: pair.a, at_a: at_b, at_b: at_a, change: swappedName(change) });
+      store.set({ a: pair.b, b: pair.a, at_a: at_b, at_b: at_a, selected_change: swappedName(change) });
   };
   const shared = { api, runs, store };
   return (
@@ -63,7 +63,7 @@ function OneSide({ api, runs, name, id, other, side, store }: OneSideProps): JSX
   const offered = comparable(known, name === "b" ? counterpart : undefined);
   const pick = (picked: string): void =>
     store.set({
-      change: "",
+      selected_change: "",
       ...(name === "a" ? { a: picked, b: other, at_a: null } : { b: picked, a: other, at_b: null }),
     });
   const pickRun = (picked: string): void => {
@@ -72,7 +72,7 @@ function OneSide({ api, runs, name, id, other, side, store }: OneSideProps): JSX
         const best = comparable(recordings, counterpart).at(0);
         if (best !== undefined) pick(best.id);
         else if (recordings.length > 0)
-          store.set({ ...NO_PAIR, a: recordings[0].id, b: recordings[0].id, change: "" });
+          store.set({ ...NEW_COMPARISON, a: recordings[0].id, b: recordings[0].id, selected_change: "" });
       },
       () => undefined,
     );

@@ -22,7 +22,7 @@ const STEPS = [
 /** From A's bytes to B's, a step for each category, layer or line that changed. */
 export function WaterfallSection(props: { comparison: Comparison; store: Store<ViewState> }): JSX.Element {
   const { comparison, store } = props;
-  const chosen = useStore(store, (state) => state.steps);
+  const chosen = useStore(store, (state) => state.compare_by);
   const { a, b, steps } = comparison;
   const chart = useMemo(() => waterfall(a.bytes, b.bytes, steps), [comparison]);
   return (
@@ -40,7 +40,7 @@ export function WaterfallSection(props: { comparison: Comparison; store: Store<V
           testid="steps"
           options={STEPS}
           value={chosen}
-          onPick={(picked) => store.set({ steps: picked })}
+          onPick={(picked) => store.set({ compare_by: picked })}
         />
         <SavePicture of="waterfall" fileName={`waterfall-by-${chosen}`} draw={() => drawWaterfall(chart)} />
       </header>
@@ -55,7 +55,7 @@ export function WaterfallSection(props: { comparison: Comparison; store: Store<V
 
 function Bar({ bar, store }: { bar: Fall; store: Store<ViewState> }): JSX.Element {
   const name = stepName(bar);
-  const open = useStore(store, (state) => state.change === name);
+  const open = useStore(store, (state) => state.selected_change === name);
   const [left, right] = [Math.min(bar.from, bar.to), Math.max(bar.from, bar.to)];
   const total = bar.kind === "total";
   const parts = (
@@ -75,7 +75,7 @@ function Bar({ bar, store }: { bar: Fall; store: Store<ViewState> }): JSX.Elemen
         <button
           aria-pressed={open}
           title={`${formatExact(bar.bytes_a)} in A, ${formatExact(bar.bytes_b)} in B`}
-          onClick={() => store.set({ change: open ? "" : name })}
+          onClick={() => store.set({ selected_change: open ? "" : name })}
         >
           {parts}
         </button>

@@ -4,7 +4,7 @@ import type { Store } from "../../base/store";
 import type { Pasted } from "../../payload/advice";
 import type { Api } from "../../payload/api";
 import { ErrorMessage } from "../widgets/message";
-import { FRESH } from "../state/view_state";
+import { NEW_RECORDING } from "../state/view_state";
 import type { ViewState } from "../state/view_state";
 import { isFile, textOf } from "./dropped_file";
 
@@ -44,7 +44,16 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
   const open = (pasted: Pasted): void => {
     const [first] = pasted.recordings;
     const { run, host, memory: space } = first;
-    store.set({ ...FRESH, tab: "snapshots", run, host, module: "", space, search: "", full: false });
+    store.set({
+      ...NEW_RECORDING,
+      tab: "snapshots",
+      run,
+      host,
+      module: "",
+      space,
+      search: "",
+      timeline_only: false,
+    });
     onClose();
   };
   const drop = (event: DragEvent): void => {

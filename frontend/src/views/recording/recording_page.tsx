@@ -62,7 +62,7 @@ interface LoadedProps {
 
 /** The page, or the timeline alone, with the drawer of the selected buffer at its side. */
 function Loaded({ api, view, all, problems, store, dark }: LoadedProps): JSX.Element {
-  const full = useStore(store, (state) => state.full);
+  const full = useStore(store, (state) => state.timeline_only);
   const shown = useMemo(() => shownRows(view, all.value), [view, all.value]);
   const program = all.value?.program ?? null;
   const axis = useAxis(store, view, program);

@@ -26,7 +26,7 @@ interface Props {
 /** The timeline once every buffer has come and has its place; until then the room for it. */
 export function TimelinePart({ view, all, axis, store, full }: Props): JSX.Element {
   const words = useWords();
-  const wanted = useStore(store, (state) => state.layout);
+  const wanted = useStore(store, (state) => state.timeline_layout);
   const events = view.recording.axis === "TIME";
   const { placed, layout, stack, share, failure } = usePlaced(all.value, events ? wanted : null, view);
   if (all.error !== null) return <ErrorMessage error={all.error} />;

@@ -7,7 +7,7 @@ import { OnlyContext } from "./use_row_filter";
 
 /** What all charts are confined to, in sight wherever one is on the page, and the way out of it. */
 export function OnlyChip({ store }: { store: Store<ViewState> }): JSX.Element | null {
-  const on = useStore(store, (state) => state.only !== "");
+  const on = useStore(store, (state) => state.row_filter !== "");
   const { label, error } = useContext(OnlyContext);
   if (!on) return null;
   return (
@@ -22,7 +22,7 @@ export function OnlyChip({ store }: { store: Store<ViewState> }): JSX.Element | 
         data-testid="only-clear"
         aria-label="Show everything again"
         title="Show everything again"
-        onClick={() => store.set({ only: "" })}
+        onClick={() => store.set({ row_filter: "" })}
       >
         ×
       </button>

@@ -26,7 +26,7 @@ export const OnlyContext = createContext<Only>(ALL);
 
 /** Reads the filter of the page's state; what it names is looked up once it is known. */
 export function useOnly(store: Store<ViewState>, trees: Trees | null, rows: Rows | null): Only {
-  const text = useStore(store, (state) => state.only);
+  const text = useStore(store, (state) => state.row_filter);
   const filter = useMemo(() => readFilter(text), [text]);
   const key = filter?.kind === "node" ? keyOf(filter) : null;
   const tree = useFetched(trees === null ? null : key, () =>

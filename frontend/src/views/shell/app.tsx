@@ -53,7 +53,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const host = useStore(store, (state) => state.host);
   const module = useStore(store, (state) => state.module);
   const space = useStore(store, (state) => state.space);
-  const full = useStore(store, (state) => state.full);
+  const full = useStore(store, (state) => state.timeline_only);
 
   const runs = useFetched(`runs ${pasted}`, (_, signal) => api.runs(signal));
   const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;

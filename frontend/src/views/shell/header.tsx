@@ -35,10 +35,10 @@ export function Header({ runs, run, options, pageUrl, report, store, onPaste, on
       <Pickers runs={runs} run={run} options={options} store={store} />
       <nav>
         {report !== null && <ReportSign report={report} />}
-        {!state.full && options?.chosen != null && options.chosen.axis !== "INSTANT" && (
+        {!state.timeline_only && options?.chosen != null && options.chosen.axis !== "INSTANT" && (
           <a
             data-testid="timeline-link"
-            href={`${pageUrl}${fragmentOf({ ...state, full: true })}`}
+            href={`${pageUrl}${fragmentOf({ ...state, timeline_only: true })}`}
             target="_blank"
             rel="noopener"
             title="The allocation timeline alone, in a window of its own"

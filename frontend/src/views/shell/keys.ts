@@ -24,18 +24,18 @@ export function bindKeys({ store, steps, onHelp }: Keys): () => void {
     store.set({ position: position === shown.peak ? null : position });
   };
   const escape = (): void => {
-    const { full, selected, change, picked } = store.get();
+    const { timeline_only: full, selected, selected_change: change, selected_function: picked } = store.get();
     if (selected !== null) store.set({ selected: null });
-    else if (change !== "") store.set({ change: "" });
-    else if (picked !== "") store.set({ picked: "" });
-    else if (full) store.set({ full: false });
+    else if (change !== "") store.set({ selected_change: "" });
+    else if (picked !== "") store.set({ selected_function: "" });
+    else if (full) store.set({ timeline_only: false });
   };
   const actions: Partial<Record<string, () => void>> = {
     "?": onHelp,
     "[": () => step(-1),
     "]": () => step(1),
     p: () => store.set({ position: null }),
-    f: () => store.set({ full: !store.get().full }),
+    f: () => store.set({ timeline_only: !store.get().timeline_only }),
     t: () => store.set({ theme: nextTheme(store.get().theme) }),
     "/": () => document.querySelector<HTMLElement>("input[type=search]")?.focus(),
     Escape: escape,

@@ -5,7 +5,7 @@ import type { Runs } from "../../payload/api";
 import type { Options } from "../../payload/choose";
 import type { Summary } from "../../payload/recording";
 import type { ViewState } from "../state/view_state";
-import { FRESH, NO_PAIR } from "../state/view_state";
+import { NEW_RECORDING, NEW_COMPARISON } from "../state/view_state";
 import type { Option } from "../widgets/combobox";
 import { Combobox } from "../widgets/combobox";
 
@@ -19,7 +19,7 @@ interface Props {
 export function Pickers({ runs, run, options, store }: Props): JSX.Element {
   const chosen = options?.chosen ?? null;
   const { tab, host, module, space } = store.get();
-  const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, ...FRESH });
+  const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, ...NEW_RECORDING });
   const runOptions = (runs?.runs ?? []).map(({ name, hosts }) => ({
     value: name,
     label: name,
@@ -44,7 +44,7 @@ export function Pickers({ runs, run, options, store }: Props): JSX.Element {
         testid="run-picker"
         options={runOptions}
         value={run}
-        onPick={(name) => pick({ run: name, host: "", module: "", space: "", ...NO_PAIR })}
+        onPick={(name) => pick({ run: name, host: "", module: "", space: "", ...NEW_COMPARISON })}
       />
       {options !== null && (
         <Select

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Tab, ViewState } from "../state/view_state";
-import { FRESH } from "../state/view_state";
+import { NEW_RECORDING } from "../state/view_state";
 
 const TABS: readonly { tab: Tab; label: string; about: string }[] = [
   {
@@ -34,7 +34,8 @@ const TABS: readonly { tab: Tab; label: string; about: string }[] = [
 
 /** Goes to another tab, on the same run and host: what was looked at in one means nothing in the other. */
 export function openTab(store: Store<ViewState>, tab: Tab): void {
-  if (store.get().tab !== tab) store.set({ tab, module: "", space: "", search: "", full: false, ...FRESH });
+  if (store.get().tab !== tab)
+    store.set({ tab, module: "", space: "", search: "", timeline_only: false, ...NEW_RECORDING });
 }
 
 export function Tabs({ tabs, store }: { tabs: readonly Tab[]; store: Store<ViewState> }): JSX.Element {

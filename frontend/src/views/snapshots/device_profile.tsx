@@ -17,7 +17,7 @@ import { PageFrame, useDetails } from "../details/page_frame";
 import { allRows } from "../data/available_rows";
 import type { OnState } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";
-import { FRESH } from "../state/view_state";
+import { NEW_RECORDING } from "../state/view_state";
 import { TreeCharts } from "../trees/tree_charts";
 import { TreesScope } from "../row_filter/trees_scope";
 import { MOMENT_WORDS, WordsContext } from "../data/terms";
@@ -132,7 +132,7 @@ function Devices({
             <button
               class="link"
               aria-current={id === profile.recording.id}
-              onClick={() => store.set({ space: memory, ...FRESH })}
+              onClick={() => store.set({ space: memory, ...NEW_RECORDING })}
             >
               {memory}
             </button>

@@ -11,7 +11,7 @@ import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
 import { saveText } from "../browser/save_file";
 import type { ViewState } from "../state/view_state";
-import { FRESH } from "../state/view_state";
+import { NEW_RECORDING } from "../state/view_state";
 import { SavePicture } from "../drawing/save_picture";
 import { useWidth } from "../browser/use_width";
 import { drawGrowth, lastBytes, partOf } from "./growth_drawing";
@@ -157,11 +157,11 @@ function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.
             tabindex={0}
             aria-label={`${point.title}, ${formatBytes(point.bytes)}: open it`}
             data-testid="growth-point"
-            onClick={() => store.set({ host: point.host, ...FRESH })}
+            onClick={() => store.set({ host: point.host, ...NEW_RECORDING })}
             onKeyDown={(event) => {
               if (event.key !== "Enter" && event.key !== " ") return;
               event.preventDefault();
-              store.set({ host: point.host, ...FRESH });
+              store.set({ host: point.host, ...NEW_RECORDING });
             }}
           >
             <title>{`${point.title}: ${formatBytes(point.bytes)}. Click to open it.`}</title>

@@ -2,7 +2,7 @@ import type { Store } from "../../base/store";
 import type { Summary } from "../../payload/recording";
 import { hostWindow } from "../browser/host_window";
 import type { Tab, ViewState } from "./view_state";
-import { FRESH } from "./view_state";
+import { NEW_RECORDING } from "./view_state";
 
 /** Which tab shows what is along an axis. */
 export const TAB_OF_AXIS: Record<string, Tab> = {
@@ -26,8 +26,8 @@ export function openRecording(
     module: recording.kind === "program" ? recording.title : "",
     space: recording.memory,
     search: "",
-    full: false,
-    ...FRESH,
+    timeline_only: false,
+    ...NEW_RECORDING,
     ...at,
   });
 }

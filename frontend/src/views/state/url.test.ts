@@ -1,52 +1,96 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createStore } from "../../base/store";
-import { initialState } from "./view_state";
-import { bindUrl, fromValues, toValues } from "./url";
+import type { Field } from "./fields";
+import { SCHEMA } from "./schema";
+import { bindUrl, fragmentOf, fromValues, readUrl, toValues } from "./url";
+import { initialState, NEW_COMPARISON, NEW_RECORDING, STATE_KEYS, type ViewState } from "./view_state";
+
+/** A state with another value in every field that a URL carries, and the URL that links have had for it so far. */
+const STATE: ViewState = {
+  ...initialState,
+  tab: "memory_profile",
+  run: "train/1",
+  host: "localhost",
+  module: "jit_step(7)",
+  space: "HBM",
+  position: 120,
+  selected: 0,
+  zoom: [1.5, 90],
+  timeline_zoom: [0, 1024],
+  usage_zoom: [512, 2048],
+  search: "layer_\\d",
+  size_filter: ">1MiB",
+  sort: "-size",
+  tree_sort: "name",
+  expanded: "name-1x2y.small",
+  tree_expanded: "a.1c",
+  group_by_role: true,
+  show_sharing: true,
+  timeline_regions: "all",
+  timeline_only: true,
+  axis: "time",
+  usage_range: "fit",
+  toggled_curves: "heap",
+  timeline_layout: "address",
+  group: "shape",
+  chart: "treemap",
+  classification: "model",
+  tree_weight: "time",
+  merge_layers: true,
+  invert_tree: true,
+  tree_node: "params/layer_3",
+  row_filter: "source:train.py:12 step",
+  granularity: "line",
+  focus: "attention",
+  ignore: "jax",
+  hide: "dot",
+  framework_frames: true,
+  all_devices: true,
+  selected_function: "step",
+  a: "train/1|a",
+  b: "train/1|b",
+  at_a: 3,
+  at_b: 4,
+  compare_by: "source",
+  change_kinds: "grown,shrunk",
+  selected_change: "12,34",
+};
+const FRAGMENT =
+  "#tab=memory_profile&run=train/1&host=localhost&module=jit_step(7)&space=HBM&position=120&selected=0&zoom=1.5,90" +
+  "&yzoom=0,1024&bytes=512,2048&search=layer_%5Cd&size=%3E1MiB&sort=-size&tree_sort=name&opened=name-1x2y.small" +
+  "&tree_opened=a.1c&grouped=true&sharers=true&show=all&full=true&axis=time&range=fit&curves=heap&layout=address" +
+  "&group=shape&chart=treemap&by=model&weight=time&merge=true&invert=true&node=params/layer_3" +
+  "&only=source:train.py:12%20step&calls=line&focus=attention&ignore=jax&hide=dot&frames=true&whole=true&picked=step" +
+  "&a=train/1|a&b=train/1|b&at_a=3&at_b=4&steps=source&kinds=grown,shrunk&change=12,34";
 
 describe("the state in the URL", () => {
   it("is nothing at the start", () => {
     expect(toValues(initialState).size).toBe(0);
   });
 
+  it("has the parameter names that links have had so far, in their order", () => {
+    expect(fragmentOf(STATE)).toBe(FRAGMENT);
+  });
+
   it("comes back as it was", () => {
-    const state = {
-      ...initialState,
-      run: "train/1",
-      module: "jit_step(7)",
-      position: 120,
-      selected: 0,
-      zoom: [1.5, 90] as const,
-      search: "layer_\\d",
-      size: ">1MiB",
-      sort: "-size",
-      tree_sort: "name",
-      opened: "name-1x2y.small",
-      tree_opened: "a.1c",
-      grouped: true,
-      sharers: true,
-      show: "all" as const,
-      full: true,
-      tab: "memory_profile" as const,
-      axis: "time" as const,
-      range: "fit" as const,
-      layout: "address" as const,
-      group: "shape" as const,
-      chart: "treemap" as const,
-      by: "model" as const,
-      weight: "time" as const,
-      merge: true,
-      invert: true,
-      node: "params/layer_3",
-      only: "source:train.py:12 step",
-    };
-    expect({ ...initialState, ...fromValues(toValues(state)) }).toEqual(state);
+    for (const key of STATE_KEYS)
+      if (SCHEMA[key].url !== null) expect(STATE[key], key).not.toEqual(initialState[key]);
+    expect({ ...initialState, ...fromValues(toValues(STATE)) }).toEqual(STATE);
   });
 
-  it("does not carry what is under the pointer, nor the taste of who shares it", () => {
-    expect(toValues({ ...initialState, hovered: 3, match: 4, theme: "dark" }).size).toBe(0);
+  it("has one name per field", () => {
+    const names = STATE_KEYS.flatMap((key) => {
+      const { url, xprofNames = [] } = SCHEMA[key] as Field<unknown>;
+      return url === null ? [] : [url.name, ...xprofNames];
+    });
+    expect(new Set(names).size).toBe(names.length);
   });
 
-  it("drops what does not read as it should", () => {
+  it("does not carry what is under the pointer, nor the theme of whoever shares it", () => {
+    expect(toValues({ ...initialState, hovered: 3, search_match: 4, theme: "dark" }).size).toBe(0);
+  });
+
+  it("ignores invalid values", () => {
     const values = new Map([
       ["position", "x"],
       ["selected", "1.5"],
@@ -62,12 +106,59 @@ describe("the state in the URL", () => {
     expect(fromValues(values)).toEqual({});
   });
 
-  it("takes a link that knows of no tabs for one to a program", () => {
+  it("leads to a program where a link has no tab", () => {
     expect(fromValues(new Map([["module", "jit_step(7)"]]))).toEqual({
       module: "jit_step(7)",
       tab: "memory_viewer",
     });
     expect(fromValues(new Map([["run", "train/1"]]))).toEqual({ run: "train/1" });
+  });
+
+  it("keeps the newest expanded groups that a URL has room for", () => {
+    const expanded = Array.from({ length: 200 }, (_, i) => `group${i}`).join(".");
+    const written = toValues({ ...initialState, expanded }).get("opened") ?? "";
+    expect(written.length).toBeLessThanOrEqual(600);
+    expect(expanded.endsWith(`.${written}`)).toBe(true);
+  });
+
+  it("is read from XProf's links too, unless the fragment says otherwise", () => {
+    const page = fakeWindow();
+    page.location.search =
+      "?run=train&module_name=jit_step&memory_space=1&view_memory_allocation_timeline=true&other=1";
+    page.location.hash = "#run=eval";
+    vi.stubGlobal("window", page);
+    expect(readUrl()).toEqual({
+      tab: "memory_viewer",
+      run: "eval",
+      module: "jit_step",
+      space: "1",
+      timeline_only: true,
+    });
+    vi.unstubAllGlobals();
+  });
+});
+
+describe("a reset", () => {
+  it("with another recording is of what means nothing there", () => {
+    expect(NEW_RECORDING).toEqual({
+      position: null,
+      selected: null,
+      hovered: null,
+      search_match: null,
+      zoom: null,
+      timeline_zoom: null,
+      usage_zoom: null,
+      tree_node: "",
+      row_filter: "",
+      selected_function: "",
+      selected_change: "",
+      expanded: "",
+      tree_expanded: "",
+    });
+  });
+
+  it("of a comparison is of the compared recordings and positions", () => {
+    expect(NEW_COMPARISON).toEqual({ a: "", b: "", at_a: null, at_b: null });
   });
 });
 
@@ -77,7 +168,7 @@ describe("the URL and the state", () => {
     vi.unstubAllGlobals();
   });
 
-  it("follow a link, though a change is written between the link and the event that tells of it", () => {
+  it("follow a link, though a change is written between the click and its hashchange event", () => {
     vi.useFakeTimers();
     const page = fakeWindow();
     vi.stubGlobal("window", page);
@@ -88,14 +179,14 @@ describe("the URL and the state", () => {
     page.location.hash = "#run=train";
     vi.advanceTimersByTime(1000);
     expect(page.location.hash).toContain("zoom=48,402");
-    page.tell(new URL("http://here/#run=train").href);
+    page.navigate(new URL("http://here/#run=train").href);
     expect(store.get()).toEqual({ ...initialState, run: "train" });
     vi.advanceTimersByTime(1000);
     expect(page.location.hash).toBe("#run=train");
   });
 });
 
-/** As much of a window as the URL needs. */
+/** The part of a window that the URL needs. */
 function fakeWindow() {
   let listener: ((event: { newURL: string }) => void) | undefined;
   const page = {
@@ -109,10 +200,10 @@ function fakeWindow() {
     },
     setTimeout: (run: () => void, after: number) => setTimeout(run, after),
     clearTimeout: (timer: number) => clearTimeout(timer),
-    addEventListener: (_: string, told: typeof listener) => {
-      listener = told;
+    addEventListener: (_: string, added: typeof listener) => {
+      listener = added;
     },
-    tell: (newURL: string) => listener?.({ newURL }),
+    navigate: (newURL: string) => listener?.({ newURL }),
   };
   page.parent = page;
   return page;

@@ -34,7 +34,7 @@ export function useTable<Key extends string>(
   first: Sorting<Key>,
 ): TableState<Key> {
   const search = useStore(store, (state) => state.search);
-  const size = useStore(store, (state) => state.size);
+  const size = useStore(store, (state) => state.size_filter);
   const [sort, onSort] = useSorting(store, columns, first);
   const template = columns.map(({ track }) => track).join(" ");
   return { search, size, sort, onSort, columns, template };
@@ -68,9 +68,9 @@ export function DataTable<Key extends string>(props: Props<Key>): JSX.Element {
     <>
       <TableToolbar
         search={search}
-        onSearch={(text) => store.set({ search: text, match: null })}
+        onSearch={(text) => store.set({ search: text, search_match: null })}
         size={size}
-        onSize={(text) => store.set({ size: text })}
+        onSize={(text) => store.set({ size_filter: text })}
         {...{ options, errors, summary, csv, fileName }}
       />
       <VirtualLines {...lines} head={<TableHead {...{ columns, template, sort, onSort }} />} />

@@ -79,7 +79,9 @@ function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
         class="link"
         title={`${formatExact(to - from)}. Click to see it`}
         onClick={() =>
-          store.set({ yzoom: remembered(frame(from, to, scene.extent.y, LEAST_BYTES), scene.extent.y) })
+          store.set({
+            timeline_zoom: remembered(frame(from, to, scene.extent.y, LEAST_BYTES), scene.extent.y),
+          })
         }
       >
         {formatBytes(to - from)}

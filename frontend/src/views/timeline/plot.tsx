@@ -56,7 +56,7 @@ export function Plot(props: Props): JSX.Element {
   const [band, setBand] = useState<Marks["band"]>(null);
   const selected = useStore(store, (state) => state.selected);
   const hovered = useStore(store, (state) => state.hovered);
-  const match = useStore(store, (state) => state.match);
+  const match = useStore(store, (state) => state.search_match);
   const position = useStore(store, (state) => state.position) ?? scene.peak;
   const sharers = useMemo(
     () => (blockOf(scene, selected) === null || selected === null ? [] : sharersOf(scene, selected)),

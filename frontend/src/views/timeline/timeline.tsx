@@ -49,7 +49,7 @@ interface Props {
 export function Timeline({ store, height, ...of }: Props): JSX.Element {
   const { rows, regions } = of;
   const show = useShow(store, of.placing);
-  const full = useStore(store, (state) => state.full);
+  const full = useStore(store, (state) => state.timeline_only);
   const scene = useScene({ ...of, show, holes: of.placing === "address" });
   const { view, onView } = useView(scene, store);
   // Searching takes longer than typing a letter where there are many buffers.
@@ -98,15 +98,15 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
 }
 
 /** Which regions are drawn: all of an allocator's, since its rows are placed in one. */
-function useShow(store: Store<ViewState>, placing: Props["placing"]): ViewState["show"] {
-  const show = useStore(store, (state) => state.show);
+function useShow(store: Store<ViewState>, placing: Props["placing"]): ViewState["timeline_regions"] {
+  const show = useStore(store, (state) => state.timeline_regions);
   return placing === "regions" ? show : "all";
 }
 
 /** The view of the page's state, and a way to change it that waits for the next frame. */
 function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (view: View) => void } {
   const x = useStore(store, (state) => state.zoom);
-  const y = useStore(store, (state) => state.yzoom);
+  const y = useStore(store, (state) => state.timeline_zoom);
   const { axis, extent } = scene;
   const view = useMemo(() => ({ x: axis.recalled(x), y: recalled(y, extent.y) }), [x, y, axis, extent]);
   const next = useRef<View | null>(null);
@@ -116,7 +116,7 @@ function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (
       requestAnimationFrame(() => {
         const { x: along, y: up } = next.current ?? view;
         next.current = null;
-        store.set({ zoom: axis.remembered(along), yzoom: remembered(up, extent.y) });
+        store.set({ zoom: axis.remembered(along), timeline_zoom: remembered(up, extent.y) });
       });
     next.current = wanted;
   };
@@ -140,7 +140,7 @@ function goToMatch(
   onView: (view: View) => void,
   step: 1 | -1,
 ): void {
-  const { search, match, position } = store.get();
+  const { search, search_match: match, position } = store.get();
   const across = (): number[] =>
     rowsAcross(scene, position ?? scene.peak).filter((row) => row < scene.listed);
   const rows = search === "" ? Uint32Array.from(across()) : found;
@@ -152,7 +152,7 @@ function goToMatch(
     definedOf,
     search === "" ? -Infinity : scene.axis.positionAt(view.x[0]),
   );
-  store.set({ match: next });
+  store.set({ search_match: next });
   const box = blockOf(scene, next);
   if (box !== null && search !== "") onView(frameBox(box, scene.extent));
 }

@@ -25,7 +25,7 @@ interface Props {
 
 export function Toolbar(props: Props): JSX.Element {
   const { placing, busy, timed, store, matches, onMatch, onZoom, onAll, onSave } = props;
-  const full = useStore(store, (state) => state.full);
+  const full = useStore(store, (state) => state.timeline_only);
   return (
     <div class="toolbar timeline-toolbar">
       <h3>Allocation timeline</h3>
@@ -61,7 +61,7 @@ export function Toolbar(props: Props): JSX.Element {
         data-testid="timeline-fullscreen"
         aria-pressed={full}
         title="Over the whole window, and back (f)"
-        onClick={() => store.set({ full: !full })}
+        onClick={() => store.set({ timeline_only: !full })}
       >
         {full ? "Back to the page" : "Full window"}
       </button>
@@ -70,14 +70,16 @@ export function Toolbar(props: Props): JSX.Element {
 }
 
 function ShowAll({ store }: Pick<Props, "store">): JSX.Element {
-  const show = useStore(store, (state) => state.show);
+  const show = useStore(store, (state) => state.timeline_regions);
   return (
     <label class="toggle" title="Memory that the program holds from beginning to end">
       <input
         type="checkbox"
         data-testid="timeline-show-all"
         checked={show === "all"}
-        onChange={(event) => store.set({ show: event.currentTarget.checked ? "all" : "temp", yzoom: null })}
+        onChange={(event) =>
+          store.set({ timeline_regions: event.currentTarget.checked ? "all" : "temp", timeline_zoom: null })
+        }
       />
       Parameters, outputs, constants
     </label>
@@ -105,21 +107,21 @@ const LAYOUTS = [
 ] as const;
 
 function Layouts({ store }: Pick<Props, "store">): JSX.Element {
-  const layout = useStore(store, (state) => state.layout);
+  const layout = useStore(store, (state) => state.timeline_layout);
   return (
     <Choice
       label="Blocks"
       testid="timeline-layout"
       options={LAYOUTS}
       value={layout}
-      onPick={(picked) => store.set({ layout: picked, yzoom: null })}
+      onPick={(picked) => store.set({ timeline_layout: picked, timeline_zoom: null })}
     />
   );
 }
 
 function Search({ store, matches, onMatch }: Pick<Props, "store" | "matches" | "onMatch">): JSX.Element {
   const search = useStore(store, (state) => state.search);
-  const match = useStore(store, (state) => state.match);
+  const match = useStore(store, (state) => state.search_match);
   const none = matches.rows.length === 0;
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== "Enter") return;
@@ -135,7 +137,7 @@ function Search({ store, matches, onMatch }: Pick<Props, "store" | "matches" | "
         placeholder="Search: text or regex"
         spellcheck={false}
         value={search}
-        onInput={(event) => store.set({ search: event.currentTarget.value, match: null })}
+        onInput={(event) => store.set({ search: event.currentTarget.value, search_match: null })}
         onKeyDown={onKeyDown}
       />
       <button

@@ -26,11 +26,11 @@ export interface Actions {
 
 export function actionsOf(scene: Scene, kind: TreeKind, live: Uint32Array, store: Store<ViewState>): Actions {
   const { tree, weights } = scene;
-  const zoom = (node: number): void => store.set({ node: pathOf(tree, node) });
+  const zoom = (node: number): void => store.set({ tree_node: pathOf(tree, node) });
   const only = (node: number): void => {
     // Everything is no filter, and bytes without rows would leave nothing.
-    if (node === 0 || weights.count[node] === 0) store.set({ only: "" });
-    else store.set({ only: writeFilter({ kind: "node", ...kind, path: pathOf(tree, node) }) });
+    if (node === 0 || weights.count[node] === 0) store.set({ row_filter: "" });
+    else store.set({ row_filter: writeFilter({ kind: "node", ...kind, path: pathOf(tree, node) }) });
   };
   const rowOf = ({ node, gathered, own }: Place): number => {
     if (gathered > 0 || weights.self[node] === 0 || (!own && weights.count[node] > 1)) return -1;

@@ -35,8 +35,8 @@ interface Parts {
 
 export function useTreeScene({ tree, rows, program, live, unexplained, store }: Parts): Scene {
   const words = useWords();
-  const weight = useStore(store, (state) => state.weight);
-  const path = useStore(store, (state) => state.node);
+  const weight = useStore(store, (state) => state.tree_weight);
+  const path = useStore(store, (state) => state.tree_node);
   const row = useStore(store, (state) => state.selected);
   const search = useLater(useStore(store, (state) => state.search));
   const column = useMemo(

@@ -53,11 +53,11 @@ export function TreeCharts(props: Props): JSX.Element {
 
 /** The tree that the state asks for. */
 function useKind(store: Store<ViewState>, rows: Rows | null, compiled: boolean): TreeKind {
-  const chosen = useStore(store, (state) => state.by);
+  const chosen = useStore(store, (state) => state.classification);
   const first = useMemo(() => (rows === null ? "model" : firstBy(rows, compiled)), [rows, compiled]);
   const by = chosen === "auto" ? first : chosen;
-  const merge = useStore(store, (state) => state.merge) && by === "model";
-  const invert = useStore(store, (state) => state.invert);
+  const merge = useStore(store, (state) => state.merge_layers) && by === "model";
+  const invert = useStore(store, (state) => state.invert_tree);
   return useMemo(() => ({ by, merge, invert }), [by, merge, invert]);
 }
 

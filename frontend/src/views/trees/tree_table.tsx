@@ -34,7 +34,7 @@ export function TreeTable({ scene, actions, roles, fileName, store, dark }: Prop
   const columns = useMemo(() => treeColumns(words), [words]);
   const template = trackTemplate(columns);
   const [sort, setSort] = useSorting(store, columns, LARGEST_FIRST, "tree_sort");
-  const opened = useStore(store, (state) => state.tree_opened);
+  const opened = useStore(store, (state) => state.tree_expanded);
   // Nodes go by their numbers: what else names one may be as long as a path in a model.
   const toggled = useMemo(
     () => new Set(Array.from(readOpened(opened), (mark) => parseInt(mark, 36))),
@@ -46,7 +46,8 @@ export function TreeTable({ scene, actions, roles, fileName, store, dark }: Prop
     [tree, weights, top, sort, toggled, found],
   );
   const at = lines.findIndex(({ node }) => node === (focus ?? scene.selected));
-  const toggle = (node: number): void => store.set({ tree_opened: toggleOpened(opened, node.toString(36)) });
+  const toggle = (node: number): void =>
+    store.set({ tree_expanded: toggleOpened(opened, node.toString(36)) });
   const step = (by: number): void => {
     if (lines.length > 0) setFocus(lines[Math.min(Math.max(at + by, 0), lines.length - 1)].node);
   };

@@ -32,12 +32,12 @@ interface Props {
 /** What a tree is of, and what in it is searched for. */
 export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
   const words = useWords();
-  const weight = useStore(store, (state) => state.weight);
-  const merge = useStore(store, (state) => state.merge);
-  const invert = useStore(store, (state) => state.invert);
+  const weight = useStore(store, (state) => state.tree_weight);
+  const merge = useStore(store, (state) => state.merge_layers);
+  const invert = useStore(store, (state) => state.invert_tree);
   const search = useStore(store, (state) => state.search);
   // Where the tree is another one, the path and the nodes of the old one lead nowhere.
-  const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, node: "", tree_opened: "" });
+  const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, tree_node: "", tree_expanded: "" });
   return (
     <div class="toolbar tree-toolbar">
       <label class="toggle">
@@ -45,7 +45,7 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
         <select
           data-testid="tree-by"
           value={by}
-          onChange={(event) => pick({ by: event.currentTarget.value as By })}
+          onChange={(event) => pick({ classification: event.currentTarget.value as By })}
         >
           {BY_LABELS.map(([value, label]) => (
             <option key={value} value={value}>
@@ -67,7 +67,7 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
               about: `Bytes times how long each ${words.item} is held: small ones that stay weigh as much as large ones that go`,
             },
           ]}
-          onPick={(value) => store.set({ weight: value })}
+          onPick={(value) => store.set({ tree_weight: value })}
         />
       )}
       {by === "model" && (
@@ -75,14 +75,14 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
           label="Merge layers"
           title="Layers that repeat as one: layer_0 to layer_47 become layer_*"
           on={merge}
-          onChange={(on) => pick({ merge: on })}
+          onChange={(on) => pick({ merge_layers: on })}
         />
       )}
       <Toggle
         label="Bottom-up"
         title="From the innermost to what it is a part of"
         on={invert}
-        onChange={(on) => pick({ invert: on })}
+        onChange={(on) => pick({ invert_tree: on })}
       />
       <input
         type="search"
@@ -91,7 +91,7 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
         placeholder="Mark: text or regex"
         spellcheck={false}
         value={search}
-        onInput={(event) => store.set({ search: event.currentTarget.value, match: null })}
+        onInput={(event) => store.set({ search: event.currentTarget.value, search_match: null })}
       />
       {scene?.found.marked != null && (
         <span class="muted" role="status" data-testid="tree-found">

@@ -15,7 +15,7 @@ export const BYTES: Unit = { format: formatBytes, exact: formatExact, column: "b
 const NS_PER_S = 1e9;
 
 /** The unit of a weight; `clock`: whether time is in seconds, or else in positions of a schedule. */
-export function unitOf(weight: ViewState["weight"], clock: boolean, positions: string): Unit {
+export function unitOf(weight: ViewState["tree_weight"], clock: boolean, positions: string): Unit {
   if (weight === "bytes") return BYTES;
   if (clock)
     return {

@@ -15,7 +15,7 @@ const WHEEL_ZOOM = 0.002;
 
 /** Dragging moves the window, as on the timeline, and with Shift marks one; so it does where there is nowhere to move. */
 export function brushes(event: MouseEvent, store: Store<ViewState>): boolean {
-  const { zoom, bytes } = store.get();
+  const { zoom, usage_zoom: bytes } = store.get();
   return event.shiftKey || (zoom === null && bytes === null);
 }
 
@@ -32,9 +32,9 @@ export function bindPointer(
   const { extent } = axis;
   const area = chart.over;
   const window = (): Span => axis.recalled(store.get().zoom);
-  const bytes = (): Span => recalled(store.get().bytes, limit());
+  const bytes = (): Span => recalled(store.get().usage_zoom, limit());
   const show = (span: Span): void => store.set({ zoom: axis.remembered(span) });
-  const showBytes = (span: Span): void => store.set({ bytes: remembered(span, limit()) });
+  const showBytes = (span: Span): void => store.set({ usage_zoom: remembered(span, limit()) });
   let pressed: { x: number; y: number; window: Span; bytes: Span; pans: boolean } | null = null;
   let inspectedBefore = store.get().position;
 
@@ -61,7 +61,7 @@ export function bindPointer(
     store.set({ position: nearPeak || position === peak ? null : position });
   };
   // The clicks that a double click is made of were not meant to inspect.
-  const onDoubleClick = (): void => store.set({ zoom: null, bytes: null, position: inspectedBefore });
+  const onDoubleClick = (): void => store.set({ zoom: null, usage_zoom: null, position: inspectedBefore });
   const unwheel = onWheel(area, (event) => {
     const factor = Math.exp(event.deltaY * WHEEL_ZOOM);
     if (event.altKey) {
@@ -116,9 +116,9 @@ export function onKey(
   };
   const scale = (factor: number): void => {
     if (event.altKey) {
-      const bytes = recalled(store.get().bytes, limit);
+      const bytes = recalled(store.get().usage_zoom, limit);
       const span = zoom(bytes, limit, (bytes[0] + bytes[1]) / 2, factor, LEAST_BYTES);
-      store.set({ bytes: remembered(span, limit) });
+      store.set({ usage_zoom: remembered(span, limit) });
     } else show(zoom(window, extent, axis.mark(position), factor, LEAST_POSITIONS));
   };
   const stride = event.shiftKey
@@ -132,7 +132,7 @@ export function onKey(
     "+": () => scale(0.5),
     "=": () => scale(0.5),
     "-": () => scale(2),
-    "0": () => store.set({ zoom: null, bytes: null }),
+    "0": () => store.set({ zoom: null, usage_zoom: null }),
   };
   const action = actions[event.key];
   // With Alt the arrows are the browser's own.

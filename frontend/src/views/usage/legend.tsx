@@ -17,7 +17,7 @@ interface Props {
 /** The curves of the usage chart, each switched on and off by its name. */
 export function CurveLegend({ view, known, store, dark }: Props): JSX.Element {
   const words = useWords();
-  const curves = useStore(store, (state) => state.curves);
+  const curves = useStore(store, (state) => state.toggled_curves);
   const shown = new Set(shownCurves(known, curves));
   return (
     <ul class="lines" aria-label="Lines of the chart">
@@ -30,7 +30,7 @@ export function CurveLegend({ view, known, store, dark }: Props): JSX.Element {
               aria-pressed={shown.has(key)}
               data-testid={`curve-${key}`}
               title={`${about}. ${shown.has(key) ? "Click to hide" : "Click to show"}`}
-              onClick={() => store.set({ curves: switchCurve(store.get().curves, key) })}
+              onClick={() => store.set({ toggled_curves: switchCurve(store.get().toggled_curves, key) })}
             >
               <i
                 style={{

@@ -51,13 +51,13 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
   const selected = shown.indexOf(useStore(store, (state) => state.selected));
   const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
   const words = useWords();
-  const range = useStore(store, (state) => state.range);
+  const range = useStore(store, (state) => state.usage_range);
   const [cursor, setCursor] = useState<{ x: number; position: number } | null>(null);
 
   const window = axis.recalled(zoom);
   const positions: Span = [axis.positionAt(window[0]), axis.positionAt(window[1])];
   const { usage, end } = useUsage(api, view, positions);
-  const switched = useStore(store, (state) => state.curves);
+  const switched = useStore(store, (state) => state.toggled_curves);
   const drawn = useMemo(() => shownCurves(known, switched), [known, switched]);
   const whole = useMemo(() => usageSeries(view.usage, view.length, axis, drawn), [view, axis, drawn]);
   const series = useMemo(
@@ -81,7 +81,7 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
     events ? capacity_bytes : ceiling,
   );
   const bytes = recalled(
-    useStore(store, (state) => state.bytes),
+    useStore(store, (state) => state.usage_zoom),
     limit,
   );
   const only = useContext(OnlyContext).rows;

@@ -32,7 +32,7 @@ interface Props {
 
 /** What the axes of an allocator's curve run over. */
 export function AxisChoices({ timed, capacity, store }: Props): JSX.Element {
-  const range = useStore(store, (state) => state.range);
+  const range = useStore(store, (state) => state.usage_range);
   return (
     <>
       {timed && <AlongChoice store={store} />}
@@ -41,7 +41,7 @@ export function AxisChoices({ timed, capacity, store }: Props): JSX.Element {
         testid="range-choice"
         options={RANGES.filter(({ value }) => capacity || value !== "capacity")}
         value={range}
-        onPick={(picked) => store.set({ range: picked, bytes: null })}
+        onPick={(picked) => store.set({ usage_range: picked, usage_zoom: null })}
       />
     </>
   );

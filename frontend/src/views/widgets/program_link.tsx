@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { Store } from "../../base/store";
 import type { ViewState } from "../state/view_state";
-import { FRESH } from "../state/view_state";
+import { NEW_RECORDING } from "../state/view_state";
 
 interface Props {
   /** As the program's recording is called, and which of its memories. */
@@ -23,7 +23,7 @@ export function ProgramLink({ title, memory, row, about, store, children }: Prop
       title={about}
       onClick={() =>
         store.set({
-          ...FRESH,
+          ...NEW_RECORDING,
           tab: "memory_viewer",
           module: title,
           space: memory,

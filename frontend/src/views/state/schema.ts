@@ -1,0 +1,102 @@
+import { openedInUrl } from "../../layout/opened";
+import { GROUP_KEYS } from "../../layout/grouping";
+import { STEPS } from "../../payload/comparison";
+import { GRANULARITIES } from "../../payload/device_profile";
+import { BYS } from "../../payload/forest";
+import { choice, flag, integer, privateField, text, window } from "./fields";
+
+export const TABS = ["overview", "memory_viewer", "memory_profile", "snapshots", "compare"] as const;
+export type Tab = (typeof TABS)[number];
+
+/**
+ * The state of the page, one field a line: its type, its initial value, how a URL carries it, and when it is reset.
+ * The type, the initial state and the URL are all derived from this table. Fields are written to the URL in this order.
+ */
+export const SCHEMA = {
+  /** All recordings of a run, programs as compiled, memory over time, memory at one moment, or a comparison. */
+  tab: choice("tab", TABS, "overview"),
+  /** Empty: the newest run, all hosts, the largest module, its largest memory space. */
+  run: text("run"),
+  host: text("host"),
+  module: text("module", { xprofNames: ["module_name", "moduleName"], ofProgram: true }),
+  space: text("space", { xprofNames: ["memory_space"], ofProgram: true }),
+  /** Inspected position on the x axis; null is the peak. */
+  position: integer("position", { reset: "recording", ofProgram: true }),
+  /** Row numbers of api/rows: the selected row, the one under the pointer, and the current search match. */
+  selected: integer("selected", { reset: "recording", ofProgram: true }),
+  hovered: privateField<number | null>(null, { reset: "recording" }),
+  search_match: privateField<number | null>(null, { reset: "recording" }),
+  /** Visible part of the x axis in positions (fractions allowed), the same in all charts along it; null is all. */
+  zoom: window("zoom", { reset: "recording" }),
+  /** Visible part of the timeline's y axis in bytes; null is all. */
+  timeline_zoom: window("yzoom", { reset: "recording" }),
+  /** Visible part of the usage chart's y axis in bytes; null is set by `usage_range`. */
+  usage_zoom: window("bytes", { reset: "recording" }),
+  /** Regular expression shared by the timeline and the tables. */
+  search: text("search"),
+  /** Range of sizes that tables list, such as ">1MiB"; empty is all. */
+  size_filter: text("size"),
+  /** Sort order of a table, as layout/sorting.ts writes it; empty is the table's own. A tree table has a field of its
+   * own, since it can stand above another table. */
+  sort: text("sort"),
+  tree_sort: text("tree_sort"),
+  /** Groups of a table, and nodes of a tree table, that differ from their initial state, expanded or collapsed. */
+  expanded: text("opened", { reset: "recording", toUrl: openedInUrl }),
+  tree_expanded: text("tree_opened", { reset: "recording", toUrl: openedInUrl }),
+  /** Group a program's buffers by category. */
+  group_by_role: flag("grouped"),
+  /** List buffers that share the memory of a live buffer, too. */
+  show_sharing: flag("sharers"),
+  /** "all" draws parameters, outputs and constants on the timeline, too. */
+  timeline_regions: choice("show", ["temp", "all"], "temp"),
+  /** Only the timeline, over the whole window. */
+  timeline_only: flag("full", { xprofNames: ["view_memory_allocation_timeline"], ofProgram: true }),
+  theme: privateField<"auto" | "light" | "dark">("auto"),
+  /** X axis of an allocator: equally spaced events, or time. */
+  axis: choice("axis", ["events", "time"], "events"),
+  /** Top of an allocator's usage chart: the peak, the capacity, or the maximum of the visible part. */
+  usage_range: choice("range", ["peak", "capacity", "fit"], "peak"),
+  /** Lines of the usage chart that are not in their initial state, shown or hidden: layout/usage_series.ts. */
+  toggled_curves: text("curves"),
+  /** Y axis of an allocator's timeline: stacked by age, each block at a fixed height, or addresses. */
+  timeline_layout: choice("layout", ["age", "stacked", "address"], "age"),
+  /** What an allocator's table groups its rows by. */
+  group: choice("group", GROUP_KEYS, "name"),
+  /** Chart of what is live at the inspected position. */
+  chart: choice("chart", ["bars", "flame", "treemap", "tree", "address"], "bars"),
+  /** What trees classify rows by; "auto" depends on the kind of recording. */
+  classification: choice("by", BYS, "auto"),
+  /** Weight of a row in a tree: its bytes, or its bytes times its lifetime. */
+  tree_weight: choice("weight", ["bytes", "time"], "bytes"),
+  /** Merge repeated layers into one node. */
+  merge_layers: flag("merge"),
+  /** Bottom-up trees, from callee to caller. */
+  invert_tree: flag("invert"),
+  /** Path of the node that a tree is zoomed to; empty is the root. */
+  tree_node: text("node", { reset: "recording" }),
+  /** Rows that all charts are restricted to, as layout/row_filter.ts writes them; empty is all. */
+  row_filter: text("only", { reset: "recording" }),
+  /** What a node of a call graph is: a function, a line, ... */
+  granularity: choice("calls", GRANULARITIES, "function"),
+  /** Regular expressions that filter a call graph: pprof's options of these names. */
+  focus: text("focus"),
+  ignore: text("ignore"),
+  hide: text("hide"),
+  /** Include framework frames in a call graph. */
+  framework_frames: flag("frames"),
+  /** One call graph for all devices of a file. */
+  all_devices: flag("whole"),
+  /** Selected function of a call graph; empty is none. */
+  selected_function: text("picked", { reset: "recording" }),
+  /** Ids of the compared recordings, and their positions. Empty and null: chosen by the page. */
+  a: text("a", { reset: "comparison" }),
+  b: text("b", { reset: "comparison" }),
+  at_a: integer("at_a", { reset: "comparison" }),
+  at_b: integer("at_b", { reset: "comparison" }),
+  /** What the steps of a comparison's waterfall are. */
+  compare_by: choice("steps", STEPS, "role"),
+  /** Kinds of change that the table of a comparison lists, joined by commas; empty is all. */
+  change_kinds: text("kinds"),
+  /** Selected change of a comparison, as layout/selected_change.ts names it; empty is none. */
+  selected_change: text("change", { reset: "recording" }),
+} as const;
