@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from servers import DEMO
+from support.servers import DEMO
 
 from tb_memplugin import catalog as catalog_module
 from tb_memplugin import logdir, readers

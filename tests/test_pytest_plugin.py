@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from servers import DEMO
+from support.servers import DEMO
 
 TESTS = """
 import jax, jax.numpy as jnp, pytest

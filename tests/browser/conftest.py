@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hosts import HOSTS, Host, open_standalone, open_tensorboard, open_xprof
-from logs import LARGEST, TRAIN, build_logs, listing, lock
+from support.browser.hosts import HOSTS, Host, open_standalone, open_tensorboard, open_xprof
+from support.browser.logs import LARGEST, TRAIN, build_logs, listing, lock
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
-from viewer import PATIENCE_MS, Viewer
-from watch import Watch
+from support.browser.viewer import PATIENCE_MS, Viewer
+from support.browser.watch import Watch
 
 ARGUMENTS = [
     "--no-sandbox",

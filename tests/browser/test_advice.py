@@ -11,11 +11,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from conftest import Open, new_context
-from hosts import Host, open_standalone
-from logs import HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, TRAIN
+from support.browser.pages import Open, new_context
+from support.browser.hosts import Host, open_standalone
+from support.browser.logs import HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, TRAIN
 from playwright.sync_api import Browser, Route
-from viewer import Viewer, until
+from support.browser.viewer import Viewer, until
 
 OOM_TEXTS = Path(__file__).parent.parent / "oom_texts"
 START = {"tab": "memory_viewer", "run": TRAIN, "module": LARGEST}

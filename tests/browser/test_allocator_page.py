@@ -10,13 +10,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from conftest import new_context
-from hosts import Host, open_standalone
-from logs import TRAIN
+from support.browser.pages import new_context
+from support.browser.hosts import Host, open_standalone
+from support.browser.logs import TRAIN
 from playwright.sync_api import Browser, Page
-from servers import DATA, DEMO
+from support.servers import DATA, DEMO
 from test_payload import decode
-from viewer import Viewer, until
+from support.browser.viewer import Viewer, until
 
 from benchmarks.generate_events import generate
 from tb_memplugin.protos.xplane_pb2 import XSpace

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from conftest import new_context
-from hosts import Host, open_demo
-from logs import TRAIN
+from support.browser.pages import new_context
+from support.browser.hosts import Host, open_demo
+from support.browser.logs import TRAIN
 from playwright.sync_api import Browser
-from viewer import Viewer, until
+from support.browser.viewer import Viewer, until
 
 LEAK = "leak/cpu"
 PROFILE = {"tab": "memory_profile", "run": LEAK}

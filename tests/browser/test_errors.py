@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Open, new_context
-from hosts import Host, open_standalone
+from support.browser.pages import Open, new_context
+from support.browser.hosts import Host, open_standalone
 from playwright.sync_api import Browser
-from viewer import Viewer, until
+from support.browser.viewer import Viewer, until
 
 TEXTS = Path(__file__).parent.parent / "oom_texts"
 

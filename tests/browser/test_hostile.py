@@ -9,12 +9,12 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 import pytest
-from conftest import Open, new_context
-from expected import recording
-from hosts import Host, open_standalone
-from logs import BAD_HOST, DAMAGED, GOOD_HOST, HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, SCRIPT, SMALL, TRAIN
+from support.browser.pages import Open, new_context
+from support.browser.expected import recording
+from support.browser.hosts import Host, open_standalone
+from support.browser.logs import BAD_HOST, DAMAGED, GOOD_HOST, HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, SCRIPT, SMALL, TRAIN
 from playwright.sync_api import Browser
-from viewer import Viewer, until
+from support.browser.viewer import Viewer, until
 
 
 def test_a_damaged_host_is_named_and_the_other_one_works(go_to: Open, host: Host) -> None:

@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import Open
-from expected import Recording, recording
-from hosts import Host
-from logs import LARGEST, REMAT, SMALL, TRAIN
+from support.browser.pages import Open
+from support.browser.expected import Recording, recording
+from support.browser.hosts import Host
+from support.browser.logs import LARGEST, REMAT, SMALL, TRAIN
 from playwright.sync_api import BrowserContext, Locator
-from viewer import Viewer, until
+from support.browser.viewer import Viewer, until
 
 SMALL_BYTES = 16 * 1024  # below it, the table folds rows into one line
 

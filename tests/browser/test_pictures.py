@@ -8,12 +8,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from conftest import new_context
-from hosts import Host, open_standalone
+from support.browser.pages import new_context
+from support.browser.hosts import Host, open_standalone
 from playwright.sync_api import Browser, BrowserContext
-from pprof_files import Frame, Sample, write
-from servers import DEMO
-from viewer import Viewer
+from support.pprof_files import Frame, Sample, write
+from support.servers import DEMO
+from support.browser.viewer import Viewer
 
 TEXTS = Path(__file__).parent.parent / "oom_texts"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -11,13 +11,13 @@ from typing import TypeVar
 from urllib.parse import quote, urlencode
 
 import pytest
-from conftest import new_context
-from expected import recording
-from hosts import Host, open_standalone
-from logs import HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, SCRIPT, SMALL, TRAIN, listing
+from support.browser.pages import new_context
+from support.browser.expected import recording
+from support.browser.hosts import Host, open_standalone
+from support.browser.logs import HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, SCRIPT, SMALL, TRAIN, listing
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage
-from servers import BIN, DEMO
-from viewer import Viewer, until
+from support.servers import BIN, DEMO
+from support.browser.viewer import Viewer, until
 
 from benchmarks import generate
 

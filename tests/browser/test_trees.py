@@ -12,14 +12,14 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from conftest import Open, new_context
-from expected import Recording, recording
-from hosts import Host, open_standalone
-from logs import HOSTILE, LARGEST, MARKUP, TRAIN
+from support.browser.pages import Open, new_context
+from support.browser.expected import Recording, recording
+from support.browser.hosts import Host, open_standalone
+from support.browser.logs import HOSTILE, LARGEST, MARKUP, TRAIN
 from playwright.sync_api import Browser
-from servers import DEMO
+from support.servers import DEMO
 from test_payload import decode
-from viewer import Viewer, box_of, until
+from support.browser.viewer import Viewer, box_of, until
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 LINE = 20  # src/layout/flame.ts: height of a level

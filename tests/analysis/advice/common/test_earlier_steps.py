@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from support.advised import MIB, given, kinds
+from support.allocators import Block, allocator
+
+from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.model.recording import Recording, Regions
+
+STEPS = 12
+
+
+def work() -> list[Block]:
+    return [Block("temporary", 8 * MIB, step, step) for step in range(STEPS)]
+
+
+def run(blocks: list[Block]) -> Recording:
+    return allocator([*blocks, *work()], STEPS)
+
+
+def test_what_earlier_steps_leave_behind() -> None:
+    advice = given(run([Block("history", 2 * MIB, step, None) for step in range(STEPS)]), Kind.LATE_FREE)
+    assert advice.title == "Memory of earlier steps is never freed: history"
+    assert advice.bytes == advice.saving_bytes == 2 * MIB * (STEPS - 1)  # that of the last step is its own
+    assert len(advice.rows) == STEPS - 1
+    assert "11 allocations of earlier steps, from history, still hold 22.0 MiB." in advice.sentence
+
+
+def test_a_source_that_tells_of_no_regions() -> None:
+    """As PyTorch's profiler, which tells of sizes alone."""
+    told = run([Block("history", 2 * MIB, step, None) for step in range(STEPS)])
+    nowhere = np.full_like(told.allocations.region, -1)
+    none = Regions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
+    bare = replace(told, allocations=replace(told.allocations, region=nowhere), regions=none)
+    assert given(bare, Kind.LATE_FREE).saving_bytes == given(told, Kind.LATE_FREE).saving_bytes
+
+
+def test_state_of_the_step_before_beside_that_of_this_one() -> None:
+    kept = [Block("state", 16 * MIB, step, step + 1 if step + 1 < STEPS else None) for step in range(-1, STEPS)]
+    advice = given(run(kept), Kind.LATE_FREE)
+    assert advice.title == "Memory of the step before is freed late: state"
+    assert advice.bytes == advice.saving_bytes == 16 * MIB
+
+
+def test_steps_that_free_what_they_allocate() -> None:
+    assert Kind.LATE_FREE not in kinds(run([Block("weights", 64 * MIB, 0, None)]))
+
+
+def test_one_line_that_allocates_several_sizes_is_told_once() -> None:
+    """A state of three arrays, which a line of the user's makes anew in each step."""
+    kept = [
+        Block(f"w{i}", (4 + i) * MIB, step, step + 1 if step + 1 < STEPS else None, stack=1)
+        for step in range(-1, STEPS)
+        for i in range(3)
+    ]
+    advice = given(run(kept), Kind.LATE_FREE)
+    assert advice.title == "Memory of the step before is freed late: layer (model.py:20)"
+    assert advice.bytes == advice.saving_bytes == (4 + 5 + 6) * MIB

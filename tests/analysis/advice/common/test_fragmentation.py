@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from support.advised import MIB, given, kinds
+from support.allocators import Block, allocator
+from support.caching_allocator import CachingAllocator
+from support.recordings import Row, recording
+from support.torch_training import read_snapshot
+
+from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.model.recording import Recording, RegionKind
+
+
+def program(held: int) -> Recording:
+    """80 MiB live at once, in temporary memory of so many MiB."""
+    rows = [Row(60 * MIB, 0, 4), Row(20 * MIB, 2, 4, offset=60 * MIB), Row(70 * MIB, 5, 6)]
+    return recording(rows, 8, [(held * MIB, RegionKind.TEMPORARY)])
+
+
+def test_temporary_memory_that_no_buffer_fits_in() -> None:
+    advice = given(program(100), Kind.FRAGMENTATION)
+    assert advice.title == "Fragmentation: 20% of temporary memory"
+    assert advice.bytes == advice.saving_bytes == 20 * MIB
+    assert advice.new_peak_bytes == 80 * MIB
+    assert advice.rows.tolist() == [0, 1]
+
+
+def test_a_heap_that_is_packed_well_is_left_alone() -> None:
+    assert Kind.FRAGMENTATION not in kinds(program(82))
+
+
+def told(in_use: int, part: float) -> Recording:
+    """An allocator of 1 GiB with one block, which says how broken up the rest is."""
+    made = allocator([Block("weights", in_use * MIB, 0, None)], 1)
+    assert made.reported is not None
+    fragmentation = np.full(made.length, part)
+    return dataclasses.replace(made, reported=dataclasses.replace(made.reported, fragmentation=fragmentation))
+
+
+def test_an_allocator_that_is_nearly_full_and_broken_up() -> None:
+    advice = given(told(824, 0.5), Kind.FRAGMENTATION)
+    assert advice.bytes == 100 * MIB  # half of the 200 MiB that are free
+    assert advice.change == "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"
+
+
+def test_where_most_is_free_holes_do_no_harm() -> None:
+    assert Kind.FRAGMENTATION not in kinds(told(300, 0.5))
+
+
+def test_where_all_that_is_free_is_one_block_there_are_no_holes() -> None:
+    assert Kind.FRAGMENTATION not in kinds(told(824, 0.0))
+
+
+def snapshot(expandable: bool) -> Recording:
+    """Every second of many tensors is freed, at the peak too."""
+    memory = CachingAllocator(expandable=expandable)
+    made = [memory.alloc(3 * MIB) for _ in range(12)]
+    for address in made[::2]:
+        assert address is not None
+        memory.free(address)
+    memory.alloc(40 * MIB)
+    return read_snapshot(memory.snapshot())
+
+
+def test_expandable_segments_are_advised_where_they_are_not_used() -> None:
+    assert given(snapshot(expandable=False), Kind.FRAGMENTATION).change.endswith("expandable_segments:True")
+    assert given(snapshot(expandable=True), Kind.FRAGMENTATION).change.startswith("Segments are expandable already")

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from support.advised import (
+    BARRIERS,
+    IN_ORDER,
+    WIDTH,
+    Tree,
+    array,
+    assert_close,
+    compiled,
+    given,
+    kinds,
+    layer,
+    sgd,
+    step_arguments,
+    stepped,
+    unrolled,
+    weights,
+)
+from jax import Array
+
+from tb_memplugin.analysis.advice import Kind
+
+OPTIONS = BARRIERS | IN_ORDER
+
+
+def in_halves(loss: Callable[[Tree, Array], Array]) -> Callable[..., Any]:
+    def step(params: Tree, momentum: Tree, x: Array) -> Any:
+        def add(total: Tree, part: Array) -> tuple[Tree, None]:
+            return jax.tree.map(jnp.add, total, jax.grad(loss)(params, part)), None
+
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        gradient, _ = jax.lax.scan(add, zeros, x.reshape(2, -1, WIDTH))
+        momentum = jax.tree.map(lambda m, g: 0.9 * m + g / 2, momentum, gradient)
+        return jax.tree.map(lambda p, m: p - 0.1 * m, params, momentum), momentum
+
+    return step
+
+
+def gelu(weights: Tree, x: Array) -> Array:
+    made: Array = x + (jax.nn.gelu(x @ weights["up"]) * jax.nn.sigmoid(x @ weights["up"])) @ weights["down"]
+    return made
+
+
+@pytest.mark.parametrize("one", [layer, gelu])
+@pytest.mark.parametrize("batch", [4096, 16384])
+def test_half_a_batch_at_a_time(one: Any, batch: int) -> None:
+    before = stepped(sgd, batch, unrolled(one), options=OPTIONS)
+    after = compiled(in_halves(unrolled(one)), *step_arguments(batch), options=OPTIONS, donate_argnums=(0, 1))
+    advice = given(before, Kind.MICROBATCHING)
+    assert advice.title == f"Two microbatches of {batch // 2}"
+    assert_close(advice, before, after)
+
+
+def test_where_gradients_are_larger_than_the_batch_nothing_is_won() -> None:
+    assert Kind.MICROBATCHING not in kinds(stepped(sgd, 64, options=OPTIONS))
+
+
+def test_a_batch_as_large_as_a_weight_is_told_from_it() -> None:
+    """The gradient of a weight of 1024 by 512 is not half as large for half a batch of 1024."""
+    before = compiled(jax.value_and_grad(unrolled(gelu)), weights(), array(2 * WIDTH, WIDTH), options=OPTIONS)
+    rows = given(before, Kind.MICROBATCHING).rows
+    assert {before.allocations.shape[row].partition("{")[0] for row in rows.tolist()} == {
+        "f32[1024,1024]",
+        "f32[1024,512]",
+    }
+    assert not [row for row in rows.tolist() if before.allocations.scope[row].endswith("/transpose")]
+
+
+def test_programs_that_train_nothing() -> None:
+    assert Kind.MICROBATCHING not in kinds(compiled(unrolled(), weights(), array(4096, WIDTH)))

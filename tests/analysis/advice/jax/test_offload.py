@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from support.advised import MIB, adam, array, compiled, given, kinds, step_arguments, stepped, unrolled, weights
+
+from tb_memplugin.analysis.advice import Kind
+
+
+def test_optimizer_state_is_read_after_the_peak() -> None:
+    """Without it the peak is lower by all of it: at the peak, none of it is on the device yet."""
+    before = stepped(adam, 8192)
+    advice = given(before, Kind.OFFLOAD)
+    assert advice.title == "Keep state on the host"
+    assert advice.bytes == 48 * MIB
+    assert 0.9 * 48 * MIB <= advice.saving_bytes <= 48 * MIB
+    assert advice.sentence.endswith("the device's memory is the host's, and nothing is won.")
+
+
+def test_what_is_not_donated_waits_on_the_host_twice() -> None:
+    before = stepped(adam, 8192, donated=())
+    advice = given(before, Kind.OFFLOAD)
+    assert advice.saving_bytes > advice.bytes == 48 * MIB
+    assert "what it comes back as has memory of its own" in advice.sentence
+    donated = stepped(adam, 8192)
+    assert "comes back" not in given(donated, Kind.OFFLOAD).sentence
+
+
+def test_a_counter_in_the_state_is_read_early_and_is_small() -> None:
+    def step(params: Any, state: Any, x: Any) -> Any:
+        count = state["count"] + 1
+        params, moments = adam(unrolled())(params, state, x / count)
+        return params, {"count": count, **moments}
+
+    params, state, x = step_arguments(8192, optimizer=adam)
+    before = compiled(step, params, {"count": array(), **state}, x, donate_argnums=(0, 1))
+    assert given(before, Kind.OFFLOAD, "Keep state").bytes == 48 * MIB
+
+
+def test_what_is_read_all_along_is_where_it_should_be() -> None:
+    """A decayed weight and its momentum are read in every layer's turn, by a program that has nothing but updates."""
+
+    def update(params: Any, momentum: Any) -> Any:
+        momentum = jax.tree.map(lambda m, p: 0.9 * m + 0.1 * p, momentum, params)
+        return jax.tree.map(lambda p, m: p - m, params, momentum), momentum
+
+    before = compiled(update, weights(), weights(), donate_argnums=(0, 1))
+    assert Kind.OFFLOAD not in kinds(before)
+
+
+def test_both_moments_are_one_change_however_they_are_passed() -> None:
+    """Told apart they would save less than half: the peak is where either is."""
+    params, state, x = step_arguments(8192, optimizer=adam)
+
+    def step(params: Any, mu: Any, nu: Any, x: Any) -> Any:
+        params, state = adam(unrolled())(params, {"mu": mu, "nu": nu}, x)
+        return params, state["mu"], state["nu"]
+
+    apart = given(compiled(step, params, state["mu"], state["nu"], x, donate_argnums=(0, 1, 2)), Kind.OFFLOAD)
+    together = given(stepped(adam, 8192), Kind.OFFLOAD)
+    assert apart.title == "Keep mu, nu on the host"
+    assert apart.change.startswith("mu, nu = jax.tree.map(") and "(mu, nu))" in apart.change
+    assert (apart.bytes, apart.saving_bytes) == (together.bytes, together.saving_bytes)
+
+
+def test_what_a_train_state_holds_for_the_optimizer_is_named_by_its_path() -> None:
+    params, state, x = step_arguments(8192, optimizer=adam)
+
+    def step(train_state: Any, x: Any) -> Any:
+        params, state = adam(unrolled())(train_state["params"], train_state["adam"], x)
+        return {"params": params, "adam": state}
+
+    together = given(compiled(step, {"params": params, "adam": state}, x, donate_argnums=0), Kind.OFFLOAD)
+    apart = given(stepped(adam, 8192), Kind.OFFLOAD)
+    assert together.title == "Keep train_state['adam'] on the host"
+    assert (together.bytes, together.saving_bytes) == (apart.bytes, apart.saving_bytes)

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+from support.advised import MIB, given, kinds
+from support.hand_built import F32, Handmade, read
+
+from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.analysis.advice.jax.padding import ragged
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.protos.hlo_pb2 import LayoutProto, ShapeProto, TileProto
+
+ROWS, TILE = 2**14, 128
+
+
+def tiled(columns: int) -> ShapeProto:
+    """As a TPU lays an array out: in tiles of 8 by 128."""
+    layout = LayoutProto(minor_to_major=[1, 0], tiles=[TileProto(dimensions=[8, TILE])])
+    return ShapeProto(element_type=F32, dimensions=[ROWS, columns], layout=layout)
+
+
+def program(columns: int) -> Recording:
+    """An argument, and one temporary of its shape, of which the program reads both."""
+    made, placed = Handmade(), -(-columns // TILE) * TILE * ROWS * 4
+    argument = made.instruction("x", shape=tiled(columns), opcode="parameter")
+    doubled = made.instruction("doubled", [argument], shape=tiled(columns))
+    made.instruction("last", [argument, doubled])
+    held = made.allocation((made.buffer(argument, placed), 0), size=placed)
+    held.is_entry_computation_parameter = True
+    made.allocation((made.buffer(doubled, placed), 0), size=placed)
+    return read(made)
+
+
+def test_129_columns_take_the_place_of_256() -> None:
+    advice = given(program(129), Kind.PADDING)
+    whole, used = 16 * MIB, ROWS * 129 * 4
+    assert advice.title == f"Padding of f32[{ROWS},129]"
+    assert advice.bytes == advice.saving_bytes == 2 * (whole - used)
+    assert advice.new_peak_bytes == 2 * used
+    assert "dimension 1 is 129: make it 128, or 256 at no cost" in advice.change
+    assert sorted(advice.rows.tolist()) == [0, 1]
+
+
+@pytest.mark.parametrize("columns", [128, 256])
+def test_full_tiles_waste_nothing(columns: int) -> None:
+    assert Kind.PADDING not in kinds(program(columns))
+
+
+@pytest.mark.parametrize(
+    ("shape", "found"),
+    [
+        ("f32[4096,129]{1,0:T(8,128)}", [(1, 129, 128)]),
+        ("bf16[3,100,256]{2,1,0:T(8,128)(2,1)}", [(1, 100, 8)]),
+        ("f32[129,5]{0,1:T(8,128)}", [(0, 129, 128), (1, 5, 8)]),
+        ("f32[4096,128]{1,0:T(8,128)}", []),
+        ("f32[4096,129]{1,0}", []),
+        ("f32[]", []),
+        ("f32[4]{7:T(128)}", []),  # a damaged file's layout
+        ("", []),
+    ],
+)
+def test_which_dimensions_do_not_fill_their_tiles(shape: str, found: list[tuple[int, int, int]]) -> None:
+    assert [tuple(one) for one in ragged(shape)] == found

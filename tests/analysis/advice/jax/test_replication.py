@@ -1,0 +1,100 @@
+"""Eight devices on one CPU need a process of their own: JAX counts them when it starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+CODE = """
+import json, sys
+import jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+from support.advised import LAYERS, WIDTH, Shaped, adam, compiled, sgd, unrolled
+from tb_memplugin.analysis.advice import advise
+from tb_memplugin.analysis.usage.live_bytes import peak
+
+mesh = Mesh(np.array(jax.devices()), ("d",))
+
+def sharded(spec, *shape):
+    return Shaped(shape, np.float32, sharding=NamedSharding(mesh, spec))
+
+def weights(spec):
+    one = {"up": sharded(spec, WIDTH, 2 * WIDTH), "down": sharded(spec, 2 * WIDTH, WIDTH)}
+    return {f"layer_{i}": one for i in range(LAYERS)}
+
+def step(params, momentum):
+    out = jax.tree.map(lambda leaf: leaf.sharding, (weights(params), weights(momentum)))
+    arguments = weights(params), weights(momentum), sharded(P("d"), 2048, WIDTH)
+    return compiled(sgd(unrolled()), *arguments, donate_argnums=(0, 1), out_shardings=out)
+
+cases = {"none": (P(), P()), "momentum": (P(), P("d")), "params": (P("d"), P()), "both": (P("d"), P("d"))}
+answer = {}
+for name, specs in cases.items():
+    made = step(*specs)
+    found = [piece for piece in advise(made) if piece.kind == "replication"]
+    answer[name] = {"peak": peak(made).bytes, "devices": made.program.devices,
+                    "advice": {piece.title: [piece.bytes, piece.saving_bytes] for piece in found}}
+
+def apart(params, mu, nu, x):
+    params, state = adam(unrolled())(params, {"mu": mu, "nu": nu}, x)
+    return params, state["mu"], state["nu"]
+
+made = compiled(apart, *(weights(P()) for _ in range(3)), sharded(P("d"), 2048, WIDTH), donate_argnums=(0, 1, 2))
+answer["apart"] = {piece.title: piece.bytes for piece in advise(made) if piece.kind == "replication"}
+
+def together(state, x):
+    params, (mu, nu) = state
+    return apart(params, mu, nu, x)
+
+state = weights(P()), (weights(P()), weights(P()))
+made = compiled(together, state, sharded(P("d"), 2048, WIDTH), donate_argnums=0)
+answer["together"] = {piece.title: piece.bytes for piece in advise(made) if piece.kind == "replication"}
+json.dump(answer, sys.stdout)
+"""
+MIB = 2**20
+
+
+@cache
+def answers() -> dict[str, Any]:
+    environment = os.environ | {
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "JAX_PLATFORMS": "cpu",
+        "PYTHONPATH": os.pathsep.join(map(str, (HERE, HERE.parent, HERE.parent.parent))),
+    }
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", ["momentum", "params"])
+def test_what_every_device_holds_all_of(name: str) -> None:
+    before, after = answers()["none"], answers()[name]
+    size, saved = before["advice"][f"Shard {name} over 8 devices"]
+    real = before["peak"] - after["peak"]
+    assert before["devices"] == 8
+    assert size == 24 * MIB
+    assert abs(saved - real) <= 0.1 * real
+    assert f"Shard {name} over 8 devices" not in after["advice"]
+
+
+def test_what_is_sharded_is_left_alone() -> None:
+    assert not answers()["both"]["advice"]
+
+
+def test_moments_that_are_passed_apart_are_one_change() -> None:
+    """Parameters are another: they are gathered again where they are read."""
+    assert answers()["apart"] == {"Shard mu, nu over 8 devices": 48 * MIB, "Shard params over 8 devices": 24 * MIB}
+
+
+def test_a_train_state_is_optimizer_state_and_parameters() -> None:
+    expected = {"Shard state[1] over 8 devices": 48 * MIB, "Shard state[0] over 8 devices": 24 * MIB}
+    assert answers()["together"] == expected

@@ -1,0 +1,109 @@
+"""What must hold of all advice, on every program and allocator there is, and on damaged ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.allocator_planes import REAL, recordings_of
+from support.servers import DATA, DEMO
+from support.subjects import both_ways, every_subject, recordings
+from werkzeug.test import Client
+
+from tb_memplugin.analysis.advice import ASKED, Advice, advise, model
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.catalog import Catalog
+from tb_memplugin.commands.terminal import listing_of
+from tb_memplugin.hosts.api import MemoryApp
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.page import advice as view
+
+TORCH = sorted(path for path in DATA.glob("torch_*/*") if path.is_file())
+each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
+
+
+@pytest.fixture
+def however_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The programs here are small; advice on them is none the less to be right."""
+    monkeypatch.setattr(model, "LEAST_BYTES", 1)
+    monkeypatch.setattr(model, "LEAST_SHARE", 2**40)
+
+
+def check(recording: Recording) -> None:
+    for found in [one for ask in ASKED for one in ask(recording)]:
+        check_piece(recording, found)
+
+
+def check_piece(recording: Recording, found: Advice) -> None:
+    top = peak(recording).bytes
+    assert found.saving_bytes > 0
+    assert 0 <= found.new_peak_bytes <= top
+    if found.kind is not model.Kind.FRAGMENTATION:
+        assert found.saving_bytes == top - found.new_peak_bytes
+    size = recording.allocations.size[found.rows]
+    if found.kind not in (model.Kind.FRAGMENTATION, model.Kind.PADDING):  # of these it is what rows leave unused
+        assert found.bytes == size.sum()
+    assert len(np.unique(found.rows)) == len(found.rows)
+    assert (np.diff(size) <= 0).all()
+    assert found.title and found.sentence.endswith(".") and found.change
+    assert "  " not in found.sentence
+
+
+@every_subject
+@both_ways
+def test_programs(name: str, use_traces: bool, however_small: None) -> None:
+    for recording in recordings(name, use_traces):
+        check(recording)
+
+
+@each_profile
+def test_allocators(path: Path, however_small: None) -> None:
+    for recording in recordings_of(path).values():
+        check(recording.complete)
+
+
+@pytest.mark.parametrize("path", TORCH, ids=lambda path: path.name)
+def test_tensors(path: Path, however_small: None) -> None:
+    for recording in listing_of(str(path)).recordings:
+        check(recording.complete)
+
+
+@every_subject
+def test_what_saves_most_comes_first(name: str) -> None:
+    for recording in recordings(name, True):
+        savings = [found.saving_bytes for found in advise(recording)]
+        assert savings == sorted(savings, reverse=True)
+        assert all(saved >= model.LEAST_BYTES for saved in savings)
+
+
+def test_the_page_and_the_terminal_say_the_same() -> None:
+    (recording,) = recordings("stored:train_step-jit_train_step(0)", True)
+    answer = view.advice(recording)
+    lines = list(view.advice_lines(recording))
+    assert answer["peak_bytes"] == peak(recording).bytes
+    assert len(answer["advice"]) == len(advise(recording)) > 1
+    for found, said in zip(answer["advice"], advise(recording), strict=True):
+        listed = [row for first, last in found["rows"] for row in range(first, last + 1)]
+        assert listed == sorted(said.rows.tolist())
+        assert found["rows_total"] == len(listed) > 0
+    for found in answer["advice"][: view.LINES_LISTED]:
+        for text in (found["title"], found["sentence"], found["change"]):
+            assert sum(text in line for line in lines) == 1
+    assert lines[0].startswith("What would help")
+    assert lines[2].startswith("  -384 MiB (51%)  Rematerialize layer_*")
+
+
+def test_where_nothing_helps_nothing_is_said() -> None:
+    (recording,) = recordings("jax:sort", True)
+    assert view.advice(recording)["advice"] == []
+    assert not list(view.advice_lines(recording))
+
+
+def test_over_http() -> None:
+    catalog = Catalog(str(DEMO))
+    client = Client(MemoryApp(catalog))
+    (recording,) = [one for one in catalog.listing("train_step/cpu").recordings if "train_step" in one.title]
+    answer = client.get("/api/advice", query_string={"id": recording.id})
+    assert answer.json == view.advice(recording)
+    assert client.get("/api/advice", query_string={"id": "nobody"}).status_code == 404

@@ -1,0 +1,80 @@
+"""What is opened, closed and sorted in tables and trees is in the address, comes back with it, and leaves it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.browser.pages import Open, opening
+from support.browser.hosts import Host, open_demo
+from playwright.sync_api import Browser, Locator
+from support.browser.viewer import Viewer, until
+
+PROGRAM = {"tab": "memory_viewer", "run": "train_step/cpu", "module": "jit_train_step(0)"}
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    with open_demo(tmp_path_factory.mktemp("kept_open"), "train_step") as host:
+        yield host
+
+
+@pytest.fixture
+def open_page(host: Host, browser: Browser) -> Iterator[Open]:
+    with opening(host, browser, **PROGRAM) as open:
+        yield open
+
+
+def reloaded(viewer: Viewer) -> Viewer:
+    viewer.page.reload()
+    return viewer.wait_until_ready()
+
+
+def becomes(line: Locator, name: str, value: str) -> None:
+    until(lambda: line.get_attribute(name), lambda found: found == value, f"{name} is not {value}")
+
+
+def test_a_group_stays_closed_until_it_is_opened_again(open_page: Open) -> None:
+    viewer = open_page(grouped="true")
+    group = viewer.get("group-line").filter(has_text="activation")
+    assert group.get_attribute("aria-expanded") == "true"
+    group.click()
+    becomes(group, "aria-expanded", "false")
+    opened = until(viewer.state, lambda state: "opened" in state, "nothing is said of what is opened")["opened"]
+    becomes(reloaded(viewer).get("group-line").filter(has_text="activation"), "aria-expanded", "false")
+    assert viewer.state()["opened"] == opened
+    viewer.get("group-line").filter(has_text="activation").click()
+    viewer.wait_for_state(opened=None)
+
+
+def test_a_tree_stays_as_it_was_opened_and_sorted(open_page: Open) -> None:
+    viewer = open_page(chart="tree", by="model")
+    tree = viewer.get("tree-table")
+    names = tree.get_by_role("button", name="Name", exact=True)
+    names.click()
+    viewer.wait_for_state(tree_sort="name", sort=None)
+    line = tree.get_by_role("row", level=3).filter(has=viewer.get("tree-twist")).first
+    node = line.get_attribute("data-node")
+    line.get_by_test_id("tree-twist").click()
+    opened = until(viewer.state, lambda state: "tree_opened" in state, "no node is said to be opened")["tree_opened"]
+    assert int(opened, 36) == int(node or "")
+    again = reloaded(viewer).frame.locator(f"[data-testid=tree-line][data-node='{node}']")
+    becomes(again, "aria-expanded", "true")
+    becomes(viewer.get("tree-table").get_by_role("columnheader").first, "aria-sort", "ascending")
+    again.get_by_test_id("tree-twist").click()
+    viewer.wait_for_state(tree_opened=None)
+    viewer.get("tree-table").get_by_role("button", name="Total").click()
+    viewer.wait_for_state(tree_sort=None)
+    again.get_by_test_id("tree-twist").click()
+    viewer.wait_for_state(tree_opened=opened)
+    viewer.get("tree-by").select_option("source")  # whose nodes are others
+    viewer.wait_for_state(tree_opened=None, by="source")
+
+
+def test_kinds_of_change_are_kept(open_page: Open) -> None:
+    viewer = open_page(tab="compare", module="")
+    viewer.get("change-only_b").click()
+    viewer.wait_for_state(kinds="only_b")
+    becomes(reloaded(viewer).get("change-only_b"), "aria-pressed", "true")
+    viewer.get("change-only_b").click()
+    viewer.wait_for_state(kinds=None)

@@ -1,0 +1,99 @@
+"""Below a path of a proxy, and in XProf as it is started without us."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from support.browser.pages import new_context
+from support.browser.expected import recording
+from support.browser.hosts import Host, open_standalone, open_tensorboard
+from support.browser.logs import LARGEST, TRAIN
+from playwright.sync_api import Browser, BrowserContext
+from support.servers import DEMO, Server, fetch, free_port, running
+from test_hook import command, environment
+from support.browser.viewer import Viewer
+from support.browser.watch import Watch
+
+__all__ = ["environment"]  # a fixture
+
+PREFIX = "some/prefix/"
+
+
+@contextmanager
+def proxied(server: Server) -> Iterator[Server]:
+    """A reverse proxy that shows a server below a path and takes that off again."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = self.path.removeprefix(f"/{PREFIX}")
+            if path == self.path:
+                self.send_error(404)
+                return
+            answer = fetch(server.url + path)
+            self.send_response(answer.status)
+            for name in ("Content-Type", "Content-Security-Policy", "Location"):
+                if answer.headers[name]:
+                    self.send_header(name, answer.headers[name])
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as proxy:
+        thread = threading.Thread(target=proxy.serve_forever)
+        thread.start()
+        yield Server(f"http://127.0.0.1:{proxy.server_port}/{PREFIX}", server.log)
+        proxy.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = new_context(browser)
+    yield context
+    context.close()
+
+
+def check(host: Host, context: BrowserContext) -> None:
+    """The page, its data, its worker and its link, all from below the same path."""
+    watch = Watch(context, host.ours)
+    page = context.new_page()
+    page.goto(host.address({"run": TRAIN, "module": LARGEST}))
+    viewer = Viewer(page).wait_until_ready()
+    assert viewer.text("headline") == recording(host).meta["headline"]
+    viewer.picture()
+    with page.expect_popup() as popup:
+        viewer.get("timeline-link").click()
+    Viewer(popup.value).wait_until_ready().picture()
+    assert popup.value.url.startswith(host.server.url)
+    assert watch.take() == []
+    assert {url for url in watch.requests if not url.startswith((host.server.url, "data:"))} == set()
+
+
+def test_standalone_behind_a_proxy(tmp_path: Path, context: BrowserContext) -> None:
+    with open_standalone(DEMO, tmp_path) as host, proxied(host.server) as server:
+        check(Host(host.name, server), context)
+
+
+def test_tensorboard_below_a_path(tmp_path: Path, context: BrowserContext) -> None:
+    with open_tensorboard(DEMO, tmp_path, prefix="tb") as host:
+        check(host, context)
+
+
+def test_plain_xprof_after_the_hook_is_installed(environment: Path, tmp_path: Path, context: BrowserContext) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(DEMO, logs)
+    command(environment, "install")
+    port, grpc = free_port(), free_port()
+    xprof = [str(environment / "xprof"), f"--logdir={logs}", f"--port={port}", f"--grpc_port={grpc}"]
+    try:
+        with running(xprof, port, tmp_path, ready="data/plugin/profile/version") as server:
+            check(Host("xprof", server), context)
+    finally:
+        command(environment, "remove")

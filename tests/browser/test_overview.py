@@ -1,0 +1,133 @@
+"""The first tab: every recording of a run, the tightest first; each opens where its kind is shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from support.browser.pages import Open, new_context
+from support.browser.hosts import Host, open_demo
+from support.browser.logs import LARGEST, SMALL, TRAIN
+from playwright.sync_api import Browser
+from support.browser.viewer import Viewer, until
+
+LEAK = "leak/cpu"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    with open_demo(tmp_path_factory.mktemp("overview"), "leak", "train_step") as host:
+        yield host
+
+
+@pytest.fixture(scope="module")
+def lasting_page(server: Host, browser: Browser) -> Iterator[Viewer]:
+    context = new_context(browser)
+    page = context.new_page()
+    page.goto(server.address({"tab": "overview", "run": TRAIN}))
+    yield Viewer(page).wait_until_ready()
+    context.close()
+
+
+@pytest.fixture
+def train(lasting_page: Viewer, server: Host) -> Viewer:
+    """The run with two programs, as a new page shows it."""
+    lasting_page.page.goto("about:blank")
+    lasting_page.page.goto(server.address({"tab": "overview", "run": TRAIN}))
+    return lasting_page.wait_until_ready()
+
+
+def answer(host: Host, run: str = TRAIN) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(host.server.get(f"{host.api}overview?run={quote(run)}").text)
+    return found
+
+
+def names(viewer: Viewer) -> list[str]:
+    return [line["Recording"] for line in lines(viewer)]
+
+
+def lines(viewer: Viewer) -> list[dict[str, str]]:
+    """The table top to bottom, as it is written."""
+    read = """table => {
+      const headings = [...table.querySelectorAll('[role=columnheader]')].map(h => h.innerText.replace(/ [▾▴]$/, ''));
+      const top = line => new DOMMatrix(getComputedStyle(line).transform).f;
+      return [...table.querySelectorAll('.virtual-line')].sort((a, b) => top(a) - top(b)).map(line =>
+        Object.fromEntries([...line.querySelectorAll('[role=gridcell]')].map((c, i) => [headings[i], c.innerText])));
+    }"""
+    found: list[dict[str, str]] = viewer.get("recordings-table").evaluate(read)
+    return found
+
+
+def test_it_says_what_the_server_says(train: Viewer, server: Host) -> None:
+    said = answer(server)
+    assert train.text("headline") == said["headline"]
+    assert names(train) == [row["title"] for row in said["rows"]] == [LARGEST, SMALL]
+    first = lines(train)[0]
+    assert (first["Memory"], first["Peak"]) == ("HBM", "756 MiB")
+    assert first["Biggest part"] == "75% layer_* \u00d74"
+    assert not {"Capacity", "Left", "Host"} & first.keys(), "columns that say nothing here"
+    [place] = said["together"]
+    assert place["sentence"] in train.text("together")
+
+
+def test_a_line_opens_its_recording_and_back_leads_here(train: Viewer) -> None:
+    train.get("recordings-table").get_by_role("button", name=SMALL).click()
+    train.wait_for_state(tab="memory_viewer", module=SMALL, space="HBM")
+    until(lambda: train.text("headline"), lambda text: SMALL in text, "not opened")
+    train.page.go_back()
+    train.wait_for_state(tab=None, run=TRAIN, module=None)
+    until(lambda: train.get("recordings-table").count(), bool, "Back did not lead here")
+
+
+def test_what_was_recorded_over_time_opens_there(train: Viewer, server: Host) -> None:
+    train.go(server.address({"tab": "overview", "run": LEAK}))
+    assert names(train) == ["cpu:0 live arrays", "jit_train_step(0)"]
+    train.get("recording-row").first.click(position={"x": 400, "y": 10})
+    train.wait_for_state(tab="memory_profile", space="cpu:0 live arrays")
+
+
+def test_keys_choose_and_open(train: Viewer) -> None:
+    grid = train.frame.get_by_role("grid", name="Recordings")
+    grid.press("ArrowDown")
+    grid.press("ArrowDown")
+    chosen = train.frame.locator("[data-testid=recording-row][aria-selected=true]")
+    until(lambda: chosen.inner_text(), lambda text: text.startswith(SMALL), "the second is not chosen")
+    grid.press("ArrowUp")
+    grid.press("Enter")
+    train.wait_for_state(tab="memory_viewer", module=LARGEST)
+
+
+def test_search_sort_and_csv(train: Viewer, tmp_path: Path) -> None:
+    train.frame.get_by_role("button", name="Peak").click()
+    until(lambda: names(train), [LARGEST, SMALL].__eq__, "largest first")
+    train.frame.get_by_role("button", name="Peak").click()
+    until(lambda: names(train), [SMALL, LARGEST].__eq__, "smallest first")
+    train.get("table-search").fill("train_.tep")
+    until(lambda: names(train), [LARGEST].__eq__, "not found")
+    train.get("table-search").fill("")
+    train.get("table-size").fill("<100MiB")
+    until(lambda: names(train), [SMALL].__eq__, "not of that size")
+    saved = tmp_path / "saved.csv"
+    train.download("Save CSV").save_as(saved)
+    [row] = csv.DictReader(io.StringIO(saved.read_text(), newline=""))
+    assert (row["recording"], row["peak_bytes"], row["capacity_bytes"]) == (SMALL, "96550928", "")
+
+
+def test_programs_that_were_together_open_too(train: Viewer) -> None:
+    train.get("together").get_by_role("button", name=SMALL).click()
+    train.wait_for_state(tab="memory_viewer", module=SMALL)
+
+
+def test_it_is_the_first_tab_of_every_host(go_to: Open, host: Host) -> None:
+    viewer = go_to(tab="overview", run=TRAIN)
+    assert viewer.text("headline") == answer(host)["headline"]
+    assert viewer.frame.get_by_role("tab").first.inner_text() == "Overview"
+    viewer.get("recordings-table").get_by_role("button", name=SMALL).click()
+    viewer.wait_for_state(module=SMALL)
+    until(lambda: viewer.text("headline"), lambda text: SMALL in text, "not opened")

@@ -1,0 +1,86 @@
+"""What is looked at in a comparison: a drawer, as everywhere else, with the thing as it is in A and in B."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.browser.pages import Open, opening
+from support.browser.hosts import Host, open_demo
+from playwright.sync_api import Browser
+from support.browser.viewer import Viewer, until
+
+PROGRAM = "train_step/cpu|localhost|jit_train_step(0)|HBM"
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    with open_demo(tmp_path_factory.mktemp("looked_at"), "device_profile_leak", "train_step") as host:
+        yield host
+
+
+@pytest.fixture
+def open_page(host: Host, browser: Browser) -> Iterator[Open]:
+    with opening(host, browser) as open:
+        yield open
+
+
+def stack(viewer: Viewer, side: str) -> str:
+    """The text of one side of the drawer, once its stack has come."""
+    part = viewer.get(f"change-in-{side}")
+    part.get_by_role("heading", name="Stack").wait_for()
+    return part.inner_text()
+
+
+def test_a_row_is_looked_at_in_a_and_in_b_and_opened_where_it_is(open_page: Open) -> None:
+    viewer = open_page(tab="compare", run="device_profile_leak")
+    row = viewer.get("change-row").filter(has_text="anotherfunc")
+    row.click()
+    assert "39.1 KiB" in stack(viewer, "a") and "anotherfunc" in stack(viewer, "a")
+    assert "in 9 buffers" in stack(viewer, "b") and "1.72 MiB" in stack(viewer, "b")
+    assert row.get_attribute("aria-selected") == "true"
+    name = until(viewer.state, lambda state: "change" in state, "no change in the address")["change"]
+    viewer.page.reload()
+    viewer.wait_until_ready()
+    assert "anotherfunc" in stack(viewer, "b")
+    viewer.get("open-in-b").click()
+    viewer.wait_for_state(tab="snapshots", host="memory9", selected=name.partition(",")[2])
+    viewer.wait_until_ready()
+    assert "anotherfunc" in viewer.details()
+    viewer.page.go_back()
+    viewer.wait_for_state(tab="compare", change=name)
+    assert "anotherfunc" in stack(viewer, "b")
+
+
+def test_rows_are_walked_by_keys_and_escape_closes(open_page: Open) -> None:
+    viewer = open_page(tab="compare", run="train_step/cpu", a=PROGRAM, b=PROGRAM, at_a="0")
+    table = viewer.frame.get_by_role("grid", name="Changes")
+    table.focus()
+    heading = viewer.get("change-details").get_by_role("heading").first
+    viewer.page.keyboard.press("ArrowDown")
+    title = heading.inner_text()
+    assert "Not there." in viewer.text("change-in-a")
+    viewer.page.keyboard.press("ArrowDown")
+    title = until(heading.inner_text, lambda text: text != title, "the next row is not looked at")
+    active = viewer.frame.locator(f"[id='{table.get_attribute('aria-activedescendant')}']")
+    assert title in active.inner_text()
+    viewer.page.keyboard.press("Escape")
+    viewer.get("change-details").wait_for(state="detached")
+    viewer.wait_for_state(change=None)
+
+
+def test_a_step_lists_what_changed_in_it(open_page: Open) -> None:
+    viewer = open_page(tab="compare", run="train_step/cpu", a=PROGRAM, b=PROGRAM, at_a="0")
+    step = viewer.get("waterfall-step").get_by_role("button", name="activation")
+    step.focus()
+    viewer.page.keyboard.press("Enter")
+    viewer.wait_for_state(change="step:activation")
+    drawer = viewer.get("change-details")
+    assert "+424 MiB" in drawer.inner_text() and "of the whole change" in drawer.inner_text()
+    first = viewer.get("step-entries").get_by_role("button").first
+    name = first.inner_text()
+    first.click()
+    stack(viewer, "b")
+    assert drawer.get_by_role("heading").first.inner_text() == name
+    viewer.get("swap").click()
+    until(lambda: viewer.text("change-in-b"), lambda text: "Not there." in text, "A and B are swapped")

@@ -1,0 +1,244 @@
+"""The compiled scan for events against protobuf's own parser and plain Python, on real planes and on made ones."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.profiles import profiles
+
+from tb_memplugin.native.xplane.all_events import any_event, every
+from tb_memplugin.native.xplane.events import ABSENT, DOUBLE, NUMBER, REFERENCE, TEXT, collect
+from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace, XStat
+
+FORMS = {
+    None: ABSENT,
+    "double_value": DOUBLE,
+    "uint64_value": NUMBER,
+    "int64_value": NUMBER,
+    "str_value": TEXT,
+    "bytes_value": TEXT,
+    "ref_value": REFERENCE,
+}
+same_each_time = settings(derandomize=True, deadline=None)
+
+Columns = dict[str, list[Any]]
+
+
+def plainly(plane: XPlane, kinds: dict[int, int], columns: dict[int, int]) -> Columns:
+    """What collect is to give; a cell is (form, value), and of a text its bytes."""
+    found: Columns = {name: [] for name in ("line", "offset_ps", "duration_ps", "kind", "cells")}
+    for number, line in enumerate(plane.lines):
+        for event in line.events:
+            if event.metadata_id in kinds:
+                found["line"].append(number)
+                found["offset_ps"].append(event.offset_ps)
+                found["duration_ps"].append(event.duration_ps)
+                found["kind"].append(kinds[event.metadata_id])
+                found["cells"].append(cells(event.stats, columns))
+    found["line_name"] = [line.name for line in plane.lines]
+    found["line_timestamp_ns"] = [line.timestamp_ns for line in plane.lines]
+    found["line_events"] = [len(line.events) for line in plane.lines]
+    return found
+
+
+def cells(stats: Any, columns: dict[int, int]) -> list[tuple[int, Any]]:
+    """Of several stats in one column the last counts; one without a value says nothing."""
+    row: list[tuple[int, Any]] = [(ABSENT, 0)] * width(columns)
+    for stat in stats:
+        form = stat.WhichOneof("value")
+        if stat.metadata_id in columns and form is not None:
+            row[columns[stat.metadata_id]] = (FORMS[form], bits(getattr(stat, form)))
+    return row
+
+
+def bits(value: Any) -> Any:
+    """A number as its 64 bits, signed; a text as it is."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, float):
+        return struct.unpack("<q", struct.pack("<d", value))[0]
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def width(columns: dict[int, int]) -> int:
+    return max(columns.values(), default=-1) + 1
+
+
+def compiled(data: bytes, kinds: dict[int, int], columns: dict[int, int]) -> Columns:
+    found = collect(data, kinds, columns, width(columns))
+
+    def cell(column: int, form: int, value: int) -> tuple[int, Any]:
+        return (form, (found["texts"][column][value] if value >= 0 else b"") if form == TEXT else value)
+
+    cells = [
+        [cell(column, form, value) for form, value in zip(forms.tolist(), values.tolist(), strict=True)]
+        for column, (forms, values) in enumerate(zip(found["form"], found["value"], strict=True))
+    ]
+    rows = [[column[event] for column in cells] for event in range(len(found["line"]))]
+    same = ("line", "offset_ps", "duration_ps", "kind", "line_timestamp_ns", "line_events")
+    return {**{name: found[name].tolist() for name in same}, "cells": rows, "line_name": line_names(data, found)}
+
+
+def line_names(data: bytes, found: dict[str, Any]) -> list[bytes]:
+    names = found["line_name"]
+    return [data[s : s + n] for s, n in zip(names.start.tolist(), names.length.tolist(), strict=True)]
+
+
+def every_plainly(plane: XPlane, kinds: dict[int, int], columns: dict[int, int]) -> Columns:
+    """What every is to give."""
+    events = [event for line in plane.lines for event in line.events]
+    stats = [
+        (owner, columns[stat.metadata_id], bits(getattr(stat, form)))
+        for owner, event in enumerate(events)
+        for stat in event.stats
+        if (form := stat.WhichOneof("value")) in ("uint64_value", "int64_value") and stat.metadata_id in columns
+    ]
+    return {
+        "offset_ps": [event.offset_ps for event in events],
+        "duration_ps": [event.duration_ps for event in events],
+        "kind": [kinds.get(event.metadata_id, -1) for event in events],
+        "stats": stats,
+        "line_name": [line.name for line in plane.lines],
+        "line_timestamp_ns": [line.timestamp_ns for line in plane.lines],
+        "line_events": [len(line.events) for line in plane.lines],
+    }
+
+
+def every_compiled(data: bytes, kinds: dict[int, int], columns: dict[int, int]) -> Columns:
+    found = every(data, kinds, columns)
+    same = ("offset_ps", "duration_ps", "kind", "line_timestamp_ns", "line_events")
+    stats = list(zip(*(found[name].tolist() for name in ("owner", "column", "value")), strict=True))
+    return {**{name: found[name].tolist() for name in same}, "stats": stats, "line_name": line_names(data, found)}
+
+
+@pytest.mark.parametrize("path", profiles(), ids=lambda path: path.parents[3].name)
+def test_every_event_of_every_plane(path: Path) -> None:
+    """All stats of the rarer names, which the allocator's are among; all columns of the lines."""
+    for plane in XSpace.FromString(path.read_bytes()).planes:
+        counts: dict[int, int] = {}
+        for line in plane.lines:
+            for event in line.events:
+                counts[event.metadata_id] = counts.get(event.metadata_id, 0) + 1
+        kinds = {key: number for number, key in enumerate(sorted(counts, key=counts.__getitem__)) if counts[key] < 5000}
+        columns = {key: number % 20 for number, key in enumerate(sorted(plane.stat_metadata))}
+        data = plane.SerializeToString()
+        assert compiled(data, kinds, columns) == plainly(plane, kinds, columns)
+        assert every_compiled(data, kinds, columns) == every_plainly(plane, kinds, columns)
+        assert any_event(data) == bool(counts)
+
+
+small = st.integers(0, 3)
+numbers = st.integers(-(2**63), 2**63 - 1)
+values = st.one_of(
+    st.just({}),
+    st.fixed_dictionaries({"double_value": st.floats()}),
+    st.fixed_dictionaries({"uint64_value": st.integers(0, 2**64 - 1)}),
+    st.fixed_dictionaries({"int64_value": numbers}),
+    st.fixed_dictionaries({"str_value": st.binary(max_size=4)}),
+    st.fixed_dictionaries({"bytes_value": st.binary(max_size=4)}),
+    st.fixed_dictionaries({"ref_value": small}),
+)
+
+
+@st.composite
+def planes(draw: st.DrawFn) -> XPlane:
+    plane = XPlane(id=draw(small), name=draw(st.binary(max_size=3)))
+    for _ in range(draw(small)):
+        line = plane.lines.add(name=draw(st.binary(max_size=3)), timestamp_ns=draw(numbers))
+        for _ in range(draw(small)):
+            event = line.events.add(metadata_id=draw(small), offset_ps=draw(numbers), duration_ps=draw(numbers))
+            event.stats.extend(XStat(metadata_id=draw(small), **draw(values)) for _ in range(draw(small)))
+    return plane
+
+
+wanted = st.dictionaries(small, small, max_size=3)
+
+
+@same_each_time
+@given(planes(), wanted, wanted)
+def test_made_planes(plane: XPlane, kinds: dict[int, int], columns: dict[int, int]) -> None:
+    data = plane.SerializeToString()
+    assert compiled(data, kinds, columns) == plainly(plane, kinds, columns)
+    assert every_compiled(data, kinds, columns) == every_plainly(plane, kinds, columns)
+    assert any_event(data) == any(line.events for line in plane.lines)
+
+
+def test_what_no_event_is_asked_about() -> None:
+    found = collect(b"", {1: 0}, {1: 0, 2: 4}, 5)
+    assert [len(column) for column in found["form"]] == [0] * 5
+    assert len(found["line"]) == len(found["line_timestamp_ns"]) == 0
+    assert len(every(b"", {1: 0}, {})["kind"]) == 0
+    assert not any_event(b"")
+
+
+@pytest.mark.parametrize("key", [0, 2**16 - 1, 2**16, 2**62, -1])
+def test_ids_far_from_1(key: int) -> None:
+    """Those of a plain writer are small, but any number will do."""
+    plane = XPlane()
+    for metadata in (key, key + 1):
+        event = plane.lines.add().events.add(metadata_id=metadata)
+        event.stats.add(metadata_id=key, int64_value=5)
+    data = plane.SerializeToString()
+    assert collect(data, {key: 3}, {key: 0}, 1)["kind"].tolist() == [3]
+    assert every(data, {key: 3}, {key: 4})["kind"].tolist() == [3, -1]
+    assert every(data, {key: 3}, {key: 4})["column"].tolist() == [4, 4]
+
+
+def one_event() -> bytes:
+    plane = XPlane()
+    event = plane.lines.add(name=b"main", timestamp_ns=7).events.add(metadata_id=1)
+    event.stats.extend([XStat(metadata_id=2, str_value=b"GPU_0_bfc"), XStat(metadata_id=3, int64_value=-1)])
+    return plane.SerializeToString()
+
+
+EVENTS = one_event()
+
+
+@pytest.mark.parametrize("length", range(len(EVENTS) + 1))
+def test_a_plane_cut_short_is_refused(length: int) -> None:
+    """Every cut but before and behind the line goes through a field."""
+    if length in (0, len(EVENTS)):
+        assert len(collect(EVENTS[:length], {1: 0}, {2: 0, 3: 1}, 2)["line"]) == (length > 0)
+        assert len(every(EVENTS[:length], {}, {})["kind"]) == (length > 0)
+    else:
+        with pytest.raises(ValueError, match="damaged"):
+            collect(EVENTS[:length], {1: 0}, {2: 0, 3: 1}, 2)
+        with pytest.raises(ValueError, match="damaged"):
+            every(EVENTS[:length], {}, {})
+
+
+@same_each_time
+@given(st.binary(max_size=40))
+def test_noise_is_refused_or_read(noise: bytes) -> None:
+    answers_or_refuses(noise)
+
+
+@same_each_time
+@given(planes(), st.data())
+def test_a_flipped_byte_is_refused_or_read(plane: XPlane, data: st.DataObject) -> None:
+    damaged = bytearray(plane.SerializeToString() or b"\0")
+    damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    answers_or_refuses(bytes(damaged))
+
+
+def answers_or_refuses(data: bytes) -> None:
+    """Whatever is read lies within the bytes, and every column has a row per event."""
+    kinds, columns = {0: 0, 1: 1, 2: 2}, {0: 0, 1: 1, 2: 1}
+    try:
+        found, all_of_them = collect(data, kinds, columns, 2), every(data, kinds, columns)
+    except ValueError:
+        return
+    events = len(found["line"])
+    assert {len(found[name]) for name in ("offset_ps", "duration_ps", "kind")} == {events}
+    assert [len(column) for name in ("form", "value") for column in found[name]] == [events] * 4
+    for column in range(2):
+        texts = found["value"][column][found["form"][column] == TEXT]
+        assert ((texts >= -1) & (texts < len(found["texts"][column]))).all()
+        assert all(text in data for text in found["texts"][column])
+    assert not events or found["line"].max() < len(found["line_timestamp_ns"])
+    assert len(all_of_them["kind"]) == found["line_events"].sum() == all_of_them["line_events"].sum()

@@ -1,0 +1,71 @@
+"""The logdir of the browser tests: the demo's runs, one with a damaged host, and one that names its parts in markup."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from support.servers import DEMO
+
+from tb_memplugin.protos import hlo_pb2, xplane_pb2
+
+# Runs are listed by name, last first: the demo's train_step stays the one that is shown at the start.
+TRAIN, REMAT, DAMAGED, HOSTILE = "train_step/cpu", "scan_remat/cpu", "damaged/cpu", "hostile/cpu"
+LARGEST, SMALL = "jit_train_step(0)", "jit_loss(2)"  # of the run TRAIN, by peak
+GOOD_HOST, BAD_HOST = "localhost", "host2"
+
+MARKUP = "<img src=x onerror=window.pwned=1>"
+SCRIPT = "</script><script>window.pwned=1</script>"
+HOSTILE_MODULE = f"jit_{MARKUP}"
+
+_PROFILE = "plugins/profile/cpu"
+_XPLANE = f"{_PROFILE}/localhost.xplane.pb"
+
+
+def build_logs(root: Path) -> Path:
+    for run in ("train_step", "scan_remat", "oom"):
+        shutil.copytree(DEMO / run, root / run)
+    profile = (DEMO / "train_step" / _XPLANE).read_bytes()
+    _write(root / "damaged" / _PROFILE / f"{GOOD_HOST}.xplane.pb", profile)
+    _write(root / "damaged" / _PROFILE / f"{BAD_HOST}.xplane.pb", profile[: len(profile) // 2])
+    _write(root / "hostile" / _XPLANE, _hostile(profile))
+    return root
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _hostile(profile: bytes) -> bytes:
+    """The profile with one program, every name in it markup that would run if it ever became part of a page."""
+    space = xplane_pb2.XSpace.FromString(profile)
+    plane = next(plane for plane in space.planes if plane.name == b"/host:metadata")
+    del plane.event_metadata[1]
+    program = plane.event_metadata[2]
+    assert program.name == SMALL.encode()
+    program.name = f"{HOSTILE_MODULE}(2)".encode()
+    [stat] = [stat for stat in program.stats if stat.WhichOneof("value") == "bytes_value"]
+    hlo = hlo_pb2.HloProto.FromString(stat.bytes_value)
+    hlo.hlo_module.name = HOSTILE_MODULE.encode()
+    for computation in hlo.hlo_module.computations:
+        for instruction in computation.instructions:
+            instruction.name += MARKUP.encode()
+            instruction.metadata.op_name += SCRIPT.encode()
+    frames = hlo.hlo_module.stack_frame_index
+    for names in (frames.file_names, frames.function_names):
+        names[:] = [name + MARKUP.encode() for name in names]
+    stat.bytes_value = hlo.SerializeToString()
+    return space.SerializeToString()
+
+
+def listing(root: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of change of everything below."""
+    found = [root, *root.rglob("*")]
+    return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
+
+
+def lock(root: Path, *, locked: bool) -> None:
+    """Takes away, or gives back, the right to write anywhere below."""
+    for path in (root, *root.rglob("*")):
+        path.chmod(0o755 if not locked else 0o555)

@@ -1,0 +1,281 @@
+"""A run at a glance: what is tight, what is biggest, what was there together; in numbers that add up by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.allocators import STEP_NS, Block, allocator
+from support.profiles import profiles
+from support.recordings import Row, recording
+from support.servers import DEMO
+from werkzeug.test import Client
+
+from tb_memplugin.analysis.linking.co_residency import running_at_peak, together
+from tb_memplugin.analysis.ownership.layers import Part, biggest_part
+from tb_memplugin.analysis.usage.headroom import Headroom, headroom, within_limits
+from tb_memplugin.catalog import Catalog, listing_of_path
+from tb_memplugin.errors import InputError
+from tb_memplugin.hosts.api import MemoryApp
+from tb_memplugin.model.recording import Axis, Phase, Recording, Refusal, RegionKind, Role, SpanKind, Text
+from tb_memplugin.views.page.overview import overview
+from tb_memplugin.views.shared.summary import summary
+
+PARAMETER, OUTPUT, TEMPORARY = RegionKind.PARAMETER, RegionKind.OUTPUT, RegionKind.TEMPORARY
+
+
+def program(title: str, rows: Sequence[tuple[str, str, int, RegionKind]], memory: str = "HBM") -> Recording:
+    """Rows of (op, op_name, bytes, kind of region), each in a region of its own, all live at position 0."""
+    made = recording(
+        [Row(size, 0, 1, region=i) for i, (_, _, size, _) in enumerate(rows)], 1, [(row[2], row[3]) for row in rows]
+    )
+    named = dataclasses.replace(
+        made.allocations,
+        op=Text.of([op for op, _, _, _ in rows]),
+        scope=Text.of([scope for _, scope, _, _ in rows]),
+    )
+    return dataclasses.replace(made, title=title, memory=memory, allocations=named)
+
+
+def train_step() -> Recording:
+    return program(
+        "jit_train(1)",
+        [
+            ("parameter", "params['layer_0']", 1000, PARAMETER),
+            ("parameter", "batch", 10, PARAMETER),
+            ("fusion", "jit(train)/jvp(layer_0)/mul", 5000, TEMPORARY),
+            ("tuple", "", 8, OUTPUT),
+        ],
+    )
+
+
+def evaluate() -> Recording:
+    return program(
+        "jit_evaluate(2)",
+        [
+            ("parameter", "params['layer_0']", 1000, PARAMETER),
+            ("parameter", "tokens", 30, PARAMETER),
+            ("fusion", "jit(evaluate)/layer_0/mul", 400, TEMPORARY),
+        ],
+    )
+
+
+def device(memory: str, capacity: int | None, ran: Sequence[str] = ("train",)) -> Recording:
+    made = allocator([Block("x", 2048, 0, None)], 1, marked=[(name, SpanKind.EXECUTION) for name in ran])
+    return dataclasses.replace(made, memory=memory, capacity=capacity)
+
+
+def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
+    def room(program: Recording, *beside: Recording) -> Headroom:
+        return headroom(within_limits([program, *beside])[0])
+
+    elsewhere = dataclasses.replace(device("GPU_2_bfc", 7000), host="other")
+    run = [device("GPU_0_bfc", 20_000), device("GPU_1_bfc", 10_000), device("gpu_host_bfc", 500), elsewhere]
+    assert room(train_step(), *run) == (6018, 10_000, "the most that GPU_1_bfc may hand out", 3982)
+    assert room(dataclasses.replace(train_step(), memory="VMEM"), *run).capacity is None
+    assert room(train_step(), *run[2:]) == (6018, None, "", None)
+    known = dataclasses.replace(train_step(), capacity=9000, capacity_source="the memory of the smallest device")
+    assert room(known, *run) == (6018, 9000, "the memory of the smallest device", 2982)
+    assert room(known, device("GPU_0_bfc", 7000)).left == 982
+    assert room(run[0], *run) == (2048, 20_000, "as the recording itself says", 20_000 - 2048)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "left"),
+    [
+        (Refusal(asked=500, free=300, capacity=8000), -200),
+        (Refusal(asked=500, capacity=8000, in_use=7900), -400),
+        (Refusal(asked=9000, capacity=8000, phase=Phase.COMPILE), -1000),
+        (Refusal(asked=100, free=300, largest_free=50), -50),  # what is free is in pieces
+        (Refusal(asked=100, free=300), -1),
+        (Refusal(asked=100, free=300), -1),  # fragmented, though it does not say so
+        (Refusal(asked=100), None),
+        (Refusal(), None),
+    ],
+)
+def test_what_was_refused_lacked_room(refusal: Refusal, left: int | None) -> None:
+    failed = dataclasses.replace(train_step(), kind="oom", refusal=refusal)
+    assert headroom(failed).left == left
+
+
+def test_what_was_there_together() -> None:
+    [place] = together([train_step(), evaluate()])
+    # 1018 + 1030 are held, 1000 of it by both; of 5000 and 400 temporary the larger.
+    assert (place.host, place.memory, place.bytes, place.seen_running) == ("host", "HBM", 1018 + 30 + 5000, False)
+    assert [(r.program.title, r.held, r.again, r.temporary, r.runs) for r in place.programs] == [
+        ("jit_train(1)", 1018, 0, 5000, None),
+        ("jit_evaluate(2)", 1030, 1000, 400, None),
+    ]
+
+
+def test_only_what_ran_counts_where_executions_are_recorded() -> None:
+    assert together([train_step(), evaluate(), device("GPU_0_bfc", None)]) == []
+    [place] = together([train_step(), evaluate(), device("GPU_0_bfc", None, ["train", "evaluate"])])
+    assert place.seen_running
+    assert [resident.runs for resident in place.programs] == [1, 1]
+
+
+def test_a_device_names_the_program_itself() -> None:
+    of_device = device("TPU core 0", None, ["jit_train(1)", "jit_evaluate(3)", "evaluate"])
+    [place] = together([train_step(), evaluate(), of_device])
+    assert [resident.runs for resident in place.programs] == [1, 1]
+    assert together([train_step(), evaluate(), device("TPU core 0", None, ["jit_train(1)", "jit_evaluate(3)"])]) == []
+
+
+def test_a_call_within_a_call_of_the_same_name_is_one_run() -> None:
+    twice = device("GPU_0_bfc", None, ["train", "train", "evaluate"])
+    assert twice.spans is not None and len(twice.spans) == 3
+    later = dataclasses.replace(
+        twice.spans, **{f: getattr(twice.spans, f) + 2 * STEP_NS for f in ("start_ns", "end_ns")}
+    )
+    both = dataclasses.replace(
+        twice.spans,
+        name=twice.spans.name.take(np.r_[0:3, 0:3]),
+        kind=np.r_[twice.spans.kind, later.kind],
+        start_ns=np.r_[twice.spans.start_ns, later.start_ns],
+        end_ns=np.r_[twice.spans.end_ns, later.end_ns],
+    )
+    [place] = together([train_step(), evaluate(), dataclasses.replace(twice, spans=both)])
+    assert [resident.runs for resident in place.programs] == [2, 2]
+
+
+def test_other_hosts_and_memories_are_apart() -> None:
+    run = [train_step(), dataclasses.replace(evaluate(), host="b"), dataclasses.replace(evaluate(), memory="VMEM")]
+    assert together(run) == []
+
+
+def layered(*scopes: tuple[str, int]) -> Recording:
+    return program("jit_f(1)", [("fusion", scope, size, TEMPORARY) for scope, size in scopes])
+
+
+@pytest.mark.parametrize(
+    ("scopes", "part"),
+    [
+        (
+            [
+                ("jit(f)/jvp(layer_0)/a", 10),
+                ("jit(f)/jvp(layer_1)/a", 20),
+                ("jit(f)/transpose(jvp(layer_1))/b", 30),
+                ("jit(f)/jvp(logits)/c", 50),
+            ],
+            Part("layer_*", 2, 60),
+        ),
+        (
+            [("jit(f)/jvp(logits)/a", 40), ("jit(f)/transpose(jvp(logits))/b", 5), ("jit(f)/mlp/c", 44)],
+            Part("logits", 1, 45),
+        ),
+        # Too little to be named.
+        ([("jit(f)/jvp(layer_0)/a", 1), ("jit(f)/jvp(layer_1)/a", 1), ("", 900)], None),
+        ([("jit(f)/mul", 5)], None),
+    ],
+)
+def test_the_biggest_part(scopes: list[tuple[str, int]], part: Part | None) -> None:
+    assert biggest_part(layered(*scopes)) == part
+
+
+def test_the_biggest_part_of_an_allocator_is_a_function_or_a_line() -> None:
+    step = allocator([Block("step", 8, 0, None, stack=1), Block("load", 4, 0, None, stack=0)], 1)
+    assert biggest_part(step) == Part("step", 1, 8)
+    rows = dataclasses.replace(step.allocations, scope=Text.of(["", ""]))
+    assert biggest_part(dataclasses.replace(step, allocations=rows)) == Part("layer (model.py:20)", 1, 8)
+
+
+def test_the_tightest_comes_first_and_what_is_unknown_last() -> None:
+    roomy, tight = device("GPU_0_bfc", 10**6), dataclasses.replace(device("gpu_host_bfc", 2100), host="b")
+    unknown = dataclasses.replace(evaluate(), host="c")
+    larger = dataclasses.replace(train_step(), host="c")
+    answer = overview([roomy, unknown, larger, tight])
+    assert [row["id"] for row in answer["rows"]] == [tight.id, roomy.id, larger.id, unknown.id]
+    assert [row["headroom_bytes"] for row in answer["rows"]] == [52, 10**6 - 2048, None, None]
+    assert answer["headline"] == (
+        "4 recordings. The tightest is gpu_host_bfc of b: it needs 2.00 KiB of 2.05 KiB (97.5%), and 52 B is left."
+    )
+    [place] = answer["together"]
+    assert place["measured"] == []
+    assert place["sentence"].startswith("At most 5.91 KiB, from the 2 programs that are in this run; whether all")
+
+
+def test_roles_and_shares_are_of_the_peak() -> None:
+    [row] = overview([dataclasses.replace(train_step(), capacity=12_036)])["rows"]
+    assert row["role"] == {"role": int(Role.TEMPORARY), "bytes": 6018, "share": 1}
+    assert (row["needed_bytes"], row["capacity_bytes"], row["headroom_bytes"]) == (6018, 12_036, 6018)
+    assert row["part"] == {"name": "layer_0", "repeats": 1, "bytes": 5000, "share": 5000 / 6018}
+
+
+def test_headlines() -> None:
+    def headline(*run: Recording) -> str:
+        said: str = overview(run)["headline"]
+        return said
+
+    step = train_step()
+    assert headline() == "This run holds no memory that can be shown."
+    assert headline(step) == (
+        "The largest peak is 5.88 KiB, of jit_train(1) in HBM. How much memory there is, this run does not tell."
+    )
+    assert headline(dataclasses.replace(step, capacity=6000)) == (
+        "jit_train(1) in HBM does not fit: it needs 5.88 KiB of 5.86 KiB, 18 B too much."
+    )
+    failed = dataclasses.replace(
+        step, kind="oom", axis=Axis.INSTANT, title="error", refusal=Refusal(asked=2048, free=1024, in_use=6018)
+    )
+    assert headline(step, failed) == (
+        "2 recordings. HBM was asked for 2.00 KiB; 1.00 KiB was free. "
+        "Too much is live: 1.00 KiB more would have to be free."
+    )
+    remedies = [row["remedy"] for row in overview([failed, step])["rows"]]
+    assert remedies[0] is not None and remedies[1] is None
+
+
+def test_devices_were_measured() -> None:
+    run = [train_step(), evaluate(), device("GPU_0_bfc", 9000, ["train", "evaluate"]), device("gpu_host_bfc", None)]
+    [place] = overview(run)["together"]
+    assert [(found["memory"], found["bytes"]) for found in place["measured"]] == [("GPU_0_bfc", 2048)]
+    assert place["sentence"].endswith(
+        "it is less. The fullest device, GPU_0_bfc, held 2.00 KiB, while train and evaluate ran."
+    )
+
+
+def test_what_ran_at_the_peak() -> None:
+    marks = [("train", SpanKind.STEP), ("step", SpanKind.EXECUTION), ("step", SpanKind.EXECUTION)]
+    blocks = [Block("x", 8, 0, 0), Block("x", 16, 1, 1)]
+    of = allocator(blocks, 2, marked=marks)
+    assert running_at_peak(of) == ["step"]
+    assert of.clock is not None
+    assert running_at_peak(dataclasses.replace(of, clock=of.clock + 2 * STEP_NS)) == []
+    assert running_at_peak(train_step()) == []
+
+
+def test_what_cannot_be_completed_is_still_listed() -> None:
+    def damaged() -> Recording:
+        raise InputError("the host's events are damaged", "file", "profile again")
+
+    assert len(overview([dataclasses.replace(train_step(), later=damaged)])["rows"]) == 1
+
+
+@pytest.mark.parametrize("path", profiles(), ids=lambda path: path.parents[3].name)
+def test_real_profiles(path: Path) -> None:
+    listed = listing_of_path(str(path)).recordings
+    answer = overview(listed)
+    assert json.loads(json.dumps(answer, allow_nan=False)) == answer
+    assert {row["id"] for row in answer["rows"]} == {found.id for found in listed}
+    for row in answer["rows"]:
+        for part in (row["role"], row["part"]):
+            assert part is None or 0 < part["bytes"] <= row["peak_bytes"]
+    room = [row["headroom_bytes"] for row in answer["rows"] if row["headroom_bytes"] is not None]
+    assert room == sorted(room)
+    # The same figure as everywhere else.
+    capacities = {found.id: summary(found)["capacity_bytes"] for found in listed}
+    assert {row["id"]: row["capacity_bytes"] for row in answer["rows"]} == capacities
+
+
+def test_route() -> None:
+    client = Client(MemoryApp(Catalog(str(DEMO))))
+    rows = client.get("/api/overview", query_string={"run": "train_step/cpu"}).get_json()["rows"]
+    assert [row["title"] for row in rows] == ["jit_train_step(0)", "jit_loss(2)"]
+    assert (rows[0]["part"]["name"], rows[0]["part"]["repeats"]) == ("layer_*", 4)
+    assert client.get("/api/overview").status_code == 400
+    assert client.get("/api/overview?run=none").status_code == 404

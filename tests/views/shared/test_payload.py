@@ -1,0 +1,156 @@
+"""The wire format, read back by a decoder written from its description."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from support.recordings import Row, recording
+
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.recording import RegionKind, Role, Text
+from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.page import memory_viewer
+from tb_memplugin.views.shared.payload import Table, compact, encode
+
+TYPES = {"u8": "u1", "i32": "<i4", "u32": "<u4", "f64": "<f8"}
+
+
+def decode(answer: bytes) -> tuple[dict[str, Any], dict[str, dict[str, list[Any]]]]:
+    """(meta, {table: {column: values}}); text columns as str."""
+    assert answer[:4] == b"TBM1"
+    size = int.from_bytes(answer[4:8], "little")
+    assert (8 + size) % 8 == 0
+    header, body = json.loads(answer[8 : 8 + size]), answer[8 + size :]
+    tables: dict[str, dict[str, list[Any]]] = {}
+    for name, table in header["tables"].items():
+        tables[name] = {}
+        for column_name, column in table["columns"].items():
+            assert column["offset"] % 8 == 0
+            values = np.frombuffer(body, TYPES[column["type"]], table["length"], column["offset"]).tolist()
+            if "dictionary" in column:
+                words = dictionary(header["dictionaries"][column["dictionary"]], body)
+                values = [words[v] if v < len(words) else "" for v in values]
+            tables[name][column_name] = values
+    return header["meta"], tables
+
+
+def dictionary(described: dict[str, int], body: bytes) -> list[str]:
+    offsets = np.frombuffer(body, "<u4", described["length"] + 1, described["offsets"]).tolist()
+    blob = body[described["bytes"] : described["bytes"] + described["size"]]
+    return [blob[a:b].decode("utf-8", "replace") for a, b in pairwise(offsets)]
+
+
+def test_columns_come_back_as_they_went() -> None:
+    text = Text.of(["a", "", "é<b>", "a"])
+    unknown = Text(np.array([0, -1, 2, 3], np.int32)[[0, 1, 0, 1]], text.strings)
+    table: Table = {
+        "bytes": np.array([0, 2**53 - 1, -1, 7]),
+        "position": np.array([-1, 0, 1, 2], np.int32),
+        "flag": np.array([0, 1, 1, 0], np.uint8),
+        "text": text,
+        "same": unknown,
+    }
+    meta, tables = decode(encode({"k": [1, None]}, {"t": table, "none": {"x": np.empty(0)}}))
+    assert meta == {"k": [1, None]}
+    assert tables["t"] == {
+        "bytes": [0, 2**53 - 1, -1, 7],
+        "position": [-1, 0, 1, 2],
+        "flag": [0, 1, 1, 0],
+        "text": ["a", "", "é<b>", "a"],
+        "same": ["a", "", "a", ""],
+    }
+    assert tables["none"] == {"x": []}
+
+
+def test_columns_of_one_dictionary_share_it() -> None:
+    text = Text.of(["x" * 1000])
+    once, twice = (len(encode({}, {"t": dict.fromkeys(names, text)})) for names in (["a"], ["a", "b"]))
+    assert twice - once < 200
+
+
+def test_compact_keeps_the_texts_and_drops_the_rest() -> None:
+    few = compact(Text.of([f"name{i}" for i in range(100)]).take(np.array([7, 7, 99])))
+    assert ([few[i] for i in range(3)], len(few.strings)) == (["name7", "name7", "name99"], 2)
+
+
+KINDS = [(64, RegionKind.TEMPORARY), (100, RegionKind.PARAMETER), (32, RegionKind.TEMPORARY)]
+ROWS = [
+    Row(100, -1, 4, region=1, role=Role.PARAMETER, name="w", stack=1),
+    Row(64, 1, 3, name="fusion.1"),
+    Row(32, 1, 2, region=2, name="fusion.2"),
+    Row(64, 1, 3, canonical=1, charge=0, name="bitcast"),
+]
+
+
+def test_first_view_has_the_answer_and_the_largest_live_rows() -> None:
+    r = recording(ROWS, 4, KINDS)
+    meta, tables = decode(memory_viewer.first_view(r))
+    assert meta["peak"] == {"position": peak(r).position} == {"position": 1}
+    assert meta["recording"]["peak_bytes"] == 196
+    assert tables["rows"]["row"] == [0, 1, 2]
+    assert tables["rows"]["name"] == ["w", "fusion.1", "fusion.2"]
+    assert tables["rows"]["source"] == ["model.py:20", "", ""]
+    assert tables["rows"]["region_index"] == [1, 0, 2]
+    assert np.isnan(tables["rows"]["address"]).all()
+    assert tables["usage"]["live_max"] == [100, 196, 164, 100]
+    words = "Peak 196 B of 196 B reserved in jit_f(1), HBM: 51% parameters, 49% temporaries."
+    assert meta["headline"].startswith(words)
+
+
+def test_rows_has_everything_and_stacks_temporaries_first() -> None:
+    _, tables = decode(memory_viewer.rows(recording(ROWS, 4, KINDS)))
+    assert tables["rows"]["charge"] == [100, 64, 32, 0]
+    assert tables["rows"]["canonical"] == [0, 1, 2, 1]
+    assert tables["regions"]["kind"] == ["temporary", "parameter", "temporary"]
+    assert tables["regions"]["base"] == [0, 96, 64]
+    assert tables["regions"]["index"] == [0, 1, 2]
+    assert np.isnan(tables["regions"]["address"]).all()  # a program has none before it runs
+    assert tables["program"]["name"] == ["i0", "i1", "i2", "i3"]
+
+
+def test_usage_of_a_window() -> None:
+    meta, tables = decode(memory_viewer.usage(recording(ROWS, 4, KINDS), 1, 4, 2))
+    assert meta == {"from": 1, "to": 4}
+    assert (tables["usage"]["position"], tables["usage"]["live_max"]) == ([1, 3], [196, 100])
+
+
+def test_details_name_the_stack_and_the_sharers() -> None:
+    details = memory_viewer.details(recording(ROWS, 4, KINDS), 1)
+    assert details["defined"] == {"position": 1, "instruction": "i1"}
+    assert [share["name"] for share in details["shares"]] == ["bitcast"]
+    assert details["shares"][0]["relation"] == "same buffer"
+    parameter = memory_viewer.details(recording(ROWS, 4, KINDS), 0)
+    assert parameter["stack"] == [
+        {"function": "layer", "file": "model.py", "line": 20},
+        {"function": "main", "file": "train.py", "line": 10},
+    ]
+    assert parameter["defined"] == {"position": -1, "instruction": ""}
+    assert json.dumps(parameter)
+
+
+def test_a_program_that_uses_nothing_says_so() -> None:
+    meta, _ = decode(memory_viewer.first_view(recording([], 0, [(0, RegionKind.TEMPORARY)])))
+    assert meta["headline"] == "jit_f(1) uses no HBM."
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (None, "-"),
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "0.98 KiB"),
+        (1024, "1.00 KiB"),
+        (1536, "1.50 KiB"),
+        (71 * 2**30 + 2**28, "71.2 GiB"),
+        (999 * 2**20, "999 MiB"),
+        (1023 * 2**20, "1.00 GiB"),
+        (2**70, "1024 EiB"),
+    ],
+)
+def test_bytes_text(count: int | None, text: str) -> None:
+    assert bytes_text(count) == text
