@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from support.browser.hosts import HOSTS, Host, open_standalone, open_tensorboard, open_xprof
-from support.browser.logs import LARGEST, TRAIN, build_logs, listing, lock
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
-from support.browser.viewer import PATIENCE_MS, Viewer
+from support.browser.hosts import HOSTS, Host, open_standalone, open_tensorboard, open_xprof
+from support.browser.logs import build_logs, listing, lock
+from support.browser.pages import ARGUMENTS, START, Open, new_context, open_page
+from support.browser.viewer import Viewer
 from support.browser.watch import Watch
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    # There is no network but loopback, for pages, workers and the browser itself.
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-]
 FAILED = pytest.StashKey[bool]()
-
-Open = Callable[..., Viewer]
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
@@ -113,12 +101,12 @@ def context(
 @pytest.fixture
 def open_at(host: Host, context: BrowserContext) -> Open:
     """Opens the page in its host as a link with this state does."""
-    return lambda expected="ready", **state: _open(host, context, expected, state)
+    return lambda expected="ready", **state: open_page(host, context, expected, state)
 
 
 @pytest.fixture(scope="session")
 def lasting(host: Host, session_context: tuple[BrowserContext, Watch]) -> Iterator[Viewer]:
-    viewer = _open(host, session_context[0], "ready", START)
+    viewer = open_page(host, session_context[0], "ready", START)
     yield viewer
     viewer.page.close()
 
@@ -148,33 +136,3 @@ def page(browser: Browser) -> Iterator[Page]:
     context = new_context(browser)
     yield context.new_page()
     context.close()
-
-
-@contextmanager
-def opening(host: Host, browser: Browser, **always: str) -> Iterator[Open]:
-    """Opens pages of a host, each as a link with a state and what is always in it does; all are closed after it."""
-    context = new_context(browser)
-
-    def open(**state: str) -> Viewer:
-        page = context.new_page()
-        page.goto(host.address(always | state))
-        return Viewer(page).wait_until_ready()
-
-    yield open
-    context.close()
-
-
-START = {"run": TRAIN, "module": LARGEST}
-
-
-def _open(host: Host, context: BrowserContext, expected: str, state: dict[str, str]) -> Viewer:
-    page = context.new_page()
-    page.goto(host.address(state), wait_until="commit")
-    return Viewer(page).wait_until_ready(expected)
-
-
-def new_context(browser: Browser) -> BrowserContext:
-    context = browser.new_context(viewport={"width": 1400, "height": 1200}, color_scheme="light")
-    context.set_default_timeout(PATIENCE_MS)
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    return context

@@ -11,13 +11,14 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support.browser.pages import Open, new_context
+from playwright.sync_api import Browser, Route
 from support.browser.hosts import Host, open_standalone
 from support.browser.logs import HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, TRAIN
-from playwright.sync_api import Browser, Route
+from support.browser.pages import Open, new_context
 from support.browser.viewer import Viewer, until
+from support.servers import TESTS
 
-OOM_TEXTS = Path(__file__).parent.parent / "oom_texts"
+OOM_TEXTS = TESTS / "data" / "oom_texts"
 START = {"tab": "memory_viewer", "run": TRAIN, "module": LARGEST}
 
 

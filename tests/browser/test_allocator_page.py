@@ -10,13 +10,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from support.browser.pages import new_context
+from playwright.sync_api import Browser, Page
 from support.browser.hosts import Host, open_standalone
 from support.browser.logs import TRAIN
-from playwright.sync_api import Browser, Page
-from support.servers import DATA, DEMO
-from test_payload import decode
+from support.browser.pages import new_context
 from support.browser.viewer import Viewer, until
+from support.payload_decoder import decode
+from support.servers import DATA, DEMO
 
 from benchmarks.generate_events import generate
 from tb_memplugin.protos.xplane_pb2 import XSpace

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.browser.pages import new_context
+from playwright.sync_api import Browser
 from support.browser.hosts import Host, open_demo
 from support.browser.logs import TRAIN
-from playwright.sync_api import Browser
+from support.browser.pages import new_context
 from support.browser.viewer import Viewer, until
 
 LEAK = "leak/cpu"

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.browser.pages import Open, opening
-from support.browser.hosts import Host, open_standalone
 from playwright.sync_api import Browser, Locator
+from support.browser.hosts import Host, open_standalone
+from support.browser.pages import Open, opening
+from support.browser.viewer import Viewer, until
 from support.pprof_files import Frame, Sample, write
 from support.servers import DEMO
-from support.browser.viewer import Viewer, until
 
 HOSTILE = '"><img src=x onerror="document.title=\'owned\'">{{7*7}}\u202e'
 LIB = Frame("pjit", "/x/site-packages/jax/_src/pjit.py", 9)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from support.browser.pages import Open, new_context
-from support.browser.hosts import Host, open_standalone
 from playwright.sync_api import Browser
+from support.browser.hosts import Host, open_standalone
+from support.browser.pages import Open, new_context
 from support.browser.viewer import Viewer, until
+from support.servers import TESTS
 
-TEXTS = Path(__file__).parent.parent / "oom_texts"
+TEXTS = TESTS / "data" / "oom_texts"
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.browser.pages import Open, opening
-from support.browser.hosts import Host, open_demo
 from playwright.sync_api import Browser, Locator
+from support.browser.hosts import Host, open_demo
+from support.browser.pages import Open, opening
 from support.browser.viewer import Viewer, until
 
 PROGRAM = {"tab": "memory_viewer", "run": "train_step/cpu", "module": "jit_train_step(0)"}

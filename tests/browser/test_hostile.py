@@ -9,11 +9,22 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 import pytest
-from support.browser.pages import Open, new_context
+from playwright.sync_api import Browser
 from support.browser.expected import recording
 from support.browser.hosts import Host, open_standalone
-from support.browser.logs import BAD_HOST, DAMAGED, GOOD_HOST, HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, SCRIPT, SMALL, TRAIN
-from playwright.sync_api import Browser
+from support.browser.logs import (
+    BAD_HOST,
+    DAMAGED,
+    GOOD_HOST,
+    HOSTILE,
+    HOSTILE_MODULE,
+    LARGEST,
+    MARKUP,
+    SCRIPT,
+    SMALL,
+    TRAIN,
+)
+from support.browser.pages import Open, new_context
 from support.browser.viewer import Viewer, until
 
 

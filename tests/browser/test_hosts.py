@@ -10,15 +10,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from support.browser.pages import new_context
+from playwright.sync_api import Browser, BrowserContext
 from support.browser.expected import recording
 from support.browser.hosts import Host, open_standalone, open_tensorboard
 from support.browser.logs import LARGEST, TRAIN
-from playwright.sync_api import Browser, BrowserContext
-from support.servers import DEMO, Server, fetch, free_port, running
-from test_hook import command, environment
+from support.browser.pages import new_context
 from support.browser.viewer import Viewer
 from support.browser.watch import Watch
+from support.hook_environment import command, environment
+from support.servers import DEMO, Server, fetch, free_port, running
 
 __all__ = ["environment"]  # a fixture
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.browser.hosts import Host, open_demo
 from playwright.sync_api import Page
+from support.browser.hosts import Host, open_demo
 from support.browser.viewer import Viewer, until
 
 COMPARED = {"tab": "compare", "run": "train_step/cpu"}

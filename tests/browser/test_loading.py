@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from support.browser.pages import Open, new_context
+from playwright.sync_api import Browser
 from support.browser.expected import recording
 from support.browser.hosts import Host
 from support.browser.logs import LARGEST, TRAIN
-from playwright.sync_api import Browser
+from support.browser.pages import Open, new_context
 from support.browser.viewer import Viewer, until
 
 # Stops of the Tab key before the plot: XProf's own page has some twenty.

@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 
 import pytest
-from support.browser.pages import Open
+from playwright.sync_api import BrowserContext, Locator
 from support.browser.expected import Recording, recording
 from support.browser.hosts import Host
 from support.browser.logs import LARGEST, REMAT, SMALL, TRAIN
-from playwright.sync_api import BrowserContext, Locator
+from support.browser.pages import Open
 from support.browser.viewer import Viewer, until
 
 SMALL_BYTES = 16 * 1024  # below it, the table folds rows into one line

@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support.browser.pages import Open, new_context
+from playwright.sync_api import Browser
 from support.browser.hosts import Host, open_demo
 from support.browser.logs import LARGEST, SMALL, TRAIN
-from playwright.sync_api import Browser
+from support.browser.pages import Open, new_context
 from support.browser.viewer import Viewer, until
 
 LEAK = "leak/cpu"

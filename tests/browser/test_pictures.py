@@ -8,14 +8,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from support.browser.pages import new_context
-from support.browser.hosts import Host, open_standalone
 from playwright.sync_api import Browser, BrowserContext
-from support.pprof_files import Frame, Sample, write
-from support.servers import DEMO
+from support.browser.hosts import Host, open_standalone
+from support.browser.pages import new_context
 from support.browser.viewer import Viewer
+from support.pprof_files import Frame, Sample, write
+from support.servers import DEMO, TESTS
 
-TEXTS = Path(__file__).parent.parent / "oom_texts"
+TEXTS = TESTS / "data" / "oom_texts"
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '"><script>document.title="owned"</script>&\x01'
 PROGRAM = {"tab": "memory_viewer", "run": "train_step/cpu", "module": "jit_train_step(0)", "by": "model"}

@@ -11,13 +11,13 @@ from typing import TypeVar
 from urllib.parse import quote, urlencode
 
 import pytest
-from support.browser.pages import new_context
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage
 from support.browser.expected import recording
 from support.browser.hosts import Host, open_standalone
 from support.browser.logs import HOSTILE, HOSTILE_MODULE, LARGEST, MARKUP, SCRIPT, SMALL, TRAIN, listing
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage
-from support.servers import BIN, DEMO
+from support.browser.pages import new_context
 from support.browser.viewer import Viewer, until
+from support.servers import BIN, DEMO
 
 from benchmarks import generate
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from support.browser.pages import new_context
+from playwright.sync_api import Browser
 from support.browser.expected import Recording, recording
 from support.browser.hosts import Host
 from support.browser.logs import LARGEST
-from playwright.sync_api import Browser
+from support.browser.pages import new_context
 from support.browser.viewer import Viewer, box_of, until
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,12 +9,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from support.allocator_planes import Log
-from support.browser.pages import new_context
-from support.browser.hosts import Host, open_demo, open_standalone
 from playwright.sync_api import Browser
-from test_payload import decode
+from support.allocator_planes import Log
+from support.browser.hosts import Host, open_demo, open_standalone
+from support.browser.pages import new_context
 from support.browser.viewer import Viewer, until
+from support.payload_decoder import decode
 
 from tb_memplugin.protos.xplane_pb2 import XSpace
 

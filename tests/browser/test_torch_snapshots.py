@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.caching_allocator import MIB
-from support.browser.hosts import Host, open_standalone
 from playwright.sync_api import Page
-from support.torch_training import FORWARD, Training
+from support.browser.hosts import Host, open_standalone
 from support.browser.viewer import Viewer, until
+from support.caching_allocator import MIB
+from support.torch_training import FORWARD, Training
 
 HOSTILE = '"><img src=x onerror="document.title=\'owned\'">'
 

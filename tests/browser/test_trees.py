@@ -12,14 +12,14 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support.browser.pages import Open, new_context
+from playwright.sync_api import Browser
 from support.browser.expected import Recording, recording
 from support.browser.hosts import Host, open_standalone
 from support.browser.logs import HOSTILE, LARGEST, MARKUP, TRAIN
-from playwright.sync_api import Browser
-from support.servers import DEMO
-from test_payload import decode
+from support.browser.pages import Open, new_context
 from support.browser.viewer import Viewer, box_of, until
+from support.payload_decoder import decode
+from support.servers import DEMO
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 LINE = 20  # src/layout/flame.ts: height of a level

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.servers import DEMO
+from support.servers import DEMO, TESTS
 
-TEXTS = Path(__file__).parent / "oom_texts"
+TEXTS = TESTS / "data" / "oom_texts"
 TRAIN = str(DEMO / "train_step")
 OOM = str(DEMO / "oom")
 

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.servers import DEMO
+from support.servers import DEMO, TESTS
 
 from tb_memplugin import cli
 from tb_memplugin.commands import export
@@ -22,7 +22,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import is_read_with
 from tb_memplugin.views.export import parquet
 
-TEXTS = Path(__file__).parent / "oom_texts"
+TEXTS = TESTS / "data" / "oom_texts"
 TRAIN = DEMO / "train_step"
 MEMORY = DEMO / "device_profile/memory.prof"
 SESSION = Path("plugins/profile/cpu")

@@ -13,7 +13,7 @@ from tb_memplugin.model.recording import SpanKind
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
 from tb_memplugin.readers import open_file
 
-LOGDIR = Path(__file__).parent.parent / "demo_logdir"
+LOGDIR = Path(__file__).parents[2] / "demo_logdir"
 SCRIPTS = {
     LOGDIR / "make_demo.py": {"train_step", "scan_remat", "oom"},
     LOGDIR / "make_leak_demo.py": {"leak", "leak_mended"},

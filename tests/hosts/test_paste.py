@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from support.servers import TESTS
 from werkzeug.test import Client, TestResponse
 
 from tb_memplugin import pasted_texts
@@ -13,7 +14,7 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts import request_body
 from tb_memplugin.hosts.api import MemoryApp
 
-TEXT = (Path(__file__).parent / "oom_texts" / "tpu_compile.txt").read_bytes()
+TEXT = (TESTS / "data" / "oom_texts" / "tpu_compile.txt").read_bytes()
 LINE = b"RESOURCE_EXHAUSTED: Out of memory while trying to allocate %d bytes."
 PAGE = {"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}
 

@@ -7,14 +7,14 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from support.servers import BIN, DEMO, Server, free_port, running
+from support.servers import BIN, DEMO, Server
+from support.xprof_server import PREFIX, serving
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
@@ -26,17 +26,8 @@ from tb_memplugin.views.xprof import memory_viewer
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-PREFIX = "data/plugin/profile/"
 RUN = "train_step/cpu"
 MODULE = "jit_train_step(0)"
-
-
-@contextmanager
-def serving(logs: Path, folder: Path, before: Sequence[str] = ()) -> Iterator[Server]:
-    port, grpc = free_port(), free_port()
-    command = [str(BIN / "tb-memplugin"), "xprof", f"--logdir={logs}", f"--port={port}", f"--grpc_port={grpc}"]
-    with running([*before, *command], port, folder, ready=f"{PREFIX}version") as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

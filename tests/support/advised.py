@@ -7,8 +7,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from support.aot import KEEP_BARRIERS, hlo_proto
 from jax import Array, lax
+from support.aot import KEEP_BARRIERS, hlo_proto
 
 from tb_memplugin.analysis.advice import Advice, Kind, advise
 from tb_memplugin.analysis.usage.live_bytes import peak

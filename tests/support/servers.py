@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+TESTS = Path(__file__).resolve().parent.parent
+REPOSITORY = TESTS.parent
 DEMO = REPOSITORY / "demo_logdir"
 DATA = REPOSITORY.parent / "shared" / "data"
 BIN = Path(sys.executable).parent

@@ -9,8 +9,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from support.aot import Shaped, array, hlo_proto
 from jax import Array, lax
+from support.aot import Shaped, array, hlo_proto
 
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.allocator_planes import REAL, Log, events_of, recordings_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.allocator_planes import REAL, Log, events_of, recordings_of
 from support.recordings import Row, recording
 
 from tb_memplugin.analysis.address.fragmentation import Holes, fragmentation, holes, unplaced

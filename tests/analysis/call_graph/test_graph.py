@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.pprof_files import REAL, Frame, Sample, profile_of
-from support.servers import DEMO
+from support.servers import DEMO, TESTS
 
 from tb_memplugin.analysis.call_graph.graph import By, Callgraph, Refine, callgraph
 from tb_memplugin.analysis.call_graph.samples import Samples, change, live_samples
@@ -32,9 +32,7 @@ Calls = dict[tuple[str, str], int]
 
 @cache
 def answers() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
-        gzip.decompress((Path(__file__).parent / "pprof_answers/answers.json.gz").read_bytes())
-    )
+    found: dict[str, Any] = json.loads(gzip.decompress((TESTS / "data/pprof_answers/answers.json.gz").read_bytes()))
     return found
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from support.allocators import STEP_NS, Block, allocator
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.allocators import STEP_NS, Block, allocator
 from support.recordings import recording
 
 from tb_memplugin.analysis.leaks import over_steps as leaks_module

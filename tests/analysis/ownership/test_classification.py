@@ -8,15 +8,15 @@ from functools import cache
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.allocators import Block, allocator
 from support.forests import drawn, program, weights
 from support.hand_built import MIB, Handmade, read
-from hypothesis import given
-from hypothesis import strategies as st
+from support.payload_decoder import decode
 from support.profiles import profiles
 from support.recordings import Row, recording
 from support.servers import DEMO
-from test_payload import decode
 from werkzeug.test import Client
 
 from tb_memplugin.analysis.ownership.classification import By, Forest, forest, weigh

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from support.hand_built import MIB, Handmade, read
 from support.profiles import Compiled, compiled_programs
 from support.recordings import Row
 from support.recordings import recording as of_rows
+from support.servers import TESTS
 from support.steps import BATCH, HIDDEN, LAYERS, STEPS, WIDTH, compiled, recording, without_names
 
 from tb_memplugin.analysis.dataflow.training_step import Phase, training
@@ -211,7 +211,7 @@ def sharded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The step on eight devices: weights on every one, the batch shared out."""
     path = tmp_path_factory.mktemp("sharded") / "module"
     flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
-    tests = str(Path(__file__).parent)
+    tests = str(TESTS)
     subprocess.run([sys.executable, "-c", SHARDED, str(path), tests], check=True, env=os.environ | flags)
     return path.read_bytes()
 

@@ -6,9 +6,22 @@ from pathlib import Path
 
 import jax
 import pytest
-from support.aot import array, hlo_proto
-from support.hand_built import ALLOC, F32, FREE, MIB, SHARE_WITH, Handmade, codes, f32, names, read, tuple_of, two_halves
 from jax import Array
+from support.aot import array, hlo_proto
+from support.hand_built import (
+    ALLOC,
+    F32,
+    FREE,
+    MIB,
+    SHARE_WITH,
+    Handmade,
+    codes,
+    f32,
+    names,
+    read,
+    tuple_of,
+    two_halves,
+)
 from support.profiles import answer_of_xprof
 
 from tb_memplugin.analysis.usage.figures import figures

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers import TESTS
 
 from tb_memplugin.analysis.advice import advise
 from tb_memplugin.analysis.ownership.classification import By, forest
@@ -24,7 +25,7 @@ from tb_memplugin.views.page import memory_viewer
 from tb_memplugin.views.terminal.explain import explain
 from tb_memplugin.views.terminal.explain_text import lines
 
-TEXTS = Path(__file__).parent / "oom_texts"
+TEXTS = TESTS / "data" / "oom_texts"
 ALL = sorted(TEXTS.glob("*.txt"))
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.caching_allocator import MIB, CachingAllocator
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.caching_allocator import MIB, CachingAllocator
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Axis

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.caching_allocator import MIB, CachingAllocator, Pool
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.caching_allocator import MIB, CachingAllocator, Pool
 
 from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.analysis.usage.steps import steps

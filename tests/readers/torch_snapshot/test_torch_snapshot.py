@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.caching_allocator import MIB, CachingAllocator
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.caching_allocator import MIB, CachingAllocator
 from support.servers import DATA
 
 from tb_memplugin.analysis.address.fragmentation import fragmentation, holes

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from support.browser.hosts import Host
 from support.browser.logs import LARGEST, TRAIN
-from support.servers import Server
-from test_payload import decode
 from support.browser.viewer import Box
+from support.payload_decoder import decode
+from support.servers import Server
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.payload_decoder import decode
 from support.servers import DATA, DEMO
-from test_payload import decode
 from werkzeug.test import Client
 
 from benchmarks import generate

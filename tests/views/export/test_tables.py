@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.recordings import Row, recording
-from support.servers import DATA, DEMO, REPOSITORY
+from support.servers import DATA, DEMO, REPOSITORY, TESTS
 
 from tb_memplugin.analysis.ownership.frames import frame_text
 from tb_memplugin.analysis.ownership.roles import roles
@@ -35,7 +34,7 @@ from tb_memplugin.views.export.stack_cells import WholeStacks
 from tb_memplugin.views.shared.sources import sources
 from tb_memplugin.views.shared.summary import summary
 
-TEXTS = Path(__file__).parent / "oom_texts"
+TEXTS = TESTS / "data" / "oom_texts"
 SOURCES = [
     *sorted(folder.name for folder in DEMO.iterdir() if folder.is_dir()),
     *("xplane", "hlo", "pprof", "torch_snapshot", "torch_trace"),

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from support.allocator_planes import REAL, Event, Log, events_of, recordings_of
+from support.payload_decoder import decode
 from support.recordings import Row
 from support.recordings import recording as made
 from support.servers import DATA
-from test_payload import decode
 from werkzeug.test import Client
 
 from tb_memplugin.analysis.usage.traffic import traffic

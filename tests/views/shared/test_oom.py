@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from support.servers import TESTS
 
 from tb_memplugin.analysis.oom import Reason, missing, needed, reason
 from tb_memplugin.model.recording import Phase, Recording, Refusal
 from tb_memplugin.readers.oom_text import read_oom_text
 from tb_memplugin.views.shared.oom import figures, sentences
 
-TEXTS = Path(__file__).parent / "oom_texts"
+TEXTS = TESTS / "data" / "oom_texts"
 
 
 @pytest.mark.parametrize(

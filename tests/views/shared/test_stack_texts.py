@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from support.allocators import Block, allocator
-from test_payload import decode
+from support.payload_decoder import decode
 
 from tb_memplugin.model.recording import Recording, Stacks, Text
 from tb_memplugin.views.page.memory_viewer import rows

@@ -14,10 +14,10 @@ from urllib.parse import urlencode
 
 import pytest
 from support.allocator_planes import REAL, Log, events_of, recordings_of
+from support.json_kinds import kinds
 from support.recordings import recording
 from support.servers import DATA, DEMO
-from test_xprof import PREFIX, serving
-from test_xprof_schema import kinds
+from support.xprof_server import PREFIX, serving
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 

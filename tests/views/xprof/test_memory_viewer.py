@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.json_kinds import kinds
 from support.profiles import answer_of_xprof, compiled_programs
 from support.recordings import Row, recording
 
@@ -174,21 +174,6 @@ def test_scoped_memory_is_vmem_s(step: Recording) -> None:
     answer = memory_viewer([step, in_vmem], VMEM)
     assert (answer["maxScopedVmemAllocationMib"], answer["maxScopedVmemInstructionName"]) == (3, "custom-call.7")
     assert "maxScopedVmemAllocationMib" not in memory_viewer([replace(step, program=scoped)], HBM)
-
-
-def kinds(value: Any, path: str = "") -> dict[str, set[str]]:
-    """Each path of a JSON value and the types found there; keys that are ids are `*`."""
-    found: dict[str, set[str]] = {}
-    if isinstance(value, dict):
-        below = [("*" if key.lstrip("-").isdigit() else key, child) for key, child in value.items()]
-    else:
-        below = [("[]", child) for child in value] if isinstance(value, list) else []
-        name = "number" if isinstance(value, int | float) else type(value).__name__
-        found[path] = {name}
-    for key, child in below:
-        for inner, types in kinds(child, f"{path}.{key}").items():
-            found.setdefault(inner, set()).update(types)
-    return found
 
 
 @pytest.mark.parametrize("title", ["jit_train_step(0)", "jit_loss(2)"])

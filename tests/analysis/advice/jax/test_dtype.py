@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
+from jax import Array
 from support.advised import (
     IN_ORDER,
     MIB,
@@ -27,7 +28,6 @@ from support.advised import (
     unrolled,
     weights,
 )
-from jax import Array
 
 from tb_memplugin.analysis.advice import Kind, advise
 from tb_memplugin.analysis.usage.live_bytes import peak

@@ -4,7 +4,20 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from support.advised import LAYERS, MIB, WIDTH, array, assert_close, compiled, given, kinds, layer, sgd, unrolled, weights
+from support.advised import (
+    LAYERS,
+    MIB,
+    WIDTH,
+    array,
+    assert_close,
+    compiled,
+    given,
+    kinds,
+    layer,
+    sgd,
+    unrolled,
+    weights,
+)
 
 from tb_memplugin.analysis.advice import Kind
 

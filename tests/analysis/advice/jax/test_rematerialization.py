@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
+from jax import Array
 from support.advised import (
     BARRIERS,
     LAYERS,
@@ -25,7 +26,6 @@ from support.advised import (
     unrolled,
     weights,
 )
-from jax import Array
 
 from tb_memplugin.analysis.advice import Kind
 from tb_memplugin.analysis.usage.live_bytes import peak

@@ -7,12 +7,11 @@ import os
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support.servers import REPOSITORY, TESTS
 
-HERE = Path(__file__).parent
 CODE = """
 import json, sys
 import jax, numpy as np
@@ -67,7 +66,7 @@ def answers() -> dict[str, Any]:
     environment = os.environ | {
         "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
         "JAX_PLATFORMS": "cpu",
-        "PYTHONPATH": os.pathsep.join(map(str, (HERE, HERE.parent, HERE.parent.parent))),
+        "PYTHONPATH": os.pathsep.join(map(str, (TESTS, REPOSITORY))),
     }
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]

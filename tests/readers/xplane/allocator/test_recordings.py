@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.allocator_planes import REAL, Event, Log, events_of, recordings_of, unexplained
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.allocator_planes import REAL, Event, Log, events_of, recordings_of, unexplained
 
 from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.readers.xplane.allocator.events import MOST

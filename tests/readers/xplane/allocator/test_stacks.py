@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 from support.allocator_planes import FREES, REAL, Log, recordings_of
-from test_payload import decode
+from support.payload_decoder import decode
 
 from tb_memplugin.analysis.usage.traffic import stacked
 from tb_memplugin.model.recording import Recording

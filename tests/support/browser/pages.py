@@ -1,0 +1,52 @@
+"""Pages of a host, opened in Chromium at a state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, BrowserContext
+from support.browser.hosts import Host
+from support.browser.logs import LARGEST, TRAIN
+from support.browser.viewer import PATIENCE_MS, Viewer
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # There is no network but loopback, for pages, workers and the browser itself.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+START = {"run": TRAIN, "module": LARGEST}
+
+Open = Callable[..., Viewer]
+
+
+def open_page(host: Host, context: BrowserContext, expected: str, state: dict[str, str]) -> Viewer:
+    page = context.new_page()
+    page.goto(host.address(state), wait_until="commit")
+    return Viewer(page).wait_until_ready(expected)
+
+
+@contextmanager
+def opening(host: Host, browser: Browser, **always: str) -> Iterator[Open]:
+    """Opens pages of a host, each as a link with a state and what is always in it does; all are closed after it."""
+    context = new_context(browser)
+
+    def open(**state: str) -> Viewer:
+        page = context.new_page()
+        page.goto(host.address(always | state))
+        return Viewer(page).wait_until_ready()
+
+    yield open
+    context.close()
+
+
+def new_context(browser: Browser) -> BrowserContext:
+    context = browser.new_context(viewport={"width": 1400, "height": 1200}, color_scheme="light")
+    context.set_default_timeout(PATIENCE_MS)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    return context
