@@ -17,10 +17,8 @@ from support.browser.logs import LARGEST, TRAIN
 from support.browser.pages import new_context
 from support.browser.viewer import Viewer
 from support.browser.watch import Watch
-from support.hook_environment import command, environment
+from support.hook_environment import command
 from support.servers import DEMO, Server, fetch, free_port, running
-
-__all__ = ["environment"]  # a fixture
 
 PREFIX = "some/prefix/"
 

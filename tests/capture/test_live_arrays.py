@@ -92,7 +92,7 @@ def test_an_array_comes_back_with_size_shape_dtype_and_the_line_that_made_it(tmp
     (row,) = [i for i in range(len(rows.size)) if rows.shape[i] == "(3, 5, 7)"]
     assert (rows.dtype[row], rows.requested[row], rows.name[row]) == ("bf16", 3 * 5 * 7 * 2, line)
     source = Path(__file__).read_text().splitlines()
-    assert line.startswith("test_capture.py:") and "jnp.ones((3, 5, 7)" in source[int(line.split(":")[1]) - 1]
+    assert line.startswith("test_live_arrays.py:") and "jnp.ones((3, 5, 7)" in source[int(line.split(":")[1]) - 1]
     assert rows.end[row] < live_arrays(tmp_path).length, "a deleted array is a free, though the object lives"
 
 
@@ -269,4 +269,4 @@ def test_xprof_reads_it(tmp_path: Path) -> None:
     assert int(theirs["profileSummary"]["peakBytesUsageLifetime"]) == recording.reported_peak
     told = [snapshot["activityMetadata"] for snapshot in theirs["memoryProfileSnapshots"]]
     (line,) = {t["tfOpName"].split(":")[0] for t in told if (t["tensorShape"], t["dataType"]) == (str(SHAPE), "float")}
-    assert line == "test_capture.py"
+    assert line == "test_live_arrays.py"
