@@ -19,7 +19,8 @@ from tb_memplugin.analysis.usage.headroom import within_limits
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
-from tb_memplugin.model.recording import Axis, Recording
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.pasted_texts import PastedTexts
 from tb_memplugin.readers.common.part import Reason
 from tb_memplugin.readers.oom_text import MAX_BYTES, read_oom_text

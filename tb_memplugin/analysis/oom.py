@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.recording import Phase, Recording, Refusal
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.recording import Recording
 
 
 class Reason(StrEnum):
@@ -16,17 +17,17 @@ class Reason(StrEnum):
     UNKNOWN = "unknown"
 
 
-def reason(refusal: Refusal) -> Reason:
+def reason(refusal: OutOfMemory) -> Reason:
     asked, free, largest = refusal.asked, refusal.free, refusal.largest_free
     if refusal.host:
         return Reason.HOST
     if asked is None:
         return Reason.UNKNOWN
     # What a compiler asks for is one allocation where it says for what, else all of a program's.
-    one = refusal.phase is not Phase.COMPILE or bool(refusal.wanted_by)
+    one = refusal.phase is not OutOfMemoryPhase.COMPILE or bool(refusal.wanted_by)
     if one and refusal.capacity is not None and asked > refusal.capacity:
         return Reason.TOO_LARGE
-    if refusal.phase is Phase.COMPILE:
+    if refusal.phase is OutOfMemoryPhase.COMPILE:
         return Reason.LIVE
     if free is None:
         return Reason.UNKNOWN
@@ -36,11 +37,11 @@ def reason(refusal: Refusal) -> Reason:
     return Reason.FRAGMENTED if largest is None or asked > largest else Reason.UNKNOWN
 
 
-def missing(refusal: Refusal) -> int | None:
+def missing(refusal: OutOfMemory) -> int | None:
     """Bytes that must go for it to fit, if what is free were one piece; None where that is not known."""
     if refusal.asked is None:
         return None
-    if refusal.phase is Phase.COMPILE:
+    if refusal.phase is OutOfMemoryPhase.COMPILE:
         return max(refusal.asked - refusal.capacity, 0) if refusal.capacity is not None else None
     return max(refusal.asked - refusal.free, 0) if refusal.free is not None else None
 
@@ -48,6 +49,6 @@ def missing(refusal: Refusal) -> int | None:
 def needed(recording: Recording) -> int:
     """Bytes that would have had to fit: what was in use, and what was asked on top of it."""
     refusal, used = recording.refusal, peak(recording).bytes
-    if refusal is None or refusal.phase is Phase.COMPILE:
+    if refusal is None or refusal.phase is OutOfMemoryPhase.COMPILE:
         return used
     return (refusal.in_use or 0) + (refusal.asked or 0)

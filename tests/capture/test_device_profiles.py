@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from tb_memplugin.catalog import listing_of_path
-from tb_memplugin.model.recording import Recording, Taken
+from tb_memplugin.model.capture_info import CaptureInfo
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.pprof_pb2 import Profile
 from tb_memplugin.readers import open_file
 from tb_memplugin.views.page.device_profile import figures, headline
@@ -64,7 +65,7 @@ def test_what_the_device_said_then_stands_beside_what_the_profile_explains() -> 
     (recording,) = part.read()
     known = int(recording.allocations.charge.sum())
     assert known >= kept.nbytes
-    assert recording.taken == Taken(1, 7)
+    assert recording.taken == CaptureInfo(1, 7)
     assert (recording.capacity, recording.reported_peak) == (10_000, 9000)
     said = {figure.key: figure.bytes for figure in figures(recording)}
     assert (said["in_use"], said["unexplained"]) == (3000, 3000 - known)
@@ -84,7 +85,7 @@ def test_a_note_that_is_none_changes_nothing(note: str) -> None:
     profile.string_table.append(note.encode())
     (part,) = open_file(profile.SerializeToString(), "m.prof")
     for recording in part.read():
-        assert recording.taken == Taken() and recording.reported is None
+        assert recording.taken == CaptureInfo() and recording.reported is None
 
 
 def test_every_third_step_from_the_first_on(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_memplugin.model.recording import Recording, SpanKind
+from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
 from tb_memplugin.readers.xplane.allocator.lifetimes import DTYPES
 

@@ -15,7 +15,7 @@ import pytest
 from support.caching_allocator import MIB, CachingAllocator
 
 from tb_memplugin.catalog import listing_of_path
-from tb_memplugin.model.recording import SpanKind
+from tb_memplugin.model.kinds import SpanKind
 
 
 class FakeTorch:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_memplugin.model.recording import SpanKind
+from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
 from tb_memplugin.readers import open_file
 

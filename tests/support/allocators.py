@@ -7,18 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.model.recording import (
-    Allocations,
-    Axis,
-    NamedSpans,
-    Recording,
-    RegionKind,
-    Regions,
-    Reported,
-    SpanKind,
-    Stacks,
-    Text,
-)
+from tb_memplugin.model.kinds import Axis, RegionKind, SpanKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Allocations, NamedSpans, Regions, ReportedMemory, Stacks
+from tb_memplugin.model.text import Text
 
 MICROSECOND = 1_000
 STEP_NS = 1_000 * MICROSECOND
@@ -93,7 +85,7 @@ def allocator(
             Text.of(["train.py", "model.py"]),
             np.array([10, 20], np.int32),
         ),
-        reported=Reported(
+        reported=ReportedMemory(
             in_use=in_use,
             reserved=np.zeros(n, np.int64),
             free=2**30 - in_use,

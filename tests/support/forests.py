@@ -11,7 +11,10 @@ from support.recordings import Row, recording
 from tb_memplugin.analysis.ownership.classification import Forest, weigh
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.recording import Recording, Role, Stacks, Text
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Text
 
 
 def drawn(of: Forest, weights: Sequence[int] | None = None) -> list[str]:

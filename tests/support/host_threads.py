@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from support.allocator_planes import Log
 
-from tb_memplugin.model.recording import NamedSpans, Recording, SpanKind
+from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import NamedSpans
 
 Span = tuple[str, int, int]  # name, start and end in ns
 

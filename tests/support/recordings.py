@@ -6,17 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.model.recording import (
-    Allocations,
-    Axis,
-    Program,
-    Recording,
-    RegionKind,
-    Regions,
-    Role,
-    Stacks,
-    Text,
-)
+from tb_memplugin.model.kinds import Axis, RegionKind, Role
+from tb_memplugin.model.program import Program
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Allocations, Regions, Stacks
+from tb_memplugin.model.text import Text
 
 
 @dataclass(frozen=True)

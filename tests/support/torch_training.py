@@ -10,7 +10,8 @@ from typing import Any
 
 from support.caching_allocator import MIB, CachingAllocator
 
-from tb_memplugin.model.recording import Recording, Role
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
 
 Frames = list[dict[str, Any]]

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.memoize import once
-from tb_memplugin.model.recording import F64, I32, I64, Recording
+from tb_memplugin.model.arrays import F64, I32, I64
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.free_runs import free_runs
 
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.model.recording import I64, Recording
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.recording import Recording
 
 
 class Sharing(NamedTuple):

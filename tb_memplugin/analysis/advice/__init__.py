@@ -18,7 +18,8 @@ from tb_memplugin.analysis.advice.jax import (
 from tb_memplugin.analysis.advice.model import Advice, Kind
 from tb_memplugin.analysis.advice.torch import accumulation, checkpoint, gradients
 from tb_memplugin.analysis.memoize import once
-from tb_memplugin.model.recording import Axis, Recording
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.recording import Recording
 
 __all__ = ["Advice", "Kind", "advise"]
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from tb_memplugin.analysis.replay.what_if import Change, peak_if
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.recording import I64, Recording
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.recording import Recording
 
 # Less than a two-hundredth of the peak, or than a MiB, is not what keeps a program from fitting.
 LEAST_SHARE = 200

@@ -11,7 +11,9 @@ import numpy.typing as npt
 from tb_memplugin.analysis.call_graph.samples import Samples
 from tb_memplugin.analysis.ownership.frames import of_frameworks
 from tb_memplugin.analysis.safe_regex import LONGEST, compiled
-from tb_memplugin.model.recording import I32, I64, Stacks, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Text
 from tb_memplugin.native.graph.call_graph import DROPPED, HIDDEN, weave
 
 Bools = npt.NDArray[np.bool_]

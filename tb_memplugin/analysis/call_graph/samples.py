@@ -8,7 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I32, I64, Recording, Stacks, Strings, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Strings, Text
 
 
 class Samples(NamedTuple):

@@ -16,7 +16,10 @@ from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import explained, peak, usage
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import I64, Recording, Role, Text
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 
 Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.integer]

@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.ownership.frames import callers_first
-from tb_memplugin.model.recording import I32, I64, Recording, Stacks
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Stacks
 
 Function = tuple[str, str]  # its name, and its file's
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import Flow, Mask
-from tb_memplugin.model.recording import I32, I64
+from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.native.graph.walks import owners
 
 NOTHING, SEVERAL = -1, -2
@@ -52,7 +52,7 @@ def owner_of(flow: Flow, *, around: bool) -> I32:
 def reads(flow: Flow, owner: I32, which: Mask) -> Reads:
     """Those that `which` marks, in the order of `Values.use`, for `owner_of` the flow."""
     values = flow.values
-    value = values.read
+    value = values.used_value
     argument = owner[value]
     order = np.flatnonzero(which & (argument >= 0))
     order = order[np.lexsort((values.use[order], argument[order]))]

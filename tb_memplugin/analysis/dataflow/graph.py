@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.memoize import once
-from tb_memplugin.model.dataflow import Values
-from tb_memplugin.model.recording import I32, I64, Recording, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.dataflow import DataflowValues
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 from tb_memplugin.native.graph.walks import grouped, reach
 
 Mask = npt.NDArray[np.bool_]
@@ -49,7 +51,7 @@ class Flow:
     each of several things of one other, those lead to each other instead.
     """
 
-    values: Values
+    values: DataflowValues
     length: int  # of the schedule
 
     @property
@@ -64,26 +66,27 @@ class Flow:
     def edges(self) -> tuple[I32, I32]:
         """(source, target) nodes of every edge, by the position where it happens."""
         values = self.values
-        reader = values.read
-        alone = values.made >= 0
+        reader = values.used_value
+        alone = values.producer >= 0
         alone[values.bundled[1]] = False
         made = np.flatnonzero(alone).astype(np.int32)
-        source = np.r_[reader, self.at(values.made[made]), values.carried[0], values.bundled[0]].astype(np.int32)
-        target = np.r_[self.at(values.use), made, values.carried[1], values.bundled[1]].astype(np.int32)
+        (entering, entered), (bundle_input, bundle_output) = values.loop_carried, values.bundled
+        source = np.r_[reader, self.at(values.producer[made]), entering, bundle_input].astype(np.int32)
+        target = np.r_[self.at(values.use), made, entered, bundle_output].astype(np.int32)
         # At one position: what is carried in, what is read, what is made.
-        carried, bundled = (values.made[pairs[1]] for pairs in (values.carried, values.bundled))
-        when = np.r_[3 * values.use + 1, 3 * values.made[made] + 2, 3 * carried, 3 * bundled + 2]
+        produced = values.producer
+        when = np.r_[3 * values.use + 1, 3 * produced[made] + 2, 3 * produced[entered], 3 * produced[bundle_output] + 2]
         _, order = grouped(np.maximum(when, 0).astype(np.int32), 3 * self.length + 3)
         return source[order], target[order]
 
     def without(self, source: Mask, target: Mask) -> Flow:
         """The same but for what is carried back, from a later position to an earlier one, between these values."""
         values = self.values
-        fro, to = values.carried
-        back = source[fro] & target[to] & (values.made[to] < values.made[fro])
+        fro, to = values.loop_carried
+        back = source[fro] & target[to] & (values.producer[to] < values.producer[fro])
         if not back.any():
             return self
-        return Flow(replace(values, carried=(fro[~back], to[~back])), self.length)
+        return Flow(replace(values, loop_carried=(fro[~back], to[~back])), self.length)
 
     @cached_property
     def forward(self) -> Csr:

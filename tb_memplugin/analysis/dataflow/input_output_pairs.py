@@ -8,8 +8,9 @@ import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import Flow, Mask, flow
 from tb_memplugin.analysis.memoize import once
-from tb_memplugin.model.dataflow import Likeness, Values
-from tb_memplugin.model.recording import I32, I64, U8, Recording
+from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.dataflow import DataflowValues, Derivation
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.walks import grouped, nearest, spread_labels
 
 SEARCHED = 4096  # values that one result is followed back through
@@ -60,7 +61,7 @@ def _pair(known: Flow) -> Twins:
     for at, source, how in zip(leaf.tolist(), argument.tolist(), kind.tolist(), strict=True):
         if free_leaf[at] and free_argument[source]:
             free_leaf[at] = free_argument[source] = False
-            chosen.append((source, at, how == Likeness.IN_PLACE))
+            chosen.append((source, at, how == Derivation.IN_PLACE))
     chosen += [(source, at, False) for source, at in _by_alias(known, free_leaf, free_argument)]
     table = np.array(sorted(chosen, key=lambda pair: pair[1]), dtype=np.int32).reshape(-1, 3)
     leaf = table[:, 1]
@@ -68,10 +69,10 @@ def _pair(known: Flow) -> Twins:
     return Twins(table[:, 0], leaf, values.result[leaf], table[:, 2].astype(np.uint8), donated.astype(np.uint8))
 
 
-def _candidates(values: Values) -> tuple[I32, I32, U8]:
-    """(leaf of the result, argument, Likeness) of each possible pair, the best first."""
-    pairs, (carried_from, carried_to) = values.alike, values.carried
-    whole = pairs.kind != Likeness.PART
+def _candidates(values: DataflowValues) -> tuple[I32, I32, U8]:
+    """(leaf of the result, argument, Derivation) of each possible pair, the best first."""
+    pairs, (carried_from, carried_to) = values.derivations, values.loop_carried
+    whole = pairs.kind != Derivation.PART
     nothing = np.zeros(len(carried_from), dtype=np.int32)
     begin, order = grouped(np.r_[pairs.target[whole], carried_to].astype(np.int32), len(values))
     leaf, argument, steps, kind = nearest(

@@ -28,7 +28,9 @@ from tb_memplugin.analysis.dataflow.graph import Flow, Mask, flow, marked, sprea
 from tb_memplugin.analysis.dataflow.input_output_pairs import LABELS, NO_TWINS, Twins, comes_of, twins
 from tb_memplugin.analysis.dataflow.update_arithmetic import Update
 from tb_memplugin.analysis.memoize import once
-from tb_memplugin.model.recording import I32, U8, Program, Recording
+from tb_memplugin.model.arrays import I32, U8
+from tb_memplugin.model.program import Program
+from tb_memplugin.model.recording import Recording
 
 EVIDENCE = 8  # weights that are tried for it, the largest first
 
@@ -137,7 +139,7 @@ def _is_mirrored(known: Flow, found: Reads, argument: int, result: int) -> bool:
     values = known.values
     first, last = (int(bound[0]) for bound in found.begin(np.array([argument], np.int32)))
     joint = int(found.position[first])
-    reader = values.read
+    reader = values.used_value
     with_it = np.unique(reader[values.use == joint])
     with_it = with_it[(values.elements[with_it] > 1) & ~np.isin(with_it, found.value[first:last])]
     between = known.forward.reach(known.at(np.array([joint]))) & known.backward.reach(np.array([result]))
@@ -167,7 +169,7 @@ def _passes(
     source &= ~forward[:n]
     needed = turn.backward.reach(np.flatnonzero(source))
     backward = needed & ~forward
-    position = np.r_[values.made, np.arange(known.length, dtype=np.int32)]
+    position = np.r_[values.producer, np.arange(known.length, dtype=np.int32)]
     end = int(position[forward & needed].max(initial=-1))
     early = np.r_[marked(program.scope, b"jvp(") | (np.arange(known.length) <= end), False]
     early &= ~np.r_[marked(program.scope, b"transpose("), False]
@@ -179,7 +181,7 @@ def _passes(
         [forward, backward, results | follows], [Phase.FORWARD, Phase.BACKWARD, Phase.UPDATE], Phase.NONE
     ).astype(np.uint8)
     # An instruction that does several things at once belongs to the last pass that any of them belongs to.
-    np.maximum.at(phase, known.at(values.made[values.bundled[1]]), phase[values.bundled[1]])
+    np.maximum.at(phase, known.at(values.producer[values.bundled[1]]), phase[values.bundled[1]])
     gradient = source | (of_weights.inside & follows[:n] & ~needed[:n] & ~update.of_arguments(pairs.argument))
     return Training(pairs, weight, owner, phase, follows, gradient, update.reading)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import F64, I64, U8
+from tb_memplugin.model.arrays import F64, I64, U8
 
 Bools = npt.NDArray[np.bool_]
 

@@ -13,7 +13,8 @@ from tb_memplugin.analysis.leaks.over_steps import MAX_SITES, WARM_UP_MOST, WARM
 from tb_memplugin.analysis.ownership.frames import callers_first
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.analysis.usage.steps import MIN_STEPS, Steps
-from tb_memplugin.model.recording import F64, I64, U8, Recording
+from tb_memplugin.model.arrays import F64, I64, U8
+from tb_memplugin.model.recording import Recording
 
 MAX_PROFILES = 1024  # the last ones: a table of sites by profiles has a bound
 NUMBERS = re.compile(r"([0-9]{1,18})")

@@ -11,7 +11,8 @@ from tb_memplugin.analysis.leaks.classify import Table, Verdict, judge, slope
 from tb_memplugin.analysis.memoize import once
 from tb_memplugin.analysis.ownership.sites import sites_of
 from tb_memplugin.analysis.usage.steps import Steps, steps
-from tb_memplugin.model.recording import F64, I64, U8, Recording
+from tb_memplugin.model.arrays import F64, I64, U8
+from tb_memplugin.model.recording import Recording
 
 # Compilation, autotuning and first use are over after a few steps; what grows later is what the loop does.
 WARM_UP_SHARE, WARM_UP_MOST = 4, 10

@@ -9,7 +9,9 @@ import numpy as np
 from tb_memplugin.analysis.memoize import once
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import optimizer_steps
-from tb_memplugin.model.recording import I64, Recording, Role
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 
 
 class Carried(NamedTuple):

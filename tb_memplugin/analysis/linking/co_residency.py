@@ -10,7 +10,9 @@ import numpy as np
 from tb_memplugin.analysis.linking.runtime_to_program import NAME
 from tb_memplugin.analysis.ownership.by_model import PARAMETER
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved
-from tb_memplugin.model.recording import NamedSpans, Recording, RegionKind, SpanKind
+from tb_memplugin.model.kinds import RegionKind, SpanKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import NamedSpans
 
 
 class Resident(NamedTuple):

@@ -9,7 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I32, I64, PROGRAM_FRAMES, Recording, RegionKind, SpanKind
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.kinds import RegionKind, SpanKind
+from tb_memplugin.model.program import PROGRAM_FRAMES
+from tb_memplugin.model.recording import Recording
 
 ROUNDED_TO = 256  # bytes; the runtime asks for whole multiples
 NAME = re.compile(r"(?:jit_|pmap_)?(.+?)\(\d+\)")

@@ -12,7 +12,10 @@ from tb_memplugin.analysis.ownership.by_model import asides
 from tb_memplugin.analysis.ownership.forest import Grower
 from tb_memplugin.analysis.ownership.frames import Frame, callers_first, frame_text
 from tb_memplugin.analysis.ownership.model_paths import jitted_function
-from tb_memplugin.model.recording import I32, Axis, Recording, Text
+from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 
 LINE = re.compile(r".+\.py:\d+", re.DOTALL)
 NO_LINE, NO_STACK, NO_FUNCTION = "no Python line", "no stack", "no jitted function"

@@ -11,7 +11,10 @@ from tb_memplugin.analysis.dataflow.graph import flow
 from tb_memplugin.analysis.ownership.copy_scopes import scopes
 from tb_memplugin.analysis.ownership.forest import Grower
 from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, argument_path, op_path
-from tb_memplugin.model.recording import I32, Axis, Recording, Role, Strings, Text
+from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.kinds import Axis, Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Strings, Text
 
 ARGUMENTS, COPIES, CONSTANTS = "arguments", "copies of arguments", "constants"
 FORWARD_AND_UPDATE = "forward and update"  # runtimes mark what belongs to a gradient, and nothing else
@@ -67,7 +70,7 @@ def _arguments(recording: Recording, aside: Text) -> set[str]:
     given = np.flatnonzero(aside.codes == ASIDES.index(ARGUMENTS))
     names = set(_distinct(recording.allocations.scope.take(given)))
     if known is not None and program is not None:
-        made = known.values.made[known.values.argument >= 0]
+        made = known.values.producer[known.values.argument >= 0]
         names.update(_distinct(program.scope.take(made[made >= 0])))
     return names
 

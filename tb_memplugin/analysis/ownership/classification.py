@@ -13,7 +13,9 @@ from tb_memplugin.analysis.ownership.by_frame import by_function, by_source, by_
 from tb_memplugin.analysis.ownership.by_model import by_model
 from tb_memplugin.analysis.ownership.forest import Forest, Grower, merge_layers, weigh
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.model.recording import I32, Recording, Role
+from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 
 __all__ = ["By", "Forest", "forest", "weigh"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import flow
-from tb_memplugin.model.recording import Recording, Text
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 
 # What moves values and computes none.
 MOVES = {"bitcast", "bitcast-convert", "convert", "copy", "copy-done", "copy-start", "reshape", "transpose"}
@@ -20,12 +21,12 @@ def scopes(recording: Recording) -> Text:
     values, strings = known.values, rows.scope.strings
     named = np.array([bool(strings[code]) for code in range(len(strings))] + [False])
     moves = np.array([program.op.strings[code] in MOVES for code in range(len(program.op.strings))] + [False])
-    made = np.maximum(values.made, 0)
-    scope = np.where(values.made >= 0, program.scope.codes[made], -1)
+    made = np.maximum(values.producer, 0)
+    scope = np.where(values.producer >= 0, program.scope.codes[made], -1)
     read = np.full(recording.length, -1, dtype=np.int32)
-    read[values.use] = values.read
+    read[values.use] = values.used_value
     read[np.bincount(values.use, minlength=recording.length) != 1] = -1
-    moved = (values.made >= 0) & ~named[scope] & moves[program.op.codes[made]] & (read[made] >= 0)
+    moved = (values.producer >= 0) & ~named[scope] & moves[program.op.codes[made]] & (read[made] >= 0)
     origin = np.where(moved, read[made], np.arange(len(values)))
     for _ in range(LONGEST):
         origin = origin[origin]

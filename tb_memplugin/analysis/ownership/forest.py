@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import F64, I32, I64, U8, Text
+from tb_memplugin.model.arrays import F64, I32, I64, U8
+from tb_memplugin.model.text import Text
 
 Weights = TypeVar("Weights", I64, F64)
 

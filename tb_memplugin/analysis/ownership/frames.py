@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I32, Stacks
+from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.tables import Stacks
 
 INSTALLED = re.compile(
     r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|jax/_src|jaxlib|flax/(linen|nnx|core)|haiku/_src)/"

@@ -14,7 +14,9 @@ from tb_memplugin.analysis.ownership.classification import By, forest, weigh
 from tb_memplugin.analysis.ownership.forest import DIGITS, Forest
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.recording import I64, Axis, Recording
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.recording import Recording
 
 LEAST_SHARE = 0.01  # less than this is no answer
 ASIDE = {BEFORE, CONSTANTS, NO_FUNCTION, NO_LINE, NO_MARK, NO_PATH}

@@ -11,8 +11,11 @@ from tb_memplugin.analysis.dataflow.training_step import Phase, Training, traini
 from tb_memplugin.analysis.memoize import once
 from tb_memplugin.analysis.ownership.sibling_arguments import families
 from tb_memplugin.analysis.ownership.torch_roles import tensor_roles
-from tb_memplugin.model.dataflow import Likeness, Values
-from tb_memplugin.model.recording import I32, U8, Recording, RegionKind, Role, Text
+from tb_memplugin.model.arrays import I32, U8
+from tb_memplugin.model.dataflow import DataflowValues, Derivation
+from tb_memplugin.model.kinds import RegionKind, Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 
 CARRYING = {"parameter", "while", "conditional", "call", "async-start"}  # they make nothing, but name what is carried
 
@@ -100,7 +103,7 @@ def _updated(known: Flow, step: Training) -> U8:
 def _passes(known: Flow, op: Text, step: Training, role: U8) -> None:
     """Activations, gradients, and what passes make of a parameter alone."""
     values, n = known.values, len(known.values)
-    reader = values.read
+    reader = values.used_value
     made = _made_in(values, op, step)
     when, updating = step.phase[known.at(values.use)], step.updating
     # Where the compiler fused a gradient's product with the update, what goes into the product is read backward.
@@ -108,7 +111,7 @@ def _passes(known: Flow, op: Text, step: Training, role: U8) -> None:
     updates[values.use[updating]] = True
     fused = updates[values.use] & (when == Phase.UPDATE) & (values.elements[reader] > 1)
     backward = ~updating & ((when == Phase.BACKWARD) | fused)
-    handed_on = Csr.of(values.carried[1], values.carried[0], n)
+    handed_on = Csr.of(values.loop_carried[1], values.loop_carried[0], n)
     activation = handed_on.reach(reader[backward]) & (made == Phase.FORWARD) & (values.argument < 0)
     memory = _one_memory(values)
     owner = step.owner[:n]
@@ -119,21 +122,21 @@ def _passes(known: Flow, op: Text, step: Training, role: U8) -> None:
     role[weights[owner] & (owner >= 0) & ((made == Phase.FORWARD) | (made == Phase.BACKWARD))] = Role.PARAMETER
 
 
-def _made_in(values: Values, op: Text, step: Training) -> U8:
+def _made_in(values: DataflowValues, op: Text, step: Training) -> U8:
     """Per value the pass that makes it."""
     n = len(values)
     makes = ~np.array([op.strings[i] in CARRYING for i in range(len(op.strings))] + [True])[op.codes]
-    by_instruction = (values.made >= 0) & makes[values.made]
+    by_instruction = (values.producer >= 0) & makes[values.producer]
     by_instruction[values.bundled[1]] = False
-    made: U8 = np.where(by_instruction, step.phase[n + np.maximum(values.made, 0)], step.phase[:n]).astype(np.uint8)
+    made: U8 = np.where(by_instruction, step.phase[n + np.maximum(values.producer, 0)], step.phase[:n]).astype(np.uint8)
     return made
 
 
-def _one_memory(values: Values) -> Csr:
+def _one_memory(values: DataflowValues) -> Csr:
     """Both ways between what one memory serves in turn: a loop's carry, and what is written over in place."""
-    in_place = values.alike.kind == Likeness.IN_PLACE
-    one = np.r_[values.carried[0], values.alike.source[in_place]].astype(np.int32)
-    other = np.r_[values.carried[1], values.alike.target[in_place]].astype(np.int32)
+    in_place = values.derivations.kind == Derivation.IN_PLACE
+    one = np.r_[values.loop_carried[0], values.derivations.source[in_place]].astype(np.int32)
+    other = np.r_[values.loop_carried[1], values.derivations.target[in_place]].astype(np.int32)
     same = values.shape[one] == values.shape[other]
     one, other = one[same], other[same]
     return Csr.of(np.r_[one, other], np.r_[other, one], len(values))
@@ -144,15 +147,15 @@ def _plain_arguments(known: Flow, arguments: I32, pairs: Twins, family: I32) -> 
     values = known.values
     owner = owner_of(known, around=True)
     found = reads(known, owner, np.ones(len(values.use), dtype=bool))
-    reader = values.read
+    reader = values.used_value
     several = (owner[reader] == SEVERAL) & (values.elements[reader] > 1)
     is_index = np.zeros(len(values) + 1, dtype=bool)
     is_index[arguments] = values.floating[arguments] == 0
     indexed = is_index[owner[reader]] & (owner[reader] >= 0)
     late, beside_index = (_any_at(values.use[which], known.length) for which in (several, indexed))
     made = np.zeros(known.length, dtype=np.int64)
-    makes = np.flatnonzero(values.made >= 0)
-    made[values.made[makes]] = values.elements[makes]
+    makes = np.flatnonzero(values.producer >= 0)
+    made[values.producer[makes]] = values.elements[makes]
     reshaped = made[found.position] != values.elements[found.value]
     certain = (reshaped & (late | beside_index)[found.position])[found.joined]
     joined = found.argument[found.joined]

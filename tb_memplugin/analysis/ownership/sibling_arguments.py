@@ -11,7 +11,8 @@ import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import row_of_value
 from tb_memplugin.analysis.ownership.model_paths import argument_path
-from tb_memplugin.model.recording import I32, Recording
+from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.recording import Recording
 
 NUMBER = re.compile(r"\d+")
 ROOTS = {"args": 2}  # what has no name of its own is `args[0]`: that number is no repetition

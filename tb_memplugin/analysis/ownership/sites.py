@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.model.recording import I64, Allocations
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.tables import Allocations
 
 
 def sites_of(rows: Allocations, which: I64, *, sized: bool = True) -> tuple[I64, int]:

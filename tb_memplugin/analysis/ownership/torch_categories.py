@@ -8,7 +8,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tb_memplugin.model.recording import I64, Recording, Role
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 
 # The profiler and the allocator write one allocation's time at two places of the same call: microseconds apart.
 NEAR_NS = 1_000_000

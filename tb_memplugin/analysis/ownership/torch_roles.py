@@ -10,7 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.memoize import once
-from tb_memplugin.model.recording import I32, I64, U8, Recording, Role, Stacks, Text
+from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Text
 
 Mask = npt.NDArray[np.bool_]
 

@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from tb_memplugin.analysis.memoize import once
 from tb_memplugin.analysis.usage.live_bytes import Peak, usage
-from tb_memplugin.model.recording import I64, Recording, RegionKind
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.recording import Recording
 
 Bools = npt.NDArray[np.bool_]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tb_memplugin.analysis.memoize import once
-from tb_memplugin.model.recording import Recording, SpanKind, Strings, Text
+from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Strings, Text
 
 # Steps overlap where threads have a loop each. What began further back than so many steps is a span that is no step.
 OVERLAPPING = 64

@@ -9,7 +9,9 @@ import numpy as np
 from tb_memplugin.analysis.ownership.sites import sites_of
 from tb_memplugin.analysis.usage.live_bytes import explained, usage
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.recording import I64, Axis, Recording
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.recording import Recording
 
 
 class Breakdown(NamedTuple):

@@ -8,7 +8,8 @@ import numpy as np
 
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.recording import Recording, RegionKind
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.recording import Recording
 
 
 class Figure(NamedTuple):

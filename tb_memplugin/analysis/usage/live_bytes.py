@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.memoize import once
-from tb_memplugin.model.recording import I64, Axis, Recording, RegionKind
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Axis, RegionKind
+from tb_memplugin.model.recording import Recording
 
 
 class Usage(NamedTuple):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.model.recording import I64, Recording, Role
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 
 
 def live_rows(recording: Recording, position: int) -> I64:

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.model.recording import I64, Axis, NamedSpans, Recording, SpanKind
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Axis, SpanKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import NamedSpans
 
 # One to warm up and four that can each show growth: in fewer, chance looks like a trend.
 MIN_STEPS = 5

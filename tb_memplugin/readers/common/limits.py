@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I64, Caveat
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.caveats import Caveat
 
 LARGEST = 2**50  # bytes, and things that are counted; no device has a PiB
 LATEST = 2**52  # microseconds since 1970: in the year 2112, and in nanoseconds still 64 bits

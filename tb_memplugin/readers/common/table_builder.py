@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.model.recording import I32, I64, U8, Allocations, Regions, Role, Strings, Text
+from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.tables import Allocations, Regions
+from tb_memplugin.model.text import Strings, Text
 
 
 def allocations(

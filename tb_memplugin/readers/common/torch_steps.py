@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tb_memplugin.model.recording import SpanKind
+from tb_memplugin.model.kinds import SpanKind
 
 STEP = re.compile(r"ProfilerStep#\d+|step[ #_:]*\d+", re.IGNORECASE)
 

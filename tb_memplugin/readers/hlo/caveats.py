@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.model.recording import I64, Caveat
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.readers.hlo.lifetimes.placement import Placement
 from tb_memplugin.readers.hlo.lifetimes.schedule import Schedule
 from tb_memplugin.readers.hlo.module import Module

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.model.recording import I32, I64, U8, Allocations, RegionKind, Role, Strings, Text
+from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.kinds import RegionKind, Role
+from tb_memplugin.model.tables import Allocations
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.text.strings import join
 from tb_memplugin.readers.hlo import shapes
 from tb_memplugin.readers.hlo.lifetimes.placement import Placement

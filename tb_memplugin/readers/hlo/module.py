@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import I32, I64, Strings, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import gather, intern

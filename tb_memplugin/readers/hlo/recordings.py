@@ -7,8 +7,12 @@ from functools import partial
 
 import numpy as np
 
-from tb_memplugin.model.dataflow import Later
-from tb_memplugin.model.recording import I32, Axis, Program, Recording, RegionKind, Regions
+from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.kinds import Axis, RegionKind
+from tb_memplugin.model.lazy import Lazy
+from tb_memplugin.model.program import Program
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Regions
 from tb_memplugin.readers.hlo.backend import for_cpu
 from tb_memplugin.readers.hlo.caveats import caveats
 from tb_memplugin.readers.hlo.columns import columns, take
@@ -46,7 +50,7 @@ def read_hlo(
     peak = reported_peak(module, placement)
     table = columns(module, placement, stack_of)
     program = _program(module, schedule, stack_of)
-    values = Later(partial(values_of, module, dataflow), module.nbytes)
+    values = Lazy(partial(values_of, module, dataflow), module.nbytes)
     recordings = []
     for space in spaces.tolist():
         regions = np.flatnonzero(module.allocations["color"] == space)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.model.recording import I32
+from tb_memplugin.model.arrays import I32
 from tb_memplugin.readers.hlo.module import Lists, Module
 
 SHARDINGS = "hlo_module.spmd_parameters_shardings"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.model.recording import I32, I64, Stacks, Strings, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import intern
 from tb_memplugin.readers.hlo.module import Module

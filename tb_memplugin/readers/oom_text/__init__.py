@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import Caveat, Recording
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.oom_text import merge
 from tb_memplugin.readers.oom_text.clean import clean
 from tb_memplugin.readers.oom_text.messages import (

@@ -7,7 +7,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from tb_memplugin.model.recording import Caveat, Refusal
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.readers.oom_text.rows import Rows
 from tb_memplugin.sizes import printed_size
 
@@ -27,7 +28,7 @@ class Failure:
     at: int
     tool: str  # xla, tpu, bfc, torch, onnxruntime, host: two of one tool and size are one failure told twice
     memory: str
-    refusal: Refusal
+    refusal: OutOfMemory
     rows: Rows = field(default_factory=Rows)
     used: int | None = None
     lifetime_peak: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tb_memplugin.model.recording import Refusal
+from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.readers.oom_text.failure import Failure
 
 NEAR = 8  # failures back: what is told twice is told at once
@@ -56,7 +56,7 @@ def _same_request(earlier: Failure, later: Failure) -> bool:
     return {earlier.tool, later.tool} <= ONE_ALLOCATION and not (_rows(earlier) and _rows(later))
 
 
-def _filled(first: Refusal, second: Refusal) -> Refusal:
+def _filled(first: OutOfMemory, second: OutOfMemory) -> OutOfMemory:
     """What the one does not say, the other may."""
 
     def either(name: str) -> int | None:

@@ -7,7 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_memplugin.model.recording import Axis, Caveat, Phase, Recording, Refusal, Reported
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import ReportedMemory
 from tb_memplugin.readers.oom_text.failure import Failure
 from tb_memplugin.readers.oom_text.rows import MOST_BYTES, Rows
 from tb_memplugin.sizes import bytes_text
@@ -30,7 +34,7 @@ def _title(failure: Failure) -> str:
     what = f"OOM in {failure.program}" if failure.program else "OOM"
     if failure.refusal.asked is None:
         return what
-    verb = "needed" if failure.refusal.phase is Phase.COMPILE else "asked"
+    verb = "needed" if failure.refusal.phase is OutOfMemoryPhase.COMPILE else "asked"
     return f"{what}: {bytes_text(failure.refusal.asked)} {verb}"
 
 
@@ -60,10 +64,10 @@ def _recording(failure: Failure, title: str, memory: str, rank: int, run: str, h
     )
 
 
-def _reported(refusal: Refusal, used: int, peak: int | None) -> Reported:
+def _reported(refusal: OutOfMemory, used: int, peak: int | None) -> ReportedMemory:
     free, largest = refusal.free, refusal.largest_free
     fragmentation = 1 - largest / free if free and largest is not None and largest <= free else np.nan
-    return Reported(
+    return ReportedMemory(
         in_use=np.array([used]),
         reserved=np.array([0]),
         free=np.array([free or 0]),

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tb_memplugin.model.recording import I64, Allocations, RegionKind, Regions, Role, Stacks, Text
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import RegionKind, Role
+from tb_memplugin.model.tables import Allocations, Regions, Stacks
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 
 MOST_BYTES = 2**53  # no memory is that large, and sums of more would not be exact

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tb_memplugin.model.recording import Reported
+from tb_memplugin.model.tables import ReportedMemory
 from tb_memplugin.readers.common.limits import LARGEST
 
 PREFIX = "tb_memplugin "
@@ -32,7 +32,7 @@ def read(comments: tuple[str, ...]) -> Notes:
     return Notes()
 
 
-def reported(device: dict[str, int]) -> Reported | None:
+def reported(device: dict[str, int]) -> ReportedMemory | None:
     """What the device's allocator said then; None where it said nothing."""
     if "bytes_in_use" not in device:
         return None
@@ -43,7 +43,7 @@ def reported(device: dict[str, int]) -> Reported | None:
     fragmented = 1 - min(1.0, largest / free) if largest is not None and free else np.nan
     peak = device.get("peak_bytes_in_use", in_use)
     figures = np.array([in_use, held, free, peak], dtype=np.int64).reshape(4, 1)
-    return Reported(figures[0], figures[1], figures[2], figures[3], np.array([fragmented]))
+    return ReportedMemory(figures[0], figures[1], figures[2], figures[3], np.array([fragmented]))
 
 
 def _devices(found: object) -> dict[str, dict[str, int]]:

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import I32, I64, Stacks, Strings, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.pprof.samples import samples
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.protobuf.repeated import numbers

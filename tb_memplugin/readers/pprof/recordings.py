@@ -8,18 +8,13 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import (
-    I64,
-    Allocations,
-    Axis,
-    Caveat,
-    Recording,
-    RegionKind,
-    Regions,
-    Role,
-    Taken,
-    Text,
-)
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.capture_info import CaptureInfo
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.kinds import Axis, RegionKind, Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Allocations, Regions
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.common.limits import LARGEST
 from tb_memplugin.readers.common.part import Part
@@ -64,7 +59,7 @@ def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) 
                 stacks=profile.stacks,
                 reported=notes.reported(device),
                 counts=np.clip(profile.count[rows], 0, LARGEST),
-                taken=Taken(profile.time_ns, note.step),
+                taken=CaptureInfo(profile.time_ns, note.step),
                 reported_peak=device.get("peak_bytes_in_use"),
                 capacity=device.get("bytes_limit"),
                 caveats=(*caveats, *_unknown_sizes(profile, rows)),

@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tb_memplugin.model.recording import I32, I64, Stacks, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Text
 from tb_memplugin.native.graph.stack_tree import Chains
 from tb_memplugin.readers.common.id_index import Index
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.model.recording import U8, Role
+from tb_memplugin.model.arrays import U8
+from tb_memplugin.model.kinds import Role
 
 
 class Category(NamedTuple):

@@ -8,7 +8,12 @@ import re
 import numpy as np
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import F64, I64, Caveat, NamedSpans, Recording, Reported, Role, Text
+from tb_memplugin.model.arrays import F64, I64
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import NamedSpans, ReportedMemory
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import LATEST, impossible, possible
 from tb_memplugin.readers.torch_profiler.operators import Heads
 from tb_memplugin.readers.torch_profiler.timeline_table import Where, timeline
@@ -94,7 +99,7 @@ def _device(
         np.full(len(size), Role.UNKNOWN, np.uint8),
         Text(name.astype(np.int32), operator.strings),
         address=address,
-        reported=Reported(
+        reported=ReportedMemory(
             in_use=in_use,
             reserved=np.zeros(n, np.int64),
             free=np.where(reserved >= 0, np.maximum(reserved - in_use, 0), 0),

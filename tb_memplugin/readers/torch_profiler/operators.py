@@ -7,7 +7,9 @@ import re
 
 import numpy as np
 
-from tb_memplugin.model.recording import F64, I64, NamedSpans, Text
+from tb_memplugin.model.arrays import F64, I64
+from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import LATEST
 from tb_memplugin.readers.common.torch_steps import kind_of_mark
 

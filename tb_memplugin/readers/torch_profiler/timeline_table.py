@@ -6,18 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_memplugin.model.recording import (
-    I64,
-    U8,
-    Axis,
-    Caveat,
-    NamedSpans,
-    Recording,
-    Reported,
-    Stacks,
-    Taken,
-    Text,
-)
+from tb_memplugin.model.arrays import I64, U8
+from tb_memplugin.model.capture_info import CaptureInfo
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import NamedSpans, ReportedMemory, Stacks
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 
 Where = tuple[str, str, str]  # run, host, path
@@ -34,7 +29,7 @@ def timeline(
     name: Text,
     *,
     address: I64 | None = None,
-    reported: Reported | None = None,
+    reported: ReportedMemory | None = None,
     held: I64 | None = None,
     spans: NamedSpans | None = None,
     caveats: Sequence[Caveat] = (),
@@ -57,7 +52,7 @@ def timeline(
         regions=table_builder.no_regions(),
         stacks=Stacks(np.empty(0, np.int32), Text.of([]), Text.of([]), np.empty(0, np.int32)),
         clock=clock - first,
-        taken=Taken(time_ns=first) if first else None,
+        taken=CaptureInfo(time_ns=first) if first else None,
         reported=reported,
         held=held,
         spans=spans and NamedSpans(spans.name, spans.kind, spans.start_ns - first, spans.end_ns - first),

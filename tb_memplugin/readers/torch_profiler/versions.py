@@ -6,7 +6,10 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_memplugin.model.recording import I64, Caveat, Recording, Text
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import impossible, possible
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
 from tb_memplugin.readers.torch_profiler.timeline_table import Where, timeline

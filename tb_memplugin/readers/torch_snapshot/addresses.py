@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I32, I64, RegionKind, Regions
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.tables import Regions
 from tb_memplugin.readers.torch_snapshot.lifetimes import Lives
 from tb_memplugin.readers.torch_snapshot.segments import Segments
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.model.recording import I64, NamedSpans, SpanKind, Text
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.torch_steps import kind_of_mark
 from tb_memplugin.readers.torch_snapshot.pickle_columns import Nodes, Values
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_times

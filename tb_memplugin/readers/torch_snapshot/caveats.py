@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.model.recording import Caveat
+from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.readers.common.limits import impossible
 from tb_memplugin.readers.torch_snapshot.lifetimes import Lives
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.model.recording import I64, U8, Role, Strings, Text
+from tb_memplugin.model.arrays import I64, U8
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.readers.torch_snapshot.lifetimes import Lives
 from tb_memplugin.readers.torch_snapshot.pickle_columns import Values, numbered_together
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments, pool_name

@@ -6,7 +6,9 @@ import re
 
 import numpy as np
 
-from tb_memplugin.model.recording import I32, Stacks, Strings, Text
+from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.graph.stack_tree import Chains
 from tb_memplugin.readers.torch_snapshot.pickle_columns import Nodes, Values
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.model.recording import I64
+from tb_memplugin.model.arrays import I64
 from tb_memplugin.native.torch import caching_allocator
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments
 from tb_memplugin.readers.torch_snapshot.size_rounding import ROUNDED, rounded

@@ -6,7 +6,9 @@ import re
 
 import numpy as np
 
-from tb_memplugin.model.recording import I32, Stacks, Text
+from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.torch_snapshot.pickle_columns import numbered_together
 
 OPERATOR = re.compile(r"at::_ops::(\w+)::")

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import I64, Strings, Text
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.text.strings import gather
 from tb_memplugin.native.torch import plain_pickle
 from tb_memplugin.native.torch import plain_values as plain

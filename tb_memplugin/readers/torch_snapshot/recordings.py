@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import I32, I64, Axis, NamedSpans, Phase, Recording, Refusal, Taken, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.capture_info import CaptureInfo
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.torch_snapshot.addresses import places
 from tb_memplugin.readers.torch_snapshot.annotations import read_spans
@@ -116,7 +122,7 @@ def _recording(
         free_stack=_freed_in(lives, of_event) if not held.made_up else None,
         held=reserved if not held.made_up else None,
         events=trace.name if n else Text.of(["snapshot"]),
-        taken=Taken(time_ns=_began(trace)),
+        taken=CaptureInfo(time_ns=_began(trace)),
         refusal=_refusal(trace),
         caveats=caveats(trace, lives, settings, backwards),
     )
@@ -151,11 +157,11 @@ def _held(trace: Trace, segments: Segments) -> I64:
     return np.asarray(held + (segments.size.sum(keepdims=True) - held[-1:]))
 
 
-def _refusal(trace: Trace) -> Refusal | None:
+def _refusal(trace: Trace) -> OutOfMemory | None:
     """The last time that the device had no room."""
     refused = np.flatnonzero(trace.action == Action.OOM)
     if not len(refused):
         return None
     last = refused[-1]
     free = int(trace.device_free[last])
-    return Refusal(asked=int(trace.size[last]), free=free if free >= 0 else None, phase=Phase.RUN)
+    return OutOfMemory(asked=int(trace.size[last]), free=free if free >= 0 else None, phase=OutOfMemoryPhase.RUN)

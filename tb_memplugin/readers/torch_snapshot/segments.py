@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I64
+from tb_memplugin.model.arrays import I64
 from tb_memplugin.readers.torch_snapshot.pickle_columns import NOTHING, Nodes, Values
 
 POOL_BITS = 32  # of the second number of a pool's id

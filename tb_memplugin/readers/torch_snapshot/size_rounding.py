@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.model.recording import I64
+from tb_memplugin.model.arrays import I64
 
 LEAST = 512  # bytes; every block of a device is a multiple of it
 MIB = 1 << 20

@@ -8,7 +8,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I64, U8, Text
+from tb_memplugin.model.arrays import I64, U8
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import LATEST, possible
 from tb_memplugin.readers.torch_snapshot.pickle_columns import Nodes, Values
 from tb_memplugin.readers.torch_snapshot.segments import read_pools

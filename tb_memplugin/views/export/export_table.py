@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I32, I64, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.text import Text
 
 Mask = npt.NDArray[np.bool_]
 

@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from tb_memplugin.model.recording import Recording, Text
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 from tb_memplugin.views.export.export_table import Column, Numbers, Table, distinct
 from tb_memplugin.views.export.rows import pieces
 from tb_memplugin.views.shared.summary import summary

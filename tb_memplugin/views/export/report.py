@@ -17,7 +17,8 @@ import numpy as np
 
 from tb_memplugin.analysis.linking.runtime_to_program import join_programs, running_over
 from tb_memplugin.analysis.ownership.classification import By
-from tb_memplugin.model.recording import Axis, Recording
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.page import (
     advice,
     device_profile,

@@ -13,7 +13,10 @@ import numpy as np
 from tb_memplugin.analysis.address.addresses import places
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.allocation_step import birth_steps
-from tb_memplugin.model.recording import I32, I64, Axis, Recording, RegionKind, Role, Strings, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.kinds import Axis, RegionKind, Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.views.export.export_table import Mask, Numbers, Table
 from tb_memplugin.views.export.stack_cells import WholeStacks
 from tb_memplugin.views.shared.sources import sources

@@ -7,7 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from tb_memplugin.analysis.ownership.frames import frame_text
-from tb_memplugin.model.recording import I32, Stacks, Strings, Text
+from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.views.export.export_table import LONGEST, fitting
 
 CALLED_BY = " <- "

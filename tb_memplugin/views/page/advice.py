@@ -10,7 +10,8 @@ import numpy as np
 from tb_memplugin.analysis.advice import advise
 from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.recording import I64, Recording
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 LINES_LISTED = 5  # in the terminal

@@ -11,7 +11,8 @@ import numpy as np
 from tb_memplugin.analysis.compare.comparison import UNEXPLAINED, By, Comparison, Entries, Step, compare
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.figures import share
-from tb_memplugin.model.recording import U8, Recording
+from tb_memplugin.model.arrays import U8
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.shared.site_text import site_text, source_text
 from tb_memplugin.views.shared.summary import summary

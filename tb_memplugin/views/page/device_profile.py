@@ -14,7 +14,8 @@ from tb_memplugin.analysis.leaks.over_snapshots import counted, growth, series_o
 from tb_memplugin.analysis.ownership.frames import frame_text, nearest, of_frameworks
 from tb_memplugin.analysis.usage.figures import Figure
 from tb_memplugin.analysis.usage.live_bytes import explained, peak
-from tb_memplugin.model.recording import Recording, Role
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.page.leaks import NAMES, sentence
 from tb_memplugin.views.shared.payload import compact

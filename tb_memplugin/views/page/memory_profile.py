@@ -14,7 +14,10 @@ from tb_memplugin.analysis.usage.figures import Figure
 from tb_memplugin.analysis.usage.live_bytes import buckets, peak
 from tb_memplugin.analysis.usage.live_bytes import usage as usage_of
 from tb_memplugin.analysis.usage.traffic import traffic
-from tb_memplugin.model.recording import F64, I64, Recording, RegionKind, Reported
+from tb_memplugin.model.arrays import F64, I64
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import ReportedMemory
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.page import torch_profile
 from tb_memplugin.views.page.memory_viewer import FIRST_BUCKETS, encode_first_view
@@ -160,7 +163,7 @@ def planned(recording: Recording, row: int, programs: Sequence[Recording]) -> di
     }
 
 
-def _at(reported: Reported | None, position: int) -> dict[str, Any]:
+def _at(reported: ReportedMemory | None, position: int) -> dict[str, Any]:
     if reported is None or not len(reported.in_use):
         return {"in_use": None, "reserved": None, "free": None, "fragmented": None}
     free, fraction = int(reported.free[position]), float(reported.fragmentation[position])

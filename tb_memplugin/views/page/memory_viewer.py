@@ -16,7 +16,11 @@ from tb_memplugin.analysis.usage.live_bytes import usage as usage_of
 from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
 from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.analysis.usage.traffic import stacked
-from tb_memplugin.model.recording import I64, Axis, NamedSpans, Recording, RegionKind, Role, Strings, Text
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Axis, RegionKind, Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.shared import oom
 from tb_memplugin.views.shared.payload import Table, compact, encode, narrow

@@ -12,7 +12,8 @@ from tb_memplugin.analysis.usage.headroom import DEVICE_MEMORY, Headroom, device
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import Axis, Recording, Role
+from tb_memplugin.model.kinds import Axis, Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.shared.oom import sentences
 from tb_memplugin.views.shared.summary import summary

@@ -12,7 +12,8 @@ from tb_memplugin.analysis.usage.figures import Figure
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.analysis.usage.traffic import traffic
-from tb_memplugin.model.recording import Recording, Role
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 KINDS = ("torch_snapshot", "torch_timeline")

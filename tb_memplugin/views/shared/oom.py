@@ -8,7 +8,8 @@ from tb_memplugin.analysis.oom import Reason, missing, reason
 from tb_memplugin.analysis.usage.figures import Figure
 from tb_memplugin.analysis.usage.live_bytes import explained, peak
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.recording import Phase, Recording, Refusal
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.shared.oom_hints import remedies
 
@@ -47,12 +48,12 @@ def refused(recording: Recording) -> dict[str, Any] | None:
     }
 
 
-def used_is(refusal: Refusal) -> str:
+def used_is(refusal: OutOfMemory) -> str:
     """What the bytes of the recording are: `in use`, or `needed` by a program that was not let run."""
     return "needed" if refusal.in_use is None else "in use"
 
 
-def _asked(recording: Recording, refusal: Refusal) -> str:
+def _asked(recording: Recording, refusal: OutOfMemory) -> str:
     memory, asked, capacity = recording.memory, bytes_text(refusal.asked), bytes_text(refusal.capacity)
     for_what = f" for {refusal.wanted_by}" if refusal.wanted_by else ""
     if refusal.host:
@@ -62,19 +63,19 @@ def _asked(recording: Recording, refusal: Refusal) -> str:
         return f"The system ended the process{used}."
     if refusal.asked is None:
         return f"{memory} ran out of memory; the text does not say how much was asked."
-    if refusal.phase is Phase.COMPILE:
+    if refusal.phase is OutOfMemoryPhase.COMPILE:
         holds = f", which holds {capacity}" if refusal.capacity is not None else ""
         subject = refusal.wanted_by or "The program"
         return f"{subject} needs {asked} of {memory}{holds}."
     there = _there(refusal)
-    loading = "loading the program" if refusal.phase is Phase.LOAD else ""
+    loading = "loading the program" if refusal.phase is OutOfMemoryPhase.LOAD else ""
     for_what = f" for {loading} {refusal.wanted_by}".rstrip() if loading else for_what
     whole = peak(recording).bytes if refusal.in_use is None else 0
     program = f" The program that it was for needs {bytes_text(whole)} in all." if whole else ""
     return f"{memory} was asked for {asked}{for_what}{there}.{program}"
 
 
-def _there(refusal: Refusal) -> str:
+def _there(refusal: OutOfMemory) -> str:
     if refusal.free is None:
         return f", and holds {bytes_text(refusal.capacity)}" if refusal.capacity is not None else ""
     of = f" of {bytes_text(refusal.capacity)}" if refusal.capacity is not None else ""
@@ -84,7 +85,7 @@ def _there(refusal: Refusal) -> str:
     return f"; {bytes_text(refusal.free)}{of} was free{piece}"
 
 
-def _why(refusal: Refusal) -> str:
+def _why(refusal: OutOfMemory) -> str:
     lacking = bytes_text(missing(refusal))
     match reason(refusal):
         case Reason.HOST if refusal.asked is None:
@@ -98,7 +99,7 @@ def _why(refusal: Refusal) -> str:
             return "This one allocation is larger than the whole memory, so freeing others cannot help."
         case Reason.FRAGMENTED:
             return "Enough is free, but not in one piece: the free memory is fragmented."
-        case Reason.LIVE if refusal.phase is Phase.COMPILE:
+        case Reason.LIVE if refusal.phase is OutOfMemoryPhase.COMPILE:
             return f"That is {lacking} too much." if missing(refusal) else "That is more than the compiler allows."
         case Reason.LIVE:
             least = "at least " if refusal.largest_free is not None and refusal.largest_free != refusal.free else ""
@@ -111,7 +112,7 @@ def _why(refusal: Refusal) -> str:
 
 def figures(recording: Recording) -> list[Figure]:
     """Those that the text tells, in the order in which they are read."""
-    refusal = recording.refusal or Refusal()
+    refusal = recording.refusal or OutOfMemory()
     top = peak(recording).bytes
     listed = int(explained(recording)[0])
     rows = recording.allocations

@@ -11,7 +11,11 @@ import numpy.typing as npt
 from tb_memplugin.analysis.oom import Reason, missing, reason
 from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.recording import Allocations, Phase, Recording, Refusal, Role, Text
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Allocations
+from tb_memplugin.model.text import Text
 from tb_memplugin.sizes import bytes_text
 
 SHOWN = 4
@@ -24,7 +28,7 @@ UNNAMED = "one without a name"
 Bools = npt.NDArray[np.bool_]
 
 
-def remedies(recording: Recording, refusal: Refusal) -> list[str]:
+def remedies(recording: Recording, refusal: OutOfMemory) -> list[str]:
     """What to do, by what it would save, most first."""
     why = reason(refusal)
     if why is Reason.HOST:
@@ -42,10 +46,10 @@ def remedies(recording: Recording, refusal: Refusal) -> list[str]:
     return texts or [_less(recording, refusal)]
 
 
-def _less(recording: Recording, refusal: Refusal) -> str:
+def _less(recording: Recording, refusal: OutOfMemory) -> str:
     goal = missing(refusal)
     much = f" by {bytes_text(goal)}" if goal else ""
-    if refusal.phase is Phase.LOAD:
+    if refusal.phase is OutOfMemoryPhase.LOAD:
         return (
             f"Free arrays before the program is loaded, or make the program smaller{much}: it is loaded in one piece."
         )
@@ -69,7 +73,7 @@ def _less(recording: Recording, refusal: Refusal) -> str:
     )
 
 
-def _defragment(recording: Recording, refusal: Refusal) -> str:
+def _defragment(recording: Recording, refusal: OutOfMemory) -> str:
     pieces = bytes_text(refusal.free)
     if _of_torch(recording):
         return (

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I32, Strings, Text
+from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.text import Strings, Text
 
 MAGIC = b"TBM1"
 ALIGNMENT = 8

@@ -8,7 +8,8 @@ import numpy as np
 
 from tb_memplugin.analysis.memoize import once
 from tb_memplugin.analysis.ownership.frames import frame_text, nearest, of_frameworks
-from tb_memplugin.model.recording import I32, Recording
+from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.recording import Recording
 
 
 def source_text(recording: Recording, row: int) -> str:

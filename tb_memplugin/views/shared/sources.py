@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tb_memplugin.analysis.memoize import once
-from tb_memplugin.model.recording import Recording, Text
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 
 FARTHEST = 16  # doublings: stacks of 65,536 frames, which no runtime makes
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from tb_memplugin.analysis.memoize import once
 from tb_memplugin.analysis.ownership.frames import callers_first, frame_text
-from tb_memplugin.model.recording import Recording, Strings, Text
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Strings, Text
 
 
 @once

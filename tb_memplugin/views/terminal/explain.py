@@ -12,7 +12,8 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
 from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.analysis.usage.traffic import stacked
-from tb_memplugin.model.recording import Axis, Recording
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.page import device_profile, leaks, memory_profile, memory_viewer
 from tb_memplugin.views.page.advice import advice
 from tb_memplugin.views.page.runtime_to_program import joins

@@ -7,7 +7,7 @@ from typing import Any
 
 from tb_memplugin.analysis.ownership.by_frame import NO_FUNCTION, NO_LINE, NO_MARK
 from tb_memplugin.analysis.ownership.by_model import BEFORE, NO_PATH
-from tb_memplugin.model.recording import Axis
+from tb_memplugin.model.kinds import Axis
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.page.advice import lines as advice_lines
 from tb_memplugin.views.page.leaks import several

@@ -14,7 +14,10 @@ import numpy as np
 
 from tb_memplugin.analysis.usage.live_bytes import explained, peak, usage
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import I64, NamedSpans, Recording, SpanKind
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import NamedSpans
 
 SNAPSHOTS = 10_000  # of an allocator: about 4 MB of JSON, and as many points as the stock page's chart can draw
 

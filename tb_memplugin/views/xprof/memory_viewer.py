@@ -18,7 +18,11 @@ import numpy.typing as npt
 
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved, usage
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import I64, Program, Recording, RegionKind, Text
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.program import Program
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 
 MIB = 2**20
 SMALL = 16384  # bytes; XProf shows the buffers below as one

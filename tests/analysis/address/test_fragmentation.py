@@ -13,7 +13,8 @@ from support.allocator_planes import REAL, Log, events_of, recordings_of
 from support.recordings import Row, recording
 
 from tb_memplugin.analysis.address.fragmentation import Holes, fragmentation, holes, unplaced
-from tb_memplugin.model.recording import Recording, RegionKind
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.free_runs import free_runs
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)

@@ -14,7 +14,10 @@ from support.recordings import Row, recording
 from tb_memplugin.analysis.compare.comparison import UNEXPLAINED, By, Comparison, compare
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import Recording, Reported, Role, Stacks, Text
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import ReportedMemory, Stacks
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers import open_file
 from tb_memplugin.views.page.compare import headline
 
@@ -221,7 +224,7 @@ def test_what_no_row_explains_is_a_step() -> None:
 
     def said(in_use: int) -> Recording:
         column = [np.array([n], np.int64) for n in (in_use, 0, 0, in_use)]
-        return replace(one, reported=Reported(column[0], column[1], column[2], column[3], np.array([np.nan])))
+        return replace(one, reported=ReportedMemory(column[0], column[1], column[2], column[3], np.array([np.nan])))
 
     found = compare(said(15), said(40))
     assert found.steps[0] == (UNEXPLAINED, 5, 30)

@@ -11,7 +11,8 @@ from support.servers import DEMO
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_snapshots import Growth, growth, series_of
 from tb_memplugin.catalog import listing_of_path
-from tb_memplugin.model.recording import Recording, Taken
+from tb_memplugin.model.capture_info import CaptureInfo
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
 from tb_memplugin.views.page.device_profile import series
 
@@ -57,7 +58,7 @@ def test_what_each_line_holds_over_the_files() -> None:
 def test_files_are_counted_as_people_count_and_steps_come_before_names() -> None:
     recordings = profiles({"f": list(range(1, 13))})
     assert [r.title for r in growth(recordings[::-1]).series] == [f"m{i}.prof" for i in range(12)]
-    stepped = [replace(r, taken=Taken(step=100 - i)) for i, r in enumerate(recordings)]
+    stepped = [replace(r, taken=CaptureInfo(step=100 - i)) for i, r in enumerate(recordings)]
     assert [r.title for r in growth(stepped).series] == [f"m{i}.prof" for i in reversed(range(12))]
 
 

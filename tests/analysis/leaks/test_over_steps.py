@@ -17,7 +17,10 @@ from tb_memplugin.analysis.leaks import over_steps as leaks_module
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_steps import leaks
 from tb_memplugin.analysis.usage.steps import MIN_STEPS, steps
-from tb_memplugin.model.recording import NamedSpans, Recording, SpanKind, Text
+from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.text import Text
 from tb_memplugin.views.page.leaks import findings
 
 Program = list[Block]

@@ -13,16 +13,11 @@ from werkzeug.test import Client
 from tb_memplugin.analysis.linking.runtime_to_program import join_programs, running, running_over
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.model.recording import (
-    PROGRAM_FRAMES,
-    NamedSpans,
-    Recording,
-    RegionKind,
-    Regions,
-    SpanKind,
-    Stacks,
-    Text,
-)
+from tb_memplugin.model.kinds import RegionKind, SpanKind
+from tb_memplugin.model.program import PROGRAM_FRAMES
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import NamedSpans, Regions, Stacks
+from tb_memplugin.model.text import Text
 from tb_memplugin.views.page.runtime_to_program import joins
 
 KINDS = [(1000, RegionKind.TEMPORARY), (512, RegionKind.OUTPUT), (256, RegionKind.THREAD_LOCAL)]

@@ -25,7 +25,9 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.model.recording import Recording, Role, Text
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 
 STEP = [
     ("parameter", "params['layer_0']['mlp']['up']", 1000),

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_memplugin.analysis.ownership.frames import callers_first, nearest, of_frameworks
-from tb_memplugin.model.recording import Stacks, Text
+from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Text
 
 FILES = ["train.py", "/x/site-packages/jax/_src/pjit.py", "core.py", "pxla.py", ""]
 a_tree = st.lists(st.tuples(st.integers(-1, 10), st.sampled_from(FILES)), max_size=12)

@@ -20,7 +20,8 @@ from support.steps import BATCH, HIDDEN, LAYERS, STEPS, WIDTH, compiled, recordi
 from tb_memplugin.analysis.dataflow.training_step import Phase, training
 from tb_memplugin.analysis.ownership.roles import purposes, roles
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import Recording, RegionKind, Role
+from tb_memplugin.model.kinds import RegionKind, Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
 

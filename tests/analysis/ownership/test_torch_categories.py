@@ -12,7 +12,8 @@ from support.torch_training import Training
 
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.catalog import Catalog, listing_of_path
-from tb_memplugin.model.recording import Recording, Role
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES
 
 

@@ -11,7 +11,7 @@ from tb_memplugin.analysis.leaks.retained_gradients import as_large_as_state, ca
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import optimizer_steps
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.recording import Role
+from tb_memplugin.model.kinds import Role
 from tb_memplugin.readers import open_file
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.page import memory_profile

@@ -10,7 +10,8 @@ from support.recordings import Row, recording
 
 from tb_memplugin.analysis.replay.what_if import Change, Lives, peak_if, released, relived, resized, without
 from tb_memplugin.analysis.usage.live_bytes import Peak
-from tb_memplugin.model.recording import I64, RegionKind
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import RegionKind
 
 LENGTH = 12
 

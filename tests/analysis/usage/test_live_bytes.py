@@ -12,7 +12,7 @@ from tb_memplugin.analysis.address.overlap import sharing
 from tb_memplugin.analysis.usage.figures import figures
 from tb_memplugin.analysis.usage.live_bytes import Usage, buckets, peak, reserved, usage
 from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
-from tb_memplugin.model.recording import RegionKind, Role
+from tb_memplugin.model.kinds import RegionKind, Role
 
 ROWS = st.lists(
     st.builds(

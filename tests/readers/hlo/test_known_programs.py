@@ -26,7 +26,7 @@ from support.profiles import answer_of_xprof
 
 from tb_memplugin.analysis.usage.figures import figures
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved, usage
-from tb_memplugin.model.recording import RegionKind, Role
+from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.protos.hlo_pb2 import HloProto, LayoutProto, ShapeProto, TileProto
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.views.page import memory_viewer

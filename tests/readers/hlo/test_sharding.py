@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.hand_built import MIB, Handmade, read
 
-from tb_memplugin.model.recording import Program
+from tb_memplugin.model.program import Program
 from tb_memplugin.protos.hlo_pb2 import OpSharding
 
 REPLICATED, ONE_DEVICE, TILED, MANUAL = 0, 1, 3, 4

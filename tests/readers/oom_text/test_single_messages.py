@@ -7,8 +7,11 @@ from typing import NamedTuple
 import pytest
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import Phase, Recording
+from tb_memplugin.model.out_of_memory import OutOfMemoryPhase
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.oom_text import read_oom_text
+
+COMPILE = OutOfMemoryPhase.COMPILE
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
@@ -23,7 +26,7 @@ class Said(NamedTuple):
     capacity: int | None = None
     used: int = 0
     host: bool = False
-    phase: Phase = Phase.RUN
+    phase: OutOfMemoryPhase = OutOfMemoryPhase.RUN
 
 
 LINES = {
@@ -31,37 +34,37 @@ LINES = {
         "RESOURCE_EXHAUSTED: E1001: CompileTimeScopedVmemOom:\nRan out of memory in memory space vmem while allocating "
         "on stack for %gmm.1 = f32[16384,512]{1,0:T(8,128)} custom-call(%a).\n"
         "Scoped allocation with size 18.00M and limit 16.00M exceeded scoped vmem limit by 2.00M.",
-        Said("VMEM", 18 * MIB, capacity=16 * MIB, used=18 * MIB, phase=Phase.COMPILE),
+        Said("VMEM", 18 * MIB, capacity=16 * MIB, used=18 * MIB, phase=COMPILE),
     ),
     "vmem of a whole program": (
         "Ran out of memory in memory space vmem. Used 65.50M of 64.00M vmem. Exceeded vmem capacity by 1.50M.",
-        Said("VMEM", 68_681_728, capacity=64 * MIB, used=68_681_728, phase=Phase.COMPILE),
+        Said("VMEM", 68_681_728, capacity=64 * MIB, used=68_681_728, phase=COMPILE),
     ),
     "an estimate in powers of 1000": (
         "XLA:TPU compile permanent error. Ran out of memory in memory space vmem. "
         "Estimated 268.96MB exceeds 67.11MB vmem capacity.",
-        Said("VMEM", 268_960_000, capacity=67_110_000, used=268_960_000, phase=Phase.COMPILE),
+        Said("VMEM", 268_960_000, capacity=67_110_000, used=268_960_000, phase=COMPILE),
     ),
     "two kinds of cores": (
         "RESOURCE_EXHAUSTED: TPU TensorCore Hbm usage: 34.50G, SparseCore Hbm usage 174.00G, "
         "exceeding available bytes: 95.50G",
-        Said("HBM", 223_875_170_304, capacity=102_542_344_192, used=223_875_170_304, phase=Phase.COMPILE),
+        Said("HBM", 223_875_170_304, capacity=102_542_344_192, used=223_875_170_304, phase=COMPILE),
     ),
     "one allocation": (
         "Allocation (size=21474836480) would exceed memory (size=17179869184) :: #allocation14167 "
         "[shape = 'f32[320,4096,4096]{1,2,0:T(8,128)}', space=hbm, size = 0xffffffffffffffff, "
         "tag = 'output of fusion.30572.remat@{1}'] :: <no-hlo-instruction>",
-        Said("HBM", 20 * GIB, capacity=16 * GIB, used=20 * GIB, phase=Phase.COMPILE),
+        Said("HBM", 20 * GIB, capacity=16 * GIB, used=20 * GIB, phase=COMPILE),
     ),
     "temporaries": (
         "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (98.50G) "
         "exceeds available HBM (94.50G). HLO module: jit_step.",
-        Said("HBM", 105_763_569_664, capacity=101_468_602_368, used=105_763_569_664, phase=Phase.COMPILE),
+        Said("HBM", 105_763_569_664, capacity=101_468_602_368, used=105_763_569_664, phase=COMPILE),
     ),
     "an early end": (
         "Aborting compilation early because it's unlikely to have enough memory. Requires 20.50G, "
         "has 15.50G available.",
-        Said("HBM", 22_011_707_392, capacity=16_642_998_272, used=22_011_707_392, phase=Phase.COMPILE),
+        Said("HBM", 22_011_707_392, capacity=16_642_998_272, used=22_011_707_392, phase=COMPILE),
     ),
     "a TPU buffer": (
         "ValueError: RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 8.00M. "
@@ -83,7 +86,7 @@ LINES = {
         "bottom of memory. That was not possible. There are 147.50M free, 0B reserved, and 147.50M reservable. "
         "Scope: unknown..: while running replica 0 and partition 34 of a replicated computation (other replicas may "
         "have failed as well).",
-        Said("HBM", 31_675_383_808, free=154_664_960, largest_free=154_664_960, phase=Phase.LOAD),
+        Said("HBM", 31_675_383_808, free=154_664_960, largest_free=154_664_960, phase=OutOfMemoryPhase.LOAD),
     ),
     "a GPU buffer": (
         "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate "
@@ -102,22 +105,22 @@ LINES = {
     "too many arguments": (
         "E0207 18:44:44.481770 1957515 gpu_hlo_schedule.cc:815] The byte size of input/output arguments (40000000000) "
         "exceeds the base limit (27028357120). This indicates an error in the calculation!",
-        Said("GPU", 40_000_000_000, capacity=27_028_357_120, used=40_000_000_000, phase=Phase.COMPILE),
+        Said("GPU", 40_000_000_000, capacity=27_028_357_120, used=40_000_000_000, phase=COMPILE),
     ),
     "shared memory": (
         "Shared memory size limit exceeded: requested 262144, available: 232448",
-        Said("GPU shared memory", 262_144, capacity=232_448, used=262_144, phase=Phase.COMPILE),
+        Said("GPU shared memory", 262_144, capacity=232_448, used=262_144, phase=COMPILE),
     ),
     "shared memory, of Triton": (
         "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072, "
         "Hardware limit: 101376. Reducing block sizes or `num_stages` may help.",
-        Said("GPU shared memory", 131_072, capacity=101_376, used=131_072, phase=Phase.COMPILE),
+        Said("GPU shared memory", 131_072, capacity=101_376, used=131_072, phase=COMPILE),
     ),
     "rematerialization": (
         "W external/xla/xla/service/hlo_rematerialization.cc:2202] Can't reduce memory use below 23.81GiB "
         "(25567444992 bytes) by rematerialization; only reduced to 86.14GiB (92489619062 bytes), down from 95.71GiB "
         "(102770769072 bytes) originally",
-        Said("device memory", 92_489_619_062, capacity=25_567_444_992, used=92_489_619_062, phase=Phase.COMPILE),
+        Said("device memory", 92_489_619_062, capacity=25_567_444_992, used=92_489_619_062, phase=COMPILE),
     ),
     "the driver": (
         "2024-01-01 00:00:00.000001: I external/xla/cuda_driver.cc:1101] failed to allocate 3.72G (4000000000 bytes) "

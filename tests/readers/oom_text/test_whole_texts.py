@@ -19,7 +19,9 @@ from tb_memplugin.analysis.advice import advise
 from tb_memplugin.analysis.ownership.classification import By, forest
 from tb_memplugin.analysis.usage.live_bytes import explained, peak
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import Axis, Phase, Recording, Refusal, Role
+from tb_memplugin.model.kinds import Axis, Role
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.oom_text import read_oom_text
 from tb_memplugin.views.page import memory_viewer
 from tb_memplugin.views.terminal.explain import explain
@@ -55,7 +57,9 @@ def test_one_instant_whose_rows_are_no_more_than_what_is_used(path: Path) -> Non
 def test_a_program_that_does_not_fit_a_tpu() -> None:
     recording = read("tpu_compile.txt")
     assert recording.memory == "HBM"
-    assert recording.refusal == Refusal(asked=20_669_530_112, capacity=16_911_433_728, phase=Phase.COMPILE)  # 19.25G
+    assert recording.refusal == OutOfMemory(
+        asked=20_669_530_112, capacity=16_911_433_728, phase=OutOfMemoryPhase.COMPILE
+    )  # 19.25G
     assert peak(recording).bytes == 20_669_530_112
     assert rows(recording) == [
         ("arguments", 4 * GIB, 4 * GIB),
@@ -94,7 +98,7 @@ def test_one_failure_of_a_gpu_told_four_times() -> None:
     """By the compiler's warning, the allocator, XLA and the traceback, each line behind a cluster's coloured prefix."""
     recording = read("xla_gpu.txt")
     assert recording.memory == "GPU_0_bfc"
-    assert recording.refusal == Refusal(asked=2_115_270_600)
+    assert recording.refusal == OutOfMemory(asked=2_115_270_600)
     assert peak(recording).bytes == 8_461_085_573  # 7.88GiB
     assert [(name, size) for name, size, _ in rows(recording)] == [
         ("Buffer 1", 5_239_860_101),  # 4.88GiB
@@ -113,7 +117,7 @@ def test_a_dump_is_a_map_of_addresses() -> None:
     """Truth: what the dump itself sums up of its chunks in use, and its limit less that."""
     recording = read("bfc_tensorflow.txt")
     in_use = 8 * 4096 + 21 * MIB + 2_096_896 + 32 * MIB
-    assert recording.refusal == Refusal(
+    assert recording.refusal == OutOfMemory(
         asked=32 * MIB, free=64 * MIB - in_use, largest_free=4_161_536, capacity=64 * MIB, in_use=in_use,
         wanted_by="AddV2, a tensor of shape [2048,4096] and type float",
     )  # fmt: skip
@@ -129,7 +133,7 @@ def test_a_dump_is_a_map_of_addresses() -> None:
 def test_an_old_dump_lists_free_chunks_last() -> None:
     recording = read("bfc_old.txt")
     # 3072 bytes are free, in pieces of 1024 and 2048: the request of 3072 fails by fragmentation.
-    assert recording.refusal == Refusal(asked=3072, free=3072, largest_free=2048, capacity=5120, in_use=2048)
+    assert recording.refusal == OutOfMemory(asked=3072, free=3072, largest_free=2048, capacity=5120, in_use=2048)
     assert recording.regions.size.tolist() == [5120]
     assert recording.allocations.offset.tolist() == [0, 2304, 4608]
 
@@ -154,7 +158,7 @@ def test_free_neighbours_are_one_hole_but_not_across_segments() -> None:
 
 def test_an_arena_with_colours() -> None:
     recording = read("onnxruntime.txt")
-    assert recording.refusal == Refusal(
+    assert recording.refusal == OutOfMemory(
         asked=67_108_864, free=50_331_392, largest_free=50_331_392, wanted_by="Expand wide"
     )
 
@@ -199,7 +203,7 @@ def test_a_list_without_its_head() -> None:
     at = text.index("BufferAssignment stats")
     (recording,) = read_oom_text(text[at : text.index("Traceback", at)].encode())
     assert len(recording.allocations) == 4 and peak(recording).bytes == 8_461_085_573
-    assert recording.refusal == Refusal()
+    assert recording.refusal == OutOfMemory()
 
 
 def test_a_list_that_a_web_page_has_run_together() -> None:

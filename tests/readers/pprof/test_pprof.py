@@ -14,7 +14,8 @@ from support.pprof_files import REAL, Frame, Sample, Writer, profile_of, samples
 from tb_memplugin.analysis.usage.live_bytes import explained, peak
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import Axis, Recording, Role
+from tb_memplugin.model.kinds import Axis, Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
 from tb_memplugin.views.shared.summary import summary
 

@@ -16,7 +16,8 @@ from support.servers import DATA
 
 from tb_memplugin.analysis.usage.live_bytes import explained, peak, usage
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import Recording, SpanKind
+from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES
 

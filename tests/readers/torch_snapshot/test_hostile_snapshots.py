@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from support.caching_allocator import MIB, CachingAllocator
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import Axis
+from tb_memplugin.model.kinds import Axis
 from tb_memplugin.readers import open_file
 from tb_memplugin.views.page import memory_profile, memory_viewer
 

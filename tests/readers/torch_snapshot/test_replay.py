@@ -14,7 +14,8 @@ from support.caching_allocator import MIB, CachingAllocator, Pool
 
 from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.analysis.usage.steps import steps
-from tb_memplugin.model.recording import Recording, Role
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
 from tb_memplugin.views.terminal.explain import explain
 from tb_memplugin.views.terminal.explain_text import lines

@@ -18,7 +18,8 @@ from support.servers import DATA
 from tb_memplugin.analysis.address.fragmentation import fragmentation, holes
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import Axis, Recording, SpanKind
+from tb_memplugin.model.kinds import Axis, SpanKind
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
 from tb_memplugin.views.page.memory_profile import figures
 from tb_memplugin.views.page.memory_viewer import details

@@ -23,7 +23,10 @@ from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.allocation_step import birth_steps
 from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.catalog import listing_of_path
-from tb_memplugin.model.recording import Axis, NamedSpans, Recording, RegionKind, Role, Stacks, Text
+from tb_memplugin.model.kinds import Axis, RegionKind, Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import NamedSpans, Stacks
+from tb_memplugin.model.text import Text
 from tb_memplugin.views.export import rows as export_rows
 from tb_memplugin.views.export import stack_cells
 from tb_memplugin.views.export.csv import write_csv

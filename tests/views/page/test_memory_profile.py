@@ -19,7 +19,8 @@ from werkzeug.test import Client
 from tb_memplugin.analysis.usage.traffic import traffic
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.model.recording import Recording, RegionKind
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.xplane.allocator.lifetimes import BEFORE
 from tb_memplugin.views.page.holes import holes
 from tb_memplugin.views.page.memory_profile import first_view, usage, usage_table

@@ -21,7 +21,10 @@ from tb_memplugin.analysis.usage.headroom import Headroom, headroom, within_limi
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.model.recording import Axis, Phase, Recording, Refusal, RegionKind, Role, SpanKind, Text
+from tb_memplugin.model.kinds import Axis, RegionKind, Role, SpanKind
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 from tb_memplugin.views.page.overview import overview
 from tb_memplugin.views.shared.summary import summary
 
@@ -87,17 +90,17 @@ def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
 @pytest.mark.parametrize(
     ("refusal", "left"),
     [
-        (Refusal(asked=500, free=300, capacity=8000), -200),
-        (Refusal(asked=500, capacity=8000, in_use=7900), -400),
-        (Refusal(asked=9000, capacity=8000, phase=Phase.COMPILE), -1000),
-        (Refusal(asked=100, free=300, largest_free=50), -50),  # what is free is in pieces
-        (Refusal(asked=100, free=300), -1),
-        (Refusal(asked=100, free=300), -1),  # fragmented, though it does not say so
-        (Refusal(asked=100), None),
-        (Refusal(), None),
+        (OutOfMemory(asked=500, free=300, capacity=8000), -200),
+        (OutOfMemory(asked=500, capacity=8000, in_use=7900), -400),
+        (OutOfMemory(asked=9000, capacity=8000, phase=OutOfMemoryPhase.COMPILE), -1000),
+        (OutOfMemory(asked=100, free=300, largest_free=50), -50),  # what is free is in pieces
+        (OutOfMemory(asked=100, free=300), -1),
+        (OutOfMemory(asked=100, free=300), -1),  # fragmented, though it does not say so
+        (OutOfMemory(asked=100), None),
+        (OutOfMemory(), None),
     ],
 )
-def test_what_was_refused_lacked_room(refusal: Refusal, left: int | None) -> None:
+def test_what_was_refused_lacked_room(refusal: OutOfMemory, left: int | None) -> None:
     failed = dataclasses.replace(train_step(), kind="oom", refusal=refusal)
     assert headroom(failed).left == left
 
@@ -220,7 +223,7 @@ def test_headlines() -> None:
         "jit_train(1) in HBM does not fit: it needs 5.88 KiB of 5.86 KiB, 18 B too much."
     )
     failed = dataclasses.replace(
-        step, kind="oom", axis=Axis.INSTANT, title="error", refusal=Refusal(asked=2048, free=1024, in_use=6018)
+        step, kind="oom", axis=Axis.INSTANT, title="error", refusal=OutOfMemory(asked=2048, free=1024, in_use=6018)
     )
     assert headline(step, failed) == (
         "2 recordings. HBM was asked for 2.00 KiB; 1.00 KiB was free. "

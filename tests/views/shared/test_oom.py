@@ -6,9 +6,12 @@ import pytest
 from support.servers import TESTS
 
 from tb_memplugin.analysis.oom import Reason, missing, needed, reason
-from tb_memplugin.model.recording import Phase, Recording, Refusal
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.oom_text import read_oom_text
 from tb_memplugin.views.shared.oom import figures, sentences
+
+COMPILE = OutOfMemoryPhase.COMPILE
 
 TEXTS = TESTS / "data" / "oom_texts"
 
@@ -16,20 +19,20 @@ TEXTS = TESTS / "data" / "oom_texts"
 @pytest.mark.parametrize(
     ("refusal", "why", "more"),
     [
-        (Refusal(asked=10, free=4, capacity=100), Reason.LIVE, 6),
-        (Refusal(asked=10, free=4), Reason.LIVE, 6),
-        (Refusal(asked=10, free=20, largest_free=9, capacity=100), Reason.FRAGMENTED, 0),
-        (Refusal(asked=10, free=20, largest_free=10), Reason.UNKNOWN, 0),
-        (Refusal(asked=101, free=20, capacity=100), Reason.TOO_LARGE, 81),
-        (Refusal(asked=10), Reason.UNKNOWN, None),
-        (Refusal(free=10), Reason.UNKNOWN, None),
-        (Refusal(asked=10, host=True), Reason.HOST, None),
-        (Refusal(asked=110, capacity=100, phase=Phase.COMPILE), Reason.LIVE, 10),
-        (Refusal(asked=110, capacity=100, phase=Phase.COMPILE, wanted_by="copy.1"), Reason.TOO_LARGE, 10),
-        (Refusal(asked=90, phase=Phase.COMPILE), Reason.LIVE, None),
+        (OutOfMemory(asked=10, free=4, capacity=100), Reason.LIVE, 6),
+        (OutOfMemory(asked=10, free=4), Reason.LIVE, 6),
+        (OutOfMemory(asked=10, free=20, largest_free=9, capacity=100), Reason.FRAGMENTED, 0),
+        (OutOfMemory(asked=10, free=20, largest_free=10), Reason.UNKNOWN, 0),
+        (OutOfMemory(asked=101, free=20, capacity=100), Reason.TOO_LARGE, 81),
+        (OutOfMemory(asked=10), Reason.UNKNOWN, None),
+        (OutOfMemory(free=10), Reason.UNKNOWN, None),
+        (OutOfMemory(asked=10, host=True), Reason.HOST, None),
+        (OutOfMemory(asked=110, capacity=100, phase=COMPILE), Reason.LIVE, 10),
+        (OutOfMemory(asked=110, capacity=100, phase=COMPILE, wanted_by="copy.1"), Reason.TOO_LARGE, 10),
+        (OutOfMemory(asked=90, phase=COMPILE), Reason.LIVE, None),
     ],
 )  # fmt: skip
-def test_the_reason_follows_from_the_numbers(refusal: Refusal, why: Reason, more: int | None) -> None:
+def test_the_reason_follows_from_the_numbers(refusal: OutOfMemory, why: Reason, more: int | None) -> None:
     assert reason(refusal) == why
     assert missing(refusal) == more
 

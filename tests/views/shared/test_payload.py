@@ -10,7 +10,8 @@ from support.payload_decoder import decode
 from support.recordings import Row, recording
 
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.recording import RegionKind, Role, Text
+from tb_memplugin.model.kinds import RegionKind, Role
+from tb_memplugin.model.text import Text
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.page import memory_viewer
 from tb_memplugin.views.shared.payload import Table, compact, encode

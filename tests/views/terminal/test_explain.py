@@ -12,7 +12,9 @@ from support.allocators import Block, allocator
 from support.recordings import Row, recording
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import Recording, Role, Text
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 from tb_memplugin.views.shared.weighted_tree import LINES
 from tb_memplugin.views.shared.weighted_tree import lines as tree_lines
 from tb_memplugin.views.terminal import explain_text as view

@@ -10,7 +10,9 @@ from tb_memplugin.analysis.address.fragmentation import fragmentation
 from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, worth
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.recording import I64, Recording, RegionKind
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 LEAST_PART = 0.05  # of what is held; best-fit heaps always leave some

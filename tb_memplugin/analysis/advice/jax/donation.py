@@ -12,7 +12,9 @@ from tb_memplugin.analysis.dataflow.graph import row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import twins
 from tb_memplugin.analysis.memoize import once
 from tb_memplugin.analysis.replay.what_if import Bools, Change, join, lives, released, sharers
-from tb_memplugin.model.recording import I64, Recording, RegionKind
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 # An argument of which less comes back is an input that happens to be like a result.
@@ -112,7 +114,7 @@ def _whole(recording: Recording, old: I64, new: I64) -> tuple[I64, I64]:
     table, program = recording.allocations, recording.program
     assert program is not None and program.values is not None and program.value is not None
     begin, read_at = uses(recording)
-    made = program.values().made
+    made = program.values().producer
     found, first = [new], lives(recording).start[new].copy()
     for at, (argument, result) in enumerate(zip(old.tolist(), new.tolist(), strict=True)):
         same = sharers(recording, np.array([result]))

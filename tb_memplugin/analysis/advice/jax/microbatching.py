@@ -12,7 +12,9 @@ from tb_memplugin.analysis.advice.support.passes import Bools, Passes, passes
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import Change, join, resized
-from tb_memplugin.model.recording import I64, Recording, RegionKind, Role
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import RegionKind, Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 WEIGHTS = (Role.PARAMETER, Role.GRADIENT, Role.OPTIMIZER_STATE)

@@ -13,7 +13,8 @@ from tb_memplugin.analysis.dataflow.graph import row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import twins
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.replay.what_if import Change, join, lives, released
-from tb_memplugin.model.recording import I64, Recording
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 

@@ -12,7 +12,8 @@ from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, saving
 from tb_memplugin.analysis.replay.what_if import resized
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.recording import I64, Recording
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 # `f32[4096,129]{1,0:T(8,128)}`: dimensions, which of them is innermost, and the tile that the innermost ones fill.

@@ -12,7 +12,9 @@ from tb_memplugin.analysis.dataflow.graph import flow, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import twins
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import Change, join, lives, resized
-from tb_memplugin.model.recording import I64, Recording, Role
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 

@@ -10,7 +10,8 @@ from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, saving
 from tb_memplugin.analysis.advice.support.arguments import arguments, jitted
 from tb_memplugin.analysis.dataflow.graph import flow, row_of_value, uses
 from tb_memplugin.analysis.replay.what_if import resized
-from tb_memplugin.model.recording import I64, Recording
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 
@@ -44,7 +45,7 @@ def _never_read(recording: Recording) -> I64:
         return np.empty(0, dtype=np.int64)
     values = known.values
     given = np.flatnonzero(values.argument >= 0)
-    returned = np.isin(given, values.result) | np.isin(given, values.carried[0])
+    returned = np.isin(given, values.result) | np.isin(given, values.loop_carried[0])
     row = row_of_value(recording)[given[~returned]]
     row = row[row >= 0].astype(np.int64)
     begin, _ = uses(recording)

@@ -14,7 +14,9 @@ from tb_memplugin.analysis.dataflow.graph import flow, row_of_value
 from tb_memplugin.analysis.memoize import once
 from tb_memplugin.analysis.ownership.model_paths import argument_path
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.model.recording import I64, Recording, Role
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 
 SMALL = 100  # below a hundredth of the largest array
 # Of a path: `state`, `.params`, `['w']`, `[0]`.

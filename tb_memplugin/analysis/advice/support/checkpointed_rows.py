@@ -8,7 +8,8 @@ from tb_memplugin.analysis.advice.support.passes import Bools, Layers, Passes
 from tb_memplugin.analysis.dataflow.graph import Csr, Flow, row_of_value
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.replay.what_if import NOTHING, Change, curve, join, join_lives, lives, relived
-from tb_memplugin.model.recording import I32, I64, Recording
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.recording import Recording
 
 
 class Checkpointed:

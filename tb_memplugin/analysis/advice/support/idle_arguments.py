@@ -12,7 +12,9 @@ from tb_memplugin.analysis.advice.support.arguments import SMALL, shares
 from tb_memplugin.analysis.advice.support.passes import Bools, Passes
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.recording import I64, Recording, Role
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 
 LONG = 4  # a fourth of the program: what is read sooner is not worth moving
 KEPT = (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE)  # by the caller, for its next call

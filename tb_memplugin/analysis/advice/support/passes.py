@@ -12,8 +12,10 @@ import numpy.typing as npt
 from tb_memplugin.analysis.dataflow.graph import flow, uses
 from tb_memplugin.analysis.memoize import once
 from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, op_path
-from tb_memplugin.model.dataflow import Values
-from tb_memplugin.model.recording import I32, I64, U8, Recording, Text
+from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.dataflow import DataflowValues
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 
 Bools = npt.NDArray[np.bool_]
 PASSES = tuple(Pass)
@@ -35,7 +37,7 @@ class Layers:
 class Passes:
     """One program, seen from one memory space; programs that train nothing have one pass."""
 
-    def __init__(self, recording: Recording, values: Values, value: I32, scope: Text) -> None:
+    def __init__(self, recording: Recording, values: DataflowValues, value: I32, scope: Text) -> None:
         self.values = values
         self.value = value  # per row
         self.scope = scope  # per position
@@ -71,7 +73,7 @@ class Passes:
     @cached_property
     def made(self) -> I64:
         """Per row: the position that makes it; -1 unknown."""
-        return np.where(self.value >= 0, self.values.made[self.value], -1).astype(np.int64)
+        return np.where(self.value >= 0, self.values.producer[self.value], -1).astype(np.int64)
 
     @cached_property
     def is_argument(self) -> Bools:

@@ -7,7 +7,8 @@ import numpy as np
 from tb_memplugin.analysis.advice.support.passes import Layers, Passes
 from tb_memplugin.analysis.ownership.frames import frame_text, nearest, of_frameworks
 from tb_memplugin.analysis.ownership.model_paths import Pass
-from tb_memplugin.model.recording import I32, I64, Recording
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.recording import Recording
 
 REGULAR = 2  # of the operations that are there once for each turn, half or more are there once in each
 

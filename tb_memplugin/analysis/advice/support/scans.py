@@ -13,7 +13,8 @@ from tb_memplugin.analysis.advice.support.passes import Bools, Passes
 from tb_memplugin.analysis.ownership.frames import frame_text, nearest, of_frameworks
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.replay.what_if import Change, join, lives, sharers, without
-from tb_memplugin.model.recording import I64, Recording
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 UPDATES = ("dynamic_update_slice",)

@@ -11,7 +11,9 @@ from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import made_backward
 from tb_memplugin.analysis.replay.what_if import Change, join, lives, relived
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.recording import I64, Recording, Role
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 

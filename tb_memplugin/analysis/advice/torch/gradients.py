@@ -12,7 +12,9 @@ from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import made_backward, optimizer_steps
 from tb_memplugin.analysis.replay.what_if import NO_CHANGE, Change, join
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.recording import I64, Recording, Role
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 

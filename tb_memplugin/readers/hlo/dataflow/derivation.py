@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.model.dataflow import Alike, Likeness
-from tb_memplugin.model.recording import I32, I64, U8
+from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.dataflow import Derivation, Derivations
 from tb_memplugin.native.graph.walks import derive, grouped, reach
 from tb_memplugin.readers.hlo.dataflow.fusions import UNLIKE, Bodies, kinds, opcode_classes
 from tb_memplugin.readers.hlo.dataflow.nodes import at, spread, within
@@ -21,12 +21,12 @@ WAVES = 5  # of fusions opened: an update is rarely spread over more than two
 WORK = 20_000_000  # instructions looked at inside fusions: bounds what a damaged file may cost
 
 
-def alike(module: Module, dataflow: Dataflow, elements: I64) -> Alike:
+def derivations(module: Module, dataflow: Dataflow, elements: I64) -> Derivations:
     """Every pair of values of which one comes of the other between the arguments and the results."""
     nodes, n = dataflow.nodes, len(elements)
     if not nodes.total:
         none = np.empty(0, dtype=np.int32)
-        return Alike(none, none, none, none.astype(np.uint8))
+        return Derivations(none, none, none, none.astype(np.uint8))
     found = [_plain(module, dataflow, elements)]
     fro, to = bundles(dataflow)
     nothing = np.zeros(len(fro), dtype=np.int32)
@@ -49,7 +49,7 @@ def alike(module: Module, dataflow: Dataflow, elements: I64) -> Alike:
         except ValueError:  # a damaged body, which nothing else needs: what is alike stays unknown from there on
             break
         wanted = found[-1][0]
-    return Alike(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    return Derivations(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
 def bundles(dataflow: Dataflow) -> tuple[I32, I32]:
@@ -76,7 +76,7 @@ def _results(dataflow: Dataflow) -> I32:
     return shown[shown >= 0].astype(np.int32)
 
 
-Pairs = tuple[I32, I32, I32, U8]  # columns as of Alike
+Pairs = tuple[I32, I32, I32, U8]  # columns as of Derivations
 
 
 def _plain(module: Module, dataflow: Dataflow, elements: I64) -> Pairs:
@@ -141,5 +141,5 @@ def _inside(module: Module, dataflow: Dataflow, positions: I32, elements: I64) -
     source = np.where(position >= 0, dataflow.shown[nodes.base[np.maximum(position, 0)]], -1).astype(np.int32)
     target = target[at].astype(np.int32)
     known = (source >= 0) & (target >= 0) & (source != target)
-    known &= (kind == Likeness.PART) | (elements[source] == elements[target])
+    known &= (kind == Derivation.PART) | (elements[source] == elements[target])
     return source[known], target[known], steps[known], kind[known]

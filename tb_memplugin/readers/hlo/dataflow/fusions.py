@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.model.dataflow import Likeness
-from tb_memplugin.model.recording import I64, U8, Strings
+from tb_memplugin.model.arrays import I64, U8
+from tb_memplugin.model.dataflow import Derivation
+from tb_memplugin.model.text import Strings
 from tb_memplugin.native.protobuf.messages import scan
 from tb_memplugin.native.text.strings import intern
 from tb_memplugin.readers.common.id_index import Index
@@ -63,17 +64,17 @@ def _elements(module: Module, table: dict[str, Any]) -> I64:
 
 
 def opcode_classes(opcodes: Strings) -> tuple[U8, U8]:
-    """Per opcode, and for none: its Likeness or UNLIKE, and how many steps it is."""
+    """Per opcode, and for none: its Derivation or UNLIKE, and how many steps it is."""
     found = np.full(len(opcodes) + 1, UNLIKE, dtype=np.uint8)
     weight = np.ones(len(opcodes) + 1, dtype=np.uint8)
     for i in range(len(opcodes)):
         name = opcodes[i]
         if name in COPIED or name in ELEMENTWISE:
-            found[i], weight[i] = Likeness.ELEMENTWISE, name in ELEMENTWISE
+            found[i], weight[i] = Derivation.ELEMENTWISE, name in ELEMENTWISE
         elif name in IN_PLACE:
-            found[i] = Likeness.IN_PLACE
+            found[i] = Derivation.IN_PLACE
         elif name in PARTS:
-            found[i], weight[i] = Likeness.PART, 0
+            found[i], weight[i] = Derivation.PART, 0
     return found, weight
 
 
@@ -81,7 +82,7 @@ def kinds(likeness: U8, nth: I64, result: I64, operand: I64) -> U8:
     """Per operand of an instruction of this likeness, by how many elements the two have."""
     same = (result == operand) & (result > 0)
     kept = np.select(
-        [likeness == Likeness.ELEMENTWISE, likeness == Likeness.IN_PLACE, likeness == Likeness.PART],
+        [likeness == Derivation.ELEMENTWISE, likeness == Derivation.IN_PLACE, likeness == Derivation.PART],
         [same, same & (nth == 0), operand > 1],  # an index is no part
         False,
     )

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I32, I64, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.hlo.lifetimes.schedule import Schedule
 from tb_memplugin.readers.hlo.module import Module
 

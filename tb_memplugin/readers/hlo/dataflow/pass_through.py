@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.model.recording import I32
+from tb_memplugin.model.arrays import I32
 from tb_memplugin.readers.hlo.dataflow.nodes import Nodes, Range, at, spread, within
 
 # The whole result shows operand 0.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.model.dataflow import Values
-from tb_memplugin.model.recording import I32, I64, U8
+from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.native.graph.walks import grouped
-from tb_memplugin.readers.hlo.dataflow.derivation import alike, bundles
+from tb_memplugin.readers.hlo.dataflow.derivation import bundles, derivations
 from tb_memplugin.readers.hlo.dataflow.nodes import Nodes, spread
 from tb_memplugin.readers.hlo.dataflow.pass_through import PASS_ON
 from tb_memplugin.readers.hlo.lifetimes.uses import NO_USE, SHALLOW, Dataflow
@@ -18,7 +18,7 @@ ALIASES = "hlo_module.input_output_alias.entries"
 REAL_OR_COMPLEX = {10, 11, 12, 15, 16, 18, 19, 20, 23, 24, 25, 28, 29}  # of XLA's PrimitiveType
 
 
-def values_of(module: Module, dataflow: Dataflow) -> Values:
+def values_of(module: Module, dataflow: Dataflow) -> DataflowValues:
     """Everything the model knows of a module's values; value i is the file's i-th logical buffer."""
     nodes = dataflow.nodes
     begin, use = _uses(dataflow)
@@ -30,19 +30,19 @@ def values_of(module: Module, dataflow: Dataflow) -> Values:
     results = _result_nodes(nodes)
     shape, elements, floating = _shapes(module)
     carried_to, carried_from = dataflow.carries
-    return Values(
+    return DataflowValues(
         shape=shape,
         elements=elements,
         floating=floating,
-        made=dataflow.defined.astype(np.int32),
+        producer=dataflow.defined.astype(np.int32),
         use_begin=begin,
         use=use,
-        carried=(carried_from.astype(np.int32), carried_to.astype(np.int32)),
+        loop_carried=(carried_from.astype(np.int32), carried_to.astype(np.int32)),
         bundled=bundles(dataflow) if dataflow.nodes.total else (argument[:0], argument[:0]),
         argument=argument,
         result=_shown(dataflow, results),
         donor=_donors(nodes, arguments, results),
-        alike=alike(module, dataflow, elements),
+        derivations=derivations(module, dataflow, elements),
     )
 
 

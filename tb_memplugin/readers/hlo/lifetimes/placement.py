@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I32, I64, U8, RegionKind
+from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.native.hlo.liveness import hand_over, replay
 from tb_memplugin.readers.common.id_index import Index
 from tb_memplugin.readers.hlo.lifetimes.uses import Dataflow

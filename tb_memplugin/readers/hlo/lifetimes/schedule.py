@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.model.recording import I32, I64
+from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.readers.hlo.module import Lists, Module
 
 ENTERED = {"call", "conditional", "async-start", "while"}

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_memplugin.model.recording import I32, I64
+from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.native.hlo.liveness import flow_uses, flow_values, use_ranges
 from tb_memplugin.readers.hlo.dataflow.nodes import Nodes, at
 from tb_memplugin.readers.hlo.dataflow.pass_through import CALLS, back_edges, flows

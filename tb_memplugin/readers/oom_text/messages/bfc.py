@@ -22,7 +22,9 @@ from itertools import zip_longest
 
 import numpy as np
 
-from tb_memplugin.model.recording import Caveat, Refusal, Text
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.out_of_memory import OutOfMemory
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
 from tb_memplugin.readers.oom_text.rows import MOST_BYTES, Rows, segments
@@ -78,7 +80,7 @@ def _failure(at: int, head: re.Match[str] | None, block: str) -> Failure:
     limit, ungrown = size_of(LIMIT.search(block)), size_of(AVAILABLE.search(block))
     dumped = len(rows.regions) > 0
     room = [*holes, ungrown or 0]
-    refusal = Refusal(
+    refusal = OutOfMemory(
         asked=asked,
         free=sum(room) if dumped else None,
         largest_free=max(room) if dumped else (size_of(LARGEST.search(block)) or None),

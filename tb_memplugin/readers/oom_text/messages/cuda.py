@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from math import prod
 
-from tb_memplugin.model.recording import Refusal
+from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.readers.oom_text.failure import Failure, blocks, last, size_of
 from tb_memplugin.readers.oom_text.messages.bfc import IN_USE, LIMIT
 from tb_memplugin.sizes import PRINTED as SIZE
@@ -31,7 +31,7 @@ ASYNC_CHARS = 4000
 
 def find(text: str) -> Iterator[Failure]:
     for match in last(DRIVER, text):
-        yield Failure(match.start(), "driver", "", Refusal(asked=int(match[1])))
+        yield Failure(match.start(), "driver", "", OutOfMemory(asked=int(match[1])))
     for head, block in blocks(ASYNC, text):
         yield _async(head, block[:ASYNC_CHARS])
     for match in last(TENSOR, text):
@@ -41,7 +41,7 @@ def find(text: str) -> Iterator[Failure]:
 def _async(head: re.Match[str], block: str) -> Failure:
     device, in_use = DEVICE.search(block), size_of(IN_USE.search(block))
     free, total = (int(device[1]), int(device[2])) if device else (None, None)
-    refusal = Refusal(asked=int(head[2]), free=free, capacity=total or size_of(LIMIT.search(block)), in_use=in_use)
+    refusal = OutOfMemory(asked=int(head[2]), free=free, capacity=total or size_of(LIMIT.search(block)), in_use=in_use)
     return Failure(head.start(), "driver", head[1], refusal, used=in_use)
 
 
@@ -50,7 +50,7 @@ def _tensor(match: re.Match[str]) -> Failure:
     dimensions = [min(int(text), 2**40) for text in match[1].split(",") if text]
     width = BYTES.get(match[2])
     asked = prod(dimensions) * width if width and len(dimensions) < 16 else None
-    refusal = Refusal(
+    refusal = OutOfMemory(
         asked=asked if asked is not None and asked < 2**63 else None,
         wanted_by=f"a tensor of shape [{match[1]}] and type {match[2]}",
     )

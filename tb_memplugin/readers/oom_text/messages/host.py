@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tb_memplugin.model.recording import Caveat, Refusal
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
 from tb_memplugin.readers.oom_text.rows import Buffer, Rows, words
 from tb_memplugin.sizes import PRINTED as SIZE
@@ -47,18 +48,18 @@ KILLED = Caveat(
 
 def find(text: str) -> Iterator[Failure]:
     for match in last(ASKED, text):
-        yield _failure(match, Refusal(asked=_asked(match), host=True, wanted_by=_array(match)))
+        yield _failure(match, OutOfMemory(asked=_asked(match), host=True, wanted_by=_array(match)))
     for match in last(KERNEL, text):
         used = int(match["anonymous"]) * 1024
         rows = words([Buffer(used, name=f"process {match['pid']} ({match['name']})")])
-        yield _failure(match, Refusal(in_use=used, host=True), rows, used)
+        yield _failure(match, OutOfMemory(in_use=used, host=True), rows, used)
     for pattern in ENDED:
         for match in last(pattern, text):
-            yield _failure(match, Refusal(host=True), caveats=(KILLED,))
+            yield _failure(match, OutOfMemory(host=True), caveats=(KILLED,))
 
 
 def _failure(
-    match: re.Match[str], refusal: Refusal, rows: Rows | None = None, used: int | None = None,
+    match: re.Match[str], refusal: OutOfMemory, rows: Rows | None = None, used: int | None = None,
     caveats: tuple[Caveat, ...] = (),
 ) -> Failure:  # fmt: skip
     return Failure(match.start(), "host", "host memory", refusal, rows or Rows(), used=used, caveats=caveats)

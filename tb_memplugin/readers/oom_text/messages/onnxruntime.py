@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tb_memplugin.model.recording import Refusal
+from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.readers.oom_text.failure import Failure, last
 
 MARKS = ("Available memory of", "requested buffer of size")
@@ -23,5 +23,7 @@ def find(text: str) -> Iterator[Failure]:
         node = NODE.search(text[max(match.start() - NODE_CHARS, 0) : match.start()])
         asked = min(int(match["wanted"] or match["size"]), 2**63 - 1)
         free = min(int(match["free"]), 2**63 - 1) if match["free"] else None
-        refusal = Refusal(asked=asked, free=free, largest_free=free, wanted_by=f"{node[1]} {node[2]}" if node else "")
+        refusal = OutOfMemory(
+            asked=asked, free=free, largest_free=free, wanted_by=f"{node[1]} {node[2]}" if node else ""
+        )
         yield Failure(match.start(), "onnxruntime", "ONNX Runtime arena", refusal)

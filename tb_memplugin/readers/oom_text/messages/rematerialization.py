@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tb_memplugin.model.recording import Caveat, Phase, Refusal
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text.failure import Failure, last
 from tb_memplugin.sizes import PRINTED as SIZE
 
@@ -26,5 +27,5 @@ def find(text: str) -> Iterator[Failure]:
             saved,
         )
         # Below zero: arguments and outputs alone are more than the limit.
-        refusal = Refusal(asked=needed, capacity=max(limit, 0), phase=Phase.COMPILE)
+        refusal = OutOfMemory(asked=needed, capacity=max(limit, 0), phase=OutOfMemoryPhase.COMPILE)
         yield Failure(match.start(), "remat", "", refusal, used=needed, caveats=(told,))

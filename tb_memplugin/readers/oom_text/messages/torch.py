@@ -15,7 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tb_memplugin.model.recording import Caveat, Refusal
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.readers.oom_text.failure import Failure, blocks, last, size_of
 from tb_memplugin.readers.oom_text.rows import Buffer, words
 from tb_memplugin.sizes import PRINTED as SIZE
@@ -45,7 +46,7 @@ def find(text: str) -> Iterator[Failure]:
         yield _failure(head, block[:MESSAGE_CHARS])
     yield from map(_mps, last(MPS, text))
     for match in last(BARE, text):
-        yield Failure(match.start(), "torch", "GPU", Refusal())
+        yield Failure(match.start(), "torch", "GPU", OutOfMemory())
 
 
 def _failure(head: re.Match[str], message: str) -> Failure:
@@ -67,7 +68,7 @@ def _failure(head: re.Match[str], message: str) -> Failure:
         head.start(),
         "torch",
         f"{head[1].lower()}:{gpu[1]}" if gpu else head[1],
-        Refusal(asked=asked, free=left, largest_free=one_piece, capacity=total, in_use=in_use),
+        OutOfMemory(asked=asked, free=left, largest_free=one_piece, capacity=total, in_use=in_use),
         rows,
         used=in_use,
         cut=total is None,
@@ -120,5 +121,5 @@ def _mps(match: re.Match[str]) -> Failure:
     allocated, others, allowed, asked = (size_of(match, group) or 0 for group in range(1, 5))
     rows = words([Buffer(allocated, name="allocated by PyTorch"), Buffer(others, name="other Metal allocations")])
     in_use = allocated + others
-    refusal = Refusal(asked=asked, free=max(allowed - in_use, 0), capacity=allowed, in_use=in_use)
+    refusal = OutOfMemory(asked=asked, free=max(allowed - in_use, 0), capacity=allowed, in_use=in_use)
     return Failure(match.start(), "torch", "MPS", refusal, rows, used=in_use)

@@ -28,7 +28,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tb_memplugin.model.recording import Caveat, Phase, Refusal, Role
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text import metadata
 from tb_memplugin.readers.oom_text.failure import Failure, blocks, pieces, size_of
 from tb_memplugin.readers.oom_text.rows import Buffer, words
@@ -65,7 +67,7 @@ def find(text: str) -> Iterator[Failure]:
         listed, cut = _listed(block)
         whole = _whole(block, used)
         rows = words([*whole, *(buffer for _, buffer in listed), *_parts(block, listed)])
-        refusal = Refusal(asked=used, capacity=capacity, phase=Phase.COMPILE)
+        refusal = OutOfMemory(asked=used, capacity=capacity, phase=OutOfMemoryPhase.COMPILE)
         yield Failure(head.start(), "tpu", head[1].upper(), refusal, rows,
             used=used, cut=cut, caveats=_caveats(block),
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from tb_memplugin.model.recording import Phase, Refusal
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
 from tb_memplugin.readers.oom_text.rows import Buffer, words
 from tb_memplugin.sizes import PRINTED as SIZE
@@ -52,7 +52,7 @@ def find(text: str) -> Iterator[Failure]:
 def _failure(
     match: re.Match[str], memory: str, asked: int | None, capacity: int | None, wanted_by: str = "", program: str = ""
 ) -> Failure:
-    refusal = Refusal(asked=asked, capacity=capacity, phase=Phase.COMPILE, wanted_by=wanted_by)
+    refusal = OutOfMemory(asked=asked, capacity=capacity, phase=OutOfMemoryPhase.COMPILE, wanted_by=wanted_by)
     return Failure(match.start(), "tpu", memory.upper(), refusal, used=asked, program=program)
 
 
@@ -60,7 +60,7 @@ def _cores(match: re.Match[str]) -> Failure:
     """The two kinds of core share one memory."""
     tensor, sparse = size_of(match, 1) or 0, size_of(match, 2) or 0
     rows = words([Buffer(tensor, name="TensorCore"), Buffer(sparse, name="SparseCore")])
-    refusal = Refusal(asked=tensor + sparse, capacity=size_of(match, 3), phase=Phase.COMPILE)
+    refusal = OutOfMemory(asked=tensor + sparse, capacity=size_of(match, 3), phase=OutOfMemoryPhase.COMPILE)
     return Failure(match.start(), "tpu", "HBM", refusal, rows, used=tensor + sparse)
 
 

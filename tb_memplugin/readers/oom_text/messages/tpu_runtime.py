@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tb_memplugin.model.recording import Phase, Refusal
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
 from tb_memplugin.sizes import PRINTED as SIZE
 
@@ -31,12 +31,12 @@ def find(text: str) -> Iterator[Failure]:
         device = DEVICE.match(text, head.end())
         reserving = head["verb"] == "reserve"
         loading = reserving or "loading program" in head[0]
-        refusal = Refusal(
+        refusal = OutOfMemory(
             asked=size_of(head, "asked"),
             free=size_of(head, "free"),
             # A program is put at one end of the memory, so of the free bytes only those there can be had.
             largest_free=size_of(head, "reservable" if reserving else "largest"),
-            phase=Phase.LOAD if loading else Phase.RUN,
+            phase=OutOfMemoryPhase.LOAD if loading else OutOfMemoryPhase.RUN,
             wanted_by=head["program"] or "",
         )
         memory = f"HBM {device[1]}" if device else "HBM"

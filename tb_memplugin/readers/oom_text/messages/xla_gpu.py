@@ -19,7 +19,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tb_memplugin.model.recording import Phase, Refusal, Role
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text import metadata
 from tb_memplugin.readers.oom_text.failure import Failure, blocks, last, pieces, size_of
 from tb_memplugin.readers.oom_text.rows import Buffer, Rows, words
@@ -56,7 +57,7 @@ def find(text: str) -> Iterator[Failure]:
     for head, block in heads or blocks(BARE, text):
         if head.re is BARE:
             rows, used, cut = _program(block)
-            yield Failure(head.start(), "xla", "", Refusal(), rows, used=used, cut=cut)
+            yield Failure(head.start(), "xla", "", OutOfMemory(), rows, used=used, cut=cut)
             continue
         asked = int(head[4]) if head[4] else size_of(head)
         device = head[3] or head[5]
@@ -64,14 +65,14 @@ def find(text: str) -> Iterator[Failure]:
         named = EXECUTABLE.match(block)
         program = named[1] if named else ""
         rows, used, cut = _program(block) if STATS.match(block) else (Rows(), None, False)
-        refusal = Refusal(asked=asked, wanted_by=program)
+        refusal = OutOfMemory(asked=asked, wanted_by=program)
         yield Failure(head.start(), "xla", memory, refusal, rows, used=used, program=program, cut=cut)
     for match in last(ARGUMENTS, text):
-        refusal = Refusal(asked=int(match[1]), capacity=int(match[2]), phase=Phase.COMPILE)
+        refusal = OutOfMemory(asked=int(match[1]), capacity=int(match[2]), phase=OutOfMemoryPhase.COMPILE)
         yield Failure(match.start(), "xla", "GPU", refusal, used=int(match[1]))
     for match in last(SHARED, text):
         asked, limit = (int(number) for number in match.groups() if number)
-        refusal = Refusal(asked=asked, capacity=limit, phase=Phase.COMPILE, wanted_by="A kernel")
+        refusal = OutOfMemory(asked=asked, capacity=limit, phase=OutOfMemoryPhase.COMPILE, wanted_by="A kernel")
         yield Failure(match.start(), "kernel", "GPU shared memory", refusal, used=asked)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tb_memplugin.model.recording import Caveat
+from tb_memplugin.model.caveats import Caveat
 
 COUNTED = {
     "unnamed": "name no allocator and no device; they are taken as one memory's.",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import F64, I64, U8, Strings, Text
+from tb_memplugin.model.arrays import F64, I64, U8
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.xplane.events import ABSENT, DOUBLE, NUMBER, REFERENCE, TEXT, collect
 from tb_memplugin.readers.xplane.planes import Plane
 

@@ -6,7 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.model.recording import I32, I64, PROGRAM_FRAMES, Allocations, Role, Strings, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.program import PROGRAM_FRAMES
+from tb_memplugin.model.tables import Allocations
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.readers.xplane.allocator.events import MISSING
 from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
 from tb_memplugin.readers.xplane.host.calls import HostCalls

@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_memplugin.model.recording import I32, I64, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.text import Text
 from tb_memplugin.readers.xplane.allocator.events import MISSING, AllocatorEvents, Mask
 from tb_memplugin.readers.xplane.allocator.pairing import Pairs, pair
 from tb_memplugin.readers.xplane.host.calls import HostCalls

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I64
+from tb_memplugin.model.arrays import I64
 
 
 class Pairs(NamedTuple):

@@ -10,7 +10,11 @@ from functools import cached_property
 import numpy as np
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import I64, Axis, Caveat, Recording, RegionKind, Regions, Reported
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.kinds import Axis, RegionKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Regions, ReportedMemory
 from tb_memplugin.readers.xplane.allocator import events as allocator_events
 from tb_memplugin.readers.xplane.allocator.caveats import caveats
 from tb_memplugin.readers.xplane.allocator.events import MISSING, AllocatorEvents
@@ -105,7 +109,7 @@ def counted(name: str) -> list[tuple[int, str]]:
 def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str) -> Recording:
     found = lifetimes(log)
     rows, free_told = found.rows, log.number("bytes_available") != MISSING
-    reported = Reported(
+    reported = ReportedMemory(
         in_use=log.in_use,
         reserved=log.last_told("bytes_reserved"),
         free=log.last_told("bytes_available"),

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_memplugin.model.recording import NamedSpans, SpanKind, Strings, Text
+from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.xplane.all_events import every
 from tb_memplugin.protos.xplane_pb2 import LineList, PlaneName

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.model.recording import I64
+from tb_memplugin.model.arrays import I64
 from tb_memplugin.readers.xplane.host.events import DRIVER_CALL, JITTED, LINKS, RUN, STEP_NUMBER, HostEvents, Mask
 
 # What JAX annotates itself, now and in earlier versions, as a user would, and what else only Python's threads do.

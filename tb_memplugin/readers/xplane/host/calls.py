@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I32, I64, NamedSpans, Stacks, Text
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.tables import NamedSpans, Stacks
+from tb_memplugin.model.text import Text
 from tb_memplugin.native.xplane.all_events import every
 from tb_memplugin.native.xplane.nesting import enclosing, intern_chains
 from tb_memplugin.readers.xplane.host.events import (

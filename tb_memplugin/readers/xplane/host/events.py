@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I32, I64
+from tb_memplugin.model.arrays import I32, I64
 
 STEP_NUMBER, GROUP = "step_num", "group_id"  # a group is a step, as XProf finds them
 # A producer on one thread and its consumer on another carry the same pair of a type and an id.

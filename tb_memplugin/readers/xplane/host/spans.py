@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.recording import I64, NamedSpans, SpanKind, Strings, Text
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.readers.xplane.host.annotations import annotated
 from tb_memplugin.readers.xplane.host.events import GROUP, JITTED, STEP_NUMBER, HostEvents
 

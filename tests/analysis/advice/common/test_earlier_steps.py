@@ -7,7 +7,8 @@ from support.advised import MIB, given, kinds
 from support.allocators import Block, allocator
 
 from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.model.recording import Recording, Regions
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Regions
 
 STEPS = 12
 

@@ -10,7 +10,8 @@ from support.recordings import Row, recording
 from support.torch_training import read_snapshot
 
 from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.model.recording import Recording, RegionKind
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.recording import Recording
 
 
 def program(held: int) -> Recording:

@@ -7,7 +7,7 @@ from support.advised import assert_close, given, kinds
 from support.torch_training import Training, recorded
 
 from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.model.recording import Role
+from tb_memplugin.model.kinds import Role
 
 
 @pytest.mark.parametrize("marks", [True, False])

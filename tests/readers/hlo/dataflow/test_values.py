@@ -11,7 +11,8 @@ from support.steps import LAYERS, compiled, recording
 
 from tb_memplugin.analysis.dataflow.graph import flow, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import twins
-from tb_memplugin.model.dataflow import Later, Likeness, Values
+from tb_memplugin.model.dataflow import DataflowValues, Derivation
+from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
@@ -20,7 +21,7 @@ LEAVES = 3 * LAYERS
 STRAIGHT = ["momentum_donated", "adam", "clipped", "mixed", "decode", "forward"]  # no loops, no branches
 
 
-def values(of: Recording) -> Values:
+def values(of: Recording) -> DataflowValues:
     known = flow(of)
     assert known is not None
     return known.values
@@ -114,17 +115,17 @@ def test_an_update_is_made_in_one_step_of_the_weight_and_in_more_of_its_moments(
     of = recording("adam")
     found, known = twins(of), values(of)
     weights = found.value[:LEAVES]
-    pairs = known.alike
+    pairs = known.derivations
     for weight, value in zip(found.argument[:LEAVES].tolist(), weights.tolist(), strict=True):
         of_weight = pairs.steps[(pairs.source == weight) & (pairs.target == value)]
         of_others = pairs.steps[(pairs.source != weight) & (pairs.target == value)]
         assert of_weight.tolist() == [1] or of_weight.min() <= of_others.min()
-        assert set(pairs.kind[pairs.target == value].tolist()) == {Likeness.ELEMENTWISE}
+        assert set(pairs.kind[pairs.target == value].tolist()) == {Derivation.ELEMENTWISE}
 
 
 def test_values_are_worked_out_once_and_when_asked() -> None:
     asked = iter([5, 6])
-    later = Later(lambda: next(asked))
+    later = Lazy(lambda: next(asked))
     assert (later(), later(), next(asked)) == (5, 5, 6)
 
 

@@ -9,7 +9,7 @@ from support.aot import PROGRAMS, ahead_of_time
 from support.subjects import TRACED, every_subject, lives, parsed, recordings
 
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.recording import RegionKind
+from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
 

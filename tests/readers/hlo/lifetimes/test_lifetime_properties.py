@@ -10,7 +10,7 @@ from support.aot import PROGRAMS, ahead_of_time
 from support.subjects import REBUILT, TRACED, Life, both_ways, every_subject, lives, parsed, recordings
 
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
-from tb_memplugin.model.recording import RegionKind
+from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.protos.hlo_pb2 import HloProto, ShapeProto
 from tb_memplugin.readers.hlo import read_hlo
 

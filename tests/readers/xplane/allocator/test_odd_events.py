@@ -8,7 +8,8 @@ import pytest
 from support.allocator_planes import Log, unexplained
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.recording import PROGRAM_FRAMES, Recording
+from tb_memplugin.model.program import PROGRAM_FRAMES
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.xplane.allocator.recordings import UNNAMED, read_allocators
 from tb_memplugin.readers.xplane.planes import Plane
 

@@ -11,7 +11,7 @@ import pytest
 from support.host_threads import Host, of_kind, spans
 from support.profiles import profiles
 
-from tb_memplugin.model.recording import SpanKind
+from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.readers.xplane.host.calls import host_calls
 from tb_memplugin.readers.xplane.planes import planes
 

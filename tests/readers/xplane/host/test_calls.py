@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_memplugin.model.recording import SpanKind
+from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.native.xplane.nesting import enclosing, intern_chains
 from tb_memplugin.protos import xplane_pb2
 from tb_memplugin.readers.xplane.host.calls import HostCalls, host_calls

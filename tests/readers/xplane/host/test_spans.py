@@ -12,7 +12,8 @@ from support.servers import DATA
 
 from tb_memplugin.analysis.usage.steps import steps
 from tb_memplugin.catalog import listing_of_path
-from tb_memplugin.model.recording import Recording, SpanKind
+from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
 from tb_memplugin.readers import open_file
 

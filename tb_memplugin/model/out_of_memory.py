@@ -1,0 +1,33 @@
+"""Out-of-memory failures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class OutOfMemoryPhase(StrEnum):
+    """The moment of a failure."""
+
+    COMPILE = "compile"  # the compiler adds up the program's needs; nothing has been allocated
+    LOAD = "load"  # the program is loaded onto the device
+    RUN = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfMemory:
+    """A request that a memory could not satisfy, in bytes; None where the source has no such figure.
+
+    `asked` is one allocation; when compiling, it is everything the program needs. `free` is the total that was free,
+    `largest_free` its largest block. `rank` orders the failures of one source: 0 is the most detailed.
+    """
+
+    asked: int | None = None
+    free: int | None = None
+    largest_free: int | None = None
+    capacity: int | None = None
+    in_use: int | None = None
+    phase: OutOfMemoryPhase = OutOfMemoryPhase.RUN
+    host: bool = False  # host memory, not an accelerator's
+    wanted_by: str = ""  # the operation, program or array that needed it
+    rank: int = 0
