@@ -34,5 +34,5 @@ export default defineConfig({
   server: {
     proxy: { "/src/api": { target: "http://127.0.0.1:6007", rewrite: (path) => path.slice("/src".length) } },
   },
-  test: { include: ["src/**/*.test.{ts,tsx}"] },
+  test: { include: ["src/**/*.test.{ts,tsx}", "lint/**/*.test.ts"] },
 });

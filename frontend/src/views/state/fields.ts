@@ -22,7 +22,6 @@ export interface UrlCodec<Value> {
 }
 
 type Options = Pick<Field<unknown>, "reset" | "xprofNames" | "ofProgram">;
-type NoOptions = Record<never, never>;
 
 function field<Value, O extends Options>(
   initial: Value,
@@ -33,7 +32,7 @@ function field<Value, O extends Options>(
 }
 
 /** Return a field that is not part of the URL, such as what is under the pointer. */
-export function privateField<Value, const O extends Options = NoOptions>(
+export function privateField<Value, const O extends Options = Options>(
   initial: Value,
   options = {} as O,
 ): Field<Value> & O {
@@ -49,7 +48,7 @@ export function text<const O extends Options & { toUrl?: (value: string) => stri
 }
 
 /** Return a field that is false at first. */
-export function flag<const O extends Options = NoOptions>(
+export function flag<const O extends Options = Options>(
   name: string,
   options = {} as O,
 ): Field<boolean> & O {
@@ -58,7 +57,7 @@ export function flag<const O extends Options = NoOptions>(
 }
 
 /** Return a field that is null at first. */
-export function integer<const O extends Options = NoOptions>(
+export function integer<const O extends Options = Options>(
   name: string,
   options = {} as O,
 ): Field<number | null> & O {
@@ -72,7 +71,7 @@ export function integer<const O extends Options = NoOptions>(
 export type Window = readonly [from: number, to: number];
 
 /** Return a field for a part of an axis; null at first, which is all of it. */
-export function window<const O extends Options = NoOptions>(
+export function window<const O extends Options = Options>(
   name: string,
   options = {} as O,
 ): Field<Window | null> & O {

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { labelOf, lineage } from "../../layout/forest";
-import type { Actions } from "./actions";
-import type { Scene } from "./scene";
+import type { Actions } from "./scene/actions";
+import type { Scene } from "./scene/scene";
 
 /** Steps at the end of a longer way that are shown: those nearest to where one is. */
 const LAST = 4;

@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { useCallback, useRef } from "preact/hooks";
 import { flame, FLAME_LINE, levelsBelow } from "../../layout/flame";
-import type { Actions } from "./actions";
-import type { Scene } from "./scene";
+import type { Actions } from "./scene/actions";
+import type { Scene } from "./scene/scene";
 import { TreeCanvas } from "./canvas/tree_canvas";
 
 /** Lines in sight; deeper trees scroll. */

@@ -6,8 +6,8 @@ import { ROLES } from "../../payload/recording";
 import type { Column } from "../tables/data_table";
 import { Swatch } from "../widgets/role";
 import { capital, type Words } from "../data/terms";
-import type { Actions } from "./actions";
-import type { Scene } from "./scene";
+import type { Actions } from "./scene/actions";
+import type { Scene } from "./scene/scene";
 
 export function treeColumns(words: Words): Column<TreeSortKey>[] {
   return [

@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { useCallback } from "preact/hooks";
 import { treemap } from "../../layout/treemap";
-import type { Actions } from "./actions";
-import type { Scene } from "./scene";
+import type { Actions } from "./scene/actions";
+import type { Scene } from "./scene/scene";
 import { TreeCanvas } from "./canvas/tree_canvas";
 
 const HEIGHT = 460;

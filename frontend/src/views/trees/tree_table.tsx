@@ -12,8 +12,8 @@ import { useSorting } from "../tables/use_sorting";
 import { VirtualLines } from "../tables/virtual_lines";
 import type { ViewState } from "../state/view_state";
 import { capital, useWords } from "../data/terms";
-import { type Actions, placeOf } from "./actions";
-import type { Scene } from "./scene";
+import { type Actions, placeOf } from "./scene/actions";
+import type { Scene } from "./scene/scene";
 import { treeColumns, TreeLineView, trackTemplate } from "./tree_line";
 
 interface Props {

@@ -7,7 +7,7 @@ import { Choice } from "../widgets/choice";
 import { Toggle } from "../widgets/toggle";
 import type { ViewState } from "../state/view_state";
 import { useWords } from "../data/terms";
-import type { Scene } from "./scene";
+import type { Scene } from "./scene/scene";
 
 /** That of a function depends on what is recorded. */
 const BY_LABELS: readonly (readonly [By, string])[] = [

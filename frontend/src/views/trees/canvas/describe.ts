@@ -1,7 +1,7 @@
 import { formatCount, formatShare } from "../../../base/units";
 import { childrenOf, labelOf } from "../../../layout/forest";
 import { ROLES } from "../../../payload/recording";
-import type { Scene } from "../scene";
+import type { Scene } from "../scene/scene";
 
 /** What a screen reader is told of a node, as attributes of the element that stands for it. */
 export function describe(scene: Scene, node: number): Record<string, string | number> {

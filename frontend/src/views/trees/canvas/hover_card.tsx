@@ -5,9 +5,9 @@ import { labelOf, lineage } from "../../../layout/forest";
 import { ROLES } from "../../../payload/recording";
 import { Tooltip } from "../../widgets/tooltip";
 import { useWords } from "../../data/terms";
-import type { Actions } from "../actions";
+import type { Actions } from "../scene/actions";
 import { labelOfBox } from "./paint";
-import type { Scene } from "../scene";
+import type { Scene } from "../scene/scene";
 
 const MOST_ABOVE = 4;
 

@@ -1,6 +1,6 @@
-import { type Actions, placeOf } from "../actions";
+import { type Actions, placeOf } from "../scene/actions";
 import { weighed } from "./describe";
-import type { Scene } from "../scene";
+import type { Scene } from "../scene/scene";
 
 /** Does what a key asks of the node that has the focus; the node that has it then, or null for a key that is not ours. */
 export function onTreeKey(event: KeyboardEvent, scene: Scene, node: number, actions: Actions): number | null {

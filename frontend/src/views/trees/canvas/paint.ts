@@ -5,7 +5,7 @@ import { fit } from "../../drawing/fit_text";
 import type { Drawing } from "../../drawing/picture";
 import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../../drawing/svg_surface";
 import { hatched, mixed, type Paints } from "./tree_colors";
-import type { Scene } from "../scene";
+import type { Scene } from "../scene/scene";
 
 export interface Picture {
   scene: Scene;

@@ -10,8 +10,8 @@ import { inLight } from "../../drawing/picture";
 import { SavePicture } from "../../drawing/save_picture";
 import { drawTree, paintTree } from "./paint";
 import { readPaints } from "./tree_colors";
-import type { Scene } from "../scene";
-import type { Actions } from "../actions";
+import type { Scene } from "../scene/scene";
+import type { Actions } from "../scene/actions";
 import { describe } from "./describe";
 import { onTreeKey } from "./keys";
 

@@ -1,14 +1,14 @@
 import { useMemo } from "preact/hooks";
-import type { Store } from "../../base/store";
-import { useStore } from "../../base/store";
-import { nodeAt, type Tree } from "../../layout/forest";
-import { type Found, searchTree } from "../../layout/tree_search";
-import { byteTime, weigh, type Weights } from "../../layout/weights";
-import type { Program, Rows } from "../../payload/recording";
-import type { ViewState } from "../state/view_state";
-import { useLater } from "../browser/use_deferred";
-import { useWords } from "../data/terms";
-import { type Unit, unitOf } from "./weight";
+import type { Store } from "../../../base/store";
+import { useStore } from "../../../base/store";
+import { nodeAt, type Tree } from "../../../layout/forest";
+import { type Found, searchTree } from "../../../layout/tree_search";
+import { byteTime, weigh, type Weights } from "../../../layout/weights";
+import type { Program, Rows } from "../../../payload/recording";
+import type { ViewState } from "../../state/view_state";
+import { useLater } from "../../browser/use_deferred";
+import { useWords } from "../../data/terms";
+import { type Unit, unitOf } from "./weight_unit";
 
 /** What a chart of a tree shows: the tree as weighed at the inspected position, the part in sight, and what is marked. */
 export interface Scene {

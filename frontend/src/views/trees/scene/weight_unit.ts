@@ -1,5 +1,5 @@
-import { formatBytes, formatCount, formatExact } from "../../base/units";
-import type { ViewState } from "../state/view_state";
+import { formatBytes, formatCount, formatExact } from "../../../base/units";
+import type { ViewState } from "../../state/view_state";
 
 /** What a weight is, and so how it reads. */
 export interface Unit {
