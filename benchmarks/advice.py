@@ -14,9 +14,9 @@ from statistics import median
 
 from benchmarks.generate import generate
 from benchmarks.timing import spread
-from tb_memplugin.analysis.advice import ASKED, Advice, advise
-from tb_memplugin.analysis.dataflow.graph import flow
-from tb_memplugin.analysis.dataflow.input_output_pairs import twins
+from tb_memplugin.analysis.advice import ADVISERS, Advice, advise
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph
+from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.recording import Recording
@@ -28,10 +28,10 @@ def measure(data: bytes) -> dict[str, float]:
     (recording,) = read_hlo(data, source="generated")
     peak(recording)
     seconds = {}
-    rests_on: tuple[Callable[[Recording], object], ...] = (flow, twins, roles)
+    rests_on: tuple[Callable[[Recording], object], ...] = (dataflow_graph, input_output_pairs, roles)
     for question in rests_on:
         seconds[question.__name__] = timed(partial(question, recording))
-    for ask in ASKED:
+    for ask in ADVISERS:
         seconds[ask.__module__.rpartition(".")[2]] = timed(partial(_all, ask, recording))
     seconds["all"] = sum(seconds.values())
     if not advise(recording):

@@ -24,12 +24,12 @@ WHAT = {"role": "at the peaks, by category", "source": "by source line", "model"
 def once(first: Path, second: Path) -> dict[str, float]:
     from tb_memplugin.catalog import listing_of_path
     from tb_memplugin.model.recording import Recording
-    from tb_memplugin.views.page.compare import By, compared
+    from tb_memplugin.views.page.compare import CompareBy, compared
 
     (a,), (b,) = (listing_of_path(str(path)).recordings for path in (first, second))
     a, b = a.complete, b.complete
 
-    def seconds(one: Recording, other: Recording, by: By) -> float:
+    def seconds(one: Recording, other: Recording, by: CompareBy) -> float:
         start = time.perf_counter()
         answer = compared(one, other, None, None, by)
         json.dumps(answer)
@@ -44,8 +44,8 @@ def once(first: Path, second: Path) -> dict[str, float]:
         every = np.full(len(rows), -1), np.full(len(rows), recording.length)
         return replace(recording, allocations=replace(rows, start=every[0], end=every[1], charge=rows.size))
 
-    found = {by.value: seconds(a, b, by) for by in (By.ROLE, By.SOURCE, By.MODEL)}
-    return {**found, "all live": seconds(throughout(a), throughout(b), By.SOURCE)}
+    found = {by.value: seconds(a, b, by) for by in (CompareBy.ROLE, CompareBy.SOURCE, CompareBy.MODEL)}
+    return {**found, "all live": seconds(throughout(a), throughout(b), CompareBy.SOURCE)}
 
 
 def main() -> None:

@@ -59,14 +59,14 @@ def generate(samples: int, seed: int = 0) -> Profile:
 
 def once(file: Path) -> dict[str, float]:
     from tb_memplugin.catalog import listing_of_path
-    from tb_memplugin.views.page.device_profile import By, Refine, call_graph, device_profile
+    from tb_memplugin.views.page.device_profile import Granularity, Refine, call_graph, device_profile
 
     start, work = time.perf_counter(), time.process_time()
     recordings = listing_of_path(str(file)).recordings
     read = time.perf_counter()
     json.dumps(device_profile(recordings[0], recordings))
     first, worked = time.perf_counter(), time.process_time()
-    answer = call_graph(recordings, None, By.FUNCTION, Refine(fold=True), 60)
+    answer = call_graph(recordings, None, Granularity.FUNCTION, Refine(fold=True), 60)
     json.dumps(answer)
     return {
         "read": read - start,

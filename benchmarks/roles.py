@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from benchmarks.generate import generate
 from benchmarks.timing import spread
-from tb_memplugin.analysis.dataflow.graph import marked
-from tb_memplugin.analysis.dataflow.training_step import Phase, training
+from tb_memplugin.analysis.dataflow.graph import contains_text
+from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, training_step
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
@@ -21,14 +21,14 @@ from tb_memplugin.readers.hlo import read_hlo
 
 def misplaced(recording: Recording) -> int:
     """Instructions in another pass than their names say, of those that make what is used."""
-    found, program = training(recording), recording.program
+    found, program = training_step(recording), recording.program
     if found is None or program is None:
         raise SystemExit("no training step was found in a training step")
     phase = found.phase[-recording.length :]
-    backward = marked(program.scope, b"transpose(")
-    forward = marked(program.scope, b"jvp(") & ~backward
-    wrong = (forward & (phase != Phase.FORWARD)) | (backward & (phase != Phase.BACKWARD))
-    return int((wrong & (phase != Phase.NONE)).sum())
+    backward = contains_text(program.scope, b"transpose(")
+    forward = contains_text(program.scope, b"jvp(") & ~backward
+    wrong = (forward & (phase != TrainingPhase.FORWARD)) | (backward & (phase != TrainingPhase.BACKWARD))
+    return int((wrong & (phase != TrainingPhase.NONE)).sum())
 
 
 def measure(data: bytes, rounds: int) -> Iterator[float]:

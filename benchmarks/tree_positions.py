@@ -14,17 +14,23 @@ from statistics import median
 import numpy as np
 
 from benchmarks.generate import generate
-from tb_memplugin.analysis.ownership.classification import By, forest, weigh
+from tb_memplugin.analysis.ownership.classification import Classification, forest, weigh
 from tb_memplugin.analysis.usage.live_bytes import usage
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
 
 TARGET = 0.1  # seconds
-SHOWN = ((By.MODEL, False), (By.MODEL, True), (By.SOURCE, False), (By.FUNCTION, False), (By.SHAPE, False))
+SHOWN = (
+    (Classification.MODEL, False),
+    (Classification.MODEL, True),
+    (Classification.SOURCE, False),
+    (Classification.FUNCTION, False),
+    (Classification.SHAPE, False),
+)
 
 
-def measure(recording: Recording, by: By, merge: bool, positions: int) -> None:
+def measure(recording: Recording, by: Classification, merge: bool, positions: int) -> None:
     start = time.perf_counter()
     found = forest(recording, by, merge)
     made = time.perf_counter() - start

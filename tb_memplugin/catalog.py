@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.ownership.torch_categories import with_categories
-from tb_memplugin.analysis.usage.headroom import within_limits
+from tb_memplugin.analysis.usage.headroom import with_device_limits
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
@@ -191,7 +191,7 @@ def read_file(file: HostFile, run: str) -> Listing:
             listing.problems.append(_problem(file.path, part.title, error))
         else:
             listing.recordings.extend(recordings)
-    listing.recordings[:] = within_limits(listing.recordings)
+    listing.recordings[:] = with_device_limits(listing.recordings)
     if any(recording.axis is Axis.TIME for recording in listing.recordings):
         listing.silent.clear()
     return _merged([listing])

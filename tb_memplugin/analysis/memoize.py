@@ -12,7 +12,7 @@ from tb_memplugin.model.recording import Recording
 T = TypeVar("T")
 
 
-def once(question: Callable[[Recording], T]) -> Callable[[Recording], T]:
+def memoize(question: Callable[[Recording], T]) -> Callable[[Recording], T]:
     """Remember answers per Recording, which never change; they are dropped with it."""
     answers: WeakKeyDictionary[Recording, T] = WeakKeyDictionary()
 

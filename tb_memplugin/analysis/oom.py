@@ -9,7 +9,7 @@ from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 
 
-class Reason(StrEnum):
+class Cause(StrEnum):
     HOST = "host memory"
     TOO_LARGE = "one allocation is larger than the memory"
     FRAGMENTED = "free memory is in pieces"
@@ -17,27 +17,27 @@ class Reason(StrEnum):
     UNKNOWN = "unknown"
 
 
-def reason(refusal: OutOfMemory) -> Reason:
+def cause(refusal: OutOfMemory) -> Cause:
     asked, free, largest = refusal.asked, refusal.free, refusal.largest_free
     if refusal.host:
-        return Reason.HOST
+        return Cause.HOST
     if asked is None:
-        return Reason.UNKNOWN
+        return Cause.UNKNOWN
     # What a compiler asks for is one allocation where it says for what, else all of a program's.
     one = refusal.phase is not OutOfMemoryPhase.COMPILE or bool(refusal.wanted_by)
     if one and refusal.capacity is not None and asked > refusal.capacity:
-        return Reason.TOO_LARGE
+        return Cause.TOO_LARGE
     if refusal.phase is OutOfMemoryPhase.COMPILE:
-        return Reason.LIVE
+        return Cause.LIVE
     if free is None:
-        return Reason.UNKNOWN
+        return Cause.UNKNOWN
     if asked > free:
-        return Reason.LIVE
+        return Cause.LIVE
     # As much is free in one piece as was asked: something that these numbers do not tell of.
-    return Reason.FRAGMENTED if largest is None or asked > largest else Reason.UNKNOWN
+    return Cause.FRAGMENTED if largest is None or asked > largest else Cause.UNKNOWN
 
 
-def missing(refusal: OutOfMemory) -> int | None:
+def missing_bytes(refusal: OutOfMemory) -> int | None:
     """Bytes that must go for it to fit, if what is free were one piece; None where that is not known."""
     if refusal.asked is None:
         return None
@@ -46,7 +46,7 @@ def missing(refusal: OutOfMemory) -> int | None:
     return max(refusal.asked - refusal.free, 0) if refusal.free is not None else None
 
 
-def needed(recording: Recording) -> int:
+def required_bytes(recording: Recording) -> int:
     """Bytes that would have had to fit: what was in use, and what was asked on top of it."""
     refusal, used = recording.refusal, peak(recording).bytes
     if refusal is None or refusal.phase is OutOfMemoryPhase.COMPILE:

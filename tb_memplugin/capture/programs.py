@@ -51,7 +51,7 @@ def assert_fits(program: Compiled, limit: int | str) -> None:
     temporaries and constants, each donated argument once with its result. ValueError as of `compiled`, and where the
     limit is no size.
     """
-    from tb_memplugin.analysis.usage.live_bytes import reserved
+    from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
     from tb_memplugin.errors import InputError
     from tb_memplugin.sizes import bytes_text, parse_size
 
@@ -60,7 +60,7 @@ def assert_fits(program: Compiled, limit: int | str) -> None:
     except InputError as error:
         raise ValueError(str(error)) from None
     for recording in _recordings(program):
-        needed = reserved(recording)
+        needed = reserved_bytes(recording)
         if recording.program is not None and recording.program.memory_space == MAIN_MEMORY and needed > most:
             raise AssertionError(
                 f"{recording.title} needs {bytes_text(needed)} of {recording.memory}, "

@@ -80,12 +80,12 @@ def _pairs(arguments: argparse.Namespace) -> list[Pair]:
 
 
 def _answer(pair: Pair, arguments: argparse.Namespace) -> dict[str, Any]:
-    from tb_memplugin.views.page.compare import By, compared
+    from tb_memplugin.views.page.compare import CompareBy, compared
     from tb_memplugin.views.terminal.selectors import position_of
 
     moments = zip(pair, (arguments.at_a, arguments.at_b), strict=True)
     at_a, at_b = (position_of(recording, at) if at else None for recording, at in moments)
-    return compared(*pair, at_a, at_b, By(arguments.by))
+    return compared(*pair, at_a, at_b, CompareBy(arguments.by))
 
 
 def _judged(answers: Sequence[dict[str, Any]], allowed: Callable[[int], int], text: str) -> int:

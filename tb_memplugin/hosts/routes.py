@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from werkzeug.wrappers import Request, Response
 
-from tb_memplugin.analysis.ownership.classification import By
+from tb_memplugin.analysis.ownership.classification import Classification
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.parameters import choice, integer, required
@@ -148,7 +148,7 @@ class Routes:
     def tree(self, request: Request) -> Response:
         recording = self._catalog.recording(required(request, "id"))
         merge = integer(request, "merge", 0, 1, default=0)
-        return tables_response(tree.tree(recording.complete, choice(request, "by", By), bool(merge)))
+        return tables_response(tree.tree(recording.complete, choice(request, "by", Classification), bool(merge)))
 
     def advice(self, request: Request) -> Response:
         return json_response(advice.advice(self._catalog.recording(required(request, "id"))))
@@ -176,7 +176,7 @@ class Routes:
             device_profile.call_graph(
                 self._profiles(required(request, "id"), whole),
                 self._profiles(base, whole) if base else None,
-                choice(request, "by", device_profile.By),
+                choice(request, "by", device_profile.Granularity),
                 refine,
                 integer(request, "most", 1, MAX_DRAWN, default=60),
             )
@@ -201,4 +201,4 @@ class Routes:
             integer(request, name, -1, recording.length - 1) if request.args.get(name) else None
             for name, recording in (("at_a", a), ("at_b", b))
         )
-        return json_response(compare.compared(a, b, at_a, at_b, choice(request, "by", compare.By)))
+        return json_response(compare.compared(a, b, at_a, at_b, choice(request, "by", compare.CompareBy)))

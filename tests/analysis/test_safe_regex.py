@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_memplugin.analysis.safe_regex import compiled
+from tb_memplugin.analysis.safe_regex import compile_regex
 from tb_memplugin.errors import InputError
 
 
@@ -14,7 +14,7 @@ from tb_memplugin.errors import InputError
 )
 def test_repeats_of_what_repeats_are_refused(pattern: str) -> None:
     with pytest.raises(InputError, match="that can be used: focus="):
-        compiled(pattern, "focus")
+        compile_regex(pattern, "focus")
 
 
 @pytest.mark.parametrize(
@@ -31,10 +31,10 @@ def test_repeats_of_what_repeats_are_refused(pattern: str) -> None:
     ],
 )
 def test_what_people_write_is_taken(pattern: str) -> None:
-    assert compiled(pattern, "focus").pattern == pattern
+    assert compile_regex(pattern, "focus").pattern == pattern
 
 
 @pytest.mark.parametrize("pattern", ["(", "a" * 501, "(?P<x", "*", "a{99999999999999999999}"])
 def test_what_is_no_regular_expression(pattern: str) -> None:
     with pytest.raises(InputError, match="Not a regular expression: hide="):
-        compiled(pattern, "hide")
+        compile_regex(pattern, "hide")

@@ -12,7 +12,7 @@ from support.allocator_planes import events_of, read
 from benchmarks.generate_events import generate
 from benchmarks.timing import python
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.analysis.usage.traffic import stacked
+from tb_memplugin.analysis.usage.traffic import count_stacks
 
 
 def test_the_truth_is_what_is_read() -> None:
@@ -22,7 +22,7 @@ def test_the_truth_is_what_is_read() -> None:
     assert recording.length == truth.allocator_events == 200
     assert peak(recording).bytes == truth.peak_bytes > 0
     assert recording.caveats == ()
-    told = stacked(recording.complete)
+    told = count_stacks(recording.complete)
     assert told.with_stack == told.allocations and told.frees_with_stack == told.frees > 0
 
 

@@ -18,7 +18,7 @@ from support.steps import STEPS
 
 from tb_memplugin import capture
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.usage.live_bytes import peak, reserved
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
@@ -86,7 +86,7 @@ def test_it_agrees_with_the_profile(name: str, tmp_path: Path) -> None:
     told, known = dict(columns(ours)), dict(columns(theirs))
     rebuilt = {"last_used"} | ({"charge", "end"} if name in ("scanned", "accumulated") else set())
     assert {column for column, cells in told.items() if cells != known[column]} <= rebuilt
-    assert (peak(ours), reserved(ours)) == (peak(theirs), reserved(theirs))
+    assert (peak(ours), reserved_bytes(ours)) == (peak(theirs), reserved_bytes(theirs))
     assert np.array_equal(ours.regions.size, theirs.regions.size)
     assert np.array_equal(roles(ours), roles(theirs))
 
@@ -132,7 +132,7 @@ def test_shapes_are_enough_and_nothing_runs(tmp_path: Path, capsys: pytest.Captu
     huge = jax.ShapeDtypeStruct((2**21, 2**21), jnp.float32)  # type: ignore[no-untyped-call]
     compiled = jax.jit(lambda x: x + 1).lower(huge).compile()
     (recording,) = listing_of_path(str(capture.compiled(compiled, tmp_path))).recordings
-    assert reserved(recording) == 2 * 2**44
+    assert reserved_bytes(recording) == 2 * 2**44
     assert "32.0 TiB" in capture.report(compiled)
     assert "32.0 TiB" in capsys.readouterr().out
 
@@ -145,7 +145,7 @@ def test_the_report_is_printed_and_returned(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_what_fits_passes_and_what_does_not_explains(before: Path) -> None:
-    needed = reserved(only(before))
+    needed = reserved_bytes(only(before))
     capture.assert_fits(program(), needed)
     capture.assert_fits(program(), "1GiB")
     with pytest.raises(AssertionError) as failure:

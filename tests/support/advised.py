@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 from support.aot import KEEP_BARRIERS, hlo_proto
 
-from tb_memplugin.analysis.advice import Advice, Kind, advise
+from tb_memplugin.analysis.advice import Advice, AdviceKind, advise
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
@@ -39,13 +39,13 @@ def compiled(function: Callable[..., Any], *arguments: Any, options: dict[str, s
     return read_hlo(hlo_proto(lowered.compile(compiler_options=options)), source="compiled")[0]
 
 
-def given(recording: Recording, kind: Kind, title: str = "") -> Advice:
+def given(recording: Recording, kind: AdviceKind, title: str = "") -> Advice:
     """The one piece of its kind with this in its title."""
     (piece,) = [piece for piece in advise(recording) if piece.kind is kind and title in piece.title]
     return piece
 
 
-def kinds(recording: Recording) -> set[Kind]:
+def kinds(recording: Recording) -> set[AdviceKind]:
     return {piece.kind for piece in advise(recording)}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from support.servers import DATA
 
-from tb_memplugin.analysis.usage.live_bytes import explained
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
 from tb_memplugin.readers.xplane.allocator.recordings import read_allocators
@@ -141,5 +141,5 @@ def same_number(left: float, right: float) -> bool:
 def unexplained(recording: Recording) -> list[int]:
     """Bytes of heap at each event that no row stands for."""
     assert recording.reported is not None
-    left: list[int] = (recording.reported.in_use - explained(recording)).tolist()
+    left: list[int] = (recording.reported.in_use - explained_bytes(recording)).tolist()
     return left

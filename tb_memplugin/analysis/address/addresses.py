@@ -14,7 +14,7 @@ U64 = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
 
-class Places(NamedTuple):
+class Addresses(NamedTuple):
     """Per row the number of its region, and its address, each with whether it is known."""
 
     region: U64
@@ -29,18 +29,18 @@ def region_numbers(recording: Recording) -> U64:
     return recording.regions.index.astype(np.int64).view(np.uint64)
 
 
-def are_addresses(recording: Recording) -> bool:
+def regions_have_addresses(recording: Recording) -> bool:
     """Whether the numbers of its regions are addresses."""
     return recording.kind != "program"
 
 
-def places(recording: Recording, rows: I64) -> Places:
+def addresses(recording: Recording, rows: I64) -> Addresses:
     """Of these rows. What has no offset may be in any of an allocator's regions."""
     region, offset = recording.allocations.region[rows], recording.allocations.offset[rows]
     number, inside = np.zeros(len(region), dtype=np.uint64), region >= 0
     number[inside] = region_numbers(recording)[region[inside]]
     placed = inside & (offset >= 0)
     address = number + np.where(placed, offset, 0).astype(np.uint64)
-    if are_addresses(recording):
-        return Places(number, placed, address, placed)
-    return Places(number, inside, address, np.zeros(len(region), dtype=bool))
+    if regions_have_addresses(recording):
+        return Addresses(number, placed, address, placed)
+    return Addresses(number, inside, address, np.zeros(len(region), dtype=bool))

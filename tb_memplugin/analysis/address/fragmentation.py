@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.arrays import F64, I32, I64
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.free_runs import free_runs
@@ -30,7 +30,7 @@ class Fragmentation(NamedTuple):
     told: bool  # by the allocator itself; else from addresses, and the largest block may be larger than known
 
 
-class _Placed(NamedTuple):
+class _PlacedRows(NamedTuple):
     """Rows whose place is known, on one line of bytes on which a region follows the other."""
 
     row: I64
@@ -40,13 +40,13 @@ class _Placed(NamedTuple):
 
 
 def holes(recording: Recording, position: int) -> Holes:
-    rows, placed = recording.allocations, _placed(recording)
+    rows, placed = recording.allocations, _placed_rows(recording)
     live = (rows.start[placed.row] <= position) & (position < rows.end[placed.row])
-    foreign = _foreign(recording, placed)
+    foreign = _never_used(recording, placed)
     row = np.r_[placed.row[live], np.full(len(foreign.low), -1)]
     gaps = _gaps(row, np.r_[placed.low[live], foreign.low], np.r_[placed.high[live], foreign.high], placed.edges)
     region = np.searchsorted(placed.edges, gaps.low, side="right") - 1
-    begin, end = _lives(recording)
+    begin, end = _region_lifetimes(recording)
     kept = (begin[region] <= position) & (position < end[region])
     found = np.flatnonzero(kept)[np.argsort(-(gaps.high - gaps.low)[kept], kind="stable")]
     region = region[found]
@@ -80,27 +80,27 @@ def _gaps(row: I64, low: I64, high: I64, edges: I64) -> _Gaps:
     return _Gaps(reach[found], low[found + 1], row[reaches[found]], row[found + 1])
 
 
-def _foreign(recording: Recording, placed: _Placed) -> _Gaps:
+def _never_used(recording: Recording, placed: _PlacedRows) -> _Gaps:
     """What no row ever lay in, where regions are no more than the addresses seen: it may be anybody's."""
     gaps = _gaps(placed.row, placed.low, placed.high, placed.edges)
     return gaps if recording.reported is not None else _Gaps(*(column[:0] for column in gaps))
 
 
-def unplaced(recording: Recording, position: int) -> int:
+def unplaced_bytes(recording: Recording, position: int) -> int:
     """Live bytes whose place is not known: they may lie in what looks like a hole."""
     rows = recording.allocations
     live = (rows.start <= position) & (position < rows.end) & (rows.offset < 0)
     return int(rows.charge[live].sum())
 
 
-@once
+@memoize
 def fragmentation(recording: Recording) -> Fragmentation:
     """What the allocator tells; where it does not, what the addresses of its live blocks do."""
     reported = recording.reported
     if reported is not None and recording.capacity and not np.isnan(reported.fragmentation).all():
         largest = reported.free * (1 - reported.fragmentation)
         return Fragmentation(np.round(largest), np.round(reported.free - largest), True)
-    longest, total = _runs(recording)
+    longest, total = _free_runs(recording)
     rows, n = recording.allocations, recording.length
     lost = (rows.offset < 0) & (rows.charge > 0) & (rows.start < rows.end)
     begun, ended = (np.bincount(np.clip(at[lost], 0, n), minlength=n + 1) for at in (rows.start, rows.end))
@@ -108,7 +108,7 @@ def fragmentation(recording: Recording) -> Fragmentation:
     return Fragmentation(np.where(known, longest, np.nan), np.where(known, total - longest, np.nan), False)
 
 
-def _placed(recording: Recording) -> _Placed:
+def _placed_rows(recording: Recording) -> _PlacedRows:
     rows, size = recording.allocations, recording.regions.size
     edges = np.r_[0, np.cumsum(np.maximum(size, 0))].astype(np.int64)
     row = np.flatnonzero((rows.offset >= 0) & (rows.region >= 0))
@@ -116,25 +116,25 @@ def _placed(recording: Recording) -> _Placed:
     low = np.minimum(begin + rows.offset[row], end)
     high = np.minimum(low + rows.size[row], end)
     some = high > low  # what lies beyond its region, in a broken file, pins nothing
-    return _Placed(row[some], low[some], high[some], edges)
+    return _PlacedRows(row[some], low[some], high[some], edges)
 
 
-def _lives(recording: Recording) -> tuple[I64, I64]:
+def _region_lifetimes(recording: Recording) -> tuple[I64, I64]:
     """(first position, position past the last) of each region."""
     regions, n = recording.regions, recording.length
     begin = np.full(len(regions), -1) if regions.start is None else regions.start
     return begin, np.full(len(regions), n) if regions.end is None else regions.end
 
 
-def _runs(recording: Recording) -> tuple[I64, I64]:
+def _free_runs(recording: Recording) -> tuple[I64, I64]:
     """The longest hole, and all holes together, at each position."""
-    rows, placed = recording.allocations, _placed(recording)
+    rows, placed = recording.allocations, _placed_rows(recording)
     regions = len(placed.edges) - 1
-    begin, end = _lives(recording)
+    begin, end = _region_lifetimes(recording)
     # A region that is not there, before and after its life, is no free memory: as if one row took it all.
     absent = np.r_[np.full(regions, -1), end], np.r_[begin, np.full(regions, recording.length)]
     low, high = placed.edges[:-1] + np.arange(regions), placed.edges[1:] + np.arange(regions)
-    foreign = _foreign(recording, placed)
+    foreign = _never_used(recording, placed)
     moved = np.searchsorted(placed.edges, foreign.low, side="right") - 1
     always = np.full(len(moved), -1), np.full(len(moved), recording.length)
     # A byte that is always taken keeps what is free at the end of a region from what is free at the start of the next.

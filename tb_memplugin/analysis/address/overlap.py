@@ -10,14 +10,14 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 
 
-class Sharing(NamedTuple):
+class Overlap(NamedTuple):
     """Rows whose bytes overlap a given row's, by when they are used."""
 
     row: I64
     same_buffer: I64  # 1 where the two are one memory by design (an alias), 0 where they take turns
 
 
-def sharing(recording: Recording, row: int) -> Sharing:
+def overlap(recording: Recording, row: int) -> Overlap:
     """Every other row of the same region that overlaps `row` in bytes, in order of use; none where it is not placed."""
     rows = recording.allocations
     region, offset = rows.region[row], rows.offset[row]
@@ -31,4 +31,4 @@ def sharing(recording: Recording, row: int) -> Sharing:
     )
     others = np.flatnonzero(overlaps)
     others = others[np.argsort(rows.defined[others], kind="stable")]
-    return Sharing(others, (rows.canonical[others] == rows.canonical[row]).astype(np.int64))
+    return Overlap(others, (rows.canonical[others] == rows.canonical[row]).astype(np.int64))

@@ -15,15 +15,15 @@ from tb_memplugin.analysis.advice.jax import (
     replication,
     unused,
 )
-from tb_memplugin.analysis.advice.model import Advice, Kind
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind
 from tb_memplugin.analysis.advice.torch import accumulation, checkpoint, gradients
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 
-__all__ = ["Advice", "Kind", "advise"]
+__all__ = ["Advice", "AdviceKind", "advise"]
 
-ASKED = (
+ADVISERS = (
     donation.advise,
     rematerialization.advise,
     microbatching.advise,
@@ -43,7 +43,7 @@ ASKED = (
 )
 
 
-@once
+@memoize
 def advise(recording: Recording) -> list[Advice]:
     """Each piece on its own: two that concern the same bytes do not save them twice.
 
@@ -51,5 +51,5 @@ def advise(recording: Recording) -> list[Advice]:
     """
     if recording.refusal is not None and recording.axis is Axis.INSTANT:
         return []
-    found = [piece for ask in ASKED for piece in ask(recording)]
+    found = [piece for ask in ADVISERS for piece in ask(recording)]
     return sorted(found, key=lambda piece: -piece.saving_bytes)

@@ -7,17 +7,17 @@ from enum import StrEnum
 
 import numpy as np
 
-from tb_memplugin.analysis.replay.what_if import Change, peak_if
+from tb_memplugin.analysis.replay.what_if import Change, peak_after
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 
 # Less than a two-hundredth of the peak, or than a MiB, is not what keeps a program from fitting.
-LEAST_SHARE = 200
-LEAST_BYTES = 2**20
+MIN_SHARE = 200
+MIN_BYTES = 2**20
 
 
-class Kind(StrEnum):
+class AdviceKind(StrEnum):
     DONATION = "donation"
     REMATERIALIZATION = "rematerialization"
     MICROBATCHING = "microbatching"
@@ -40,7 +40,7 @@ class Advice:
     fragmentation, which no peak of live bytes shows, it is of what is held for nothing.
     """
 
-    kind: Kind
+    kind: AdviceKind
     title: str
     sentence: str
     change: str
@@ -58,27 +58,27 @@ class Saving:
 
 def saving(recording: Recording, change: Change) -> Saving | None:
     """What a change saves at the peak; None where that is nothing, or not worth a change."""
-    before, after = peak(recording).bytes, peak_if(recording, change).bytes
-    return Saving(before - after, after) if worth(recording, before - after) else None
+    before, after = peak(recording).bytes, peak_after(recording, change).bytes
+    return Saving(before - after, after) if is_worthwhile(recording, before - after) else None
 
 
-def worth(recording: Recording, size: int) -> bool:
-    return size >= LEAST_BYTES and size * LEAST_SHARE >= peak(recording).bytes
+def is_worthwhile(recording: Recording, size: int) -> bool:
+    return size >= MIN_BYTES and size * MIN_SHARE >= peak(recording).bytes
 
 
-def by_size(recording: Recording, rows: I64) -> I64:
+def sort_by_size(recording: Recording, rows: I64) -> I64:
     """Largest first."""
     ordered: I64 = rows[np.argsort(-recording.allocations.size[rows], kind="stable")]
     return ordered
 
 
-def name_of(recording: Recording, row: int) -> str:
+def row_name(recording: Recording, row: int) -> str:
     """What people call a row: an argument's path, else the scope and the instruction that made it."""
     rows = recording.allocations
     return rows.scope[row] or rows.name[row] or "unnamed"
 
 
-def on_cpu(recording: Recording, what: str) -> str:
+def cpu_note(recording: Recording, what: str) -> str:
     """What to add where a saving is an accelerator's: what becomes of it on the CPU, if that is where this runs."""
     if recording.program is None or not recording.program.for_cpu:
         return ""

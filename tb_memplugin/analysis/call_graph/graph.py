@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.call_graph.samples import Samples
-from tb_memplugin.analysis.ownership.frames import of_frameworks
-from tb_memplugin.analysis.safe_regex import LONGEST, compiled
+from tb_memplugin.analysis.ownership.frames import framework_frames
+from tb_memplugin.analysis.safe_regex import MAX_LENGTH, compile_regex
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
@@ -18,10 +18,10 @@ from tb_memplugin.native.graph.call_graph import DROPPED, HIDDEN, weave
 
 Bools = npt.NDArray[np.bool_]
 
-FEWEST = 200  # a call or function of less than a 200th of the total is no part of the picture
+MIN_SHARE = 200  # a call or function of less than a 200th of the total is no part of the picture
 
 
-class By(StrEnum):
+class Granularity(StrEnum):
     """What is one function; pprof's granularities."""
 
     FUNCTION = "function"  # by its name alone
@@ -43,7 +43,10 @@ class Refine(NamedTuple):
     fold: bool = False
 
 
-class Nodes(NamedTuple):
+NO_REFINEMENT = Refine()
+
+
+class FunctionNodes(NamedTuple):
     """Functions; what does not tell them apart is empty or 0. Those with the most below them first.
 
     `flat`: bytes that were allocated by itself; `cum`: by itself and what it calls. Of a change they may be negative.
@@ -68,8 +71,8 @@ class Calls(NamedTuple):
     residual: Bools
 
 
-class Callgraph(NamedTuple):
-    nodes: Nodes
+class CallGraph(NamedTuple):
+    nodes: FunctionNodes
     drawn: Bools  # per node: it is in the picture
     calls: Calls
     total: int  # bytes that shares are of
@@ -78,29 +81,31 @@ class Callgraph(NamedTuple):
     unplaced: int  # bytes of them that have no frame left, or never had one
 
 
-def callgraph(samples: Samples, by: By = By.FUNCTION, refine: Refine = Refine(), most: int = 80) -> Callgraph:  # noqa: B008
+def build_call_graph(
+    samples: Samples, by: Granularity = Granularity.FUNCTION, refine: Refine = NO_REFINEMENT, most: int = 80
+) -> CallGraph:
     """Every function, and a picture of at most so many. InputError where `refine` holds no regular expression."""
     stacks = samples.stacks
     n = len(stacks.parent)
     # Parents come before their children; where a broken file has it otherwise, the stack ends there.
     parent = np.where(stacks.parent < np.arange(n), stacks.parent, -1).astype(np.int32)
-    hidden = _matching(stacks, refine.hide, "hide")
+    hidden = _matching_frames(stacks, refine.hide, "hide")
     if refine.fold:
-        hidden |= of_frameworks(stacks)
-    kept = _kept(samples, parent, refine)
+        hidden |= framework_frames(stacks)
+    kept = _kept_samples(samples, parent, refine)
     leaf, size, number = samples.leaf[kept], samples.bytes[kept], samples.allocations[kept]
     # Sums are exact in float64 up to 2**53; bincount knows no int64.
     own = np.stack([np.bincount(leaf + 1, amount, n + 1)[1:] for amount in (size, number)], axis=1).astype(np.int64)
 
-    entity, first = _entities(stacks, by)
+    entity, first = _number_functions(stacks, by)
     visible = np.where(hidden, HIDDEN, entity).astype(np.int32)
     flat, cum, *_ = weave(parent, visible, len(first), own)
-    seen = np.isin(np.arange(len(first)), visible[_with_callers(parent, leaf[leaf >= 0])])
+    seen = np.isin(np.arange(len(first)), visible[_frames_with_callers(parent, leaf[leaf >= 0])])
     order = np.lexsort((first, -np.abs(flat[:, 0]), -np.abs(cum[:, 0])))
     order = order[seen[order]]
     whole = max(abs(samples.total), 1)
     drawn = np.zeros(len(first), dtype=bool)
-    drawn[order[:most]] = np.abs(cum[order[:most], 0]) >= whole / FEWEST
+    drawn[order[:most]] = np.abs(cum[order[:most], 0]) >= whole / MIN_SHARE
     if not drawn.any():  # nothing has bytes: then what is there by number
         drawn[order[:most]] = True
 
@@ -110,10 +115,10 @@ def callgraph(samples: Samples, by: By = By.FUNCTION, refine: Refine = Refine(),
     place = np.full(len(first), -1, dtype=np.int32)
     place[order] = np.arange(len(order))
     example = first[order]
-    lined = by is By.LINE
-    nodes = Nodes(
-        function=_unless(by is By.FILE, stacks.function.take(example)),
-        file=_unless(by is By.FUNCTION, stacks.file.take(example)),
+    lined = by is Granularity.LINE
+    nodes = FunctionNodes(
+        function=_blank_if(by is Granularity.FILE, stacks.function.take(example)),
+        file=_blank_if(by is Granularity.FUNCTION, stacks.file.take(example)),
         line=stacks.line[example] if lined else np.zeros(len(example), np.int32),
         flat=flat[order, 0],
         cum=cum[order, 0],
@@ -121,9 +126,9 @@ def callgraph(samples: Samples, by: By = By.FUNCTION, refine: Refine = Refine(),
         cum_allocations=cum[order, 1],
     )
     # Stacks without a frame: they never had one, or every one of them is hidden.
-    bare = ~_any_above(~hidden, parent)
+    bare = ~_self_or_caller(~hidden, parent)
     placed = np.r_[~bare, False][leaf]
-    return Callgraph(
+    return CallGraph(
         nodes=nodes,
         drawn=drawn[order],
         calls=Calls(place[caller], place[callee], amount[:, 0], amount[:, 1], residual),
@@ -134,17 +139,17 @@ def callgraph(samples: Samples, by: By = By.FUNCTION, refine: Refine = Refine(),
     )
 
 
-def _unless(blank: bool, text: Text) -> Text:
+def _blank_if(blank: bool, text: Text) -> Text:
     return Text(np.full(len(text), -1, np.int32), text.strings) if blank else text
 
 
-def _entities(stacks: Stacks, by: By) -> tuple[I32, I64]:
+def _number_functions(stacks: Stacks, by: Granularity) -> tuple[I32, I64]:
     """Which function each frame is of, and a frame of each function."""
     names = {
-        By.FUNCTION: (stacks.function.codes,),
-        By.FILE_FUNCTION: (stacks.function.codes, stacks.file.codes),
-        By.FILE: (stacks.file.codes,),
-        By.LINE: (stacks.function.codes, stacks.file.codes, stacks.line),
+        Granularity.FUNCTION: (stacks.function.codes,),
+        Granularity.FILE_FUNCTION: (stacks.function.codes, stacks.file.codes),
+        Granularity.FILE: (stacks.file.codes,),
+        Granularity.LINE: (stacks.function.codes, stacks.file.codes, stacks.line),
     }
     entity, first = np.zeros(len(stacks.parent), dtype=np.int64), np.zeros(0, dtype=np.int64)
     for column in names[by]:
@@ -153,32 +158,32 @@ def _entities(stacks: Stacks, by: By) -> tuple[I32, I64]:
     return entity.astype(np.int32), first
 
 
-def _kept(samples: Samples, parent: I32, refine: Refine) -> Bools:
+def _kept_samples(samples: Samples, parent: I32, refine: Refine) -> Bools:
     """Per sample, whether focus and ignore leave it."""
     kept = np.ones(len(samples.leaf), dtype=bool)
     for name, wanted in (("focus", True), ("ignore", False)):
         if pattern := getattr(refine, name):
-            found = np.r_[_any_above(_matching(samples.stacks, pattern, name), parent), False]
+            found = np.r_[_self_or_caller(_matching_frames(samples.stacks, pattern, name), parent), False]
             kept &= found[samples.leaf] == wanted
     return kept
 
 
-def _matching(stacks: Stacks, pattern: str, name: str) -> Bools:
+def _matching_frames(stacks: Stacks, pattern: str, name: str) -> Bools:
     """Per frame, whether its function or file matches. Each distinct text is looked at once."""
     if not pattern:
         return np.zeros(len(stacks.parent), dtype=bool)
-    expression = compiled(pattern, name)
+    expression = compile_regex(pattern, name)
 
     def match(text: Text) -> Bools:
         strings = text.strings
-        found = np.array([bool(expression.search(strings[i][:LONGEST])) for i in range(len(strings))] + [False])
+        found = np.array([bool(expression.search(strings[i][:MAX_LENGTH])) for i in range(len(strings))] + [False])
         chosen: Bools = found[text.codes]
         return chosen
 
     return match(stacks.function) | match(stacks.file)
 
 
-def _any_above(own: Bools, parent: I32) -> Bools:
+def _self_or_caller(own: Bools, parent: I32) -> Bools:
     """Per node, whether it is so of itself or of a node that it is below. Looks twice as far up each time."""
     found, above = own.copy(), parent.copy()
     while (above >= 0).any():
@@ -187,7 +192,7 @@ def _any_above(own: Bools, parent: I32) -> Bools:
     return found
 
 
-def _with_callers(parent: I32, leaves: I32) -> Bools:
+def _frames_with_callers(parent: I32, leaves: I32) -> Bools:
     """Per node, whether it is one of these or above one."""
     found = np.zeros(len(parent) + 1, dtype=bool)
     while len(leaves := np.unique(leaves[~found[leaves]])):

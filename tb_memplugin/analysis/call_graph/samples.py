@@ -27,20 +27,20 @@ class Samples(NamedTuple):
 
 def live_samples(recordings: Sequence[Recording], position: int = 0) -> Samples:
     """What is live at a position in all of these recordings together."""
-    parts = [(r, np.flatnonzero(_live(r, position))) for r in recordings]
-    stacks, shift = _joined([r.stacks for r in recordings])
-    leaf = [_shifted(r.allocations.stack[rows], by) for (r, rows), by in zip(parts, shift, strict=True)]
+    parts = [(r, np.flatnonzero(_live_rows(r, position))) for r in recordings]
+    stacks, shift = _merge_trees([r.stacks for r in recordings])
+    leaf = [_shift(r.allocations.stack[rows], by) for (r, rows), by in zip(parts, shift, strict=True)]
     size = np.concatenate([r.allocations.charge[rows] for r, rows in parts])
     count = np.concatenate([np.ones(len(rows), np.int64) if r.counts is None else r.counts[rows] for r, rows in parts])
     return Samples(stacks, np.concatenate(leaf), size, count, int(size.sum()), int(count.sum()))
 
 
-def change(before: Samples, after: Samples) -> Samples:
+def diff_samples(before: Samples, after: Samples) -> Samples:
     """What has come, and what has gone as negative figures; shares are of `before`."""
-    stacks, (first, second) = _joined([before.stacks, after.stacks])
+    stacks, (first, second) = _merge_trees([before.stacks, after.stacks])
     return Samples(
         stacks,
-        np.r_[_shifted(before.leaf, first), _shifted(after.leaf, second)],
+        np.r_[_shift(before.leaf, first), _shift(after.leaf, second)],
         np.r_[-before.bytes, after.bytes],
         np.r_[-before.allocations, after.allocations],
         before.total,
@@ -48,7 +48,7 @@ def change(before: Samples, after: Samples) -> Samples:
     )
 
 
-def _live(recording: Recording, position: int) -> npt.NDArray[np.bool_]:
+def _live_rows(recording: Recording, position: int) -> npt.NDArray[np.bool_]:
     rows = recording.allocations
     live = (rows.start <= position) & (position < rows.end)
     # What lives in another row's memory is counted there; an executable of no bytes is still there.
@@ -56,7 +56,7 @@ def _live(recording: Recording, position: int) -> npt.NDArray[np.bool_]:
     return live
 
 
-def _joined(trees: Sequence[Stacks]) -> tuple[Stacks, list[int]]:
+def _merge_trees(trees: Sequence[Stacks]) -> tuple[Stacks, list[int]]:
     """One tree of several, and what to add to each one's node numbers. A tree that comes twice is there once."""
     distinct = list({id(tree): tree for tree in trees}.values())
     starts = np.cumsum([0, *(len(tree.parent) for tree in distinct)]).tolist()
@@ -65,19 +65,19 @@ def _joined(trees: Sequence[Stacks]) -> tuple[Stacks, list[int]]:
     if len(distinct) == 1:
         return distinct[0], shift
     joined = Stacks(
-        np.concatenate([_shifted(tree.parent, at[id(tree)]) for tree in distinct]).astype(np.int32),
-        joined_text([tree.function for tree in distinct]),
-        joined_text([tree.file for tree in distinct]),
+        np.concatenate([_shift(tree.parent, at[id(tree)]) for tree in distinct]).astype(np.int32),
+        concatenate_text([tree.function for tree in distinct]),
+        concatenate_text([tree.file for tree in distinct]),
         np.concatenate([tree.line for tree in distinct]),
     )
     return joined, shift
 
 
-def _shifted(nodes: I32, by: int) -> I32:
+def _shift(nodes: I32, by: int) -> I32:
     return np.where(nodes >= 0, nodes + by, -1).astype(np.int32)
 
 
-def joined_text(columns: Sequence[Text]) -> Text:
+def concatenate_text(columns: Sequence[Text]) -> Text:
     """One column after the other; equal texts have equal codes, and the empty one -1."""
     known = {"": -1}
     codes = [np.empty(0, np.int32)]

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.call_graph.samples import joined_text
-from tb_memplugin.analysis.compare.line_matching import Places, places
+from tb_memplugin.analysis.call_graph.samples import concatenate_text
+from tb_memplugin.analysis.compare.line_matching import LineMatching, match_lines
 from tb_memplugin.analysis.ownership import classification
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.usage.live_bytes import explained, peak, usage
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, usage
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
@@ -31,7 +31,7 @@ UNEXPLAINED = "explained by no allocation"
 NO_LINE = "no Python line"
 
 
-class By(StrEnum):
+class CompareBy(StrEnum):
     """What the steps from one total to the other are."""
 
     ROLE = "role"
@@ -89,14 +89,14 @@ class _Labels(NamedTuple):
 
 
 def compare(
-    a: Recording, b: Recording, at_a: int | None = None, at_b: int | None = None, by: By = By.ROLE
+    a: Recording, b: Recording, at_a: int | None = None, at_b: int | None = None, by: CompareBy = CompareBy.ROLE
 ) -> Comparison:
     """At these positions, or at their peaks. InputError where the two are not of a kind."""
     if a.kind != b.kind:
         remedy = f"compare a {a.kind} with a {a.kind}: their figures mean the same"
         raise InputError("Recordings of two kinds", f"{a.kind} and {b.kind}", remedy)
     one, other = _side(a, at_a), _side(b, at_b)
-    placed = places(a, one.rows, b, other.rows)
+    placed = match_lines(a, one.rows, b, other.rows)
     entries = _entries(one, other, placed)
     labels = [_labels(side, placed, number, by) for number, side in enumerate((one, other))]
     steps = _steps((one, other), labels)
@@ -109,21 +109,21 @@ def _side(recording: Recording, at: int | None) -> _Side:
     rows = live_rows(recording, position)
     inside = 0 <= position < recording.length
     charged = int(recording.allocations.charge[rows].sum())
-    rest = int(usage(recording).live[position] - explained(recording)[position]) if inside else 0
+    rest = int(usage(recording).live[position] - explained_bytes(recording)[position]) if inside else 0
     counts = np.ones(len(rows), np.int64) if recording.counts is None else recording.counts[rows]
     return _Side(recording, position, rows, counts, charged + rest, rest)
 
 
-def _entries(a: _Side, b: _Side, placed: Places) -> Entries:
+def _entries(a: _Side, b: _Side, placed: LineMatching) -> Entries:
     n = len(a.rows)
     site, placeless = _sites(a, b, placed)
-    thing = _combined([site, *(_joined(a, b, name).codes for name in ("shape", "dtype"))])
+    thing = _number_rows([site, *(_column_of_both(a, b, name).codes for name in ("shape", "dtype"))])
     in_a, in_b = (np.bincount(rows, minlength=int(thing.max(initial=-1)) + 1) for rows in (thing[:n], thing[n:]))
     # Places with shapes in the one that the other has not, and the other way round, changed their shape there.
     alone_a, alone_b = in_b[thing[:n]] == 0, in_a[thing[n:]] == 0
     both = np.intersect1d(site[:n][alone_a], site[n:][alone_b])
     changed = np.r_[alone_a, alone_b] & np.isin(site, both) & ~placeless
-    entry = _combined([np.where(changed, site, -1), np.where(changed, -1, thing)])
+    entry = _number_rows([np.where(changed, site, -1), np.where(changed, -1, thing)])
     count = int(entry.max(initial=-1)) + 1
 
     def largest(side: _Side, which: I64) -> I64:
@@ -145,23 +145,23 @@ def _entries(a: _Side, b: _Side, placed: Places) -> Entries:
     return Entries._make(column[order] for column in found)
 
 
-def _sites(a: _Side, b: _Side, placed: Places) -> tuple[I64, Bools]:
+def _sites(a: _Side, b: _Side, placed: LineMatching) -> tuple[I64, Bools]:
     """Where each row of both is made: by model path, source and operation; by its name where it has no path and source.
 
     And which rows have neither: what a compiler calls `copy.92` is one of many copies, and not a place.
     """
-    scope, op = (_joined(a, b, column) for column in ("scope", "op"))
+    scope, op = (_column_of_both(a, b, column) for column in ("scope", "op"))
     chain = np.r_[placed.chain[0], placed.chain[1]]
     # Executables and arrays of one line are two things; what such a name is, is all that a device profile says of it.
     nameless = (scope.codes < 0) & ((chain < 0) | (op.codes < 0))
     renamed = np.full(len(chain), -1, dtype=np.int64)
-    renamed[nameless] = _without_numbers(_joined(a, b, "name").take(np.flatnonzero(nameless)))
+    renamed[nameless] = _number_names(_column_of_both(a, b, "name").take(np.flatnonzero(nameless)))
     role = np.r_[a.recording.allocations.role[a.rows], b.recording.allocations.role[b.rows]]
-    site = _combined([chain, scope.codes, op.codes, renamed, role])
+    site = _number_rows([chain, scope.codes, op.codes, renamed, role])
     return site, (scope.codes < 0) & (chain < 0)
 
 
-def _without_numbers(names: Text) -> I64:
+def _number_names(names: Text) -> I64:
     """A compiler numbers its names anew each time: those that differ in their numbers alone are one."""
     used, which = np.unique(names.codes, return_inverse=True)
     known: dict[str, int] = {}
@@ -169,11 +169,11 @@ def _without_numbers(names: Text) -> I64:
     return np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)[which]
 
 
-def _joined(a: _Side, b: _Side, column: str) -> Text:
-    return joined_text([getattr(side.recording.allocations, column).take(side.rows) for side in (a, b)])
+def _column_of_both(a: _Side, b: _Side, column: str) -> Text:
+    return concatenate_text([getattr(side.recording.allocations, column).take(side.rows) for side in (a, b)])
 
 
-def _combined(columns: list[Codes]) -> I64:
+def _number_rows(columns: list[Codes]) -> I64:
     """Rows that agree in all columns get one number, from 0 on."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
@@ -214,20 +214,20 @@ def _step_of(entries: Entries, sides: tuple[_Side, _Side], labels: list[_Labels]
     return found
 
 
-def _labels(side: _Side, placed: Places, number: int, by: By) -> _Labels:
+def _labels(side: _Side, placed: LineMatching, number: int, by: CompareBy) -> _Labels:
     code: Codes
-    if by is By.ROLE:
+    if by is CompareBy.ROLE:
         code, names = roles(side.recording)[side.rows], [_role_name(side.recording, role) for role in Role]
-    elif by is By.SOURCE:
+    elif by is CompareBy.SOURCE:
         code, names = _lines(side, placed, number)
     else:
-        forest = classification.forest(side.recording, classification.By.MODEL)
+        forest = classification.forest(side.recording, classification.Classification.MODEL)
         code, names = forest.leaf[side.rows], _layers(forest)
     # What no classification knows has the last name.
     return _Labels(np.where(code >= 0, code, len(names) - 1), names)
 
 
-def _lines(side: _Side, placed: Places, number: int) -> tuple[Codes, list[str]]:
+def _lines(side: _Side, placed: LineMatching, number: int) -> tuple[Codes, list[str]]:
     """Per row its line, and what each is called. Live arrays without a stack go by the name of their line, `f.py:9`."""
     line, name = placed.line[number], side.recording.allocations.name.take(side.rows)
     used, which = np.unique(name.codes, return_inverse=True)

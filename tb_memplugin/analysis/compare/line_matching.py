@@ -16,7 +16,7 @@ from tb_memplugin.model.tables import Stacks
 Function = tuple[str, str]  # its name, and its file's
 
 
-class Places(NamedTuple):
+class LineMatching(NamedTuple):
     """Of two recordings, numbered together. `chain` and `line` have a number per row, -1 without a Python frame."""
 
     chain: tuple[I32, I32]  # all of the user's frames
@@ -24,7 +24,7 @@ class Places(NamedTuple):
     names: list[str]  # of each line: `layer (model.py:20, was 18)`
 
 
-class _Used(NamedTuple):
+class _UserFrames(NamedTuple):
     """The user's frames of one recording that its rows are under."""
 
     frames: list[tuple[int, int]]  # (frame, caller); a caller comes before what it calls, a framework's are left out
@@ -34,15 +34,15 @@ class _Used(NamedTuple):
     does: dict[int, set[str]]  # what is called and done there: what tells one line of a function from another
 
 
-def places(a: Recording, rows_a: I64, b: Recording, rows_b: I64) -> Places:
+def match_lines(a: Recording, rows_a: I64, b: Recording, rows_b: I64) -> LineMatching:
     """Frames are one place where function, file and line are; lines of a function that do not agree are aligned."""
-    in_both = {*_files(a.stacks)} & {*_files(b.stacks)}
-    used = [_used(recording, rows, in_both) for recording, rows in ((a, rows_a), (b, rows_b))]
-    number = [_lines(used[0]), _lines(used[1])]
+    in_both = {*_distinct_files(a.stacks)} & {*_distinct_files(b.stacks)}
+    used = [_user_frames(recording, rows, in_both) for recording, rows in ((a, rows_a), (b, rows_b))]
+    number = [_activities_by_line(used[0]), _activities_by_line(used[1])]
     known: dict[tuple[Function, int, int], int] = {}
     paired: tuple[dict[tuple[Function, int], int], ...] = ({}, {})
     for function in dict.fromkeys([*number[0], *number[1]]):
-        for pair in _pairs(*(of.get(function, {}) for of in number)):
+        for pair in _pair_lines(*(of.get(function, {}) for of in number)):
             place = known.setdefault((function, *pair), len(known))
             for side, line in zip(paired, pair, strict=True):
                 if line >= 0:
@@ -51,23 +51,23 @@ def places(a: Recording, rows_a: I64, b: Recording, rows_b: I64) -> Places:
     found = [
         _per_row(r, rows, u, p, chains) for r, rows, u, p in zip((a, b), (rows_a, rows_b), used, paired, strict=True)
     ]
-    names = [_name(function, line_a, line_b) for function, line_a, line_b in known]
-    return Places((found[0][0], found[1][0]), (found[0][1], found[1][1]), names)
+    names = [_line_text(function, line_a, line_b) for function, line_a, line_b in known]
+    return LineMatching((found[0][0], found[1][0]), (found[0][1], found[1][1]), names)
 
 
-def _name(function: Function, line_a: int, line_b: int) -> str:
+def _line_text(function: Function, line_a: int, line_b: int) -> str:
     shifted = f", was {line_a}" if 0 <= line_a != line_b >= 0 else ""
     return f"{function[0] or 'unnamed'} ({function[1]}:{line_b if line_b >= 0 else line_a}{shifted})"
 
 
-def _files(stacks: Stacks) -> Iterable[str]:
+def _distinct_files(stacks: Stacks) -> Iterable[str]:
     strings = stacks.file.strings
     return (strings[i] for i in np.unique(stacks.file.codes).tolist() if i >= 0)
 
 
-def _used(recording: Recording, rows: I64, in_both: set[str]) -> _Used:
+def _user_frames(recording: Recording, rows: I64, in_both: set[str]) -> _UserFrames:
     stacks, table = recording.stacks, recording.allocations
-    used = _Used([], {-1: -1}, {}, {}, {})
+    used = _UserFrames([], {-1: -1}, {}, {}, {})
     for at in callers_first(stacks, np.unique(table.stack[rows]).tolist()):
         caller = used.innermost[at.caller]
         used.innermost[at.frame] = caller if at.framework else at.frame
@@ -90,7 +90,7 @@ def _used(recording: Recording, rows: I64, in_both: set[str]) -> _Used:
     return used
 
 
-def _lines(used: _Used) -> dict[Function, dict[int, frozenset[str]]]:
+def _activities_by_line(used: _UserFrames) -> dict[Function, dict[int, frozenset[str]]]:
     """Per function what each of its lines does."""
     found: dict[Function, dict[int, set[str]]] = {}
     for frame, _ in used.frames:
@@ -98,21 +98,21 @@ def _lines(used: _Used) -> dict[Function, dict[int, frozenset[str]]]:
     return {f: {line: frozenset(does) for line, does in sorted(lines.items())} for f, lines in found.items()}
 
 
-def _pairs(a: dict[int, frozenset[str]], b: dict[int, frozenset[str]]) -> list[tuple[int, int]]:
+def _pair_lines(a: dict[int, frozenset[str]], b: dict[int, frozenset[str]]) -> list[tuple[int, int]]:
     """(line in a, line in b), -1 for a line that the other has not. The other way round, it is the mirror image."""
     if list(a) > list(b):
-        return [(one, other) for other, one in _pairs(b, a)]
+        return [(one, other) for other, one in _pair_lines(b, a)]
     if len(a) == len(b):
         return list(zip(a, b, strict=True))
     before, after = list(a), list(b)
     matcher = SequenceMatcher(None, [a[line] for line in before], [b[line] for line in after], autojunk=False)
     pairs = []
     for _, start_a, end_a, start_b, end_b in matcher.get_opcodes():
-        pairs += _block(before[start_a:end_a], after[start_b:end_b])
+        pairs += _pair_block(before[start_a:end_a], after[start_b:end_b])
     return pairs
 
 
-def _block(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
+def _pair_block(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     if len(a) == len(b):
         return list(zip(a, b, strict=True))
     same = {*a} & {*b}
@@ -126,7 +126,7 @@ def _block(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
 def _per_row(
     recording: Recording,
     rows: I64,
-    used: _Used,
+    used: _UserFrames,
     paired: dict[tuple[Function, int], int],
     chains: dict[tuple[int, int], int],
 ) -> tuple[I32, I32]:

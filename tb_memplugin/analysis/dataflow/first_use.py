@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.graph import Flow, Mask
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, Mask
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.native.graph.walks import owners
 
@@ -14,7 +14,7 @@ NOTHING, SEVERAL = -1, -2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reads:
+class FirstUse:
     """One row per position that reads a value which comes of one argument alone: by argument, then position."""
 
     argument: I32  # its value
@@ -23,16 +23,16 @@ class Reads:
     joined: Mask  # with what comes of another argument
 
     @property
-    def joined_only(self) -> Reads:
+    def joined_only(self) -> FirstUse:
         keep = self.joined
-        return Reads(self.argument[keep], self.value[keep], self.position[keep], self.joined[keep])
+        return FirstUse(self.argument[keep], self.value[keep], self.position[keep], self.joined[keep])
 
     def begin(self, arguments: I32) -> tuple[I64, I64]:
         """Per argument: its rows are those from the first number up to the second."""
         return np.searchsorted(self.argument, arguments), np.searchsorted(self.argument, arguments, side="right")
 
 
-def owner_of(flow: Flow, *, around: bool) -> I32:
+def owning_argument(flow: DataflowGraph, *, around: bool) -> I32:
     """Per node: the argument that it comes of where that is one alone, else NOTHING or SEVERAL.
 
     Single numbers, such as indices and rates, count for nothing. `around`: also by way of a loop's further turns.
@@ -49,7 +49,7 @@ def owner_of(flow: Flow, *, around: bool) -> I32:
     return owner
 
 
-def reads(flow: Flow, owner: I32, which: Mask) -> Reads:
+def first_use(flow: DataflowGraph, owner: I32, which: Mask) -> FirstUse:
     """Those that `which` marks, in the order of `Values.use`, for `owner_of` the flow."""
     values = flow.values
     value = values.used_value
@@ -57,4 +57,4 @@ def reads(flow: Flow, owner: I32, which: Mask) -> Reads:
     order = np.flatnonzero(which & (argument >= 0))
     order = order[np.lexsort((values.use[order], argument[order]))]
     position = values.use[order]
-    return Reads(argument[order], value[order], position, owner[flow.at(position)] == SEVERAL)
+    return FirstUse(argument[order], value[order], position, owner[flow.at(position)] == SEVERAL)

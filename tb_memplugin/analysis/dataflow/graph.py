@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.recording import Recording
@@ -19,7 +19,7 @@ from tb_memplugin.native.graph.walks import grouped, reach
 Mask = npt.NDArray[np.bool_]
 
 
-def spread(first: I64, count: I64) -> I64:
+def concatenate_ranges(first: I64, count: I64) -> I64:
     """first[i], first[i] + 1, ... count[i] of them, for each i."""
     ends = np.cumsum(count)
     steps: I64 = np.arange(int(count.sum())) + np.repeat(first - ends + count, count)
@@ -27,16 +27,16 @@ def spread(first: I64, count: I64) -> I64:
 
 
 @dataclass(frozen=True, eq=False)
-class Csr:
+class CsrGraph:
     """Node n leads to to[begin[n]:begin[n + 1]]."""
 
     begin: I64
     to: I32
 
     @staticmethod
-    def of(source: I32, target: I32, nodes: int) -> Csr:
+    def of(source: I32, target: I32, nodes: int) -> CsrGraph:
         begin, order = grouped(source, nodes)
-        return Csr(begin, target[order])
+        return CsrGraph(begin, target[order])
 
     def reach(self, seeds: npt.NDArray[np.integer]) -> Mask:
         """Per node: whether a seed is there, or leads there."""
@@ -44,7 +44,7 @@ class Csr:
 
 
 @dataclass(frozen=True, eq=False)
-class Flow:
+class DataflowGraph:
     """Values and positions as one graph: node v is a value, node n + p the instruction at position p.
 
     A value leads to what reads it and to what it is carried into; an instruction to what it makes. Where it makes
@@ -79,53 +79,53 @@ class Flow:
         _, order = grouped(np.maximum(when, 0).astype(np.int32), 3 * self.length + 3)
         return source[order], target[order]
 
-    def without(self, source: Mask, target: Mask) -> Flow:
+    def without(self, source: Mask, target: Mask) -> DataflowGraph:
         """The same but for what is carried back, from a later position to an earlier one, between these values."""
         values = self.values
         fro, to = values.loop_carried
         back = source[fro] & target[to] & (values.producer[to] < values.producer[fro])
         if not back.any():
             return self
-        return Flow(replace(values, loop_carried=(fro[~back], to[~back])), self.length)
+        return DataflowGraph(replace(values, loop_carried=(fro[~back], to[~back])), self.length)
 
     @cached_property
-    def forward(self) -> Csr:
-        return Csr.of(*self.edges, self.nodes)
+    def forward(self) -> CsrGraph:
+        return CsrGraph.of(*self.edges, self.nodes)
 
     @cached_property
-    def backward(self) -> Csr:
-        return Csr.of(self.edges[1], self.edges[0], self.nodes)
+    def backward(self) -> CsrGraph:
+        return CsrGraph.of(self.edges[1], self.edges[0], self.nodes)
 
 
-@once
-def flow(recording: Recording) -> Flow | None:
+@memoize
+def dataflow_graph(recording: Recording) -> DataflowGraph | None:
     """The data flow of a program's recording; None where there is none to know."""
     program = recording.program
     if program is None or program.values is None or program.value is None:
         return None
-    return Flow(program.values(), recording.length)
+    return DataflowGraph(program.values(), recording.length)
 
 
-@once
+@memoize
 def uses(recording: Recording) -> tuple[I64, I32]:
     """CSR over the rows of `allocations`: row r is read at the positions use[begin[r]:begin[r + 1]], rising.
 
     Nothing is known to read the rows of a recording without data flow.
     """
     rows = len(recording.allocations)
-    known = flow(recording)
+    known = dataflow_graph(recording)
     if known is None or recording.program is None or recording.program.value is None:
         return np.zeros(rows + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
     value, values = recording.program.value, known.values
     count = np.where(value >= 0, np.diff(np.r_[values.use_begin, values.use_begin[-1:]])[value], 0)
     begin = np.r_[0, np.cumsum(count)].astype(np.int64)
-    return begin, values.use[spread(values.use_begin[np.maximum(value, 0)], count)]
+    return begin, values.use[concatenate_ranges(values.use_begin[np.maximum(value, 0)], count)]
 
 
-@once
+@memoize
 def row_of_value(recording: Recording) -> I32:
     """Per value: the row of `allocations` that holds it, -1 where it lies in another memory."""
-    known = flow(recording)
+    known = dataflow_graph(recording)
     if known is None or recording.program is None or recording.program.value is None:
         return np.empty(0, dtype=np.int32)
     row = np.full(len(known.values), -1, dtype=np.int32)
@@ -135,7 +135,7 @@ def row_of_value(recording: Recording) -> I32:
     return row
 
 
-def marked(column: Text, word: bytes) -> Mask:
+def contains_text(column: Text, word: bytes) -> Mask:
     """Per entry: whether it contains the word."""
     strings = column.strings
     starts = np.array([match.start() for match in re.finditer(re.escape(word), strings.blob)], dtype=np.int64)

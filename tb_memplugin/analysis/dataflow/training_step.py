@@ -23,19 +23,25 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.first_use import Reads, owner_of, reads
-from tb_memplugin.analysis.dataflow.graph import Flow, Mask, flow, marked, spread
-from tb_memplugin.analysis.dataflow.input_output_pairs import LABELS, NO_TWINS, Twins, comes_of, twins
-from tb_memplugin.analysis.dataflow.update_arithmetic import Update
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.dataflow.first_use import FirstUse, first_use, owning_argument
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, Mask, concatenate_ranges, contains_text, dataflow_graph
+from tb_memplugin.analysis.dataflow.input_output_pairs import (
+    LABELS,
+    NO_PAIRS,
+    InputOutputPairs,
+    depends_on,
+    input_output_pairs,
+)
+from tb_memplugin.analysis.dataflow.update_arithmetic import UpdateArithmetic
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.arrays import I32, U8
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
 
-EVIDENCE = 8  # weights that are tried for it, the largest first
+MAX_EVIDENCE = 8  # weights that are tried for it, the largest first
 
 
-class Phase(IntEnum):
+class TrainingPhase(IntEnum):
     """Which pass of a training step an instruction belongs to."""
 
     NONE = 0  # of no training step, or of no consequence for it
@@ -45,10 +51,10 @@ class Phase(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class TrainingStep:
     """A training step, or a derivative alone, by the nodes of its flow."""
 
-    pairs: Twins  # of an argument and its update; in a program that returns gradients, of a weight and its gradient
+    pairs: InputOutputPairs  # arguments with their updates, or weights with the gradients that the program returns
     weight: Mask  # per pair: updated by what was computed from it
     owner: I32  # per node of the flow, as of reads.owner_of
     phase: U8  # per node
@@ -57,33 +63,33 @@ class Training:
     updating: Mask  # per read, in the order of `Values.use`: by the element-by-element arithmetic of an update
 
 
-@once
-def training(recording: Recording) -> Training | None:
+@memoize
+def training_step(recording: Recording) -> TrainingStep | None:
     """None where a program differentiates nothing, and where nothing is known of its data flow."""
-    known, program = flow(recording), recording.program
+    known, program = dataflow_graph(recording), recording.program
     if known is None or program is None:
         return None
-    owner = owner_of(known, around=False)
-    for returned, candidates in ((False, twins), (True, _gradients)):
+    owner = owning_argument(known, around=False)
+    for returned, candidates in ((False, input_output_pairs), (True, _weight_gradient_pairs)):
         pairs = candidates(recording)
-        update = Update.of(known.values, pairs.value)
-        found = reads(known, owner, ~update.reading).joined_only
-        weight = _weights(known, pairs, found)
-        if weight.any() and _derives(known, program, pairs, weight, found):
+        update = UpdateArithmetic.of(known.values, pairs.value)
+        found = first_use(known, owner, ~update.reading).joined_only
+        weight = _find_weights(known, pairs, found)
+        if weight.any() and _has_derivative(known, program, pairs, weight, found):
             if returned:  # a result that is no gradient has only the shape of one
                 pairs, weight = pairs.take(weight), weight[weight]
-            return _passes(known, program, pairs, weight, found, update, owner)
+            return _divide_into_passes(known, program, pairs, weight, found, update, owner)
     return None
 
 
-def _gradients(recording: Recording) -> Twins:
+def _weight_gradient_pairs(recording: Recording) -> InputOutputPairs:
     """The arguments and results that may be weights and their gradients, where nothing is updated: by shape, in order.
 
     A gradient has the shape of its weight, and both come in the order of one tree.
     """
-    known = flow(recording)
+    known = dataflow_graph(recording)
     if known is None:
-        return NO_TWINS
+        return NO_PAIRS
     values = known.values
     arguments = np.flatnonzero((values.argument >= 0) & (values.floating != 0))
     free: dict[int, list[int]] = {}
@@ -96,10 +102,10 @@ def _gradients(recording: Recording) -> Twins:
     ]
     table = np.array(pairs, dtype=np.int32).reshape(-1, 2)
     no = np.zeros(len(table), dtype=np.uint8)
-    return Twins(table[:, 0], table[:, 1], values.result[table[:, 1]], no, no)
+    return InputOutputPairs(table[:, 0], table[:, 1], values.result[table[:, 1]], no, no)
 
 
-def _weights(known: Flow, pairs: Twins, found: Reads) -> Mask:
+def _find_weights(known: DataflowGraph, pairs: InputOutputPairs, found: FirstUse) -> Mask:
     """Per twin: whether its result comes of what it was joined with, and not only of itself.
 
     Of many, some are tried, evenly by where they are joined, and the last for certain: there the forward pass ends.
@@ -113,25 +119,27 @@ def _weights(known: Flow, pairs: Twins, found: Reads) -> Mask:
     asked, first, last = asked[order], first[order], last[order]
     tried = np.unique(np.linspace(0, len(asked) - 1, min(LABELS, len(asked))).astype(np.int64))
     count = (last - first)[tried]
-    seeds = known.at(found.position[spread(first[tried], count)])
-    is_weight = comes_of(known, seeds, np.r_[0, np.cumsum(count)], pairs.value[asked[tried]])
+    seeds = known.at(found.position[concatenate_ranges(first[tried], count)])
+    is_weight = depends_on(known, seeds, np.r_[0, np.cumsum(count)], pairs.value[asked[tried]])
     weight[asked[: tried[is_weight].max(initial=-1) + 1]] = True
     weight[asked[tried]] = is_weight
     return weight
 
 
-def _derives(known: Flow, program: Program, pairs: Twins, weight: Mask, found: Reads) -> bool:
+def _has_derivative(
+    known: DataflowGraph, program: Program, pairs: InputOutputPairs, weight: Mask, found: FirstUse
+) -> bool:
     """Whether there is a derivative at all: `x + f(x)` alone looks like an update."""
     if b"jit(" in program.scope.strings.blob:
         return b"transpose(" in program.scope.strings.blob
     largest = np.flatnonzero(weight)
     largest = largest[np.argsort(-known.values.elements[pairs.argument[largest]], kind="stable")]
     return any(_is_mirrored(known, found, *pair) for pair in zip(
-        pairs.argument[largest[:EVIDENCE]].tolist(), pairs.value[largest[:EVIDENCE]].tolist(), strict=True
+        pairs.argument[largest[:MAX_EVIDENCE]].tolist(), pairs.value[largest[:MAX_EVIDENCE]].tolist(), strict=True
     ))  # fmt: skip
 
 
-def _is_mirrored(known: Flow, found: Reads, argument: int, result: int) -> bool:
+def _is_mirrored(known: DataflowGraph, found: FirstUse, argument: int, result: int) -> bool:
     """Whether what the argument was first joined with is read again on the way from there to its update.
 
     The derivative of `x @ w` in w is made from x.
@@ -148,15 +156,21 @@ def _is_mirrored(known: Flow, found: Reads, argument: int, result: int) -> bool:
     return bool(between[known.at(again)].any())
 
 
-def _passes(
-    known: Flow, program: Program, pairs: Twins, weight: Mask, found: Reads, update: Update, owner: I32
-) -> Training:
+def _divide_into_passes(
+    known: DataflowGraph,
+    program: Program,
+    pairs: InputOutputPairs,
+    weight: Mask,
+    found: FirstUse,
+    update: UpdateArithmetic,
+    owner: I32,
+) -> TrainingStep:
     values, n = known.values, len(known.values)
     # What a loop over steps hands to its next turn does not make that turn's forward pass come of this one's update.
     turn = known.without(update.inside, update.inside)
     first, last = found.begin(pairs.argument[weight])
     joints = known.at(found.position[first[first < last]])
-    of_weights = Update.of(values, pairs.value[weight])
+    of_weights = UpdateArithmetic.of(values, pairs.value[weight])
     source = of_weights.sources(program.op, update.reading) & turn.forward.reach(joints)[:n]
     before = turn.backward.reach(joints)
     source &= ~before[:n]
@@ -165,28 +179,30 @@ def _passes(
     is_pair = np.zeros(n, dtype=bool)
     is_pair[pairs.value] = True
     leaves = leaves[(values.argument[leaves] < 0) & ~follows[leaves] & ~is_pair[leaves]]
-    forward = _forward(turn, joints, leaves)
+    forward = _forward_nodes(turn, joints, leaves)
     source &= ~forward[:n]
     needed = turn.backward.reach(np.flatnonzero(source))
     backward = needed & ~forward
     position = np.r_[values.producer, np.arange(known.length, dtype=np.int32)]
     end = int(position[forward & needed].max(initial=-1))
-    early = np.r_[marked(program.scope, b"jvp(") | (np.arange(known.length) <= end), False]
-    early &= ~np.r_[marked(program.scope, b"transpose("), False]
+    early = np.r_[contains_text(program.scope, b"jvp(") | (np.arange(known.length) <= end), False]
+    early &= ~np.r_[contains_text(program.scope, b"transpose("), False]
     late = turn.forward.reach(np.flatnonzero(backward & ~early[position]))
     backward &= ~early[position] | late
     forward |= needed & ~backward
     results = turn.backward.reach(pairs.value)
     phase = np.select(
-        [forward, backward, results | follows], [Phase.FORWARD, Phase.BACKWARD, Phase.UPDATE], Phase.NONE
+        [forward, backward, results | follows],
+        [TrainingPhase.FORWARD, TrainingPhase.BACKWARD, TrainingPhase.UPDATE],
+        TrainingPhase.NONE,
     ).astype(np.uint8)
     # An instruction that does several things at once belongs to the last pass that any of them belongs to.
     np.maximum.at(phase, known.at(values.producer[values.bundled[1]]), phase[values.bundled[1]])
     gradient = source | (of_weights.inside & follows[:n] & ~needed[:n] & ~update.of_arguments(pairs.argument))
-    return Training(pairs, weight, owner, phase, follows, gradient, update.reading)
+    return TrainingStep(pairs, weight, owner, phase, follows, gradient, update.reading)
 
 
-def _forward(turn: Flow, joints: I32, leaves: I32) -> Mask:
+def _forward_nodes(turn: DataflowGraph, joints: I32, leaves: I32) -> Mask:
     """What results such as the loss come of, and where weights are first joined: per node.
 
     A weight that the forward pass does not need, as of a sum, is first joined in the backward pass. Where the

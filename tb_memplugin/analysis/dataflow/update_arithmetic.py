@@ -7,30 +7,30 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.graph import Csr, Mask
+from tb_memplugin.analysis.dataflow.graph import CsrGraph, Mask
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.text import Text
 
-MADE_OF_NOTHING = {"broadcast", "constant", "iota"}  # a rate that was given the gradient's shape is no gradient
+WITHOUT_OPERANDS = {"broadcast", "constant", "iota"}  # a rate that was given the gradient's shape is no gradient
 
 
 @dataclass(frozen=True, eq=False)
-class Update:
+class UpdateArithmetic:
     """What some results come of, element by element: back to arguments, and to what was made in another way."""
 
     values: DataflowValues
     inside: Mask  # per value
 
     @staticmethod
-    def of(values: DataflowValues, results: I32) -> Update:
+    def of(values: DataflowValues, results: I32) -> UpdateArithmetic:
         whole = values.derivations.kind == Derivation.ELEMENTWISE
-        back = Csr.of(
+        back = CsrGraph.of(
             np.r_[values.derivations.target[whole], values.loop_carried[1]].astype(np.int32),
             np.r_[values.derivations.source[whole], values.loop_carried[0]].astype(np.int32),
             len(values),
         )
-        return Update(values, back.reach(results))
+        return UpdateArithmetic(values, back.reach(results))
 
     @property
     def _pairs(self) -> tuple[I32, I32]:
@@ -65,7 +65,7 @@ class Update:
         source, target = self._pairs
         fro, to = self.values.loop_carried
         inside = self.inside[to]
-        along = Csr.of(np.r_[source, fro[inside]], np.r_[target, to[inside]], len(self.values))
+        along = CsrGraph.of(np.r_[source, fro[inside]], np.r_[target, to[inside]], len(self.values))
         return along.reach(arguments)
 
     def sources(self, op: Text, reading: Mask) -> Mask:
@@ -79,7 +79,7 @@ class Update:
         entered = np.zeros(n, dtype=bool)
         entered[target] = True
         entered[values.loop_carried[1]] = True
-        nothing = np.array([op.strings[i] in MADE_OF_NOTHING for i in range(len(op.strings))] + [False])
+        nothing = np.array([op.strings[i] in WITHOUT_OPERANDS for i in range(len(op.strings))] + [False])
         found = self.inside & ~entered & (values.producer >= 0)
         found[source[~self.inside[source]]] = True
         reader = values.used_value

@@ -17,7 +17,7 @@ from tb_memplugin.model.arrays import F64, I64, U8
 
 Bools = npt.NDArray[np.bool_]
 
-SLOPE_POINTS = 33  # 528 pairs of steps a site: the median of so many slopes is no better for having more
+MAX_SLOPE_POINTS = 33  # 528 pairs of steps a site: the median of so many slopes is no better for having more
 
 
 class Verdict(IntEnum):
@@ -31,14 +31,14 @@ class Verdict(IntEnum):
     STEADY = 5
 
 
-class Table(NamedTuple):
+class SiteTable(NamedTuple):
     """Bytes of each site (rows) at the end of each step (columns)."""
 
     live: I64
     staying: I64  # those born since the end before that are still live at the end of the last
 
 
-def judge(table: Table, since: int, survived: F64) -> tuple[U8, I64, F64]:
+def classify(table: SiteTable, since: int, survived: F64) -> tuple[U8, I64, F64]:
     """Verdict, evidence and confidence of each site, from what it holds from step `since` on."""
     live = table.live[:, since:]
     if not len(live):
@@ -50,14 +50,14 @@ def judge(table: Table, since: int, survived: F64) -> tuple[U8, I64, F64]:
     fell = (live - floor).max(axis=1)
     goes_on = 6 * (floor[:, -1] - floor[:, -1 - span // 3]) >= growth  # in the last third, at half its rate or more
 
-    grew, gap, idle = _occasions(table.staying[:, since + 1 :] > 0)
+    grew, gap, idle = _occurrences(table.staying[:, since + 1 :] > 0)
     # No third of the steps without bytes that stay, and none for twice as long as ever before at the end.
     stays = (3 * gap <= span) & (3 * idle <= span) & (idle < 2 * gap)
     # By a larger one each step, so that nothing old stays. Nine numbers rise by chance once in 360,000 times.
     replaced = (change > 0).all(axis=1) & (span >= 8)
     leak = (stays & (growth > fell) & goes_on) | replaced
 
-    falls, between, _ = _occasions(change < 0)
+    falls, between, _ = _occurrences(change < 0)
     height = live.max(axis=1) - live.min(axis=1)
     deep = ((change >= 0) | (-2 * change >= height[:, None])).all(axis=1) & (4 * height >= live.max(axis=1))
     rises = (change > 0).sum(axis=1)
@@ -80,7 +80,7 @@ def judge(table: Table, since: int, survived: F64) -> tuple[U8, I64, F64]:
     return verdict, evidence.astype(np.int64), confidence
 
 
-def _occasions(happens: Bools) -> tuple[I64, I64, I64]:
+def _occurrences(happens: Bools) -> tuple[I64, I64, I64]:
     """Per row of a table of steps: on how many it happens, the longest way from one to the next, and since the last.
 
     The first is reached from the step before the table.
@@ -91,9 +91,9 @@ def _occasions(happens: Bools) -> tuple[I64, I64, I64]:
     return happens.sum(axis=1), ways.max(axis=1), happens.shape[1] - latest[:, -1]
 
 
-def slope(live: I64, looked_at: I64, since: int) -> F64:
+def theil_sen_slope(live: I64, looked_at: I64, since: int) -> F64:
     """Bytes per step: the median over all pairs of (at most SLOPE_POINTS) steps."""
-    points = np.unique(np.linspace(since, len(looked_at) - 1, SLOPE_POINTS).round().astype(np.int64))
+    points = np.unique(np.linspace(since, len(looked_at) - 1, MAX_SLOPE_POINTS).round().astype(np.int64))
     early, late = np.triu_indices(len(points), 1)
     chosen, step = live[:, points], looked_at[points]
     slopes = (chosen[:, late] - chosen[:, early]) / (step[late] - step[early])

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.leaks.classify import Table, Verdict, judge, slope
-from tb_memplugin.analysis.leaks.over_steps import MAX_SITES, WARM_UP_MOST, WARM_UP_SHARE, Leaks, Sites
+from tb_memplugin.analysis.leaks.classify import SiteTable, Verdict, classify, theil_sen_slope
+from tb_memplugin.analysis.leaks.over_steps import MAX_SITES, MAX_WARM_UP, WARM_UP_SHARE, Leaks, LeakSites
 from tb_memplugin.analysis.ownership.frames import callers_first
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.analysis.usage.steps import MIN_STEPS, Steps
@@ -33,24 +33,24 @@ class Growth(NamedTuple):
 
 def growth(recordings: Sequence[Recording]) -> Growth:
     """In the order of their steps, where all tell one, else of their names as people count."""
-    series = in_order(recordings)[-MAX_PROFILES:]
-    live, holder, row, allocations = _table(series)
+    series = sort_series(recordings)[-MAX_PROFILES:]
+    live, holder, row, allocations = _site_table(series)
     held = np.argsort(-live.sum(axis=1), kind="stable")[:MAX_SITES]
     left_out = len(live) - len(held)
     live, holder, row, allocations = live[held], holder[held], row[held], allocations[held]
     count = len(series)
-    warm_up = min(max(1, count // WARM_UP_SHARE), WARM_UP_MOST)
+    warm_up = min(max(1, count // WARM_UP_SHARE), MAX_WARM_UP)
     looked_at = np.arange(count, dtype=np.int64)
     enough = count >= MIN_STEPS
     message = "" if enough else f"A trend shows over {MIN_STEPS} profiles or more: save one after each of some steps."
-    verdict, evidence, confidence = _judged(live, warm_up - 1) if enough else _not_judged(len(live))
-    sites = Sites(
+    verdict, evidence, confidence = _classify(live, warm_up - 1) if enough else _unclassified(len(live))
+    sites = LeakSites(
         row=row,
         sized=np.zeros(len(row), dtype=bool),
         allocations=allocations,
         survived=np.zeros(len(row)),
         live=live,
-        bytes_per_step=slope(live, looked_at, warm_up - 1) if enough else np.zeros(len(row)),
+        bytes_per_step=theil_sen_slope(live, looked_at, warm_up - 1) if enough else np.zeros(len(row)),
         verdict=verdict,
         evidence=evidence,
         confidence=confidence,
@@ -58,11 +58,11 @@ def growth(recordings: Sequence[Recording]) -> Growth:
     )
     order = np.lexsort((-live[:, -1], -sites.bytes_per_step, sites.verdict != Verdict.LEAK)) if count else held
     steps = Steps(looked_at, "profile", True, message)
-    found = Leaks(steps, warm_up, looked_at, 0, left_out, Sites._make(column[order] for column in sites))
+    found = Leaks(steps, warm_up, looked_at, 0, left_out, LeakSites._make(column[order] for column in sites))
     return Growth(series, found, holder[order], np.array([int(r.allocations.charge.sum()) for r in series], np.int64))
 
 
-def series_of(recording: Recording, recordings: Sequence[Recording]) -> list[Recording]:
+def find_series(recording: Recording, recordings: Sequence[Recording]) -> list[Recording]:
     """Those of the same kind and memory whose files differ in their numbers alone: memory1.prof to memory9.prof."""
 
     def thread(other: Recording) -> tuple[str, str, str]:
@@ -71,31 +71,33 @@ def series_of(recording: Recording, recordings: Sequence[Recording]) -> list[Rec
     return [other for other in recordings if thread(other) == thread(recording)]
 
 
-def in_order(recordings: Sequence[Recording]) -> list[Recording]:
+def sort_series(recordings: Sequence[Recording]) -> list[Recording]:
     steps = [r.taken.step for r in recordings if r.taken is not None and r.taken.step is not None]
     if len(steps) < len(recordings):
-        return sorted(recordings, key=lambda recording: counted(recording.title))
-    return [recordings[i] for i in sorted(range(len(steps)), key=lambda i: (steps[i], counted(recordings[i].title)))]
+        return sorted(recordings, key=lambda recording: natural_key(recording.title))
+    return [
+        recordings[i] for i in sorted(range(len(steps)), key=lambda i: (steps[i], natural_key(recordings[i].title)))
+    ]
 
 
-def counted(name: str) -> list[tuple[int, str]]:
+def natural_key(name: str) -> list[tuple[int, str]]:
     """The order in which people count: memory2 before memory10."""
     parts = NUMBERS.split(name)
     return [(int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in parts]
 
 
-def _judged(live: I64, since: int) -> tuple[U8, I64, F64]:
+def _classify(live: I64, since: int) -> tuple[U8, I64, F64]:
     """Profiles do not say which allocation of one is which of the next. What a site never falls below again stays."""
     floor = np.minimum.accumulate(live[:, ::-1], axis=1)[:, ::-1]
     staying = np.diff(floor, axis=1, prepend=0)
-    return judge(Table(live, staying), since, np.full(len(live), np.inf))
+    return classify(SiteTable(live, staying), since, np.full(len(live), np.inf))
 
 
-def _not_judged(sites: int) -> tuple[U8, I64, F64]:
+def _unclassified(sites: int) -> tuple[U8, I64, F64]:
     return np.full(sites, Verdict.STEADY, np.uint8), np.zeros(sites, np.int64), np.zeros(sites)
 
 
-def _table(series: Sequence[Recording]) -> tuple[I64, I64, I64, I64]:
+def _site_table(series: Sequence[Recording]) -> tuple[I64, I64, I64, I64]:
     """Bytes of each site in each recording; the last recording that has it, its largest row there, how many it has."""
     chains: dict[Key, int] = {}
     sites: dict[tuple[int, int], int] = {}
@@ -103,7 +105,7 @@ def _table(series: Sequence[Recording]) -> tuple[I64, I64, I64, I64]:
     holder, row, allocations = dict[int, int](), dict[int, int](), dict[int, int]()
     for number, recording in enumerate(series):
         rows = live_rows(recording, 0)
-        chain = _chains(recording, rows, chains)
+        chain = _number_user_stacks(recording, rows, chains)
         keys, first, which = np.unique(
             np.stack([chain, recording.allocations.role[rows]], axis=1), axis=0, return_index=True, return_inverse=True
         )
@@ -123,7 +125,7 @@ def _table(series: Sequence[Recording]) -> tuple[I64, I64, I64, I64]:
     return live, last, example, many_of
 
 
-def _chains(recording: Recording, rows: I64, known: dict[Key, int]) -> I64:
+def _number_user_stacks(recording: Recording, rows: I64, known: dict[Key, int]) -> I64:
     """Per row a number for its user's frames; the same in all recordings that share `known`."""
     stacks, leaves = recording.stacks, recording.allocations.stack[rows]
     number = {-1: -1}

@@ -7,21 +7,21 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.leaks.classify import Table, Verdict, judge, slope
-from tb_memplugin.analysis.memoize import once
-from tb_memplugin.analysis.ownership.sites import sites_of
+from tb_memplugin.analysis.leaks.classify import SiteTable, Verdict, classify, theil_sen_slope
+from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.ownership.sites import group_by_site
 from tb_memplugin.analysis.usage.steps import Steps, steps
 from tb_memplugin.model.arrays import F64, I64, U8
 from tb_memplugin.model.recording import Recording
 
 # Compilation, autotuning and first use are over after a few steps; what grows later is what the loop does.
-WARM_UP_SHARE, WARM_UP_MOST = 4, 10
+WARM_UP_SHARE, MAX_WARM_UP = 4, 10
 # Bounds on the tables of sites by steps: 32 MB each. Sites are those that hold the most from step to step; of more
 # steps than this every second, third, ... end is looked at.
 MAX_SITES, MAX_STEPS = 4096, 1024
 
 
-class Sites(NamedTuple):
+class LeakSites(NamedTuple):
     """One entry per site that holds memory at the end of some step: leaks first, then by growth."""
 
     row: I64  # an allocation of the site: the last that reached the end of a step
@@ -42,10 +42,10 @@ class Leaks(NamedTuple):
     looked_at: I64  # which steps' ends
     within_step: int  # allocations that saw no end of a step
     left_out: int  # sites beyond MAX_SITES
-    sites: Sites | None  # None where there are too few steps
+    sites: LeakSites | None  # None where there are too few steps
 
 
-class _Lives(NamedTuple):
+class _StepLifetimes(NamedTuple):
     """Allocations made in the recording: live at the ends of steps first..last-1."""
 
     row: I64
@@ -55,7 +55,7 @@ class _Lives(NamedTuple):
     freed_later: I64  # those of its bytes that are live at the end of the last step and freed before the recording's
 
 
-@once
+@memoize
 def leaks(recording: Recording) -> Leaks:
     """Growth per step of every site. What was live before the recording cannot grow in it, and is no site's.
 
@@ -71,20 +71,20 @@ def leaks(recording: Recording) -> Leaks:
     first, last = np.searchsorted(when.position, rows.start), np.searchsorted(when.position, rows.end)
     own = np.flatnonzero((rows.start >= 0) & (rows.charge > 0) & (first < count))
     later = rows.charge * ((last == count) & (rows.end < recording.length))
-    lives = _Lives(own, first[own], last[own], rows.charge[own], later[own])
-    warm_up = min(max(1, count // WARM_UP_SHARE), WARM_UP_MOST)
+    lives = _StepLifetimes(own, first[own], last[own], rows.charge[own], later[own])
+    warm_up = min(max(1, count // WARM_UP_SHARE), MAX_WARM_UP)
     stride = -(-count // MAX_STEPS)
     looked_at = np.arange((count - 1) % stride, count, stride, dtype=np.int64)
 
-    site, number = sites_of(rows, own)
-    place, places = sites_of(rows, own, sized=False)
-    sized, left_out = _found(lives, site, number, looked_at, warm_up, sized=True)
-    whole, _ = _found(lives, place, places, looked_at, warm_up, sized=False)
+    site, number = group_by_site(rows, own)
+    place, places = group_by_site(rows, own, sized=False)
+    sized, left_out = _largest_sites(lives, site, number, looked_at, warm_up, sized=True)
+    whole, _ = _largest_sites(lives, place, places, looked_at, warm_up, sized=False)
     leaking = sized.verdict == Verdict.LEAK
     known = np.bincount(place[np.searchsorted(own, sized.row[leaking])], sized.bytes_per_step[leaking], places)
     more = whole.bytes_per_step > 2 * known[place[np.searchsorted(own, whole.row)]]
     more &= whole.verdict == Verdict.LEAK
-    found = Sites._make(np.r_[getattr(sized, name), getattr(whole, name)[more]] for name in Sites._fields)
+    found = LeakSites._make(np.r_[getattr(sized, name), getattr(whole, name)[more]] for name in LeakSites._fields)
     found = found._replace(confidence=found.confidence if when.marked else found.confidence / 2)
     order = np.lexsort((-found.live[:, -1], -found.bytes_per_step, found.verdict != Verdict.LEAK))
     return Leaks(
@@ -93,11 +93,13 @@ def leaks(recording: Recording) -> Leaks:
         looked_at=looked_at,
         within_step=int((lives.first == lives.last).sum()),
         left_out=left_out,
-        sites=Sites._make(column[order] for column in found),
+        sites=LeakSites._make(column[order] for column in found),
     )
 
 
-def _found(lives: _Lives, site: I64, sites: int, looked_at: I64, warm_up: int, *, sized: bool) -> tuple[Sites, int]:
+def _largest_sites(
+    lives: _StepLifetimes, site: I64, sites: int, looked_at: I64, warm_up: int, *, sized: bool
+) -> tuple[LeakSites, int]:
     """The MAX_SITES sites that hold the most from step to step, judged, and how many more there are."""
     count = int(looked_at[-1]) + 1
     held = np.bincount(site, lives.charge * (lives.last - lives.first), sites)
@@ -108,19 +110,19 @@ def _found(lives: _Lives, site: I64, sites: int, looked_at: I64, warm_up: int, *
     example = np.zeros(len(chosen), dtype=np.int64)
     np.maximum.at(example, number[site[shown]], lives.row[shown])
 
-    seen = _Lives._make(column[shown] for column in lives)
-    table = _table(seen, number[site[shown]], looked_at, len(chosen))
+    seen = _StepLifetimes._make(column[shown] for column in lives)
+    table = _site_table(seen, number[site[shown]], looked_at, len(chosen))
     since = int(np.searchsorted(looked_at, warm_up - 1))
-    survived = _median_of_each(site, lives.last - lives.first, sites, count)[chosen]
-    verdict, evidence, confidence = judge(table, since, survived)
+    survived = _median_per_site(site, lives.last - lives.first, sites, count)[chosen]
+    verdict, evidence, confidence = classify(table, since, survived)
     freed = np.bincount(number[site[shown]], seen.freed_later, len(chosen)) / np.maximum(table.live[:, -1], 1)
-    found = Sites(
+    found = LeakSites(
         row=example,
         sized=np.full(len(chosen), sized),
         allocations=np.bincount(site, minlength=sites)[chosen],
         survived=survived,
         live=table.live,
-        bytes_per_step=slope(table.live, looked_at, since),
+        bytes_per_step=theil_sen_slope(table.live, looked_at, since),
         verdict=verdict,
         evidence=evidence * (looked_at[1] - looked_at[0]),
         # Freed at once when the loop was over, it did leak; freed bit by bit by work that lags behind, it did not.
@@ -130,7 +132,7 @@ def _found(lives: _Lives, site: I64, sites: int, looked_at: I64, warm_up: int, *
     return found, int((held > 0).sum()) - len(chosen)
 
 
-def _table(lives: _Lives, site: I64, looked_at: I64, sites: int) -> Table:
+def _site_table(lives: _StepLifetimes, site: I64, looked_at: I64, sites: int) -> SiteTable:
     final = looked_at[-1] < lives.last
     first, last = np.searchsorted(looked_at, lives.first), np.searchsorted(looked_at, lives.last)
     width = len(looked_at) + 1
@@ -140,10 +142,10 @@ def _table(lives: _Lives, site: I64, looked_at: I64, sites: int) -> Table:
         return summed.reshape(sites, width)
 
     live = np.cumsum(sums(first, lives.charge) - sums(last, lives.charge), axis=1)[:, :-1]
-    return Table(live.astype(np.int64), sums(first, lives.charge * final)[:, :-1].astype(np.int64))
+    return SiteTable(live.astype(np.int64), sums(first, lives.charge * final)[:, :-1].astype(np.int64))
 
 
-def _median_of_each(site: I64, values: I64, sites: int, bound: int) -> F64:
+def _median_per_site(site: I64, values: I64, sites: int, bound: int) -> F64:
     """The median of the values, 0..bound, of each site's rows; the lower one of two."""
     order = np.sort(site * (bound + 1) + values)
     counts = np.bincount(site, minlength=sites)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.graph import flow
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
 # What moves values and computes none.
 MOVES = {"bitcast", "bitcast-convert", "convert", "copy", "copy-done", "copy-start", "reshape", "transpose"}
-LONGEST = 8  # copies of copies: compilers make two or three
+MAX_CHAIN = 8  # copies of copies: compilers make two or three
 
 
-def scopes(recording: Recording) -> Text:
+def copy_scopes(recording: Recording) -> Text:
     """`allocations.scope`, and where a row has none and is merely moved, that of the one value it is moved from."""
-    rows, program, known = recording.allocations, recording.program, flow(recording)
+    rows, program, known = recording.allocations, recording.program, dataflow_graph(recording)
     if known is None or program is None or program.value is None or program.scope.strings is not rows.scope.strings:
         return rows.scope
     values, strings = known.values, rows.scope.strings
@@ -28,7 +28,7 @@ def scopes(recording: Recording) -> Text:
     read[np.bincount(values.use, minlength=recording.length) != 1] = -1
     moved = (values.producer >= 0) & ~named[scope] & moves[program.op.codes[made]] & (read[made] >= 0)
     origin = np.where(moved, read[made], np.arange(len(values)))
-    for _ in range(LONGEST):
+    for _ in range(MAX_CHAIN):
         origin = origin[origin]
     value = np.maximum(program.value, 0)
     wanted = (program.value >= 0) & ~named[rows.scope.codes] & moved[value]

@@ -35,7 +35,7 @@ class Forest(NamedTuple):
     leaf: I32  # per row of the recording, the node it belongs to; -1 none
 
 
-class Grower:
+class ForestBuilder:
     """A forest while it grows. Nodes are numbered as they come, each after the one it is below."""
 
     def __init__(self) -> None:
@@ -114,15 +114,15 @@ def weigh(forest: Forest, rows: I64, weights: Weights) -> Weights:
     return inclusive
 
 
-def merge_layers(grower: Grower, leaf: I32) -> Forest:
+def merge_layers(grower: ForestBuilder, leaf: I32) -> Forest:
     """Siblings that differ in their numbers alone become one: `layer_*` for layer_0 to layer_47.
 
     An index merges only with one that has the same below it, since the items of a tuple may be different things; a
     name at the end of a path only where its number stands apart, since `w1` and `w2` are.
     """
-    alike = _alike(grower)
+    alike = _merge_keys(grower)
     known, members = dict[tuple[int, str, frozenset[str]], int](), list[list[str]]()
-    result, target = Grower(), list[int]()
+    result, target = ForestBuilder(), list[int]()
     for node, parent in enumerate(grower.parent):
         above = target[parent] if parent >= 0 else -1
         merged = known.setdefault((above, *alike[node]), len(members))
@@ -132,11 +132,11 @@ def merge_layers(grower: Grower, leaf: I32) -> Forest:
             result.framework.append(grower.framework[node])
         members[merged].append(grower.label[node])
         target.append(merged)
-    result.label = [_common(labels) for labels in members]
+    result.label = [_common_label(labels) for labels in members]
     return result.forest(np.r_[np.array(target, dtype=np.int32), -1][leaf], [len(labels) for labels in members])
 
 
-def _alike(grower: Grower) -> list[tuple[str, frozenset[str]]]:
+def _merge_keys(grower: ForestBuilder) -> list[tuple[str, frozenset[str]]]:
     """Per node, what siblings must share to be one: a name, and for an index what is below."""
     templates = {label: DIGITS.sub("*", label) for label in set(grower.label)}
     below: list[set[str]] = [set() for _ in grower.parent]
@@ -153,7 +153,7 @@ def _alike(grower: Grower) -> list[tuple[str, frozenset[str]]]:
     return found
 
 
-def _common(labels: Sequence[str]) -> str:
+def _common_label(labels: Sequence[str]) -> str:
     """The one name, with * for each number in which the names differ."""
     if len(distinct := set(labels)) == 1:
         return labels[0]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.tables import Stacks
 
-INSTALLED = re.compile(
+FRAMEWORK_PATH = re.compile(
     r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|jax/_src|jaxlib|flax/(linen|nnx|core)|haiku/_src)/"
     r"|(^|/)torch/(_\w+\.py$|(nn|optim|autograd|utils)/)"
     r"|^<frozen |^<__array_function__"
@@ -21,21 +21,21 @@ INSTALLED = re.compile(
 )
 # A profiler's own frames give files without folders. These names are JAX's, Jupyter's and Python's own, and of hardly
 # anything else; those below only where a framework calls them.
-UNIQUE = {
+FRAMEWORK_FILES = {
     "ad_checkpoint.py", "api_util.py", "array_methods.py", "base_events.py", "batching.py", "contextlib.py",
     "custom_batching.py", "custom_derivatives.py", "dispatch.py", "functools.py", "interactiveshell.py", "ipkernel.py",
     "kernelapp.py", "kernelbase.py", "lax_numpy.py", "linear_util.py", "mlir.py", "partial_eval.py", "pjit.py",
     "pxla.py", "runpy.py", "sharding_impls.py", "source_info_util.py", "threading.py", "traceback_util.py",
     "tree_util.py", "ufuncs.py", "xla_bridge.py", "zmqshell.py",
 }  # fmt: skip
-SHARED = {
+AMBIGUOUS_FILES = {
     "_base.py", "api.py", "array.py", "array_constructors.py", "basearray.py", "compilation_cache.py", "compiler.py",
     "config.py", "core.py", "dtypes.py", "lax.py", "layout.py", "loops.py", "mesh.py", "profiler.py", "random.py",
     "stages.py", "util.py",
 }  # fmt: skip
 
 
-class Ownership(IntEnum):
+class FrameOwner(IntEnum):
     USER = 0
     CALLER = 1  # what calls it tells
     FRAMEWORK = 2
@@ -50,7 +50,7 @@ class Frame(NamedTuple):
 def callers_first(stacks: Stacks, leaves: Iterable[int]) -> Iterator[Frame]:
     """Every frame of the stacks with these leaves, once, after its caller. A cycle in a broken file is cut."""
     files = stacks.file.strings
-    of_file = [_owner(files[code]) for code in range(len(files))] + [Ownership.FRAMEWORK]
+    of_file = [_owner(files[code]) for code in range(len(files))] + [FrameOwner.FRAMEWORK]
     parents, codes = stacks.parent.tolist(), stacks.file.codes.tolist()
     framework: dict[int, bool] = {}
     for leaf in leaves:
@@ -63,23 +63,23 @@ def callers_first(stacks: Stacks, leaves: Iterable[int]) -> Iterator[Frame]:
         caller = above if above in framework else -1
         for frame in reversed(chain):
             owner = of_file[codes[frame]]
-            called = owner is Ownership.CALLER and framework.get(caller, False)
-            framework[frame] = owner is Ownership.FRAMEWORK or called
+            called = owner is FrameOwner.CALLER and framework.get(caller, False)
+            framework[frame] = owner is FrameOwner.FRAMEWORK or called
             yield Frame(frame, caller, framework[frame])
             caller = frame
 
 
-def of_frameworks(stacks: Stacks) -> npt.NDArray[np.bool_]:
+def framework_frames(stacks: Stacks) -> npt.NDArray[np.bool_]:
     """Per frame, whether it is a framework's. As callers_first has it, for all frames at once."""
     files = stacks.file.strings
-    of_file = np.array([*(_owner(files[code]) for code in range(len(files))), Ownership.FRAMEWORK], dtype=np.uint8)
+    of_file = np.array([*(_owner(files[code]) for code in range(len(files))), FrameOwner.FRAMEWORK], dtype=np.uint8)
     owner = of_file[stacks.file.codes]
-    decides = nearest(stacks, owner != Ownership.CALLER)
-    found: npt.NDArray[np.bool_] = np.r_[owner == Ownership.FRAMEWORK, False][decides]
+    decides = nearest_frames(stacks, owner != FrameOwner.CALLER)
+    found: npt.NDArray[np.bool_] = np.r_[owner == FrameOwner.FRAMEWORK, False][decides]
     return found
 
 
-def nearest(stacks: Stacks, wanted: npt.NDArray[np.bool_]) -> I32:
+def nearest_frames(stacks: Stacks, wanted: npt.NDArray[np.bool_]) -> I32:
     """Per frame the innermost wanted one among itself and those that it is called by; -1 without one.
 
     Looks twice as far up each time; a cycle in a broken file is cut.
@@ -94,10 +94,10 @@ def nearest(stacks: Stacks, wanted: npt.NDArray[np.bool_]) -> I32:
     return np.where(np.r_[wanted, False][at], at, -1).astype(np.int32)
 
 
-def _owner(file: str) -> Ownership:
-    if INSTALLED.search(file.replace("\\", "/")) or file in UNIQUE:
-        return Ownership.FRAMEWORK
-    return Ownership.CALLER if file in SHARED else Ownership.USER
+def _owner(file: str) -> FrameOwner:
+    if FRAMEWORK_PATH.search(file.replace("\\", "/")) or file in FRAMEWORK_FILES:
+        return FrameOwner.FRAMEWORK
+    return FrameOwner.CALLER if file in AMBIGUOUS_FILES else FrameOwner.USER
 
 
 def frame_text(stacks: Stacks, frame: int) -> str:

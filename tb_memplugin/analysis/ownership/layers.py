@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.memoize import once
-from tb_memplugin.analysis.ownership.by_frame import NO_FUNCTION, NO_LINE, NO_MARK
+from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.ownership.by_frame import NO_FUNCTION, NO_LINE, NOT_MARKED
 from tb_memplugin.analysis.ownership.by_model import BEFORE, CONSTANTS, NO_PATH
-from tb_memplugin.analysis.ownership.classification import By, forest, weigh
+from tb_memplugin.analysis.ownership.classification import Classification, forest, weigh
 from tb_memplugin.analysis.ownership.forest import DIGITS, Forest
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
@@ -18,44 +18,48 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 
-LEAST_SHARE = 0.01  # less than this is no answer
-ASIDE = {BEFORE, CONSTANTS, NO_FUNCTION, NO_LINE, NO_MARK, NO_PATH}
+MIN_SHARE = 0.01  # less than this is no answer
+NOT_LAYERS = {BEFORE, CONSTANTS, NO_FUNCTION, NO_LINE, NOT_MARKED, NO_PATH}
 
 
-class Part(NamedTuple):
+class HeaviestLayer(NamedTuple):
     name: str
     repeats: int  # how many layers of that name there are
     bytes: int
 
 
-@once
-def biggest_part(recording: Recording) -> Part | None:
+@memoize
+def heaviest_layer(recording: Recording) -> HeaviestLayer | None:
     """The layers that repeat, with all that is theirs; else the largest scope, jitted function or Python line.
 
     The first of these that holds a share of the peak worth naming; None where none does.
     """
     rows = live_rows(recording, peak(recording).position)
     weights = recording.allocations.charge[rows]
-    model, function = forest(recording, By.MODEL, merge=True), forest(recording, By.FUNCTION)
+    model, function = forest(recording, Classification.MODEL, merge=True), forest(recording, Classification.FUNCTION)
     total = weigh(model, rows, weights)
-    source = forest(recording, By.SOURCE)
+    source = forest(recording, Classification.SOURCE)
     own = np.bincount(source.leaf[rows], weights, len(source.parent)).astype(np.int64)
     parts = (
-        _layer(model, total),
-        _scope(model, total),
+        _repeated_layer(model, total),
+        _top_scope(model, total),
         # All of a program is one jitted function; a runtime has several.
-        _heaviest(function, weigh(function, rows, weights), _roots(function)) if recording.axis is Axis.TIME else None,
-        _heaviest(source, own, [node for node in np.flatnonzero(own).tolist() if source.label[node] not in ASIDE]),
+        _heaviest_node(function, weigh(function, rows, weights), _root_nodes(function))
+        if recording.axis is Axis.TIME
+        else None,
+        _heaviest_node(
+            source, own, [node for node in np.flatnonzero(own).tolist() if source.label[node] not in NOT_LAYERS]
+        ),
     )
-    least = LEAST_SHARE * peak(recording).bytes
+    least = MIN_SHARE * peak(recording).bytes
     return next((part for part in parts if part is not None and part.bytes >= least), None)
 
 
-def _roots(tree: Forest) -> list[int]:
-    return [node for node, above in enumerate(tree.parent.tolist()) if above < 0 and tree.label[node] not in ASIDE]
+def _root_nodes(tree: Forest) -> list[int]:
+    return [node for node, above in enumerate(tree.parent.tolist()) if above < 0 and tree.label[node] not in NOT_LAYERS]
 
 
-def _layer(model: Forest, total: I64) -> Part | None:
+def _repeated_layer(model: Forest, total: I64) -> HeaviestLayer | None:
     """Arguments, activations and gradients of a layer are in branches of their own: they count together."""
     templates = [DIGITS.sub("*", model.label[node]) for node in range(len(model.parent))]
     inner = (model.end > np.arange(len(model.parent)) + 1).tolist()
@@ -71,21 +75,21 @@ def _layer(model: Forest, total: I64) -> Part | None:
         inside[node] = within or layer
         if layer and not within:
             outermost.append(node)
-    return _heaviest(model, total, outermost, [repeating[templates[node]] for node in outermost])
+    return _heaviest_node(model, total, outermost, [repeating[templates[node]] for node in outermost])
 
 
-def _scope(model: Forest, total: I64) -> Part | None:
+def _top_scope(model: Forest, total: I64) -> HeaviestLayer | None:
     """A scope right below a pass, or a part of the arguments."""
-    roots = set(_roots(model))
+    roots = set(_root_nodes(model))
     inner = [n for n, above in enumerate(model.parent.tolist()) if above in roots and model.end[n] > n + 1]
-    return _heaviest(model, total, inner)
+    return _heaviest_node(model, total, inner)
 
 
-def _heaviest(tree: Forest, total: I64, nodes: list[int], names: list[str] | None = None) -> Part | None:
+def _heaviest_node(tree: Forest, total: I64, nodes: list[int], names: list[str] | None = None) -> HeaviestLayer | None:
     """Nodes of one name count together; they are called by their labels where no other `names` are given."""
     bytes_of, repeats = defaultdict[str, int](int), defaultdict[str, int](int)
     for node, name in zip(nodes, names or [tree.label[node] for node in nodes], strict=True):
         bytes_of[name] += int(total[node])
         repeats[name] = max(repeats[name], int(tree.merged[node]))
     name = max(bytes_of, key=bytes_of.__getitem__, default="")
-    return Part(name, repeats[name], bytes_of[name]) if name and bytes_of[name] else None
+    return HeaviestLayer(name, repeats[name], bytes_of[name]) if name and bytes_of[name] else None

@@ -34,7 +34,7 @@ class OpPath(NamedTuple):
 
 
 # JAX writes what it did to a function around the scope's name, `transpose(jvp(layer))`, also around no name.
-WRAPPED = re.compile(r"(jit|pjit|pmap|xmap|jvp|transpose|vmap|remat|checkpoint|shard_map)\((.*)\)", re.DOTALL)
+WRAPPER = re.compile(r"(jit|pjit|pmap|xmap|jvp|transpose|vmap|remat|checkpoint|shard_map)\((.*)\)", re.DOTALL)
 JITTED = re.compile(r"\b(?:jit|pjit|pmap|xmap)\(([^()/]+)\)")
 COMPILED = {"jit", "pjit", "pmap", "xmap"}
 # Scopes that JAX and TensorFlow open for calls, which say nothing of the model. Haiku's ~ is a module's own method.
@@ -63,21 +63,21 @@ KEY = re.compile(
 def op_path(op_name: str) -> OpPath:
     """Of an instruction's op_name, or of what TensorFlow calls an operation."""
     if combined := COMBINED.fullmatch(op_name):
-        return _in_common([op_path((combined[1] or "") + each) for each in combined[2].split(":")])
-    pieces = _without_repeats([_unwrapped(piece) for piece in _pieces(op_name)])
+        return _combined_path([op_path((combined[1] or "") + each) for each in combined[2].split(":")])
+    pieces = _drop_repeats([_unwrap(piece) for piece in _split(op_name)])
     names = [name for _, name in pieces]
     within, parts = Pass.OTHER, list[str]()
     for i, (wrappers, name) in enumerate(pieces):
-        within = _within(within, wrappers, name)
+        within = _next_pass(within, wrappers, name)
         # The program's own name, and JAX's for the function in it, are on every instruction.
         outermost = not parts and not COMPILED.isdisjoint(wrappers) and (i == 0 or name == "main")
         last = i == len(names) - 1  # the operation
         if name and not outermost and (last or not _is_call(names[i - 1] if i else "", name, names[i + 1])):
             parts.append(name)
-    return OpPath(within, _capped(parts))
+    return OpPath(within, _cap(parts))
 
 
-def _in_common(paths: list[OpPath]) -> OpPath:
+def _combined_path(paths: list[OpPath]) -> OpPath:
     """Of one instruction that stands for several: the pass and the scopes that they share."""
     within = {path.within for path in paths}
     levels = zip(*(path.parts for path in paths), strict=False)
@@ -98,10 +98,10 @@ def argument_path(path: str) -> tuple[str, ...]:
     for quoted, double, index, name in KEY.findall(path):
         keys = [f"[{index}]"] if index else (quoted or double or name).split("/")
         parts += [key for key in keys if key not in ("", "~")]
-    return _capped(parts)
+    return _cap(parts)
 
 
-def _pieces(op_name: str) -> Iterator[str]:
+def _split(op_name: str) -> Iterator[str]:
     """Split at each / that is not inside of parentheses; what opens and never closes is split at each one."""
     depth, held = 0, list[str]()
     for piece in op_name.split("/"):
@@ -113,16 +113,16 @@ def _pieces(op_name: str) -> Iterator[str]:
     yield from filter(None, held)
 
 
-def _unwrapped(piece: str) -> Piece:
+def _unwrap(piece: str) -> Piece:
     """`transpose(jvp(layer))` as its wrappers, outermost first, and what is in them."""
     wrappers: list[str] = []
-    while piece.endswith(")") and len(wrappers) < MAX_WRAPPERS and (match := WRAPPED.fullmatch(piece)):
+    while piece.endswith(")") and len(wrappers) < MAX_WRAPPERS and (match := WRAPPER.fullmatch(piece)):
         wrappers.append(match[1])
         piece = match[2]
     return wrappers, piece
 
 
-def _without_repeats(pieces: list[Piece]) -> list[Piece]:
+def _drop_repeats(pieces: list[Piece]) -> list[Piece]:
     """Inside of jax.checkpoint a backward pass repeats the path to it: transpose(jvp(a))/b/jvp(a)/b/checkpoint/c."""
     names = [name for _, name in pieces]
     first = next((i for i, (wrappers, _) in enumerate(pieces) if "transpose" in wrappers), len(pieces))
@@ -133,7 +133,7 @@ def _without_repeats(pieces: list[Piece]) -> list[Piece]:
     return pieces
 
 
-def _within(so_far: Pass, wrappers: list[str], name: str) -> Pass:
+def _next_pass(so_far: Pass, wrappers: list[str], name: str) -> Pass:
     if name == RECOMPUTED or so_far is Pass.REMATERIALIZED:
         return Pass.REMATERIALIZED
     if "transpose" in wrappers or name in TENSORFLOW_GRADIENT or so_far is Pass.BACKWARD:
@@ -153,5 +153,5 @@ def _is_call(before: str, name: str, after: str) -> bool:
     )
 
 
-def _capped(parts: list[str]) -> tuple[str, ...]:
+def _cap(parts: list[str]) -> tuple[str, ...]:
     return (*parts[:MAX_PARTS], "...") if len(parts) > MAX_PARTS else tuple(parts)

@@ -18,7 +18,7 @@ NUMBER = re.compile(r"\d+")
 ROOTS = {"args": 2}  # what has no name of its own is `args[0]`: that number is no repetition
 
 
-def families(recording: Recording, arguments: I32) -> I32:
+def sibling_arguments(recording: Recording, arguments: I32) -> I32:
     """Per argument, given by its value: a number for its family, -1 where its path has no number, or is not known."""
     row, scope = row_of_value(recording)[arguments], recording.allocations.scope
     known: dict[tuple[str, ...], int] = {}

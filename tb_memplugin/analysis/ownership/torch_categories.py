@@ -15,7 +15,7 @@ from tb_memplugin.model.recording import Recording
 # The profiler and the allocator write one allocation's time at two places of the same call: microseconds apart.
 NEAR_NS = 1_000_000
 
-_lent: WeakKeyDictionary[Recording, tuple[list[Recording], Recording]] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Recording, tuple[list[Recording], Recording]] = WeakKeyDictionary()
 
 
 def with_categories(recordings: Sequence[Recording]) -> list[Recording]:
@@ -28,37 +28,39 @@ def with_categories(recordings: Sequence[Recording]) -> list[Recording]:
     if not timelines:
         return list(recordings)
     return [
-        _with(r, [timeline for timeline in timelines if timeline.run == r.run]) if r.kind == "torch_snapshot" else r
+        _add_categories(r, [timeline for timeline in timelines if timeline.run == r.run])
+        if r.kind == "torch_snapshot"
+        else r
         for r in recordings
     ]
 
 
-def _with(snapshot: Recording, timelines: list[Recording]) -> Recording:
-    known = _lent.get(snapshot)
-    if known is not None and len(known[0]) == len(timelines) and all(map(_same, known[0], timelines)):
+def _add_categories(snapshot: Recording, timelines: list[Recording]) -> Recording:
+    known = _cache.get(snapshot)
+    if known is not None and len(known[0]) == len(timelines) and all(map(_is, known[0], timelines)):
         return known[1]
     role = snapshot.allocations.role.copy()
     for timeline in timelines:
-        found = _matches(snapshot, timeline)
+        found = _match_rows(snapshot, timeline)
         told = (found >= 0) & (role == Role.UNKNOWN)
         role[told] = timeline.allocations.role[found[told]]
     # Where none is of the same run's time, the snapshot stays what it is.
     lent = snapshot
     if (role != snapshot.allocations.role).any():
         lent = replace(snapshot, allocations=replace(snapshot.allocations, role=role))
-    _lent[snapshot] = timelines, lent
+    _cache[snapshot] = timelines, lent
     return lent
 
 
-def _same(one: Recording, other: Recording) -> bool:
+def _is(one: Recording, other: Recording) -> bool:
     return one is other
 
 
-def _matches(snapshot: Recording, timeline: Recording) -> I64:
+def _match_rows(snapshot: Recording, timeline: Recording) -> I64:
     """Per row of the snapshot the row of the timeline that it is, -1 where there is none."""
     found = np.full(len(snapshot.allocations), -1)
-    row, time = _births(snapshot)
-    other, other_time = _births(timeline)
+    row, time = _allocation_times(snapshot)
+    other, other_time = _allocation_times(timeline)
     if not len(row) or not len(other):
         return found
     size, other_size = snapshot.allocations.size[row], timeline.allocations.size[other]
@@ -79,7 +81,7 @@ def _matches(snapshot: Recording, timeline: Recording) -> I64:
     return found
 
 
-def _births(recording: Recording) -> tuple[I64, I64]:
+def _allocation_times(recording: Recording) -> tuple[I64, I64]:
     """(rows that begin in the recording; when, in nanoseconds since 1970)."""
     clock, taken = recording.clock, recording.taken
     if clock is None or taken is None or taken.time_ns is None:

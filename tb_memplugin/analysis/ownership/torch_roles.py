@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
@@ -27,7 +27,7 @@ MOVES = {"_apply", "__new__", "_no_grad_normal_", "_no_grad_uniform_", "kaiming_
 
 
 @dataclass(frozen=True)
-class _Phases:
+class _StackOrigins:
     """Per row, of the stack it was allocated in, or freed in."""
 
     known: Mask
@@ -36,7 +36,7 @@ class _Phases:
     module: Mask
 
 
-def tensor_roles(recording: Recording) -> U8:
+def torch_roles(recording: Recording) -> U8:
     """Per row of `allocations`: its Role; UNKNOWN where stacks and lifetimes do not tell. What the source says stands.
 
     Optimizer state is made in an optimizer's step and outlives it. A gradient is made in the backward pass and is
@@ -44,14 +44,14 @@ def tensor_roles(recording: Recording) -> U8:
     A parameter is made by a module, or moved with it. What is freed where it was made is temporary.
     """
     rows, told = recording.allocations, recording.allocations.role
-    made, freed = _made_and_freed(recording)
+    made, freed = _origins(recording)
     begins, ends = optimizer_steps(recording)
-    in_step = _inside(rows.start, begins, ends)
+    in_step = _in_interval(rows.start, begins, ends)
     stepping = made.optimizer | in_step
     backward = made.backward & ~stepping
     forward = made.known & ~stepping & ~backward & ~made.module
-    outlives_step = rows.end > _next(ends, rows.start, recording.length)
-    meets_step = _next(begins, rows.start, recording.length) < rows.end
+    outlives_step = rows.end > _next_mark(ends, rows.start, recording.length)
+    meets_step = _next_mark(begins, rows.start, recording.length) < rows.end
     # Without an optimizer in sight, what the backward pass leaves behind is what an optimizer would read.
     left = meets_step if len(begins) else ~freed.backward
     role = np.select(
@@ -78,35 +78,35 @@ def tensor_roles(recording: Recording) -> U8:
     return np.where(told == Role.UNKNOWN, role, told).astype(np.uint8)
 
 
-@once
-def made_backward(recording: Recording) -> Mask:
+@memoize
+def made_in_backward(recording: Recording) -> Mask:
     """Per row: whether it is made in the backward pass, as its stack tells, and in no step of an optimizer."""
-    made, _ = _made_and_freed(recording)
-    return made.backward & ~made.optimizer & ~_inside(recording.allocations.start, *optimizer_steps(recording))
+    made, _ = _origins(recording)
+    return made.backward & ~made.optimizer & ~_in_interval(recording.allocations.start, *optimizer_steps(recording))
 
 
-def _made_and_freed(recording: Recording) -> tuple[_Phases, _Phases]:
+def _origins(recording: Recording) -> tuple[_StackOrigins, _StackOrigins]:
     stack, free_stack = recording.allocations.stack, recording.free_stack
     freed = np.full_like(stack, -1) if free_stack is None else free_stack
-    return _phases(recording.stacks, stack), _phases(recording.stacks, freed)
+    return _stack_origins(recording.stacks, stack), _stack_origins(recording.stacks, freed)
 
 
-def _phases(stacks: Stacks, leaf: I32) -> _Phases:
+def _stack_origins(stacks: Stacks, leaf: I32) -> _StackOrigins:
     functions, files = stacks.function, stacks.file
-    module = _are(files, MODULE.search) & _are(functions, MOVES.__contains__)
-    clearing = _are(functions, CLEARING.__eq__)
-    own = np.stack([_are(files, OPTIMIZER.search), _are(functions, BACKWARD.search), module, clearing])
-    optimizer, backward, module, clearing = np.c_[_within(stacks, own), np.zeros(len(own), bool)][:, leaf]
-    return _Phases(leaf >= 0, optimizer & ~clearing, backward, module)
+    module = _matches(files, MODULE.search) & _matches(functions, MOVES.__contains__)
+    clearing = _matches(functions, CLEARING.__eq__)
+    own = np.stack([_matches(files, OPTIMIZER.search), _matches(functions, BACKWARD.search), module, clearing])
+    optimizer, backward, module, clearing = np.c_[_self_or_caller(stacks, own), np.zeros(len(own), bool)][:, leaf]
+    return _StackOrigins(leaf >= 0, optimizer & ~clearing, backward, module)
 
 
-def _are(column: Text, wanted: Callable[[str], object]) -> Mask:
+def _matches(column: Text, wanted: Callable[[str], object]) -> Mask:
     """Per row of a column, each distinct text looked at once."""
     found = [bool(wanted(column.strings[i])) for i in range(len(column.strings))]
     return np.array([*found, False])[column.codes]
 
 
-def _within(stacks: Stacks, own: Mask) -> Mask:
+def _self_or_caller(stacks: Stacks, own: Mask) -> Mask:
     """k x frames: whether a frame, or one that encloses it, is such a one."""
     count = len(stacks.parent)
     found = np.c_[own, np.zeros(len(own), bool)]
@@ -117,16 +117,16 @@ def _within(stacks: Stacks, own: Mask) -> Mask:
     return np.asarray(found[:, :count])
 
 
-@once
+@memoize
 def optimizer_steps(recording: Recording) -> tuple[I64, I64]:
     """(first, last position) of each step of an optimizer: as marked, else as its allocations lie together."""
     spans, clock = recording.spans, recording.clock
     if spans is not None and clock is not None and len(spans):
-        marked = _are(spans.name, OPTIMIZER_STEP.search)
+        marked = _matches(spans.name, OPTIMIZER_STEP.search)
         if marked.any():
             begins = np.searchsorted(clock, spans.start_ns[marked], side="left")
             return begins, np.searchsorted(clock, spans.end_ns[marked], side="right") - 1
-    made, freed = _made_and_freed(recording)
+    made, freed = _origins(recording)
     event = np.r_[recording.allocations.start, recording.allocations.end]
     # What happened nobody knows where is neither in a step nor between two.
     told = np.r_[made.known, freed.known] & (event >= 0) & (event < recording.length)
@@ -137,11 +137,11 @@ def optimizer_steps(recording: Recording) -> tuple[I64, I64]:
     return position[turns[::2]], position[turns[1::2] - 1]
 
 
-def _inside(position: I64, begins: I64, ends: I64) -> Mask:
+def _in_interval(position: I64, begins: I64, ends: I64) -> Mask:
     at = np.searchsorted(begins, position, side="right") - 1
     return np.asarray((at >= 0) & (position <= np.r_[ends, -1][at]))
 
 
-def _next(marks: I64, position: I64, never: int) -> I64:
+def _next_mark(marks: I64, position: I64, never: int) -> I64:
     """The first mark at or after each position; `never` where there is none."""
     return np.asarray(np.r_[marks, never][np.searchsorted(marks, position, side="left")])

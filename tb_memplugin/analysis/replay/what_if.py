@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.usage.live_bytes import Peak, usage
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import RegionKind
@@ -28,7 +28,7 @@ class Change(NamedTuple):
     bytes: I64
 
 
-class Lives(NamedTuple):
+class RowLifetimes(NamedTuple):
     """When rows are needed, [start, end), and with how many bytes. A row may come several times."""
 
     row: I64
@@ -36,28 +36,28 @@ class Lives(NamedTuple):
     end: I64
     bytes: I64
 
-    def take(self, which: np.ndarray) -> Lives:
-        return Lives(*(column[which] for column in self))
+    def take(self, which: np.ndarray) -> RowLifetimes:
+        return RowLifetimes(*(column[which] for column in self))
 
 
-NOTHING = np.empty(0, dtype=np.int64)
-NO_CHANGE = Change(NOTHING, NOTHING, NOTHING)
-NO_LIVES = Lives(NOTHING, NOTHING, NOTHING, NOTHING)
+NO_ROWS = np.empty(0, dtype=np.int64)
+NO_CHANGE = Change(NO_ROWS, NO_ROWS, NO_ROWS)
+NO_LIFETIMES = RowLifetimes(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
 
 
-def join(*parts: Change) -> Change:
+def combine(*parts: Change) -> Change:
     """Changes made together."""
     return Change(*(np.concatenate(columns) for columns in zip(NO_CHANGE, *parts, strict=True)))
 
 
-def join_lives(*parts: Lives) -> Lives:
-    return Lives(*(np.concatenate(columns) for columns in zip(NO_LIVES, *parts, strict=True)))
+def concatenate_lifetimes(*parts: RowLifetimes) -> RowLifetimes:
+    return RowLifetimes(*(np.concatenate(columns) for columns in zip(NO_LIFETIMES, *parts, strict=True)))
 
 
-def peak_if(recording: Recording, change: Change) -> Peak:
+def peak_after(recording: Recording, change: Change) -> Peak:
     """The first position where live bytes are largest, with the change made. O(positions + changes)."""
-    curve = usage(recording).live
-    n = len(curve)
+    needed_bytes = usage(recording).live
+    n = len(needed_bytes)
     if not n:
         return Peak(0, 0)
     start, end = np.clip(change.start, 0, n), np.clip(change.end, 0, n)
@@ -66,23 +66,23 @@ def peak_if(recording: Recording, change: Change) -> Peak:
     np.add.at(step, at[1 : 1 + len(start)], change.bytes)
     np.add.at(step, at[1 + len(start) :], -change.bytes)
     inside = edges < n
-    highest = np.maximum.reduceat(curve, edges[inside]) + np.cumsum(step)[inside]
+    highest = np.maximum.reduceat(needed_bytes, edges[inside]) + np.cumsum(step)[inside]
     best = int(np.argmax(highest))
     first, last = int(edges[best]), int(edges[best + 1]) if best + 1 < len(edges) else n
-    return Peak(int(highest[best]), first + int(np.argmax(curve[first:last])))
+    return Peak(int(highest[best]), first + int(np.argmax(needed_bytes[first:last])))
 
 
-@once
-def lives(recording: Recording) -> Lives:
+@memoize
+def lifetimes(recording: Recording) -> RowLifetimes:
     """Each row's own life, in row order; memory that is held all along holds a row only while it is its turn."""
     rows = recording.allocations
-    start = np.where(held(recording), rows.defined, rows.start)
-    end = np.minimum(rows.last_used + 1, np.where(held(recording), recording.length, rows.end))
-    return Lives(np.arange(len(rows)), start, np.maximum(end, start), rows.size)
+    start = np.where(charged_for_region(recording), rows.defined, rows.start)
+    end = np.minimum(rows.last_used + 1, np.where(charged_for_region(recording), recording.length, rows.end))
+    return RowLifetimes(np.arange(len(rows)), start, np.maximum(end, start), rows.size)
 
 
-@once
-def held(recording: Recording) -> Bools:
+@memoize
+def charged_for_region(recording: Recording) -> Bools:
     """Per row: whether it carries the charge of a region that is held from before the program to its end."""
     rows, kind = recording.allocations, recording.regions.kind
     if recording.program is None or not len(kind):
@@ -91,17 +91,17 @@ def held(recording: Recording) -> Bools:
     return carries
 
 
-@once
-def _classes(recording: Recording) -> tuple[I64, I64]:
+@memoize
+def _rows_by_memory(recording: Recording) -> tuple[I64, I64]:
     """Rows by the memory that they share: those of canonical row c are order[begin[c]:begin[c + 1]]."""
     canonical = recording.allocations.canonical.astype(np.int64)
     order = np.argsort(canonical, kind="stable")
     return order, np.searchsorted(canonical[order], np.arange(len(canonical) + 1))
 
 
-def sharers(recording: Recording, rows: I64) -> I64:
+def rows_sharing_memory(recording: Recording, rows: I64) -> I64:
     """All rows in the memory of these, by design: what is updated in place, a loop's carry."""
-    order, begin = _classes(recording)
+    order, begin = _rows_by_memory(recording)
     shared = np.unique(recording.allocations.canonical[rows])
     count = begin[shared + 1] - begin[shared]
     steps = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
@@ -109,29 +109,29 @@ def sharers(recording: Recording, rows: I64) -> I64:
     return found
 
 
-def without(recording: Recording, rows: I64) -> Change:
+def remove_rows(recording: Recording, rows: I64) -> Change:
     """These rows are not there: what shares their memory keeps it for as long as it lives itself."""
-    return relived(recording, rows, NO_LIVES)
+    return replace_lifetimes(recording, rows, NO_LIFETIMES)
 
 
-def relived(recording: Recording, rows: I64, instead: Lives) -> Change:
+def replace_lifetimes(recording: Recording, rows: I64, instead: RowLifetimes) -> Change:
     """These rows live as said instead.
 
     Of rows in memory that is held all along nothing is won, see `released`: what outlives its turn there needs its own.
     """
-    table, own = recording.allocations, lives(recording)
-    together = sharers(recording, rows)
-    together = together[~_guest(recording)[together]]
+    table, own = recording.allocations, lifetimes(recording)
+    together = rows_sharing_memory(recording, rows)
+    together = together[~_in_persistent_region(recording)[together]]
     stay = own.take(together[~np.isin(together, rows)])
-    guest = _guest(recording)[instead.row]
+    guest = _in_persistent_region(recording)[instead.row]
     longer = instead._replace(start=np.where(guest, np.maximum(instead.start, own.end[instead.row]), instead.start))
-    after = _pieces(recording, join_lives(stay, longer.take(longer.end > longer.start)))
+    after = _charges(recording, concatenate_lifetimes(stay, longer.take(longer.end > longer.start)))
     charged = together[table.charge[together] > 0]
     before = Change(table.start[charged], table.end[charged], -table.charge[charged])
-    return join(before, after)
+    return combine(before, after)
 
 
-def released(recording: Recording, regions: I64, keep: I64, gone: I64) -> Change:
+def shrink_regions(recording: Recording, regions: I64, keep: I64, gone: I64) -> Change:
     """Memory that was held for the whole program is held with no more than `keep` bytes, one number for each region.
 
     `gone` are rows that need no memory then. The others took turns in it: those that no longer fit need their own.
@@ -139,27 +139,27 @@ def released(recording: Recording, regions: I64, keep: I64, gone: I64) -> Change
     table, length = recording.allocations, recording.length
     limit = np.full(len(recording.regions), np.iinfo(np.int64).max)
     limit[regions] = keep
-    carrier = np.flatnonzero(held(recording) & (table.charge > limit[table.region]))
+    carrier = np.flatnonzero(charged_for_region(recording) & (table.charge > limit[table.region]))
     freed = limit[table.region[carrier]] - table.charge[carrier]
     everywhere = np.full(len(carrier), -1), np.full(len(carrier), length)
     guests = np.flatnonzero(table.offset + table.size > limit[table.region])
     guests = guests[~np.isin(guests, gone)]
-    evicted = _pieces(recording, lives(recording).take(guests))
-    return join(Change(*everywhere, freed), housed(recording, evicted, limit))
+    evicted = _charges(recording, lifetimes(recording).take(guests))
+    return combine(Change(*everywhere, freed), place_in_outputs(recording, evicted, limit))
 
 
-def resized(recording: Recording, rows: I64, size: I64) -> Change:
+def resize_rows(recording: Recording, rows: I64, size: I64) -> Change:
     """These rows have other sizes, one number for each; memory held all along shrinks with what it is held for."""
     table = recording.allocations
     given_or_returned = (table.defined[rows] < 0) | (table.last_used[rows] >= recording.length)
-    whole = _guest(recording)[rows] & (given_or_returned | held(recording)[rows])
+    whole = _in_persistent_region(recording)[rows] & (given_or_returned | charged_for_region(recording)[rows])
     regions = table.region[rows[whole]].astype(np.int64)
-    kept = released(recording, regions, size[whole], rows)
-    own = lives(recording).take(rows[~whole])
-    return join(kept, relived(recording, rows[~whole], own._replace(bytes=size[~whole])))
+    kept = shrink_regions(recording, regions, size[whole], rows)
+    own = lifetimes(recording).take(rows[~whole])
+    return combine(kept, replace_lifetimes(recording, rows[~whole], own._replace(bytes=size[~whole])))
 
 
-def housed(recording: Recording, new: Change, limit: I64 | None = None) -> Change:
+def place_in_outputs(recording: Recording, new: Change, limit: I64 | None = None) -> Change:
     """New pieces of memory, less what takes turns in memory that is held for results, as compilers have it.
 
     `limit`, where it is given, says how many bytes each region is held with; a region that shrinks houses nobody.
@@ -177,16 +177,16 @@ def housed(recording: Recording, new: Change, limit: I64 | None = None) -> Chang
         mine = width == exponent
         wide = results & (size >= int(new.bytes[mine].max()))
         inside = np.flatnonzero(tenants & wide[recording.allocations.region])
-        room = int(size[wide].sum()) - curve(recording, lives(recording).take(inside)) - taken
+        room = int(size[wide].sum()) - needed_bytes(recording, lifetimes(recording).take(inside)) - taken
         need = _sum(recording.length, Change(new.start[mine], new.end[mine], new.bytes[mine]))
         taken += np.clip(room, 0, need)
     at = np.flatnonzero(np.diff(taken, prepend=0))
-    return join(new, Change(at, np.r_[at[1:], recording.length][: len(at)], -taken[at]))
+    return combine(new, Change(at, np.r_[at[1:], recording.length][: len(at)], -taken[at]))
 
 
-def curve(recording: Recording, wanted: Lives) -> I64:
+def needed_bytes(recording: Recording, wanted: RowLifetimes) -> I64:
     """Bytes at each position that rows need which live so, and nothing else."""
-    return _sum(recording.length, _pieces(recording, wanted))
+    return _sum(recording.length, _charges(recording, wanted))
 
 
 def _sum(length: int, change: Change) -> I64:
@@ -196,8 +196,8 @@ def _sum(length: int, change: Change) -> I64:
     return np.cumsum(step[:length])
 
 
-@once
-def _guest(recording: Recording) -> Bools:
+@memoize
+def _in_persistent_region(recording: Recording) -> Bools:
     """Per row: whether it lies in memory that a program holds from its start to its end."""
     region, kind = recording.allocations.region, recording.regions.kind
     if recording.program is None:
@@ -206,7 +206,7 @@ def _guest(recording: Recording) -> Bools:
     return lies_there
 
 
-def _pieces(recording: Recording, wanted: Lives) -> Change:
+def _charges(recording: Recording, wanted: RowLifetimes) -> Change:
     """The charges of rows that share memory: where several of one memory live at once, the first is charged."""
     if not len(wanted.row):
         return NO_CHANGE

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Strings, Text
 
 # Steps overlap where threads have a loop each. What began further back than so many steps is a span that is no step.
-OVERLAPPING = 64
+MAX_OVERLAPPING = 64
 
 
-@once
-def birth_steps(recording: Recording) -> Text:
+@memoize
+def allocation_step(recording: Recording) -> Text:
     """The name of each row's step, of several the last to begin: as step_at has it. No text where there is none."""
     start, spans, clock = recording.allocations.start, recording.spans, recording.clock
     steps = np.flatnonzero(spans.kind == SpanKind.STEP) if spans is not None else np.empty(0, dtype=np.int64)
@@ -26,7 +26,7 @@ def birth_steps(recording: Recording) -> Text:
     step = np.where(born, np.searchsorted(begin, time, side="right") - 1, -1)
     reach = np.maximum.accumulate(end)  # before that one of the steps up to here has not ended
     step[(step >= 0) & (reach[step] <= time)] = -1
-    for _ in range(OVERLAPPING):
+    for _ in range(MAX_OVERLAPPING):
         ended = np.flatnonzero((step >= 0) & (end[step] <= time))
         if not len(ended):
             break

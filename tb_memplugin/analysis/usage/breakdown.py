@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.ownership.sites import sites_of
-from tb_memplugin.analysis.usage.live_bytes import explained, usage
+from tb_memplugin.analysis.ownership.sites import group_by_site
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, usage
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis
@@ -32,14 +32,14 @@ def breakdown(recording: Recording, position: int) -> Breakdown:
     over_time = recording.axis is Axis.TIME
     early = live[rows.start[live] < 0] if over_time else live[:0]
     own = live[rows.start[live] >= 0] if over_time else live
-    group, groups = sites_of(rows, own)
+    group, groups = group_by_site(rows, own)
     each = np.ones(len(own)) if recording.counts is None else recording.counts[own]
     count = np.bincount(group, each, groups).astype(np.int64)
     size = np.bincount(group, rows.charge[own], groups).astype(np.int64)
     _, first = np.unique(group, return_index=True)  # live rows come largest first
     order = np.argsort(-size[: len(first)], kind="stable")
     charged = int(rows.charge[live].sum())
-    rest = unexplained(recording, position)
+    rest = unexplained_bytes(recording, position)
     return Breakdown(
         row=own[first][order],
         allocations=count[: len(first)][order],
@@ -50,8 +50,8 @@ def breakdown(recording: Recording, position: int) -> Breakdown:
     )
 
 
-def unexplained(recording: Recording, position: int) -> int:
+def unexplained_bytes(recording: Recording, position: int) -> int:
     """Bytes in use at `position` that no row is charged for; none before the first event."""
     if not 0 <= position < recording.length:
         return 0
-    return int(usage(recording).live[position] - explained(recording)[position])
+    return int(usage(recording).live[position] - explained_bytes(recording)[position])

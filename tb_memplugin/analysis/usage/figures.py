@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.usage.live_bytes import peak, reserved
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
@@ -22,7 +22,7 @@ class Figure(NamedTuple):
 def figures(recording: Recording) -> list[Figure]:
     """In the order in which they are read. None where the recording cannot tell."""
     top = peak(recording)
-    held = reserved(recording)
+    held = reserved_bytes(recording)
     rows, regions = recording.allocations, recording.regions
     live = live_rows(recording, top.position)
     padding = int((rows.size[live] - rows.requested[live]).sum())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tb_memplugin.analysis.usage.live_bytes import peak, reserved
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.model.recording import Recording
 
 DEVICE_MEMORY = "HBM"  # what a program calls the memory that its device's allocator hands out
@@ -24,29 +24,29 @@ class Headroom(NamedTuple):
 
 
 def headroom(recording: Recording) -> Headroom:
-    needed = max(peak(recording).bytes, reserved(recording))
+    needed = max(peak(recording).bytes, reserved_bytes(recording))
     capacity, source = recording.capacity, recording.capacity_source or "as the recording itself says"
     if refusal := recording.refusal:
-        return Headroom(needed, refusal.capacity or capacity, "as the error says", _lacking(recording))
+        return Headroom(needed, refusal.capacity or capacity, "as the error says", _shortfall(recording))
     if not capacity:
         return Headroom(needed, None, "", None)
     return Headroom(needed, capacity, source, capacity - needed)
 
 
-def within_limits(recordings: Sequence[Recording]) -> list[Recording]:
+def with_device_limits(recordings: Sequence[Recording]) -> list[Recording]:
     """The recordings of a file; each program of a device with the capacity that its device's allocator may hand out.
 
     It runs on any device of its host, so it must fit the smallest, and an allocator may not have all of that.
     """
     return [
-        _within(recording, devices(recording.host, recordings))
+        _with_device_limit(recording, device_allocators(recording.host, recordings))
         if recording.kind == "program" and recording.memory == DEVICE_MEMORY
         else recording
         for recording in recordings
     ]
 
 
-def _within(program: Recording, allocators: Sequence[Recording]) -> Recording:
+def _with_device_limit(program: Recording, allocators: Sequence[Recording]) -> Recording:
     limits = [(a.capacity, f"the most that {a.memory} may hand out") for a in allocators if a.capacity]
     capacity, source = min(limits, default=(None, ""))
     if capacity is None or (program.capacity is not None and program.capacity <= capacity):
@@ -54,7 +54,7 @@ def _within(program: Recording, allocators: Sequence[Recording]) -> Recording:
     return replace(program, capacity=capacity, capacity_source=source)
 
 
-def devices(host: str, recordings: Sequence[Recording]) -> list[Recording]:
+def device_allocators(host: str, recordings: Sequence[Recording]) -> list[Recording]:
     """The allocators of the host's devices."""
     return [
         recording
@@ -63,7 +63,7 @@ def devices(host: str, recordings: Sequence[Recording]) -> list[Recording]:
     ]
 
 
-def _lacking(recording: Recording) -> int | None:
+def _shortfall(recording: Recording) -> int | None:
     """What was left, in one piece where that is told, less what was asked for; at least one byte was lacking."""
     refusal = recording.refusal
     if refusal is None or refusal.asked is None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis, RegionKind
 from tb_memplugin.model.recording import Recording
@@ -34,7 +34,7 @@ class Buckets(NamedTuple):
     unpadded_min: I64
 
 
-@once
+@memoize
 def usage(recording: Recording) -> Usage:
     """A sweep over starts and ends: O(rows + positions). What an allocator says of itself comes before it."""
     rows = recording.allocations
@@ -42,18 +42,18 @@ def usage(recording: Recording) -> Usage:
     if recording.reported is not None:
         live = recording.reported.in_use + recording.reported.reserved
     else:
-        live = explained(recording)
-    return Usage(live, live - _sweep(rows.start, rows.end, padding, recording.length))
+        live = explained_bytes(recording)
+    return Usage(live, live - _sum_live(rows.start, rows.end, padding, recording.length))
 
 
-@once
-def explained(recording: Recording) -> I64:
+@memoize
+def explained_bytes(recording: Recording) -> I64:
     """Bytes at each position that live rows account for."""
     rows = recording.allocations
-    return _sweep(rows.start, rows.end, rows.charge, recording.length)
+    return _sum_live(rows.start, rows.end, rows.charge, recording.length)
 
 
-def _sweep(start: I64, end: I64, amount: I64, length: int) -> I64:
+def _sum_live(start: I64, end: I64, amount: I64, length: int) -> I64:
     """At each position the sum of the amounts of rows with start <= position < end."""
     if not length:
         return np.empty(0, dtype=np.int64)
@@ -64,7 +64,7 @@ def _sweep(start: I64, end: I64, amount: I64, length: int) -> I64:
     return total
 
 
-@once
+@memoize
 def peak(recording: Recording) -> Peak:
     live = usage(recording).live
     if not len(live):
@@ -73,8 +73,8 @@ def peak(recording: Recording) -> Peak:
     return Peak(int(live[position]), position)
 
 
-@once
-def reserved(recording: Recording) -> int:
+@memoize
+def reserved_bytes(recording: Recording) -> int:
     """What the program holds, or the most an allocator held; thread-locals are on the threads' stacks, not in it."""
     regions = recording.regions
     if recording.held is not None:

@@ -13,7 +13,7 @@ from tb_memplugin.model.tables import NamedSpans
 
 # One to warm up and four that can each show growth: in fewer, chance looks like a trend.
 MIN_STEPS = 5
-IN_JAX = "wrap each iteration of the loop in jax.profiler.StepTraceAnnotation('train', step_num=step)."
+MARK_IN_JAX = "wrap each iteration of the loop in jax.profiler.StepTraceAnnotation('train', step_num=step)."
 HOW_TO_MARK = {
     "torch_snapshot": "wrap each iteration of the loop in torch.profiler.record_function(f'step {number}'), from "
     "PyTorch 2.5 on, or record with tb_memplugin.capture.torch_memory and its step(number).",
@@ -39,29 +39,29 @@ def steps(recording: Recording) -> Steps:
     """Steps that lie one after another; those that overlap, as on several threads at once, count as one."""
     spans, clock = recording.spans, recording.clock
     if clock is None and recording.axis is Axis.TIME and recording.length > 1:
-        return _none("Its events have no times, so that no steps can be found among them.")
+        return _no_steps("Its events have no times, so that no steps can be found among them.")
     if clock is None:
-        return _none("This recording is not a record over time, so nothing can be seen to grow from step to step.")
+        return _no_steps("This recording is not a record over time, so nothing can be seen to grow from step to step.")
     if not len(clock):
-        return _none("There are no allocator events.")
+        return _no_steps("There are no allocator events.")
     if spans is None or not len(spans):
-        return _none(f"The profile marks no steps: {HOW_TO_MARK.get(recording.kind, IN_JAX)}")
-    marked = _apart(spans, spans.kind == SpanKind.STEP)
+        return _no_steps(f"The profile marks no steps: {HOW_TO_MARK.get(recording.kind, MARK_IN_JAX)}")
+    marked = _union_ends(spans, spans.kind == SpanKind.STEP)
     if len(marked) >= MIN_STEPS:
-        return Steps(_positions(clock, marked), "step", True, "")
-    name, ends = _repeated(spans)
+        return Steps(_last_positions(clock, marked), "step", True, "")
+    name, ends = _most_repeated(spans)
     if len(ends) >= MIN_STEPS:
-        found = _counted(len(marked)) if len(marked) else "no steps"
+        found = _count_text(len(marked)) if len(marked) else "no steps"
         text = f"The profile marks {found}; the {len(ends)} runs of {name} stand in for them."
-        return Steps(_positions(clock, ends), f"run of {name}", False, text)
-    return _none(
-        f"The profile holds {_counted(len(marked))}, and growth shows over {MIN_STEPS} or more: profile more of them."
+        return Steps(_last_positions(clock, ends), f"run of {name}", False, text)
+    return _no_steps(
+        f"Growth needs at least {MIN_STEPS} steps; this profile has {len(marked)}."
         if len(marked)
         else "The profile marks no steps, and nothing in it repeats often enough to stand in for them."
     )
 
 
-def _counted(steps: int) -> str:
+def _count_text(steps: int) -> str:
     return f"{steps} step{'s' * (steps != 1)}"
 
 
@@ -75,16 +75,16 @@ def step_at(recording: Recording, position: int) -> str:
     return spans.name[int(inside[-1])] if len(inside) else ""
 
 
-def _none(message: str) -> Steps:
+def _no_steps(message: str) -> Steps:
     return Steps(np.empty(0, dtype=np.int64), "step", False, message)
 
 
-def _positions(clock: I64, ends: I64) -> I64:
+def _last_positions(clock: I64, ends: I64) -> I64:
     found: I64 = np.searchsorted(clock, ends, side="right") - 1
     return found
 
 
-def _apart(spans: NamedSpans, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> I64:
+def _union_ends(spans: NamedSpans, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> I64:
     """Ends, in ns, of the unions of spans that overlap; spans are in order of their starts."""
     start, end = spans.start_ns[which], spans.end_ns[which]
     reach: I64 = np.maximum.accumulate(end)
@@ -92,7 +92,7 @@ def _apart(spans: NamedSpans, which: np.ndarray[tuple[int], np.dtype[np.bool_]])
     return reach[np.r_[opens[1:] - 1, len(reach) - 1]] if len(opens) else reach
 
 
-def _around_execution(spans: NamedSpans) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _contains_execution(spans: NamedSpans) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Which spans an execution begins in, its own too: a checkpoint repeats and takes time, and is no loop.
 
     All where no execution is told.
@@ -102,12 +102,12 @@ def _around_execution(spans: NamedSpans) -> np.ndarray[tuple[int], np.dtype[np.b
     return around if len(begin) else np.ones(len(spans), dtype=bool)
 
 
-def _repeated(spans: NamedSpans) -> tuple[str, I64]:
+def _most_repeated(spans: NamedSpans) -> tuple[str, I64]:
     """The name that takes most time among those that repeat, which is the outermost loop's, and its ends in ns."""
     code = spans.name.codes.astype(np.int64) + 1
-    time = np.bincount(code, np.where(_around_execution(spans), spans.end_ns - spans.start_ns, 0))
+    time = np.bincount(code, np.where(_contains_execution(spans), spans.end_ns - spans.start_ns, 0))
     time[np.bincount(code) < MIN_STEPS] = 0
     chosen = int(np.argmax(time))
     if not time[chosen]:
         return "", np.empty(0, dtype=np.int64)
-    return (spans.name.strings[chosen - 1] if chosen else "unnamed spans"), _apart(spans, code == chosen)
+    return (spans.name.strings[chosen - 1] if chosen else "unnamed spans"), _union_ends(spans, code == chosen)

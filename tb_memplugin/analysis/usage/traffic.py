@@ -27,7 +27,7 @@ class Traffic(NamedTuple):
     never_freed_bytes: int
 
 
-class Stacked(NamedTuple):
+class StackCounts(NamedTuple):
     """How many of the allocations and of the frees have a stack."""
 
     allocations: int
@@ -38,7 +38,7 @@ class Stacked(NamedTuple):
 
 def traffic(recording: Recording) -> Traffic:
     rows = recording.allocations
-    born, ended, freed = rows.start >= 0, rows.end < recording.length, _freed(recording)
+    born, ended, freed = rows.start >= 0, rows.end < recording.length, _freed_rows(recording)
 
     def both(which: Mask) -> tuple[int, int]:
         return int(which.sum()), int(rows.size[which].sum())
@@ -46,15 +46,15 @@ def traffic(recording: Recording) -> Traffic:
     return Traffic(*both(born), *both(freed), *both(freed & ~born), *both(~born), *both(born & ~ended))
 
 
-def stacked(recording: Recording) -> Stacked:
+def count_stacks(recording: Recording) -> StackCounts:
     """Of the `complete` recording; before that, no stack is known."""
     rows, freed_in = recording.allocations, recording.free_stack
-    born, freed = rows.start >= 0, _freed(recording)
+    born, freed = rows.start >= 0, _freed_rows(recording)
     known = 0 if freed_in is None else int((freed_in[freed] >= 0).sum())
-    return Stacked(int(born.sum()), int((rows.stack[born] >= 0).sum()), int(freed.sum()), known)
+    return StackCounts(int(born.sum()), int((rows.stack[born] >= 0).sum()), int(freed.sum()), known)
 
 
-def _freed(recording: Recording) -> Mask:
+def _freed_rows(recording: Recording) -> Mask:
     rows = recording.allocations
     # An allocation at an address that is still taken ends the one before it, and is no free.
     opens = np.zeros(recording.length + 1, dtype=bool)

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.linking.runtime_to_program import join_programs, running_over
-from tb_memplugin.analysis.ownership.classification import By
+from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs, running_intervals
+from tb_memplugin.analysis.ownership.classification import Classification
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.page import (
@@ -57,7 +57,7 @@ def questions(recording: Recording, beside: Sequence[Recording], of_run: Sequenc
     yield ask("rows", lambda: memory_viewer.rows(recording.complete))
     yield ask("details", lambda: _details(recording.complete, beside))
     yield ask("advice", lambda: _json(advice.advice(recording)))
-    for by, merge in product(By, (False, True)):
+    for by, merge in product(Classification, (False, True)):
         yield ask("tree", partial(_tree, recording, by, merge), by=by.value, merge=int(merge))
     if recording.kind == device_profile.KIND:
         yield ask("device_profile", lambda: _json(device_profile.device_profile(recording, beside)))
@@ -98,7 +98,7 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, allow_nan=False).encode()
 
 
-def _tree(recording: Recording, by: By, merge: bool) -> bytes:
+def _tree(recording: Recording, by: Classification, merge: bool) -> bytes:
     return tree.tree(recording.complete, by, merge)
 
 
@@ -107,10 +107,12 @@ def _call_graphs(
 ) -> Iterator[tuple[dict[str, str | int], Callable[[], bytes]]]:
     """Each granularity, with the frames of frameworks and without, of the device and of all; of no expression."""
     devices = [other for other in beside if other.kind == device_profile.KIND]
-    for by, fold, whole in product(device_profile.By, (True, False), (False, True)):
+    for by, fold, whole in product(device_profile.Granularity, (True, False), (False, True)):
         refine = device_profile.Refine(focus="", ignore="", hide="", fold=fold)
 
-        def answer(by: device_profile.By = by, refine: device_profile.Refine = refine, whole: bool = whole) -> bytes:
+        def answer(
+            by: device_profile.Granularity = by, refine: device_profile.Refine = refine, whole: bool = whole
+        ) -> bytes:
             of = devices if whole else [recording]
             return _json(device_profile.call_graph(of, None, by, refine, MAX_DRAWN))
 
@@ -154,7 +156,7 @@ def _planned(recording: Recording, beside: Sequence[Recording]) -> tuple[list[An
     if recording.kind != "allocator":
         return [], which
     programs = _programs(beside)
-    joined = join_programs(recording, programs)
+    joined = link_to_programs(recording, programs)
     known = np.flatnonzero(joined.program >= 0)
     pairs = np.stack([joined.program[known], joined.region[known]])
     _, first, inverse = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
@@ -165,7 +167,7 @@ def _planned(recording: Recording, beside: Sequence[Recording]) -> tuple[list[An
 def _joins(recording: Recording, beside: Sequence[Recording]) -> dict[str, Any]:
     """The answers of api/joins over the axis: answer number `answer[i]` is that of positions from `start[i]` on."""
     programs = _programs(beside)
-    stretches = running_over(recording, programs)
+    stretches = running_intervals(recording, programs)
     first: dict[tuple[int, ...], int] = {}  # where each set of programs runs first; a dict keeps their order
     for position, now in stretches:
         first.setdefault(tuple(now), position)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.address.addresses import places
+from tb_memplugin.analysis.address.addresses import addresses
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.usage.allocation_step import birth_steps
+from tb_memplugin.analysis.usage.allocation_step import allocation_step
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.kinds import Axis, RegionKind, Role
 from tb_memplugin.model.recording import Recording
@@ -48,7 +48,7 @@ def _table(recording: Recording, stacks: WholeStacks, which: I64) -> Table:
     rows, regions, known = recording.allocations, recording.regions, np.ones(len(which), dtype=bool)
     start, end, region, shared = rows.start[which], rows.end[which], rows.region[which], rows.canonical[which]
     born = (start >= 0) & (recording.axis is not Axis.INSTANT)  # what is there at one moment came before it
-    freed, place = end < recording.length, places(recording, which)
+    freed, place = end < recording.length, addresses(recording, which)
     clock = recording.clock if recording.clock is not None else np.empty(0, dtype=np.int64)
     kinds = _at(regions.kind.astype(np.int64), region, place.in_region & ~place.addressed)
 
@@ -70,7 +70,7 @@ def _table(recording: Recording, stacks: WholeStacks, which: I64) -> Table:
         "freed_stack": stacks.texts(
             rows.stack[which] * 0 - 1 if recording.free_stack is None else recording.free_stack[which]
         ),
-        "step": birth_steps(recording).take(which),
+        "step": allocation_step(recording).take(which),
         "live_before": ~born,
         "never_freed": ~freed,
         "allocated_at": Numbers(start, born),

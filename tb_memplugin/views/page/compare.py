@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.compare.comparison import UNEXPLAINED, By, Comparison, Entries, Step, compare
+from tb_memplugin.analysis.compare.comparison import UNEXPLAINED, CompareBy, Comparison, Entries, Step, compare
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.model.arrays import U8
@@ -22,14 +22,14 @@ STEPS_LISTED = 12
 REST = "everything else"
 MOST_PERCENT = 1000
 CHANGES = ("only_a", "only_b", "grown", "shrunk", "same")
-__all__ = ["By", "Pair", "compared", "pairs", "signed"]
+__all__ = ["CompareBy", "Pair", "compared", "pairs", "signed"]
 
 Pair = tuple[Recording, Recording]
 
 PROGRAM_ID = re.compile(r"\(\d+\)$")
 
 
-def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by: By) -> dict[str, Any]:
+def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by: CompareBy) -> dict[str, Any]:
     """Plain values only. InputError where the two are not of a kind."""
     a, b = a.complete, b.complete
     found = compare(a, b, at_a, at_b, by)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.call_graph.graph import By, Callgraph, Refine, callgraph
-from tb_memplugin.analysis.call_graph.samples import Samples, change, live_samples
+from tb_memplugin.analysis.call_graph.graph import CallGraph, Granularity, Refine, build_call_graph
+from tb_memplugin.analysis.call_graph.samples import Samples, diff_samples, live_samples
 from tb_memplugin.analysis.leaks.classify import Verdict
-from tb_memplugin.analysis.leaks.over_snapshots import counted, growth, series_of
-from tb_memplugin.analysis.ownership.frames import frame_text, nearest, of_frameworks
+from tb_memplugin.analysis.leaks.over_snapshots import find_series, growth, natural_key
+from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
 from tb_memplugin.analysis.usage.figures import Figure
-from tb_memplugin.analysis.usage.live_bytes import explained, peak
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
@@ -22,7 +22,7 @@ from tb_memplugin.views.shared.payload import compact
 from tb_memplugin.views.shared.site_text import source_text
 from tb_memplugin.views.shared.summary import summary
 
-__all__ = ["By", "Refine", "call_graph", "device_profile", "headline", "series"]
+__all__ = ["Granularity", "Refine", "call_graph", "device_profile", "headline", "series"]
 
 KIND = "device_profile"
 NODES_LISTED = 5000
@@ -41,7 +41,7 @@ def device_profile(recording: Recording, beside: Sequence[Recording]) -> dict[st
         },
         "devices": [
             {"id": other.id, "memory": other.memory, "bytes": peak(other).bytes, "kinds": kinds(other)}
-            for other in sorted(beside, key=lambda other: counted(other.memory))
+            for other in sorted(beside, key=lambda other: natural_key(other.memory))
             if other.kind == KIND
         ],
     }
@@ -81,7 +81,7 @@ def headline(recording: Recording) -> str:
 def _largest_line(recording: Recording) -> str:
     """By the user's innermost frames."""
     rows, stacks = recording.allocations, recording.stacks
-    held = np.bincount(np.r_[nearest(stacks, ~of_frameworks(stacks)), -1][rows.stack] + 1, rows.charge)
+    held = np.bincount(np.r_[nearest_frames(stacks, ~framework_frames(stacks)), -1][rows.stack] + 1, rows.charge)
     frames = np.flatnonzero(held[1:])
     if not len(frames):
         return ""
@@ -98,7 +98,7 @@ def figures(recording: Recording) -> list[Figure]:
     """In the order in which they are read."""
     rows = recording.allocations
     executable = rows.role == Role.EXECUTABLE
-    known, reported = int(explained(recording)[0]), recording.reported
+    known, reported = int(explained_bytes(recording)[0]), recording.reported
     in_use = int(reported.in_use[0]) if reported is not None else None
     found = [
         Figure("live_peak", "Profiled", known, "Buffers and executables together: all that a profile knows of."),
@@ -120,16 +120,16 @@ def figures(recording: Recording) -> list[Figure]:
 
 
 def call_graph(
-    recordings: Sequence[Recording], base: Sequence[Recording] | None, by: By, refine: Refine, most: int
+    recordings: Sequence[Recording], base: Sequence[Recording] | None, by: Granularity, refine: Refine, most: int
 ) -> dict[str, Any]:
     """Of these recordings together, or of their change since `base`. InputError where `refine` makes no sense."""
     samples: Samples = live_samples(recordings)
     if base is not None:
-        samples = change(live_samples(base), samples)
-    return _encoded(callgraph(samples, by, refine, most), by)
+        samples = diff_samples(live_samples(base), samples)
+    return _encoded(build_call_graph(samples, by, refine, most), by)
 
 
-def _encoded(found: Callgraph, by: By) -> dict[str, Any]:
+def _encoded(found: CallGraph, by: Granularity) -> dict[str, Any]:
     nodes, calls = found.nodes, found.calls
     listed = slice(0, NODES_LISTED)  # those of the picture come first: they are the largest
     function, file = (compact(text.take(np.arange(len(text))[listed])) for text in (nodes.function, nodes.file))
@@ -161,7 +161,7 @@ FIGURES = ("line", "flat", "cum", "flat_allocations", "cum_allocations")
 
 def series(recording: Recording, recordings: Sequence[Recording]) -> dict[str, Any]:
     """The answer of api/growth: a point for each of one series with `recording`, and sites, those that leak first."""
-    found = growth(series_of(recording, recordings))
+    found = growth(find_series(recording, recordings))
     sites = found.leaks.sites
     shown = range(min(SITES_LISTED, len(found.holder))) if sites is not None else range(0)
     rest = sites.live[len(shown) :].sum(axis=0).tolist() if sites is not None else []

@@ -31,7 +31,7 @@ def holes(recording: Recording, position: int) -> dict[str, Any]:
         "holes_total": len(found.size),
         "holes_bytes": int(found.size.sum()),
         "live_bytes": int(rows.charge[(rows.start <= position) & (position < rows.end)].sum()),
-        "unplaced_bytes": fragmentation.unplaced(recording, position),
+        "unplaced_bytes": fragmentation.unplaced_bytes(recording, position),
         "largest_free": _bytes(pieces.largest_free[position]) if known else None,
         "fragmented": _bytes(pieces.fragmented[position]) if known else None,
         "told": pieces.told,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.analysis.leaks.classify import Verdict
-from tb_memplugin.analysis.leaks.over_steps import Leaks, Sites, leaks
+from tb_memplugin.analysis.leaks.over_steps import Leaks, LeakSites, leaks
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.page.torch_profile import carried_sentences
@@ -64,7 +64,7 @@ def findings(recording: Recording) -> dict[str, Any]:
     }
 
 
-def sentence(found: Leaks, sites: Sites, i: int) -> str:
+def sentence(found: Leaks, sites: LeakSites, i: int) -> str:
     """The verdict in plain words, with its numbers."""
     unit = found.steps.unit
     units = several(unit)
@@ -92,7 +92,7 @@ def sentence(found: Leaks, sites: Sites, i: int) -> str:
             return f"Does not grow: holds {held} at the end, {most} at most between {units}."
 
 
-def _later(found: Leaks, sites: Sites, i: int) -> str:
+def _later(found: Leaks, sites: LeakSites, i: int) -> str:
     part = float(sites.freed_later[i])
     if part < 0.005:
         return ""

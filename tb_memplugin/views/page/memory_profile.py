@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.analysis.address.fragmentation import fragmentation
-from tb_memplugin.analysis.linking.runtime_to_program import join_programs
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.usage.figures import Figure
 from tb_memplugin.analysis.usage.live_bytes import buckets, peak
 from tb_memplugin.analysis.usage.live_bytes import usage as usage_of
@@ -55,7 +55,7 @@ def usage_table(recording: Recording, start: int, end: int, count: int) -> Table
     return {**curve._asdict(), "position": narrow(curve.position), "time_ns": time.astype(np.int64), **said}
 
 
-@once
+@memoize
 def _said(recording: Recording) -> dict[str, I64 | F64]:
     """What the allocator says of itself, and how its free memory lies, at every event."""
     pieces, reported = fragmentation(recording), recording.reported
@@ -142,7 +142,7 @@ def _largest_free(recording: Recording, position: int) -> Figure:
 
 def planned(recording: Recording, row: int, programs: Sequence[Recording]) -> dict[str, Any] | None:
     """The program that a runtime allocation was made for, and the buffers planned inside it, largest first."""
-    joined = join_programs(recording, programs)
+    joined = link_to_programs(recording, programs)
     if joined.program[row] < 0:
         return None
     program, region = programs[joined.program[row]], int(joined.region[row])

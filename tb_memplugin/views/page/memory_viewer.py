@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.address.addresses import are_addresses, places, region_numbers
-from tb_memplugin.analysis.address.overlap import sharing
+from tb_memplugin.analysis.address.addresses import addresses, region_numbers, regions_have_addresses
+from tb_memplugin.analysis.address.overlap import overlap
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.figures import Figure, figures, share
-from tb_memplugin.analysis.usage.live_bytes import buckets, explained, peak, reserved
+from tb_memplugin.analysis.usage.live_bytes import buckets, explained_bytes, peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_bytes import usage as usage_of
 from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
 from tb_memplugin.analysis.usage.steps import step_at
-from tb_memplugin.analysis.usage.traffic import stacked
+from tb_memplugin.analysis.usage.traffic import count_stacks
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis, RegionKind, Role
 from tb_memplugin.model.recording import Recording
@@ -72,7 +72,7 @@ def rows(recording: Recording) -> bytes:
     everything = np.arange(len(recording.allocations))
     told: dict[str, Any] = {}
     if recording.free_stack is not None:
-        told = {"stacks": stacked(recording)._asdict(), "peak_step": step_at(recording, peak(recording).position)}
+        told = {"stacks": count_stacks(recording)._asdict(), "peak_step": step_at(recording, peak(recording).position)}
     # Of a program's buffers the stack's innermost frame says as much: a compiler merges what lies above it.
     stack = {"stack": stack_texts(recording)} if recording.axis is Axis.TIME else {}
     return encode(
@@ -107,7 +107,7 @@ def headline(recording: Recording) -> str:
     allocations = recording.allocations
     name = allocations.scope[largest] or allocations.name[largest]
     return (
-        f"Peak {bytes_text(top.bytes)} of {bytes_text(reserved(recording))} reserved in {recording.title}, "
+        f"Peak {bytes_text(top.bytes)} of {bytes_text(reserved_bytes(recording))} reserved in {recording.title}, "
         f"{recording.memory}: {', '.join(parts)}. "
         f"The largest buffer there is {name}, {bytes_text(int(allocations.charge[largest]))}."
     )
@@ -125,7 +125,7 @@ def _plural(role: Role) -> str:
 def details(recording: Recording, row: int) -> dict[str, Any]:
     """One buffer: everything known of it, its stack, and who else uses its bytes."""
     table = recording.allocations
-    shares = sharing(recording, row)
+    shares = overlap(recording, row)
     return {
         "row": row,
         "name": table.name[row],
@@ -218,7 +218,7 @@ def row_table(recording: Recording, which: I64) -> Table:
 
 def _place_table(recording: Recording, which: I64) -> Table:
     """What the source calls each row's region, and its address; NaN where that is not known."""
-    found = places(recording, which)
+    found = addresses(recording, which)
     return {
         "region_index": np.where(found.in_region, found.region.astype(np.float64), np.nan),
         "address": np.where(found.addressed, found.address.astype(np.float64), np.nan),
@@ -241,7 +241,7 @@ def _region_table(recording: Recording) -> Table:
     return {
         "kind": Text(code.astype(np.int32), labels),
         "index": index,
-        "address": index if are_addresses(recording) else np.full(len(index), np.nan),
+        "address": index if regions_have_addresses(recording) else np.full(len(index), np.nan),
         "size": regions.size,
         "base": base,
         "temporary": temporary.astype(np.uint8),
@@ -280,7 +280,7 @@ def _event_table(recording: Recording) -> Table:
         "op_name": nothing,
         "computation": nothing,
         **times,
-        "unexplained": usage_of(recording).live - explained(recording),
+        "unexplained": usage_of(recording).live - explained_bytes(recording),
     }
 
 

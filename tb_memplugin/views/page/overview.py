@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tb_memplugin.analysis.linking.co_residency import Together, running_at_peak, together
-from tb_memplugin.analysis.ownership.layers import biggest_part
+from tb_memplugin.analysis.linking.co_residency import CoResidency, co_residency, running_at_peak
+from tb_memplugin.analysis.ownership.layers import heaviest_layer
 from tb_memplugin.analysis.usage.figures import share
-from tb_memplugin.analysis.usage.headroom import DEVICE_MEMORY, Headroom, devices, headroom
+from tb_memplugin.analysis.usage.headroom import DEVICE_MEMORY, Headroom, device_allocators, headroom
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.errors import InputError
@@ -27,7 +27,7 @@ def overview(recordings: Sequence[Recording]) -> dict[str, Any]:
     return {
         "headline": headline(ordered, room),
         "rows": [_row(recording, room[recording.id]) for recording in ordered],
-        "together": [_place(place, every) for place in together(every)],
+        "together": [_place(place, every) for place in co_residency(every)],
     }
 
 
@@ -80,7 +80,7 @@ def _row(recording: Recording, room: Headroom) -> dict[str, Any]:
     top = peak(recording)
     roles = bytes_by_role(recording, top.position)
     role = next(iter(roles), Role.UNKNOWN)
-    part = biggest_part(recording)
+    part = heaviest_layer(recording)
     return {
         **summary(recording),
         "needed_bytes": room.needed,
@@ -94,8 +94,8 @@ def _row(recording: Recording, room: Headroom) -> dict[str, Any]:
     }
 
 
-def _place(place: Together, recordings: Sequence[Recording]) -> dict[str, Any]:
-    of_device = devices(place.host, recordings) if place.memory == DEVICE_MEMORY else []
+def _place(place: CoResidency, recordings: Sequence[Recording]) -> dict[str, Any]:
+    of_device = device_allocators(place.host, recordings) if place.memory == DEVICE_MEMORY else []
     return {
         "host": place.host,
         "memory": place.memory,
@@ -116,7 +116,7 @@ def _place(place: Together, recordings: Sequence[Recording]) -> dict[str, Any]:
     }
 
 
-def _how(place: Together, fullest: Recording | None) -> str:
+def _how(place: CoResidency, fullest: Recording | None) -> str:
     """How the sum was worked out, and what it is worth."""
     which = (
         "ran in this profile" if place.seen_running else "are in this run; whether all of them ran, it does not tell"

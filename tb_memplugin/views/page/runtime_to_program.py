@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.linking.runtime_to_program import join_programs, running
+from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs, running_programs
 from tb_memplugin.model.recording import Recording
 
 
@@ -18,13 +18,13 @@ def joins(recording: Recording, programs: Sequence[Recording], position: int) ->
     `programs` are those that any was joined to, the most bytes first, and those that run at the position: a program of
     several memories once, where nothing was joined to any of them.
     """
-    joined = join_programs(recording, programs)
+    joined = link_to_programs(recording, programs)
     size = recording.allocations.size
 
     def both(which: npt.NDArray[np.bool_]) -> dict[str, int]:
         return {"allocations": int(which.sum()), "bytes": int(size[which].sum())}
 
-    now = running(recording, programs, position)
+    now = running_programs(recording, programs, position)
     listed = set(np.unique(joined.program[joined.program >= 0]).tolist())
     titles = {programs[number].title for number in listed}
     for number in now:

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.address.fragmentation import fragmentation
-from tb_memplugin.analysis.leaks.retained_gradients import as_large_as_state, carried
+from tb_memplugin.analysis.leaks.retained_gradients import possible_state_bytes, retained_gradients
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.figures import Figure
-from tb_memplugin.analysis.usage.live_bytes import peak, reserved
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.analysis.usage.traffic import traffic
 from tb_memplugin.model.kinds import Role
@@ -24,7 +24,7 @@ def headline(recording: Recording) -> str:
     top = peak(recording)
     parts = [f"Peak {bytes_text(top.bytes)} allocated"]
     if recording.held is not None:
-        parts.append(f" of {bytes_text(reserved(recording))} reserved")
+        parts.append(f" of {bytes_text(reserved_bytes(recording))} reserved")
     parts.append(f" on {recording.memory}")
     known = [
         f"{size / top.bytes:.0%} {role.name.lower().replace('_', ' ')}"
@@ -32,7 +32,7 @@ def headline(recording: Recording) -> str:
         if size * 100 >= top.bytes
     ]
     parts.append(f": {', '.join(known)}." if known else ".")
-    old = as_large_as_state(recording, top.position)
+    old = possible_state_bytes(recording, top.position)
     if old * 100 >= top.bytes > 0:
         parts.append(
             f" Of the unknown, {bytes_text(old)} is older than the trace, in blocks as large as the optimizer's state: "
@@ -91,7 +91,7 @@ def carried_sentences(recording: Recording) -> list[str]:
     """What survives from one iteration into the next, where roles and steps of an optimizer tell."""
     if recording.kind not in KINDS:
         return []
-    found = carried(recording)
+    found = retained_gradients(recording)
     if not len(found.position):
         return []
     count = len(found.position)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tb_memplugin.analysis.ownership.classification import By, forest
+from tb_memplugin.analysis.ownership.classification import Classification, forest
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.shared.payload import Table, encode
 
 
-def tree(recording: Recording, by: By, merge: bool) -> bytes:
+def tree(recording: Recording, by: Classification, merge: bool) -> bytes:
     """Tables `tree`, one row per node in preorder, and `leaf`, the node of each row of the allocation table."""
     found = forest(recording, by, merge)
     nodes: Table = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tb_memplugin.analysis.oom import needed
+from tb_memplugin.analysis.oom import required_bytes
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.shared.summary import summary
@@ -22,15 +22,15 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: re.Pattern[str])
     Of an error, what counts is what would have had to fit: what was in use, and what was asked on top.
     """
     checked = [recording for recording in recordings if chosen.search(recording.id)]
-    above = sorted((r for r in checked if needed(r) > limit), key=needed, reverse=True)
+    above = sorted((r for r in checked if required_bytes(r) > limit), key=required_bytes, reverse=True)
     return {
         "limit_bytes": limit,
-        "checked": [{"id": recording.id, "needed_bytes": needed(recording)} for recording in checked],
+        "checked": [{"id": recording.id, "needed_bytes": required_bytes(recording)} for recording in checked],
         "broken": [
             {
                 **summary(recording),
-                "needed_bytes": needed(recording),
-                "above_bytes": needed(recording) - limit,
+                "needed_bytes": required_bytes(recording),
+                "above_bytes": required_bytes(recording) - limit,
                 "explanation": list(lines(explain(recording)))[:EXPLAINED],
             }
             for recording in above

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_memplugin.analysis.oom import Reason, missing, reason
+from tb_memplugin.analysis.oom import Cause, cause, missing_bytes
 from tb_memplugin.analysis.usage.figures import Figure
-from tb_memplugin.analysis.usage.live_bytes import explained, peak
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
@@ -39,10 +39,10 @@ def refused(recording: Recording) -> dict[str, Any] | None:
         "largest_free_bytes": refusal.largest_free,
         "capacity_bytes": refusal.capacity,
         "in_use_bytes": refusal.in_use,
-        "missing_bytes": missing(refusal),
+        "missing_bytes": missing_bytes(refusal),
         "phase": refusal.phase.value,
         "used_is": used_is(refusal),
-        "reason": reason(refusal).value,
+        "reason": cause(refusal).value,
         "wanted_by": refusal.wanted_by,
         "sentences": sentences(recording),
     }
@@ -86,22 +86,24 @@ def _there(refusal: OutOfMemory) -> str:
 
 
 def _why(refusal: OutOfMemory) -> str:
-    lacking = bytes_text(missing(refusal))
-    match reason(refusal):
-        case Reason.HOST if refusal.asked is None:
+    lacking = bytes_text(missing_bytes(refusal))
+    match cause(refusal):
+        case Cause.HOST if refusal.asked is None:
             return (
                 "Exit code 137 and `Killed` are signal 9 (128 + 9), which nearly always means that the machine or its "
                 "container ran out of host memory: the accelerator's memory has nothing to do with it."
             )
-        case Reason.HOST:
+        case Cause.HOST:
             return "This is memory of the machine itself, not of the accelerator."
-        case Reason.TOO_LARGE:
+        case Cause.TOO_LARGE:
             return "This one allocation is larger than the whole memory, so freeing others cannot help."
-        case Reason.FRAGMENTED:
+        case Cause.FRAGMENTED:
             return "Enough is free, but not in one piece: the free memory is fragmented."
-        case Reason.LIVE if refusal.phase is OutOfMemoryPhase.COMPILE:
-            return f"That is {lacking} too much." if missing(refusal) else "That is more than the compiler allows."
-        case Reason.LIVE:
+        case Cause.LIVE if refusal.phase is OutOfMemoryPhase.COMPILE:
+            return (
+                f"That is {lacking} too much." if missing_bytes(refusal) else "That is more than the compiler allows."
+            )
+        case Cause.LIVE:
             least = "at least " if refusal.largest_free is not None and refusal.largest_free != refusal.free else ""
             return f"Too much is live: {least}{lacking} more would have to be free."
         case _:
@@ -114,7 +116,7 @@ def figures(recording: Recording) -> list[Figure]:
     """Those that the text tells, in the order in which they are read."""
     refusal = recording.refusal or OutOfMemory()
     top = peak(recording).bytes
-    listed = int(explained(recording)[0])
+    listed = int(explained_bytes(recording)[0])
     rows = recording.allocations
     live = live_rows(recording, 0)
     padding = int((rows.size[live] - rows.requested[live]).sum())
@@ -126,7 +128,7 @@ def figures(recording: Recording) -> list[Figure]:
                "All that the text says was in use, or that the program would need."),
         Figure("capacity", "Capacity", recording.capacity, "What this memory holds."),
         Figure("asked", "Asked", refusal.asked, "What was asked and refused."),
-        Figure("missing", "Missing", missing(refusal) or None,
+        Figure("missing", "Missing", missing_bytes(refusal) or None,
                "What must go for it to fit, if what is free were one piece."),
         Figure("free", "Free", refusal.free, "What was left, in all."),
         Figure("largest_free", "Largest free piece", refusal.largest_free,

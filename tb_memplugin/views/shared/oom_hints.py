@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.oom import Reason, missing, reason
+from tb_memplugin.analysis.oom import Cause, cause, missing_bytes
 from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.kinds import Role
@@ -30,24 +30,24 @@ Bools = npt.NDArray[np.bool_]
 
 def remedies(recording: Recording, refusal: OutOfMemory) -> list[str]:
     """What to do, by what it would save, most first."""
-    why = reason(refusal)
-    if why is Reason.HOST:
+    why = cause(refusal)
+    if why is Cause.HOST:
         return [
             "Give the job more host memory, or hold less of it: smaller batches and fewer workers in the input "
             "pipeline, no copy of the weights on the host, checkpoints written in pieces."
         ]
-    if why is Reason.FRAGMENTED:
+    if why is Cause.FRAGMENTED:
         return [_defragment(recording, refusal)]
     found = sorted((item for tell_tale in TELL_TALES for item in tell_tale(recording)), key=lambda item: -item[0])
     texts = [text for size, text in found if size >= WORTH * max(peak(recording).bytes, 1)][:SHOWN]
-    if why is Reason.TOO_LARGE and _memory(recording) not in ON_CHIP:
+    if why is Cause.TOO_LARGE and _memory(recording) not in ON_CHIP:
         split = f"Split it: {bytes_text(refusal.asked)} at once never fits; shard it, or work in smaller batches."
         return [split, *texts]
     return texts or [_less(recording, refusal)]
 
 
 def _less(recording: Recording, refusal: OutOfMemory) -> str:
-    goal = missing(refusal)
+    goal = missing_bytes(refusal)
     much = f" by {bytes_text(goal)}" if goal else ""
     if refusal.phase is OutOfMemoryPhase.LOAD:
         return (

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.memoize import once
-from tb_memplugin.analysis.ownership.frames import frame_text, nearest, of_frameworks
+from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.recording import Recording
 
@@ -19,14 +19,14 @@ def source_text(recording: Recording, row: int) -> str:
     return frame_text(recording.stacks, frame) if frame >= 0 else ""
 
 
-@once
+@memoize
 def _told_by(recording: Recording) -> I32:
     """Per frame the innermost one that is the user's, or else any Python frame, among itself and its callers."""
     stacks = recording.stacks
-    own = nearest(stacks, ~of_frameworks(stacks))
+    own = nearest_frames(stacks, ~framework_frames(stacks))
     files = stacks.file.strings
     named = np.array([bool(files[code]) for code in range(len(files))] + [False])
-    return np.where(own >= 0, own, nearest(stacks, named[stacks.file.codes]))
+    return np.where(own >= 0, own, nearest_frames(stacks, named[stacks.file.codes]))
 
 
 def site_text(recording: Recording, row: int) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
 FARTHEST = 16  # doublings: stacks of 65,536 frames, which no runtime makes
 
 
-@once
+@memoize
 def sources(recording: Recording) -> Text:
     """Where each row was made, `train.py:12`: the innermost frame that has a file, for those of a runtime have none."""
     stacks, count = recording.stacks, len(recording.stacks.parent)

@@ -6,13 +6,13 @@ from collections import Counter
 
 import numpy as np
 
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.frames import callers_first, frame_text
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Strings, Text
 
 
-@once
+@memoize
 def stack_texts(recording: Recording) -> Text:
     """Each row's stack, `layer (model.py:20), 14 frames`: the user's innermost frame, or a framework's, and its depth.
 

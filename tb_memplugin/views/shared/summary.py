@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_memplugin.analysis.usage.live_bytes import peak, reserved
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.model.recording import Recording
 
 
@@ -22,7 +22,7 @@ def summary(recording: Recording) -> dict[str, Any]:
         "allocations": len(recording.allocations) if recording.counts is None else int(recording.counts.sum()),
         "peak_bytes": top.bytes,
         "peak_position": top.position,
-        "reserved_bytes": None if _untold(recording) else reserved(recording),
+        "reserved_bytes": None if _untold(recording) else reserved_bytes(recording),
         "reported_peak_bytes": recording.reported_peak,
         "capacity_bytes": recording.capacity,
         "caveats": [{"code": c.code, "text": c.text, "bytes": c.bytes} for c in recording.caveats],

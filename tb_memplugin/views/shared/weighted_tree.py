@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.ownership.classification import By, forest, weigh
-from tb_memplugin.analysis.usage.breakdown import unexplained
+from tb_memplugin.analysis.ownership.classification import Classification, forest, weigh
+from tb_memplugin.analysis.usage.breakdown import unexplained_bytes
 from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.recording import Recording
@@ -21,12 +21,12 @@ LEAST_SHARE = 0.005  # of what a terminal shows
 LINES = 24
 
 
-def weighed(recording: Recording, by: By, position: int, *, merge: bool = False) -> list[dict[str, Any]]:
+def weighed(recording: Recording, by: Classification, position: int, *, merge: bool = False) -> list[dict[str, Any]]:
     """Nodes with live bytes, each before what is below it, the heaviest first; those of depth 0 sum up to all."""
     found = forest(recording, by, merge)
     rows = live_rows(recording, position)
     weight = weigh(found, rows, recording.allocations.charge[rows])
-    rest = unexplained(recording, position)
+    rest = unexplained_bytes(recording, position)
     total = int(weight[found.parent < 0].sum()) + rest
     nodes = [
         {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tb_memplugin.analysis.ownership.classification import By
+from tb_memplugin.analysis.ownership.classification import Classification
 from tb_memplugin.analysis.usage.breakdown import breakdown
 from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
 from tb_memplugin.analysis.usage.steps import step_at
-from tb_memplugin.analysis.usage.traffic import stacked
+from tb_memplugin.analysis.usage.traffic import count_stacks
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.page import device_profile, leaks, memory_profile, memory_viewer
@@ -61,10 +61,10 @@ def _trees(recording: Recording, position: int) -> dict[str, Any]:
     ]
     return {
         "roles": roles,
-        "model": weighed(recording, By.MODEL, position, merge=True),
-        "source": weighed(recording, By.SOURCE, position),
+        "model": weighed(recording, Classification.MODEL, position, merge=True),
+        "source": weighed(recording, Classification.SOURCE, position),
         # A program is one jitted function.
-        "function": weighed(recording, By.FUNCTION, position) if recording.axis is Axis.TIME else [],
+        "function": weighed(recording, Classification.FUNCTION, position) if recording.axis is Axis.TIME else [],
     }
 
 
@@ -95,7 +95,7 @@ def _program(recording: Recording, position: int) -> dict[str, Any]:
 def _allocator(recording: Recording, position: int) -> dict[str, Any]:
     return {
         **_grouped(recording, position),
-        "stacks": stacked(recording)._asdict(),
+        "stacks": count_stacks(recording)._asdict(),
         "leaks": leaks.findings(recording),
     }
 

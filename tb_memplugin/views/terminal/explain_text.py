@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tb_memplugin.analysis.ownership.by_frame import NO_FUNCTION, NO_LINE, NO_MARK
+from tb_memplugin.analysis.ownership.by_frame import NO_FUNCTION, NO_LINE, NOT_MARKED
 from tb_memplugin.analysis.ownership.by_model import BEFORE, NO_PATH
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.sizes import bytes_text
@@ -23,7 +23,7 @@ TREES: tuple[tuple[str, str, str, str | None], ...] = (
     ("function", "By jitted function:", NO_FUNCTION, ": "),
     ("source", "By source:", NO_LINE, None),
 )
-MARKS = ("function", "By what it is marked as:", NO_MARK, ": ")  # PyTorch jits nothing: a tensor is marked
+MARKS = ("function", "By what it is marked as:", NOT_MARKED, ": ")  # PyTorch jits nothing: a tensor is marked
 
 
 def lines(answer: dict[str, Any]) -> Iterator[str]:

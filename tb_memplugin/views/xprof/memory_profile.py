@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.usage.live_bytes import explained, peak, usage
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, usage
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import SpanKind
@@ -155,7 +155,11 @@ class _Answer:
             for name, region, size in (
                 ("stack", "stack", int(self.reported.reserved[top])),
                 ("live before the recording", "persist/dynamic", int(rows.charge[live & (rows.start < 0)].sum())),
-                ("not explained", "persist/dynamic", int((self.reported.in_use - explained(self.recording))[top])),
+                (
+                    "not explained",
+                    "persist/dynamic",
+                    int((self.reported.in_use - explained_bytes(self.recording))[top]),
+                ),
             )
             if size > 0
         ]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.usage.live_bytes import peak, reserved, usage
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes, usage
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import RegionKind
@@ -86,7 +86,7 @@ class _Answer:
             "entryComputationParametersMib": self._bytes_of(RegionKind.PARAMETER) / MIB,
             "nonReusableMib": self._region_bytes(self._not_reusable()) / MIB,
             "maybeLiveOutMib": self._bytes_of(RegionKind.OUTPUT) / MIB,
-            "totalBufferAllocationMib": reserved(self.recording) / MIB,
+            "totalBufferAllocationMib": reserved_bytes(self.recording) / MIB,
             "indefiniteBufferAllocationMib": held / MIB,
             "maxScopedVmemAllocationMib": scoped / MIB,
             "maxScopedVmemInstructionName": self.program.scoped_instruction if scoped else "",

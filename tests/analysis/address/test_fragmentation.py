@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.allocator_planes import REAL, Log, events_of, recordings_of
 from support.recordings import Row, recording
 
-from tb_memplugin.analysis.address.fragmentation import Holes, fragmentation, holes, unplaced
+from tb_memplugin.analysis.address.fragmentation import Holes, fragmentation, holes, unplaced_bytes
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.free_runs import free_runs
@@ -74,7 +74,7 @@ def test_holes_are_those_of_each_byte(rows: list[Row]) -> None:
         if 0 <= position < 6:
             curve = fragmentation(of)
             assert not curve.told
-            if unplaced(of, position):
+            if unplaced_bytes(of, position):
                 assert np.isnan(curve.largest_free[position]) and np.isnan(curve.fragmented[position])
             else:
                 assert (curve.largest_free[position], curve.fragmented[position]) == (longest, total - longest)
@@ -148,7 +148,7 @@ def test_holes_of_real_allocators_lie_between_what_is_live(path: Path) -> None:
                 found = holes(of, position)
                 assert sorted(zip(found.offset.tolist(), found.size.tolist(), strict=True)) == expected
                 assert int(found.size.sum()) + sum(held.values()) == sum(end - begin for begin, end in used) <= size
-                assert unplaced(of, position) == of.reported.in_use[position] - sum(held.values())
+                assert unplaced_bytes(of, position) == of.reported.in_use[position] - sum(held.values())
 
 
 @each_profile
@@ -184,7 +184,7 @@ def test_what_lies_nowhere_known_leaves_the_largest_block_unknown() -> None:
                 **({} if address is None else {"addr": address}))  # fmt: skip
     of = log.only()
     assert np.isnan(fragmentation(of).largest_free).all()
-    assert (unplaced(of, 0), unplaced(of, 1)) == (100, 108)
+    assert (unplaced_bytes(of, 0), unplaced_bytes(of, 1)) == (100, 108)
 
 
 def test_many_blocks_that_pin_as_many_holes() -> None:

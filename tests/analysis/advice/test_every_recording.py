@@ -11,7 +11,7 @@ from support.servers import DATA, DEMO
 from support.subjects import both_ways, every_subject, recordings
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.advice import ASKED, Advice, advise, model
+from tb_memplugin.analysis.advice import ADVISERS, Advice, advise, model
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.commands.terminal import listing_of
@@ -26,12 +26,12 @@ each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.paren
 @pytest.fixture
 def however_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The programs here are small; advice on them is none the less to be right."""
-    monkeypatch.setattr(model, "LEAST_BYTES", 1)
-    monkeypatch.setattr(model, "LEAST_SHARE", 2**40)
+    monkeypatch.setattr(model, "MIN_BYTES", 1)
+    monkeypatch.setattr(model, "MIN_SHARE", 2**40)
 
 
 def check(recording: Recording) -> None:
-    for found in [one for ask in ASKED for one in ask(recording)]:
+    for found in [one for ask in ADVISERS for one in ask(recording)]:
         check_piece(recording, found)
 
 
@@ -39,10 +39,13 @@ def check_piece(recording: Recording, found: Advice) -> None:
     top = peak(recording).bytes
     assert found.saving_bytes > 0
     assert 0 <= found.new_peak_bytes <= top
-    if found.kind is not model.Kind.FRAGMENTATION:
+    if found.kind is not model.AdviceKind.FRAGMENTATION:
         assert found.saving_bytes == top - found.new_peak_bytes
     size = recording.allocations.size[found.rows]
-    if found.kind not in (model.Kind.FRAGMENTATION, model.Kind.PADDING):  # of these it is what rows leave unused
+    if found.kind not in (
+        model.AdviceKind.FRAGMENTATION,
+        model.AdviceKind.PADDING,
+    ):  # of these it is what rows leave unused
         assert found.bytes == size.sum()
     assert len(np.unique(found.rows)) == len(found.rows)
     assert (np.diff(size) <= 0).all()
@@ -74,7 +77,7 @@ def test_what_saves_most_comes_first(name: str) -> None:
     for recording in recordings(name, True):
         savings = [found.saving_bytes for found in advise(recording)]
         assert savings == sorted(savings, reverse=True)
-        assert all(saved >= model.LEAST_BYTES for saved in savings)
+        assert all(saved >= model.MIN_BYTES for saved in savings)
 
 
 def test_the_page_and_the_terminal_say_the_same() -> None:

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from support.pprof_files import REAL, Frame, Sample, profile_of
 from support.servers import DEMO, TESTS
 
-from tb_memplugin.analysis.call_graph.graph import By, Callgraph, Refine, callgraph
-from tb_memplugin.analysis.call_graph.samples import Samples, change, live_samples
+from tb_memplugin.analysis.call_graph.graph import NO_REFINEMENT, CallGraph, Granularity, Refine, build_call_graph
+from tb_memplugin.analysis.call_graph.samples import Samples, diff_samples, live_samples
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
 
 FILES = {path.stem: path for path in [*sorted(DEMO.glob("device_profile*/*.prof")), *REAL]}
-GRANULARITY = {"functions": By.FUNCTION, "filefunctions": By.FILE_FUNCTION, "lines": By.LINE}
+GRANULARITY = {"functions": Granularity.FUNCTION, "filefunctions": Granularity.FILE_FUNCTION, "lines": Granularity.LINE}
 
 Nodes = dict[str, tuple[int, int]]
 Calls = dict[tuple[str, str], int]
@@ -45,7 +45,7 @@ def samples_in(path: Path) -> Samples:
     return live_samples(read(path.read_bytes()))
 
 
-def graph_of(found: Callgraph, measure: str = "space") -> tuple[Nodes, Calls]:
+def graph_of(found: CallGraph, measure: str = "space") -> tuple[Nodes, Calls]:
     nodes = found.nodes
     names = [
         " ".join(filter(None, [nodes.function[i], place(nodes.file[i], int(nodes.line[i]))]))
@@ -88,16 +88,18 @@ def test_every_function_and_every_call_is_pprofs(question: str) -> None:
     assert without_nothing(found) == without_nothing(pprofs(question))
 
 
-def whole_graph(samples: Samples, by: By, measure: str = "space", refine: Refine = Refine()) -> tuple[Nodes, Calls]:  # noqa: B008
+def whole_graph(
+    samples: Samples, by: Granularity, measure: str = "space", refine: Refine = NO_REFINEMENT
+) -> tuple[Nodes, Calls]:
     """With everything in the picture, however small."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tb_memplugin.analysis.call_graph.graph.FEWEST", float("inf"))
-        return graph_of(callgraph(samples, by, refine, most=10**6), measure)
+        patch.setattr("tb_memplugin.analysis.call_graph.graph.MIN_SHARE", float("inf"))
+        return graph_of(build_call_graph(samples, by, refine, most=10**6), measure)
 
 
 @pytest.mark.parametrize("by", ["functions", "lines"])
 def test_the_change_between_two_profiles_is_pprofs_diff_base(by: str) -> None:
-    both = change(*(samples_in(FILES[stem]) for stem in ("memory1", "memory9")))
+    both = diff_samples(*(samples_in(FILES[stem]) for stem in ("memory1", "memory9")))
     assert without_nothing(whole_graph(both, GRANULARITY[by])) == without_nothing(pprofs(f"memory1 memory9 {by} space"))
     assert both.total == samples_in(FILES["memory1"]).total  # pprof's percentages are of the base
 
@@ -108,7 +110,7 @@ def test_focus_ignore_and_hide_are_pprofs(option: str) -> None:
     if stem not in FILES:
         pytest.skip("the profile is not here")
     name, pattern = text.split("=")
-    found = whole_graph(samples_in(FILES[stem]), By.FUNCTION, refine=refine_by(name, pattern))
+    found = whole_graph(samples_in(FILES[stem]), Granularity.FUNCTION, refine=refine_by(name, pattern))
     assert without_nothing(found) == without_nothing(pprofs(option))
 
 
@@ -145,13 +147,13 @@ some_samples = st.lists(st.builds(Sample, a_stack, st.integers(1, 50)), min_size
 def test_recursion_counts_once_as_in_loops_over_every_sample(samples: list[Sample]) -> None:
     nodes, calls, _ = by_loops(samples)
     whole = live_samples(read(profile_of(samples)))
-    assert whole_graph(whole, By.FUNCTION) == (nodes, calls)
+    assert whole_graph(whole, Granularity.FUNCTION) == (nodes, calls)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(some_samples, st.integers(1, 4))
 def test_a_picture_of_few_functions_says_which_calls_go_through_others(samples: list[Sample], most: int) -> None:
-    found = callgraph(live_samples(read(profile_of(samples))), most=most)
+    found = build_call_graph(live_samples(read(profile_of(samples))), most=most)
     nodes, _ = graph_of(found)
     assert nodes == by_loops(samples)[0]
     drawn = {name for name, shown in zip(nodes, found.drawn.tolist(), strict=True) if shown}
@@ -167,11 +169,11 @@ def test_a_picture_of_few_functions_says_which_calls_go_through_others(samples: 
 def test_what_has_no_frame_left_is_told_and_not_lost() -> None:
     app, jax = Frame("f", "train.py"), Frame("g", "/x/site-packages/jax/_src/pjit.py")
     samples = live_samples(read(profile_of([Sample([jax, app], 5), Sample([jax], 7), Sample([], 9)])))
-    found = callgraph(samples, refine=Refine(fold=True))
+    found = build_call_graph(samples, refine=Refine(fold=True))
     assert (found.total, found.shown, found.unplaced) == (21, 21, 16)
     assert graph_of(found)[0] == {"f": (5, 5)}
-    assert callgraph(samples, refine=Refine(focus="f")).shown == 5
-    assert callgraph(samples, refine=Refine(ignore="f")).shown == 16
+    assert build_call_graph(samples, refine=Refine(focus="f")).shown == 5
+    assert build_call_graph(samples, refine=Refine(ignore="f")).shown == 16
 
 
 def test_devices_of_a_file_together_are_the_file() -> None:
@@ -180,12 +182,12 @@ def test_devices_of_a_file_together_are_the_file() -> None:
     assert len(recordings) == 2
     both = live_samples(recordings)
     assert both.stacks is recordings[0].stacks
-    assert graph_of(callgraph(both))[0] == {"f": (5, 12), "g": (7, 7)}
+    assert graph_of(build_call_graph(both))[0] == {"f": (5, 12), "g": (7, 7)}
 
 
 def test_a_change_of_nothing_is_nothing() -> None:
     samples = samples_in(FILES["memory9"])
-    found = callgraph(change(samples, samples))
+    found = build_call_graph(diff_samples(samples, samples))
     assert not found.nodes.cum.any() and not found.calls.bytes.any()
 
 
@@ -194,11 +196,11 @@ def test_what_is_no_regular_expression_is_said(pattern: str) -> None:
     samples = samples_in(FILES["memory9"])
     for name in ("focus", "ignore", "hide"):
         with pytest.raises(InputError, match=f"Not a regular expression: {name}="):
-            callgraph(samples, refine=refine_by(name, pattern))
+            build_call_graph(samples, refine=refine_by(name, pattern))
 
 
 def test_parents_that_come_later_in_a_broken_tree_end_the_stack() -> None:
     samples = samples_in(FILES["memory9"])
     stacks = samples.stacks
     broken = samples._replace(stacks=type(stacks)(np.roll(stacks.parent, 1), stacks.function, stacks.file, stacks.line))
-    assert callgraph(broken).total == samples.total
+    assert build_call_graph(broken).total == samples.total

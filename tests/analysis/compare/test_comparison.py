@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.pprof_files import Frame, Sample, profile_of
 from support.recordings import Row, recording
 
-from tb_memplugin.analysis.compare.comparison import UNEXPLAINED, By, Comparison, compare
+from tb_memplugin.analysis.compare.comparison import UNEXPLAINED, CompareBy, Comparison, compare
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Role
@@ -91,8 +91,8 @@ few = settings(max_examples=150, deadline=None, derandomize=True)
 
 
 @few
-@given(lists, st.sampled_from(By))
-def test_against_itself_nothing_changes(these: list[Thing], by: By) -> None:
+@given(lists, st.sampled_from(CompareBy))
+def test_against_itself_nothing_changes(these: list[Thing], by: CompareBy) -> None:
     found = compare(made(these), made(these), by=by)
     assert changes(found) == []
     assert not found.entries.reshaped.any()
@@ -102,16 +102,18 @@ def test_against_itself_nothing_changes(these: list[Thing], by: By) -> None:
 
 
 @few
-@given(lists, lists, st.sampled_from(By))
-def test_the_other_way_round_is_the_mirror_image(a: list[Thing], b: list[Thing], by: By) -> None:
+@given(lists, lists, st.sampled_from(CompareBy))
+def test_the_other_way_round_is_the_mirror_image(a: list[Thing], b: list[Thing], by: CompareBy) -> None:
     there, back = compare(made(a), made(b), by=by), compare(made(b), made(a), by=by)
     assert sorted((y, x, n, m, reshaped) for x, y, m, n, reshaped in entries(there)) == entries(back)
     assert sorted((s.bytes_b, s.bytes_a) for s in there.steps) == sorted((s.bytes_a, s.bytes_b) for s in back.steps)
 
 
 @few
-@given(lists, lists, st.sampled_from(By))
-def test_no_byte_is_lost_and_the_steps_lead_from_one_total_to_the_other(a: list[Thing], b: list[Thing], by: By) -> None:
+@given(lists, lists, st.sampled_from(CompareBy))
+def test_no_byte_is_lost_and_the_steps_lead_from_one_total_to_the_other(
+    a: list[Thing], b: list[Thing], by: CompareBy
+) -> None:
     found = compare(made(a), made(b), by=by)
     assert (found.total_a, found.total_b) == (sum(t.size for t in a), sum(t.size for t in b))
     assert (found.entries.bytes_a.sum(), found.entries.bytes_b.sum()) == (found.total_a, found.total_b)
@@ -143,7 +145,7 @@ def test_a_line_put_in_between_is_new_and_those_after_it_are_as_they_were() -> N
 
     before = [line(100, 10, "dot"), line(200, 11, "add"), line(300, 12, "exp")]
     after = [line(100, 10, "dot"), line(70, 11, "tanh"), line(200, 12, "add"), line(300, 13, "exp")]
-    found = compare(made(before), made(after), by=By.SOURCE)
+    found = compare(made(before), made(after), by=CompareBy.SOURCE)
     assert entries(found) == [
         (0, 70, 0, 1, False),
         (100, 100, 1, 1, False),
@@ -183,10 +185,10 @@ def test_two_moments_of_one_recording() -> None:
 def test_the_steps_are_roles_lines_or_layers() -> None:
     a = [Thing(10, role=Role.PARAMETER, scope="params['layer_0']['w']", op="parameter"), Thing(5, line=10)]
     b = [Thing(10, role=Role.PARAMETER, scope="params['layer_0']['w']", op="parameter"), Thing(25, line=10)]
-    steps = {by: [(s.label, s.bytes_a, s.bytes_b) for s in compare(made(a), made(b), by=by).steps] for by in By}
-    assert steps[By.ROLE] == [("temporary", 5, 25), ("parameter", 10, 10)]
-    assert steps[By.SOURCE] == [("layer (/home/a/model.py:10)", 5, 25), ("no Python line", 10, 10)]
-    assert steps[By.MODEL] == [("forward / layer_0", 5, 25), ("arguments / params / layer_0", 10, 10)]
+    steps = {by: [(s.label, s.bytes_a, s.bytes_b) for s in compare(made(a), made(b), by=by).steps] for by in CompareBy}
+    assert steps[CompareBy.ROLE] == [("temporary", 5, 25), ("parameter", 10, 10)]
+    assert steps[CompareBy.SOURCE] == [("layer (/home/a/model.py:10)", 5, 25), ("no Python line", 10, 10)]
+    assert steps[CompareBy.MODEL] == [("forward / layer_0", 5, 25), ("arguments / params / layer_0", 10, 10)]
 
 
 def test_each_thing_is_in_the_step_that_its_largest_allocation_is_counted_in() -> None:
@@ -197,16 +199,16 @@ def test_each_thing_is_in_the_step_that_its_largest_allocation_is_counted_in() -
             (x, y): found.steps[step].label
             for (x, y, *_), step in zip(entries_in_order(found), found.step_of, strict=True)
         }
-        for by in By
+        for by in CompareBy
         for found in [compare(made(a), made(b), by=by)]
     }
-    assert labels[By.ROLE] == {(5, 25): "temporary", (10, 0): "parameter", (0, 7): "temporary"}
-    assert labels[By.MODEL] == {
+    assert labels[CompareBy.ROLE] == {(5, 25): "temporary", (10, 0): "parameter", (0, 7): "temporary"}
+    assert labels[CompareBy.MODEL] == {
         (5, 25): "forward / layer_0",
         (10, 0): "arguments / params / layer_0",
         (0, 7): "forward / layer_1",
     }
-    assert labels[By.SOURCE] == {
+    assert labels[CompareBy.SOURCE] == {
         (5, 25): "layer (/home/a/model.py:10)",
         (10, 0): "no Python line",
         (0, 7): "layer (/home/a/model.py:20)",
@@ -215,7 +217,7 @@ def test_each_thing_is_in_the_step_that_its_largest_allocation_is_counted_in() -
 
 def test_without_a_stack_a_line_s_name_is_the_line() -> None:
     a, b = [Thing(10, name="train.py:61"), Thing(5, name="fusion.1")], [Thing(30, name="train.py:61")]
-    steps = [(s.label, s.bytes_a, s.bytes_b) for s in compare(made(a), made(b), by=By.SOURCE).steps]
+    steps = [(s.label, s.bytes_a, s.bytes_b) for s in compare(made(a), made(b), by=CompareBy.SOURCE).steps]
     assert steps == [("train.py:61", 10, 30), ("no Python line", 5, 0)]
 
 

@@ -9,7 +9,7 @@ from support.pprof_files import Frame, Sample, profile_of
 from support.servers import DEMO
 
 from tb_memplugin.analysis.leaks.classify import Verdict
-from tb_memplugin.analysis.leaks.over_snapshots import Growth, growth, series_of
+from tb_memplugin.analysis.leaks.over_snapshots import Growth, find_series, growth
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.recording import Recording
@@ -66,7 +66,7 @@ def test_a_series_is_of_one_name_and_memory() -> None:
     of_name = {title: profiles({"f": [1]})[0] for title in ("m1.prof", "m22.prof", "other3.prof", "m.prof")}
     of_name = {title: replace(recording, title=title) for title, recording in of_name.items()}
     elsewhere = replace(of_name["m1.prof"], memory="cuda:1")
-    same = series_of(of_name["m1.prof"], [*of_name.values(), elsewhere])
+    same = find_series(of_name["m1.prof"], [*of_name.values(), elsewhere])
     assert [r.title for r in same] == ["m1.prof", "m22.prof"]
 
 

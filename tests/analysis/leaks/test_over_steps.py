@@ -329,7 +329,7 @@ def test_what_cannot_be_said_and_why() -> None:
         (recording([], 4), "over time"),
         (allocator([], 6), "no allocator events"),
         (allocator(leak("leak", 1, 6), 6, marked=[]), "marks no steps"),
-        (allocator(leak("leak", 1, 4), 4), "holds 4 steps"),
+        (allocator(leak("leak", 1, 4), 4), "this profile has 4"),
         (allocator(leak("leak", 1, 4), 4, marked=[("jit_f", SpanKind.EXECUTION)]), "repeats often enough"),
     ):
         answer = leaks(of)

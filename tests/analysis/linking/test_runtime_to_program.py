@@ -10,7 +10,7 @@ from support.recordings import Row, recording
 from support.servers import DATA
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.linking.runtime_to_program import join_programs, running, running_over
+from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs, running_intervals, running_programs
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.kinds import RegionKind, SpanKind
@@ -32,18 +32,18 @@ def allocator(sizes: list[int], functions: list[str], frame: str = PROGRAM_FRAME
 
 def test_joined_by_function_and_size_rounded_up() -> None:
     program = recording([], 1, KINDS)  # jit_f(1)
-    joined = join_programs(allocator([1024, 512, 768, 512], ["f", "f", "f", "g"]), [program])
+    joined = link_to_programs(allocator([1024, 512, 768, 512], ["f", "f", "f", "g"]), [program])
     assert joined.program.tolist() == [0, 0, -1, -1]
     assert joined.region.tolist() == [0, 1, -1, -1]
     assert joined.executable.sum() == 4
 
 
 def test_thread_locals_are_never_allocated_so() -> None:
-    assert join_programs(allocator([256], ["f"]), [recording([], 1, KINDS)]).program.tolist() == [-1]
+    assert link_to_programs(allocator([256], ["f"]), [recording([], 1, KINDS)]).program.tolist() == [-1]
 
 
 def test_other_allocations_are_not_an_executables() -> None:
-    joined = join_programs(allocator([1024], ["f"], frame="DevicePut"), [recording([], 1, KINDS)])
+    joined = link_to_programs(allocator([1024], ["f"], frame="DevicePut"), [recording([], 1, KINDS)])
     assert (joined.executable.tolist(), joined.program.tolist()) == ([False], [-1])
 
 
@@ -55,7 +55,7 @@ def test_all_executable_allocations_of_real_gpu_profiles_are_joined(profile: str
         pytest.skip("the real profiles are not beside the repository")
     recordings = listing_of_path(str(DATA / "xplane" / profile)).recordings
     programs = [r for r in recordings if r.kind == "program"]
-    joined = [join_programs(r.complete, programs) for r in recordings if r.kind == "allocator"]
+    joined = [link_to_programs(r.complete, programs) for r in recordings if r.kind == "allocator"]
     assert sum(int(j.executable.sum()) for j in joined) == count
     assert sum(int((j.program >= 0).sum()) for j in joined) == count
 
@@ -63,7 +63,7 @@ def test_all_executable_allocations_of_real_gpu_profiles_are_joined(profile: str
 def test_frames_inside_the_one_that_builds_belong_to_it() -> None:
     made = allocator([1024, 1024], ["f", "f"], frame=PROGRAM_FRAMES[1])
     rows = dataclasses.replace(made.allocations, stack=np.array([1, -1], dtype=np.int32))
-    joined = join_programs(dataclasses.replace(made, allocations=rows), [recording([], 1, KINDS)])
+    joined = link_to_programs(dataclasses.replace(made, allocations=rows), [recording([], 1, KINDS)])
     assert (joined.executable.tolist(), joined.program.tolist()) == ([True, False], [0, -1])
 
 
@@ -75,7 +75,7 @@ def test_all_outputs_of_a_real_tpu_profile_are_joined() -> None:
     programs = [r for r in recordings if r.kind == "program"]
     count = 0
     for allocated in (r.complete for r in recordings if r.kind == "allocator"):
-        joined = join_programs(allocated, programs)
+        joined = link_to_programs(allocated, programs)
         rows = np.flatnonzero(joined.program >= 0)
         assert len(rows) == joined.executable.sum() > 0
         count += len(rows)
@@ -93,7 +93,7 @@ def test_a_program_without_regions() -> None:
     empty = dataclasses.replace(
         nothing, regions=Regions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
     )
-    assert join_programs(allocator([1024], ["f"]), [empty, nothing]).program.tolist() == [1]
+    assert link_to_programs(allocator([1024], ["f"]), [empty, nothing]).program.tolist() == [1]
 
 
 @pytest.mark.parametrize("profile", ["tracelens_mi300_conv_minimal_08", "xprof_tpu_inference_2_old"])
@@ -158,12 +158,12 @@ def test_what_runs_over_the_axis_is_what_runs_at_each_position(seed: int) -> Non
         random.integers(-5, 40, count),
     )
     made = dataclasses.replace(made, spans=spans)
-    stretches = dict(running_over(made, programs))
+    stretches = dict(running_intervals(made, programs))
     assert min(stretches) == -1
     for position in range(-1, 12):
         last = max(start for start in stretches if start <= position)
-        assert stretches[last] == running(made, programs, position)
+        assert stretches[last] == running_programs(made, programs, position)
 
 
 def test_without_a_clock_nothing_is_known_to_run() -> None:
-    assert running_over(recording([], 3), [recording([], 1)]) == [(-1, [])]
+    assert running_intervals(recording([], 3), [recording([], 1)]) == [(-1, [])]

@@ -19,8 +19,8 @@ from support.recordings import Row, recording
 from support.servers import DEMO
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.ownership.classification import By, Forest, forest, weigh
-from tb_memplugin.analysis.ownership.forest import Grower, merge_layers
+from tb_memplugin.analysis.ownership.classification import Classification, Forest, forest, weigh
+from tb_memplugin.analysis.ownership.forest import ForestBuilder, merge_layers
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.catalog import Catalog, listing_of_path
@@ -48,7 +48,7 @@ STEP = [
 
 def test_a_training_step_by_model() -> None:
     of = program(STEP)
-    found = forest(of, By.MODEL)
+    found = forest(of, Classification.MODEL)
     assert drawn(found, weights(of, found)) == [
         "arguments 3012",
         "  params 3000",
@@ -89,7 +89,7 @@ def test_a_training_step_by_model() -> None:
 
 def test_layers_that_repeat_become_one() -> None:
     of = program(STEP)
-    found = forest(of, By.MODEL, merge=True)
+    found = forest(of, Classification.MODEL, merge=True)
     assert drawn(found, weights(of, found))[:12] == [
         "arguments 3012",
         "  params 3000",
@@ -123,18 +123,22 @@ def test_layers_that_repeat_become_one() -> None:
     ],
 )
 def test_what_merges(paths: list[str], merged: list[str]) -> None:
-    grower = Grower()
+    grower = ForestBuilder()
     leaf = np.array([grower.path(path.split("/")) for path in paths], dtype=np.int32)
     assert drawn(merge_layers(grower, leaf)) == merged
 
 
 def test_without_a_backward_pass_all_is_forward() -> None:
-    assert drawn(forest(program([("dot", "jit(f)/mlp/dot", 1)]), By.MODEL)) == ["forward", "  mlp", "    dot"]
+    assert drawn(forest(program([("dot", "jit(f)/mlp/dot", 1)]), Classification.MODEL)) == [
+        "forward",
+        "  mlp",
+        "    dot",
+    ]
 
 
 def test_the_arguments_of_a_reduction_are_none_of_the_programs() -> None:
     of = program([("parameter", "jit(f)/sum", 8), ("fusion", "jit(f)/sum", 4)], Role.THREAD_LOCAL)
-    assert drawn(forest(of, By.MODEL)) == ["forward", "  sum"]
+    assert drawn(forest(of, Classification.MODEL)) == ["forward", "  sum"]
 
 
 def test_a_copy_without_a_path_is_of_what_it_copies() -> None:
@@ -154,7 +158,7 @@ def test_a_copy_without_a_path_is_of_what_it_copies() -> None:
             allocation.is_entry_computation_parameter = True
     assert plain == 7
     of = read(made)
-    found = forest(of, By.MODEL)
+    found = forest(of, Classification.MODEL)
     total = weigh(found, np.arange(len(of.allocations)), of.allocations.size // MIB)
     assert drawn(found, total.tolist()) == [
         "arguments 1",
@@ -174,16 +178,16 @@ def test_a_copy_without_a_path_is_of_what_it_copies() -> None:
 
 def test_constants_are_apart() -> None:
     of = program([("constant", "jit(f)/mlp/pi", 8), ("constant", "", 4)], Role.CONSTANT)
-    assert drawn(forest(of, By.MODEL)) == ["constants", "  mlp", "    pi"]
-    assert drawn(forest(of, By.SOURCE)) == ["constants"]
-    assert drawn(forest(of, By.FUNCTION)) == ["constants"]
+    assert drawn(forest(of, Classification.MODEL)) == ["constants", "  mlp", "    pi"]
+    assert drawn(forest(of, Classification.SOURCE)) == ["constants"]
+    assert drawn(forest(of, Classification.FUNCTION)) == ["constants"]
 
 
 def test_tensorflow_names_what_belongs_to_a_gradient() -> None:
     names = ["replica_0/layer_1/MatMul:MatMul", "gradient_tape/replica_0/layer_1/Mul", "SameWorkerRecvDone"]
     of = allocator([Block(name, 1, 0, None) for name in names], 1)
     unjitted = dataclasses.replace(of, allocations=dataclasses.replace(of.allocations, scope=Text.of([""] * 3)))
-    assert drawn(forest(unjitted, By.MODEL)) == [
+    assert drawn(forest(unjitted, Classification.MODEL)) == [
         "forward and update",
         "  replica_0",
         "    layer_1",
@@ -199,7 +203,7 @@ def test_tensorflow_names_what_belongs_to_a_gradient() -> None:
 
 def test_pytorch_names_the_node_of_its_backward_graph() -> None:
     of = allocator([Block(name, 1, 0, None) for name in ("bmm", "BmmBackward0: bmm", "exp")], 1)
-    assert drawn(forest(of, By.MODEL)) == [
+    assert drawn(forest(of, Classification.MODEL)) == [
         "forward and update",
         "  bmm",
         "  exp",
@@ -211,20 +215,20 @@ def test_pytorch_names_the_node_of_its_backward_graph() -> None:
 
 def test_roles_shapes_and_types() -> None:
     of = recording([Row(8, 0, 1), Row(4, 0, 1, role=Role.OUTPUT)], 1)
-    assert drawn(forest(of, By.ROLE)) == ["temporary", "  f32[4]{0}", "output", "  f32[4]{0}"]
-    assert drawn(forest(of, By.SHAPE)) == ["f32[4]{0}"]
-    assert drawn(forest(of, By.DTYPE)) == ["f32", "  f32[4]{0}"]
+    assert drawn(forest(of, Classification.ROLE)) == ["temporary", "  f32[4]{0}", "output", "  f32[4]{0}"]
+    assert drawn(forest(of, Classification.SHAPE)) == ["f32[4]{0}"]
+    assert drawn(forest(of, Classification.DTYPE)) == ["f32", "  f32[4]{0}"]
 
 
 def test_a_forest_is_made_once() -> None:
     of = program(STEP)
-    assert forest(of, By.MODEL) is forest(of, By.MODEL)
-    assert forest(of, By.SOURCE, merge=True) is forest(of, By.SOURCE)
+    assert forest(of, Classification.MODEL) is forest(of, Classification.MODEL)
+    assert forest(of, Classification.SOURCE, merge=True) is forest(of, Classification.SOURCE)
 
 
 def test_weights_of_bytes_times_lifetime_may_be_fractions() -> None:
     of = program(STEP[:2])
-    found = forest(of, By.MODEL)
+    found = forest(of, Classification.MODEL)
     assert weigh(found, np.array([0, 1]), np.array([0.5, 0.25])).tolist() == [
         0.75,
         0.75,
@@ -243,7 +247,7 @@ def test_weights_of_bytes_times_lifetime_may_be_fractions() -> None:
     st.booleans(),
 )
 def test_what_every_forest_keeps_to(paths: list[list[str]], merged: bool) -> None:
-    grower = Grower()
+    grower = ForestBuilder()
     leaf = np.array([grower.path(path) for path in paths], dtype=np.int32)
     found = merge_layers(grower, leaf) if merged else grower.forest(leaf)
     keeps_to(found)
@@ -277,9 +281,9 @@ def real() -> list[Recording]:
     return [found.complete for path in profiles() for found in listing_of_path(str(path)).recordings]
 
 
-@pytest.mark.parametrize("by", By)
+@pytest.mark.parametrize("by", Classification)
 @pytest.mark.parametrize("merged", [False, True])
-def test_the_levels_of_real_profiles_sum_up_to_what_is_live(by: By, merged: bool) -> None:
+def test_the_levels_of_real_profiles_sum_up_to_what_is_live(by: Classification, merged: bool) -> None:
     for of in real():
         found = forest(of, by, merged)
         assert (found.leaf >= 0).all()
@@ -298,7 +302,7 @@ def test_the_route_gives_the_forest_and_the_node_of_every_row() -> None:
     of = catalog.listing("train_step/cpu").recordings[0]
     answer = Client(MemoryApp(catalog)).get("/api/tree", query_string={"id": of.id, "by": "model", "merge": "1"})
     meta, tables = decode(answer.data)
-    found = forest(of, By.MODEL, merge=True)
+    found = forest(of, Classification.MODEL, merge=True)
     assert meta == {"by": "model", "merge": True}
     assert tables["tree"] == {
         "label": [found.label[node] for node in range(len(found.label))],

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_memplugin.analysis.ownership.frames import callers_first, nearest, of_frameworks
+from tb_memplugin.analysis.ownership.frames import callers_first, framework_frames, nearest_frames
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
 
@@ -27,7 +27,7 @@ def stacks_of(frames: list[tuple[int, str]]) -> Stacks:
 def test_all_at_once_is_as_one_by_one(frames: list[tuple[int, str]]) -> None:
     stacks = stacks_of(frames)
     walked = {at.frame: at.framework for at in callers_first(stacks, range(len(frames)))}
-    assert of_frameworks(stacks).tolist() == [walked[i] for i in range(len(frames))]
+    assert framework_frames(stacks).tolist() == [walked[i] for i in range(len(frames))]
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -40,13 +40,13 @@ def test_the_nearest_is_the_first_on_the_way_up(frames: list[tuple[int, str]], d
         while at >= 0 and not wanted[at]:
             at = int(stacks.parent[at])
         expected.append(at)
-    assert nearest(stacks, np.array(wanted, dtype=bool)).tolist() == expected
+    assert nearest_frames(stacks, np.array(wanted, dtype=bool)).tolist() == expected
 
 
 def test_a_cycle_in_a_broken_file_ends() -> None:
     stacks = Stacks(np.array([1, 0], np.int32), Text.of(["f", "g"]), Text.of(["core.py"] * 2), np.zeros(2, np.int32))
-    assert nearest(stacks, np.zeros(2, dtype=bool)).tolist() == [-1, -1]
-    assert of_frameworks(stacks).tolist() == [False, False]
+    assert nearest_frames(stacks, np.zeros(2, dtype=bool)).tolist() == [-1, -1]
+    assert framework_frames(stacks).tolist() == [False, False]
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_a_cycle_in_a_broken_file_ends() -> None:
     ],
 )
 def test_pytorchs_own_frames_are_known_wherever_it_lies(file: str, framework: bool) -> None:
-    assert of_frameworks(stacks_of([(-1, file)])).tolist() == [framework]
+    assert framework_frames(stacks_of([(-1, file)])).tolist() == [framework]

@@ -17,8 +17,8 @@ from support.recordings import recording as of_rows
 from support.servers import TESTS
 from support.steps import BATCH, HIDDEN, LAYERS, STEPS, WIDTH, compiled, recording, without_names
 
-from tb_memplugin.analysis.dataflow.training_step import Phase, training
-from tb_memplugin.analysis.ownership.roles import purposes, roles
+from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, training_step
+from tb_memplugin.analysis.ownership.roles import roles, value_roles
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.recording import Recording
@@ -88,17 +88,17 @@ def test_every_program_here_has_a_truth(name: str) -> None:
 @pytest.mark.parametrize("name", ["momentum_donated", "momentum_untold", "clipped", "adam_donated", "mixed"])
 def test_passes_are_those_that_jax_names(name: str) -> None:
     """The data flow of the nameless program against the names of the same program."""
-    found = training(recording(name, named=False))
+    found = training_step(recording(name, named=False))
     of = recording(name)
     assert found is not None and of.program is not None
     phase = found.phase[-of.length :]
-    told = {Phase.FORWARD: 0, Phase.BACKWARD: 0}
+    told = {TrainingPhase.FORWARD: 0, TrainingPhase.BACKWARD: 0}
     for position in range(of.length):
         scope = of.program.scope[position]
         # A fusion has the name of its last operation: of several there is no one truth.
         if "jvp(" not in scope or ";" in scope:
             continue
-        truth = Phase.BACKWARD if "transpose(" in scope else Phase.FORWARD
+        truth = TrainingPhase.BACKWARD if "transpose(" in scope else TrainingPhase.FORWARD
         told[truth] += 1
         if _is_worked_out_early(of, position) or of.program.op[position] == "bitcast":
             continue
@@ -118,7 +118,7 @@ def _is_worked_out_early(of: Recording, position: int) -> bool:
 def test_what_the_backward_pass_reads_is_an_activation(name: str, named: bool) -> None:
     """Each layer's tanh and result, wherever it lies."""
     of = recording(name, named=named)
-    rows = np.flatnonzero((purposes(of) == Role.ACTIVATION) & (of.allocations.size > 4)).tolist()
+    rows = np.flatnonzero((value_roles(of) == Role.ACTIVATION) & (of.allocations.size > 4)).tolist()
     shapes = [of.allocations.shape[row].split("{")[0] for row in rows]
     assert shapes.count(f"f32[{BATCH},{HIDDEN}]") == LAYERS
     assert shapes.count(f"f32[{BATCH},{WIDTH}]") == LAYERS
@@ -298,6 +298,6 @@ def test_ids_that_make_no_sense_cost_nothing(seed: int) -> None:
 def test_real_programs_know_most_of_their_bytes(program: Compiled) -> None:
     """Unknown may be what is first joined: of a step that trains, nothing is."""
     for of in read_hlo(program.data, source=str(program.path)):
-        if training(of) is not None:
+        if training_step(of) is not None:
             assert Role.UNKNOWN not in roles(of)
             assert {Role.PARAMETER, Role.ACTIVATION} <= {Role(role) for role in np.unique(roles(of)).tolist()}

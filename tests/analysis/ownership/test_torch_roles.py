@@ -7,7 +7,7 @@ import pytest
 from support.servers import DATA
 from support.torch_training import LOSS, Training, read_snapshot, recorded
 
-from tb_memplugin.analysis.leaks.retained_gradients import as_large_as_state, carried
+from tb_memplugin.analysis.leaks.retained_gradients import possible_state_bytes, retained_gradients
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import optimizer_steps
 from tb_memplugin.analysis.usage.live_bytes import peak
@@ -33,7 +33,7 @@ def test_every_tensor_has_the_role_that_the_loop_gave_it(clears: bool, marks: bo
 @pytest.mark.parametrize("clears", [True, False])
 def test_gradients_that_are_not_cleared_survive_into_the_next_iteration(clears: bool) -> None:
     training = Training(6, clears=clears)
-    found = carried(recorded(training))
+    found = retained_gradients(recorded(training))
     sizes = [training.allocator.truth[event] for event, role in training.truth.items() if role is Role.GRADIENT]
     assert len(found.position) == 5  # after the first step of the optimizer and before each that follows
     assert found.gradients.tolist() == [0 if clears else sum(sizes[: training.layers])] * 5
@@ -47,7 +47,7 @@ def test_optimizer_state_appears_in_the_first_step() -> None:
     state = recording.allocations.start[roles(recording) == Role.OPTIMIZER_STATE]
     first = min(event for event, entry in enumerate(training.allocator.trace) if "torch/optim/sgd" in str(entry))
     assert state.min() == first
-    assert state.max() < carried(recording).position[0]
+    assert state.max() < retained_gradients(recording).position[0]
 
 
 def test_what_the_source_says_stands() -> None:
@@ -107,7 +107,7 @@ def test_what_is_older_than_the_trace_and_as_large_as_state_is_told_apart_from_t
     recording = read_snapshot(snapshot)
     parameters = sum(training.allocator.truth[event] for event in training.truth if event < made)
     position = peak(recording).position
-    assert as_large_as_state(recording, position) == parameters
+    assert possible_state_bytes(recording, position) == parameters
     assert f"Of the unknown, {bytes_text(parameters)} is older than the trace" in memory_profile.headline(recording)
     assert "Of the unknown" not in memory_profile.headline(recorded(Training(4, clears=True)))
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.recordings import Row, recording
 
-from tb_memplugin.analysis.address.overlap import sharing
+from tb_memplugin.analysis.address.overlap import overlap
 from tb_memplugin.analysis.usage.figures import figures
-from tb_memplugin.analysis.usage.live_bytes import Usage, buckets, peak, reserved, usage
+from tb_memplugin.analysis.usage.live_bytes import Usage, buckets, peak, reserved_bytes, usage
 from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
 from tb_memplugin.model.kinds import RegionKind, Role
 
@@ -50,7 +50,7 @@ def test_a_row_without_charge_adds_nothing() -> None:
 
 def test_thread_locals_are_not_reserved() -> None:
     kinds = [(100, RegionKind.TEMPORARY), (7, RegionKind.THREAD_LOCAL), (50, RegionKind.PARAMETER)]
-    assert reserved(recording([], 1, kinds)) == 150
+    assert reserved_bytes(recording([], 1, kinds)) == 150
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=60), st.integers(1, 70), st.data())
@@ -89,7 +89,7 @@ def test_sharing_finds_overlapping_bytes_of_the_same_region_only() -> None:
         Row(16, 0, 2, offset=0, canonical=0),
         Row(16, 0, 2, offset=0, region=1),
     ]
-    found = sharing(recording(rows, 4, [(64, RegionKind.TEMPORARY)] * 2), 0)
+    found = overlap(recording(rows, 4, [(64, RegionKind.TEMPORARY)] * 2), 0)
     assert (found.row.tolist(), found.same_buffer.tolist()) == ([3, 1], [1, 0])
 
 

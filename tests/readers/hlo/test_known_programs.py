@@ -25,7 +25,7 @@ from support.hand_built import (
 from support.profiles import answer_of_xprof
 
 from tb_memplugin.analysis.usage.figures import figures
-from tb_memplugin.analysis.usage.live_bytes import peak, reserved, usage
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes, usage
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.protos.hlo_pb2 import HloProto, LayoutProto, ShapeProto, TileProto
 from tb_memplugin.readers.hlo import read_hlo
@@ -60,7 +60,7 @@ def test_temporaries_without_a_trace_are_found(gelu: tuple[bytes, int | None], t
     temporary = recording.regions.size[recording.regions.kind == RegionKind.TEMPORARY]
     assert not HloProto.FromString(data).buffer_assignment.heap_simulator_traces
     assert temporary.tolist() == [1_610_612_736]
-    assert reserved(recording) == 2_281_701_420
+    assert reserved_bytes(recording) == 2_281_701_420
     assert peak(recording).bytes == 2_281_701_420
     assert codes(recording) == {"lifetimes_rebuilt"}
     assert recording.reported_peak == 671_088_684
@@ -123,7 +123,7 @@ def test_a_buffer_that_comes_twice_counts_once(tmp_path: Path) -> None:
     made.trace(*twice, (FREE, first.id), (FREE, first.id), (FREE, second.id))
     recording = read(made)
     assert peak(recording) == (6 * MIB, 1)
-    assert usage(recording).live.max() <= reserved(recording)
+    assert usage(recording).live.max() <= reserved_bytes(recording)
     assert codes(recording) == {"odd_events"}
     assert xprof_peak(made, tmp_path) == 9 * MIB  # more than the program asks for
 
@@ -216,7 +216,7 @@ def test_a_donated_argument_is_one_allocation_with_its_output() -> None:
     donated.is_entry_computation_parameter = donated.maybe_live_out = True
     recording = read(made)
     rows = recording.allocations
-    assert peak(recording).bytes == reserved(recording) == MIB
+    assert peak(recording).bytes == reserved_bytes(recording) == MIB
     assert sorted(rows.charge.tolist()) == [0, MIB]
     assert rows.defined.tolist() == [-1, 1]
     assert rows.last_used.tolist() == [1, 2]
@@ -229,5 +229,5 @@ def test_thread_locals_are_rows_that_nobody_is_charged_for() -> None:
     made.allocation((second, 0), size=3 * MIB).is_thread_local = True
     made.trace((ALLOC, first.id), (FREE, first.id))
     recording = read(made)
-    assert peak(recording).bytes == reserved(recording) == 3 * MIB
+    assert peak(recording).bytes == reserved_bytes(recording) == 3 * MIB
     assert recording.allocations.role.tolist() == [Role.TEMPORARY, Role.THREAD_LOCAL]

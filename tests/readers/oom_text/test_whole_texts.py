@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from support.servers import TESTS
 
 from tb_memplugin.analysis.advice import advise
-from tb_memplugin.analysis.ownership.classification import By, forest
-from tb_memplugin.analysis.usage.live_bytes import explained, peak
+from tb_memplugin.analysis.ownership.classification import Classification, forest
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
@@ -51,7 +51,7 @@ def test_one_instant_whose_rows_are_no_more_than_what_is_used(path: Path) -> Non
     recording = read(path.name)
     assert (recording.kind, recording.axis, recording.length) == ("oom", Axis.INSTANT, 1)
     assert recording.refusal is not None and recording.refusal.rank == 0
-    assert 0 <= explained(recording)[0] <= peak(recording).bytes
+    assert 0 <= explained_bytes(recording)[0] <= peak(recording).bytes
 
 
 def test_a_program_that_does_not_fit_a_tpu() -> None:
@@ -297,7 +297,7 @@ def test_whatever_was_read_can_be_asked_everything(path: Path) -> None:
             assert next(iter(lines(explain(recording)))) == memory_viewer.headline(recording)
             for row in range(min(len(recording.allocations), 3)):
                 assert memory_viewer.details(recording, row)["row"] == row
-            for by in By:
+            for by in Classification:
                 assert len(forest(recording, by).leaf) == len(recording.allocations)
 
 
@@ -314,7 +314,7 @@ def check(data: bytes) -> None:
         return
     for recording in recordings:
         table, regions = recording.allocations, recording.regions
-        assert 0 <= explained(recording)[0] <= peak(recording).bytes
+        assert 0 <= explained_bytes(recording)[0] <= peak(recording).bytes
         assert (table.size >= 0).all() and (table.requested <= table.size).all()
         placed = np.flatnonzero(table.region >= 0)
         ends = table.offset[placed] + table.size[placed]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.pprof_files import REAL, Frame, Sample, Writer, profile_of, samples_of, write
 
-from tb_memplugin.analysis.usage.live_bytes import explained, peak
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Axis, Role
@@ -205,6 +205,6 @@ def test_any_damage_is_a_recording_or_one_clear_error(data: st.DataObject) -> No
     except InputError:
         return
     for recording in found:
-        assert summary(recording)["peak_bytes"] == int(explained(recording)[0])
+        assert summary(recording)["peak_bytes"] == int(explained_bytes(recording)[0])
         for leaf in recording.allocations.stack.tolist():
             recording.stacks.frames(leaf)

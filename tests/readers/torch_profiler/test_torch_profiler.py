@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.servers import DATA
 
-from tb_memplugin.analysis.usage.live_bytes import explained, peak, usage
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, usage
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
@@ -114,7 +114,7 @@ def test_a_real_trace_has_the_allocators_sums_and_explains_them(path: Path) -> N
             assert usage(recording).live.tolist() == [event["args"]["Total Allocated"] for event in own]
         if recording.memory != "cpu":
             # Nothing but what was there before, and that is a row: all is explained, at every event.
-            assert (explained(recording) == usage(recording).live).all()
+            assert (explained_bytes(recording) == usage(recording).live).all()
             assert recording.held is not None
             assert recording.held.tolist() == [event["args"]["Total Reserved"] for event in own]
 

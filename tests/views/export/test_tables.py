@@ -20,7 +20,7 @@ from support.servers import DATA, DEMO, REPOSITORY, TESTS
 
 from tb_memplugin.analysis.ownership.frames import frame_text
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.usage.allocation_step import birth_steps
+from tb_memplugin.analysis.usage.allocation_step import allocation_step
 from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.model.kinds import Axis, RegionKind, Role
@@ -280,5 +280,5 @@ def test_a_row_is_born_in_the_step_that_its_event_is_in(found: list[tuple[int, i
             np.array([begin + length for begin, length, _ in found], np.int64),
         ),
     )
-    steps = birth_steps(of)
+    steps = allocation_step(of)
     assert [steps[row] for row in range(len(rows))] == [step_at(of, int(start)) for start in of.allocations.start]

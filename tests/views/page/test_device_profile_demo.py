@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from support.servers import DEMO
 
-from tb_memplugin.analysis.call_graph.graph import Callgraph, Refine, callgraph
-from tb_memplugin.analysis.call_graph.samples import Samples, change, live_samples
+from tb_memplugin.analysis.call_graph.graph import CallGraph, Refine, build_call_graph
+from tb_memplugin.analysis.call_graph.samples import Samples, diff_samples, live_samples
 from tb_memplugin.catalog import listing_of_path
 
 SCRIPT = DEMO / "make_device_profiles.py"
@@ -35,12 +35,12 @@ def samples(path: Path) -> Samples:
     return live_samples(listing_of_path(str(path)).recordings)
 
 
-def cum(found: Callgraph) -> dict[str, int]:
+def cum(found: CallGraph) -> dict[str, int]:
     nodes = found.nodes
     return {nodes.function[i]: int(nodes.cum[i]) for i in range(len(nodes.cum))}
 
 
-def calls(found: Callgraph) -> dict[tuple[str, str], int]:
+def calls(found: CallGraph) -> dict[tuple[str, str], int]:
     name = found.nodes.function
     return {
         (name[a], name[b]): size
@@ -51,7 +51,7 @@ def calls(found: Callgraph) -> dict[tuple[str, str], int]:
 
 
 def test_func2_and_its_callees_hold_what_the_page_says_and_func1_half_of_it(profiles: Path) -> None:
-    found = callgraph(samples(profiles / "device_profile" / "memory.prof"), refine=Refine(fold=True))
+    found = build_call_graph(samples(profiles / "device_profile" / "memory.prof"), refine=Refine(fold=True))
     # The page was written when JAX kept a few KiB more: 76.30MB. The arrays alone are 80,000,000 bytes: 76.29MB.
     assert cum(found)["func2"] / MB == pytest.approx(76.30, abs=0.02)
     assert cum(found)["func1"] / MB == pytest.approx(38.15, abs=0.02)
@@ -61,7 +61,7 @@ def test_func2_and_its_callees_hold_what_the_page_says_and_func1_half_of_it(prof
 
 def test_the_leak_is_blamed_on_normal_inside_anotherfunc(profiles: Path) -> None:
     run = profiles / "device_profile_leak"
-    grown = callgraph(change(samples(run / "memory1.prof"), samples(run / "memory9.prof")))
+    grown = build_call_graph(diff_samples(samples(run / "memory1.prof"), samples(run / "memory9.prof")))
     rows = sum(range(2, 10)) * 10_000 * 4
     assert calls(grown)["anotherfunc", "normal"] == cum(grown)["normal"] == rows
     assert cum(grown).get("afunction", 0) == 0

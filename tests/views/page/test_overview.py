@@ -15,9 +15,9 @@ from support.recordings import Row, recording
 from support.servers import DEMO
 from werkzeug.test import Client
 
-from tb_memplugin.analysis.linking.co_residency import running_at_peak, together
-from tb_memplugin.analysis.ownership.layers import Part, biggest_part
-from tb_memplugin.analysis.usage.headroom import Headroom, headroom, within_limits
+from tb_memplugin.analysis.linking.co_residency import co_residency, running_at_peak
+from tb_memplugin.analysis.ownership.layers import HeaviestLayer, heaviest_layer
+from tb_memplugin.analysis.usage.headroom import Headroom, headroom, with_device_limits
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
@@ -74,7 +74,7 @@ def device(memory: str, capacity: int | None, ran: Sequence[str] = ("train",)) -
 
 def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
     def room(program: Recording, *beside: Recording) -> Headroom:
-        return headroom(within_limits([program, *beside])[0])
+        return headroom(with_device_limits([program, *beside])[0])
 
     elsewhere = dataclasses.replace(device("GPU_2_bfc", 7000), host="other")
     run = [device("GPU_0_bfc", 20_000), device("GPU_1_bfc", 10_000), device("gpu_host_bfc", 500), elsewhere]
@@ -106,7 +106,7 @@ def test_what_was_refused_lacked_room(refusal: OutOfMemory, left: int | None) ->
 
 
 def test_what_was_there_together() -> None:
-    [place] = together([train_step(), evaluate()])
+    [place] = co_residency([train_step(), evaluate()])
     # 1018 + 1030 are held, 1000 of it by both; of 5000 and 400 temporary the larger.
     assert (place.host, place.memory, place.bytes, place.seen_running) == ("host", "HBM", 1018 + 30 + 5000, False)
     assert [(r.program.title, r.held, r.again, r.temporary, r.runs) for r in place.programs] == [
@@ -116,17 +116,19 @@ def test_what_was_there_together() -> None:
 
 
 def test_only_what_ran_counts_where_executions_are_recorded() -> None:
-    assert together([train_step(), evaluate(), device("GPU_0_bfc", None)]) == []
-    [place] = together([train_step(), evaluate(), device("GPU_0_bfc", None, ["train", "evaluate"])])
+    assert co_residency([train_step(), evaluate(), device("GPU_0_bfc", None)]) == []
+    [place] = co_residency([train_step(), evaluate(), device("GPU_0_bfc", None, ["train", "evaluate"])])
     assert place.seen_running
     assert [resident.runs for resident in place.programs] == [1, 1]
 
 
 def test_a_device_names_the_program_itself() -> None:
     of_device = device("TPU core 0", None, ["jit_train(1)", "jit_evaluate(3)", "evaluate"])
-    [place] = together([train_step(), evaluate(), of_device])
+    [place] = co_residency([train_step(), evaluate(), of_device])
     assert [resident.runs for resident in place.programs] == [1, 1]
-    assert together([train_step(), evaluate(), device("TPU core 0", None, ["jit_train(1)", "jit_evaluate(3)"])]) == []
+    assert (
+        co_residency([train_step(), evaluate(), device("TPU core 0", None, ["jit_train(1)", "jit_evaluate(3)"])]) == []
+    )
 
 
 def test_a_call_within_a_call_of_the_same_name_is_one_run() -> None:
@@ -142,13 +144,13 @@ def test_a_call_within_a_call_of_the_same_name_is_one_run() -> None:
         start_ns=np.r_[twice.spans.start_ns, later.start_ns],
         end_ns=np.r_[twice.spans.end_ns, later.end_ns],
     )
-    [place] = together([train_step(), evaluate(), dataclasses.replace(twice, spans=both)])
+    [place] = co_residency([train_step(), evaluate(), dataclasses.replace(twice, spans=both)])
     assert [resident.runs for resident in place.programs] == [2, 2]
 
 
 def test_other_hosts_and_memories_are_apart() -> None:
     run = [train_step(), dataclasses.replace(evaluate(), host="b"), dataclasses.replace(evaluate(), memory="VMEM")]
-    assert together(run) == []
+    assert co_residency(run) == []
 
 
 def layered(*scopes: tuple[str, int]) -> Recording:
@@ -165,26 +167,26 @@ def layered(*scopes: tuple[str, int]) -> Recording:
                 ("jit(f)/transpose(jvp(layer_1))/b", 30),
                 ("jit(f)/jvp(logits)/c", 50),
             ],
-            Part("layer_*", 2, 60),
+            HeaviestLayer("layer_*", 2, 60),
         ),
         (
             [("jit(f)/jvp(logits)/a", 40), ("jit(f)/transpose(jvp(logits))/b", 5), ("jit(f)/mlp/c", 44)],
-            Part("logits", 1, 45),
+            HeaviestLayer("logits", 1, 45),
         ),
         # Too little to be named.
         ([("jit(f)/jvp(layer_0)/a", 1), ("jit(f)/jvp(layer_1)/a", 1), ("", 900)], None),
         ([("jit(f)/mul", 5)], None),
     ],
 )
-def test_the_biggest_part(scopes: list[tuple[str, int]], part: Part | None) -> None:
-    assert biggest_part(layered(*scopes)) == part
+def test_the_biggest_part(scopes: list[tuple[str, int]], part: HeaviestLayer | None) -> None:
+    assert heaviest_layer(layered(*scopes)) == part
 
 
 def test_the_biggest_part_of_an_allocator_is_a_function_or_a_line() -> None:
     step = allocator([Block("step", 8, 0, None, stack=1), Block("load", 4, 0, None, stack=0)], 1)
-    assert biggest_part(step) == Part("step", 1, 8)
+    assert heaviest_layer(step) == HeaviestLayer("step", 1, 8)
     rows = dataclasses.replace(step.allocations, scope=Text.of(["", ""]))
-    assert biggest_part(dataclasses.replace(step, allocations=rows)) == Part("layer (model.py:20)", 1, 8)
+    assert heaviest_layer(dataclasses.replace(step, allocations=rows)) == HeaviestLayer("layer (model.py:20)", 1, 8)
 
 
 def test_the_tightest_comes_first_and_what_is_unknown_last() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.servers import TESTS
 
-from tb_memplugin.analysis.oom import Reason, missing, needed, reason
+from tb_memplugin.analysis.oom import Cause, cause, missing_bytes, required_bytes
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.oom_text import read_oom_text
@@ -19,22 +19,22 @@ TEXTS = TESTS / "data" / "oom_texts"
 @pytest.mark.parametrize(
     ("refusal", "why", "more"),
     [
-        (OutOfMemory(asked=10, free=4, capacity=100), Reason.LIVE, 6),
-        (OutOfMemory(asked=10, free=4), Reason.LIVE, 6),
-        (OutOfMemory(asked=10, free=20, largest_free=9, capacity=100), Reason.FRAGMENTED, 0),
-        (OutOfMemory(asked=10, free=20, largest_free=10), Reason.UNKNOWN, 0),
-        (OutOfMemory(asked=101, free=20, capacity=100), Reason.TOO_LARGE, 81),
-        (OutOfMemory(asked=10), Reason.UNKNOWN, None),
-        (OutOfMemory(free=10), Reason.UNKNOWN, None),
-        (OutOfMemory(asked=10, host=True), Reason.HOST, None),
-        (OutOfMemory(asked=110, capacity=100, phase=COMPILE), Reason.LIVE, 10),
-        (OutOfMemory(asked=110, capacity=100, phase=COMPILE, wanted_by="copy.1"), Reason.TOO_LARGE, 10),
-        (OutOfMemory(asked=90, phase=COMPILE), Reason.LIVE, None),
+        (OutOfMemory(asked=10, free=4, capacity=100), Cause.LIVE, 6),
+        (OutOfMemory(asked=10, free=4), Cause.LIVE, 6),
+        (OutOfMemory(asked=10, free=20, largest_free=9, capacity=100), Cause.FRAGMENTED, 0),
+        (OutOfMemory(asked=10, free=20, largest_free=10), Cause.UNKNOWN, 0),
+        (OutOfMemory(asked=101, free=20, capacity=100), Cause.TOO_LARGE, 81),
+        (OutOfMemory(asked=10), Cause.UNKNOWN, None),
+        (OutOfMemory(free=10), Cause.UNKNOWN, None),
+        (OutOfMemory(asked=10, host=True), Cause.HOST, None),
+        (OutOfMemory(asked=110, capacity=100, phase=COMPILE), Cause.LIVE, 10),
+        (OutOfMemory(asked=110, capacity=100, phase=COMPILE, wanted_by="copy.1"), Cause.TOO_LARGE, 10),
+        (OutOfMemory(asked=90, phase=COMPILE), Cause.LIVE, None),
     ],
 )  # fmt: skip
-def test_the_reason_follows_from_the_numbers(refusal: OutOfMemory, why: Reason, more: int | None) -> None:
-    assert reason(refusal) == why
-    assert missing(refusal) == more
+def test_the_reason_follows_from_the_numbers(refusal: OutOfMemory, why: Cause, more: int | None) -> None:
+    assert cause(refusal) == why
+    assert missing_bytes(refusal) == more
 
 
 def of(text: str) -> Recording:
@@ -136,4 +136,4 @@ def test_what_is_not_known_is_said() -> None:
     ],
 )  # fmt: skip
 def test_what_would_have_had_to_fit(text: str, bytes: int) -> None:
-    assert needed(of(text)) == bytes
+    assert required_bytes(of(text)) == bytes

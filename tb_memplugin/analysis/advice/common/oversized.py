@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, Kind, name_of, saving
-from tb_memplugin.analysis.replay.what_if import resized
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, row_name, saving
+from tb_memplugin.analysis.replay.what_if import resize_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 # In a program of two or three tensors one of them is half of it, and that is no mistake.
-LEAST_ROWS = 8
+MIN_ROWS = 8
 # Of the accelerators there are: a tensor larger than that is for no device, known or not.
 LARGEST_DEVICE = 288 * 2**30
 
@@ -30,19 +30,19 @@ def advise(recording: Recording) -> Iterator[Advice]:
         whole, of = recording.capacity, "the capacity"
     elif size > LARGEST_DEVICE:
         whole, of = LARGEST_DEVICE, "the largest accelerator's memory"
-    elif len(live) >= LEAST_ROWS:
+    elif len(live) >= MIN_ROWS:
         whole, of = top.bytes, "the peak"
     else:
         return
     if 2 * size <= whole:
         return
-    saved = saving(recording, resized(recording, live[:1], np.zeros(1, dtype=np.int64)))
+    saved = saving(recording, resize_rows(recording, live[:1], np.zeros(1, dtype=np.int64)))
     if saved is None:
         return
     yield Advice(
-        kind=Kind.OVERSIZED,
+        kind=AdviceKind.OVERSIZED,
         title=f"One tensor is {size / whole:.0%} of {of}",
-        sentence=f"{name_of(recording, largest)}, {table.shape[largest]}, takes {bytes_text(size)}"
+        sentence=f"{row_name(recording, largest)}, {table.shape[largest]}, takes {bytes_text(size)}"
         f"{f'; {of} is' if size > whole else ' of'} {bytes_text(whole)}. Without it the peak would be "
         f"{bytes_text(saved.bytes)} lower.",
         change="Look for a jax.debug.print or a check left over, for an array that should be sharded and is not "

@@ -6,61 +6,61 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, saving
-from tb_memplugin.analysis.advice.support.arguments import Argument, arguments, jitted
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.support.arguments import Argument, arguments, function_name
 from tb_memplugin.analysis.dataflow.graph import row_of_value, uses
-from tb_memplugin.analysis.dataflow.input_output_pairs import twins
-from tb_memplugin.analysis.memoize import once
-from tb_memplugin.analysis.replay.what_if import Bools, Change, join, lives, released, sharers
+from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
+from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.replay.what_if import Bools, Change, combine, lifetimes, rows_sharing_memory, shrink_regions
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 # An argument of which less comes back is an input that happens to be like a result.
-LEAST_RETURNED = 0.5
+MIN_RETURNED = 0.5
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
     """One piece, of all arguments together: the memory of one may take what is updated of another."""
-    donated = [argument for argument in arguments(recording) if _comes_back(recording, argument)]
+    donated = [argument for argument in arguments(recording) if _is_returned(recording, argument)]
     if not donated:
         return
-    old, new = _pairs(recording, donated)
-    saved = saving(recording, _donated(recording, old, new))
+    old, new = _donation_pairs(recording, donated)
+    saved = saving(recording, _donation_change(recording, old, new))
     if saved is None:
         return
     size = int(recording.allocations.size[old].sum())
     names = ", ".join(argument.name for argument in donated)
     one = len(donated) == 1
     yield Advice(
-        kind=Kind.DONATION,
+        kind=AdviceKind.DONATION,
         title=f"Donate {names}",
         sentence=f"{names} {'comes' if one else 'come'} back updated, and {bytes_text(size)} of "
         f"{'it is' if one else 'them are'} held twice, as {'argument' if one else 'arguments'} and as "
         f"{'result' if one else 'results'}. Donated, the peak is {bytes_text(saved.bytes)} lower. The caller must not "
         f"use the old {'one' if one else 'ones'} afterwards.",
-        change=f"{call(recording, donated)}  # or donate_argnames={_tuple([repr(a.name) for a in donated])}",
-        rows=by_size(recording, old),
+        change=f"{jit_call(recording, donated)}  # or donate_argnames={_tuple([repr(a.name) for a in donated])}",
+        rows=sort_by_size(recording, old),
         bytes=size,
         saving_bytes=saved.bytes,
         new_peak_bytes=saved.new_peak,
     )
 
 
-def call(recording: Recording, donated: Sequence[Argument]) -> str:
+def jit_call(recording: Recording, donated: Sequence[Argument]) -> str:
     numbers = _tuple([str(argument.number) for argument in donated])
-    return f"jax.jit({jitted(recording)}, donate_argnums={numbers})"
+    return f"jax.jit({function_name(recording)}, donate_argnums={numbers})"
 
 
 def _tuple(items: Sequence[str]) -> str:
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
-@once
-def _returned(recording: Recording) -> tuple[I64, I64]:
+@memoize
+def _undonated_pairs(recording: Recording) -> tuple[I64, I64]:
     """(row of an argument, row of what it comes back as), of what lies in this memory and is not donated yet."""
-    found, row, kind = twins(recording), row_of_value(recording), recording.regions.kind
+    found, row, kind = input_output_pairs(recording), row_of_value(recording), recording.regions.kind
     old, new = row[found.argument].astype(np.int64), row[found.value].astype(np.int64)
     here = (old >= 0) & (new >= 0) & (found.donated == 0)
     old, new = old[here], new[here]
@@ -69,13 +69,13 @@ def _returned(recording: Recording) -> tuple[I64, I64]:
     return old[apart], new[apart]
 
 
-def _comes_back(recording: Recording, argument: Argument) -> bool:
+def _is_returned(recording: Recording, argument: Argument) -> bool:
     size = recording.allocations.size
-    back = int(size[np.intersect1d(argument.rows, _returned(recording)[0])].sum())
-    return back > 0 and back >= LEAST_RETURNED * int(size[argument.rows].sum())
+    back = int(size[np.intersect1d(argument.rows, _undonated_pairs(recording)[0])].sum())
+    return back > 0 and back >= MIN_RETURNED * int(size[argument.rows].sum())
 
 
-def _pairs(recording: Recording, donated: Sequence[Argument]) -> tuple[I64, I64]:
+def _donation_pairs(recording: Recording, donated: Sequence[Argument]) -> tuple[I64, I64]:
     """Which argument's memory takes which result. JAX looks at shapes and types alone, and at the order of both."""
     program = recording.program
     assert program is not None and program.values is not None and program.value is not None
@@ -93,43 +93,43 @@ def _pairs(recording: Recording, donated: Sequence[Argument]) -> tuple[I64, I64]
     return np.array(old, dtype=np.int64), np.array(new, dtype=np.int64)
 
 
-def _donated(recording: Recording, old: I64, new: I64) -> Change:
+def _donation_change(recording: Recording, old: I64, new: I64) -> Change:
     """The results' memory is not held; temporaries that took turns in it need their own.
 
     An argument that is read after its memory begins to hold the result must be copied for that.
     """
-    table, own = recording.allocations, lives(recording)
-    together, first = _whole(recording, old, new)
-    change = released(recording, table.region[new].astype(np.int64), np.zeros(len(new), dtype=np.int64), together)
+    table, own = recording.allocations, lifetimes(recording)
+    together, first = _rows_of_result(recording, old, new)
+    change = shrink_regions(recording, table.region[new].astype(np.int64), np.zeros(len(new), dtype=np.int64), together)
     begin, read_at = uses(recording)
     last = np.array([read_at[begin[row] : begin[row + 1]].max(initial=-1) for row in old.tolist()], dtype=np.int64)
     read_late = last > first
     copies = Change(first[read_late], last[read_late] + 1, own.bytes[old[read_late]])
-    return join(change, copies)
+    return combine(change, copies)
 
 
-def _whole(recording: Recording, old: I64, new: I64) -> tuple[I64, I64]:
+def _rows_of_result(recording: Recording, old: I64, new: I64) -> tuple[I64, I64]:
     """All rows that are one value with the results, through loops and from copies of the arguments, and since when
     the first of each is there. What a result is written over, such as a gradient, is another value."""
     table, program = recording.allocations, recording.program
     assert program is not None and program.values is not None and program.value is not None
     begin, read_at = uses(recording)
     made = program.values().producer
-    found, first = [new], lives(recording).start[new].copy()
+    found, first = [new], lifetimes(recording).start[new].copy()
     for at, (argument, result) in enumerate(zip(old.tolist(), new.tolist(), strict=True)):
-        same = sharers(recording, np.array([result]))
+        same = rows_sharing_memory(recording, np.array([result]))
         if len(same) == 1:
             continue
-        copied = same[_is(recording, same, "copy")]
+        copied = same[_made_by(recording, same, "copy")]
         copied = copied[np.isin(made[program.value[copied]], read_at[begin[argument] : begin[argument + 1]])]
         looped = table.op[result] == "while"
-        carried = same[_is(recording, same, "while", "parameter")] if looped else same[:0]
+        carried = same[_made_by(recording, same, "while", "parameter")] if looped else same[:0]
         found += [copied, carried]
-        first[at] = min(first[at], *lives(recording).start[np.r_[carried, result]].tolist())
+        first[at] = min(first[at], *lifetimes(recording).start[np.r_[carried, result]].tolist())
     return np.concatenate(found), first
 
 
-def _is(recording: Recording, rows: I64, *ops: str) -> Bools:
+def _made_by(recording: Recording, rows: I64, *ops: str) -> Bools:
     """Per row: whether one of these made it."""
     names = recording.allocations.op.strings
     codes = [code for code in range(len(names)) if names[code] in ops]

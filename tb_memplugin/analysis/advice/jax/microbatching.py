@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, saving
-from tb_memplugin.analysis.advice.support.passes import Bools, Passes, passes
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.support.passes import Bools, ProgramPasses, program_passes
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, join, resized
+from tb_memplugin.analysis.replay.what_if import Change, combine, resize_rows
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.recording import Recording
@@ -22,7 +22,7 @@ DIMENSIONS = re.compile(r"\w+\[(\d[\d,]{0,200})\]")
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    known = passes(recording)
+    known = program_passes(recording)
     if known is None or not known.within(Pass.BACKWARD).any():
         return
     role, table = roles(recording), recording.allocations
@@ -30,34 +30,34 @@ def advise(recording: Recording) -> Iterator[Advice]:
     if not len(inputs):
         return
     # The largest input: its first dimension is the batch's.
-    batch = _dimensions(table.shape[int(by_size(recording, inputs)[0])])
+    batch = _dimensions(table.shape[int(sort_by_size(recording, inputs)[0])])
     if not batch or batch[0] < 2:
         return
     weights = np.flatnonzero(known.is_argument & (role == Role.PARAMETER))
-    rows = _of_batch(recording, known, batch, weights)
+    rows = _batch_rows(recording, known, batch, weights)
     if not len(rows):
         return
     added_up = Change(np.array([-1]), np.array([recording.length]), np.array([int(table.size[weights].sum())]))
-    saved = saving(recording, join(resized(recording, rows, table.size[rows] // 2), added_up))
+    saved = saving(recording, combine(resize_rows(recording, rows, table.size[rows] // 2), added_up))
     if saved is None:
         return
     size = int(table.size[rows].sum())
     yield Advice(
-        kind=Kind.MICROBATCHING,
+        kind=AdviceKind.MICROBATCHING,
         title=f"Two microbatches of {batch[0] // 2}",
         sentence=f"{len(rows)} tensors of the forward and the backward pass are as large as the batch of {batch[0]}. "
         f"Half of it at a time, with the gradients of both halves added up in {bytes_text(int(added_up.bytes[0]))}, "
         f"the peak is {bytes_text(saved.bytes)} lower; with more parts, lower still.",
         change="jax.lax.scan(lambda total, part: (jax.tree.map(jnp.add, total, jax.grad(loss)(params, part)), None), "
         "zeros, parts)",
-        rows=by_size(recording, rows),
+        rows=sort_by_size(recording, rows),
         bytes=size,
         saving_bytes=saved.bytes,
         new_peak_bytes=saved.new_peak,
     )
 
 
-def _of_batch(recording: Recording, known: Passes, batch: list[int], weights: I64) -> I64:
+def _batch_rows(recording: Recording, known: ProgramPasses, batch: list[int], weights: I64) -> I64:
     """Activations, and rows of both passes with a dimension that is the batch, or the batch and what follows it in one.
 
     The gradient of a weight may have such a number by chance. In memory that a result will take it is known by the

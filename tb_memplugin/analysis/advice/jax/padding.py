@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, saving
-from tb_memplugin.analysis.replay.what_if import resized
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.replay.what_if import resize_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64
@@ -18,10 +18,10 @@ from tb_memplugin.sizes import bytes_text
 
 # `f32[4096,129]{1,0:T(8,128)}`: dimensions, which of them is innermost, and the tile that the innermost ones fill.
 TILED = re.compile(r"(\w+)\[([\d,]{1,200})\]\{([\d,]{1,100}):T\(([\d,]{1,100})\)")
-LISTED = 5  # shapes
+MAX_SHAPES = 5  # shapes
 
 
-class Ragged(NamedTuple):
+class RaggedDimension(NamedTuple):
     """A dimension that does not fill its tiles."""
 
     number: int
@@ -44,51 +44,51 @@ def advise(recording: Recording) -> Iterator[Advice]:
     padding = np.where(table.size > table.requested, table.size - table.requested, 0)
     codes = table.shape.codes[live]
     wasted = np.bincount(codes[codes >= 0], padding[live][codes >= 0])
-    for code in np.argsort(-wasted, kind="stable")[:LISTED].tolist():
-        if wasted[code] > 0 and (piece := _of_shape(recording, code, live[codes == code], padding)):
+    for code in np.argsort(-wasted, kind="stable")[:MAX_SHAPES].tolist():
+        if wasted[code] > 0 and (piece := _advise_shape(recording, code, live[codes == code], padding)):
             yield piece
 
 
-def _of_shape(recording: Recording, code: int, live: I64, padding: I64) -> Advice | None:
+def _advise_shape(recording: Recording, code: int, live: I64, padding: I64) -> Advice | None:
     """Every row of the shape shrinks, not only those at the peak: another of them may be the next peak."""
     table = recording.allocations
     rows = np.flatnonzero((table.shape.codes == code) & (padding > 0))
-    saved = saving(recording, resized(recording, rows, table.requested[rows]))
+    saved = saving(recording, resize_rows(recording, rows, table.requested[rows]))
     if saved is None:
         return None
     shape = table.shape.strings[code]
     size, wasted = int(table.size[live].sum()), int(padding[live].sum())
     count = f"{len(live)} tensors" if len(live) > 1 else "A tensor"
     return Advice(
-        kind=Kind.PADDING,
+        kind=AdviceKind.PADDING,
         title=f"Padding of {shape.partition('{')[0]}",
         sentence=f"{count} of shape {shape} at the peak: {bytes_text(size)} as placed, of which {bytes_text(wasted)} "
         f"({wasted / max(size, 1):.0%}) hold no data. Without the padding the peak is "
         f"{bytes_text(saved.bytes)} lower.",
-        change=_change(ragged(shape)),
-        rows=by_size(recording, live),
+        change=_change_text(ragged_dimensions(shape)),
+        rows=sort_by_size(recording, live),
         bytes=wasted,
         saving_bytes=saved.bytes,
         new_peak_bytes=saved.new_peak,
     )
 
 
-def ragged(shape: str) -> list[Ragged]:
+def ragged_dimensions(shape: str) -> list[RaggedDimension]:
     """Dimensions that do not fill their tiles, innermost first; none where the text has no tiles."""
     found = TILED.match(shape)
     if not found:
         return []
     dimensions, order, tile = ([int(n) for n in found[i].split(",") if n] for i in (2, 3, 4))
     pairs = zip(order, reversed(tile), strict=False)
-    laid = [Ragged(at, dimensions[at], width) for at, width in pairs if at < len(dimensions) and width > 0]
+    laid = [RaggedDimension(at, dimensions[at], width) for at, width in pairs if at < len(dimensions) and width > 0]
     return [one for one in laid if one.extent % one.tile]
 
 
-def _change(ragged: list[Ragged]) -> str:
-    if not ragged:
+def _change_text(ragged_dimensions: list[RaggedDimension]) -> str:
+    if not ragged_dimensions:
         return "Make the last dimensions whole multiples of what the layout rounds them to."
     return "; ".join(
         f"dimension {one.number} is {one.extent}: make it {f'{one.below}, or ' if one.below else ''}"
         f"{one.above} at no cost, or fold it into another"
-        for one in ragged
+        for one in ragged_dimensions
     )

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, on_cpu, saving
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
 from tb_memplugin.analysis.advice.support import scans
-from tb_memplugin.analysis.advice.support.checkpointed_rows import Checkpointed
-from tb_memplugin.analysis.advice.support.passes import Layers, Passes, passes
-from tb_memplugin.analysis.advice.support.repeated_layers import repeats
-from tb_memplugin.analysis.dataflow.graph import flow
+from tb_memplugin.analysis.advice.support.checkpointed_rows import CheckpointedLayers
+from tb_memplugin.analysis.advice.support.passes import Layers, ProgramPasses, program_passes
+from tb_memplugin.analysis.advice.support.repeated_layers import repeated_layers
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
@@ -30,21 +30,25 @@ UNDONE = (
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    known = passes(recording)
+    known = program_passes(recording)
     if known is None or not known.within(Pass.BACKWARD).any():
         return
-    named = [piece for layers in known.layers if (piece := _around_layers(recording, known, layers))]
+    named = [piece for layers in known.layers if (piece := _advise_layers(recording, known, layers))]
     yield from named
-    if not named and (layers := repeats(recording, known)) and (piece := _around_layers(recording, known, layers)):
+    if (
+        not named
+        and (layers := repeated_layers(recording, known))
+        and (piece := _advise_layers(recording, known, layers))
+    ):
         yield piece
     yield from scans.advise(recording, known)
 
 
-def _around_layers(recording: Recording, known: Passes, layers: Layers) -> Advice | None:
-    data = flow(recording)
+def _advise_layers(recording: Recording, known: ProgramPasses, layers: Layers) -> Advice | None:
+    data = dataflow_graph(recording)
     if data is None:
         return None
-    wrapped = Checkpointed(recording, data, known, layers)
+    wrapped = CheckpointedLayers(recording, data, known, layers)
     saved = saving(recording, wrapped.change(wrapped.saved))
     if saved is None:
         return None
@@ -59,14 +63,14 @@ def _around_layers(recording: Recording, known: Passes, layers: Layers) -> Advic
     )
     if cheap is not None:
         sentence += f" With policy={DOTS}, which repeats no matrix product, it is {bytes_text(cheap.bytes)} lower."
-    sentence += on_cpu(recording, UNDONE)
+    sentence += cpu_note(recording, UNDONE)
     return Advice(
-        kind=Kind.REMATERIALIZATION,
+        kind=AdviceKind.REMATERIALIZATION,
         title=f"Rematerialize {layers.name}",
         sentence=sentence,
         change=f"{layers.function} = jax.checkpoint({layers.function})  # {layers.comment}"
         + (f"; or jax.checkpoint({layers.function}, policy={DOTS})" if cheap is not None else ""),
-        rows=by_size(recording, wrapped.saved),
+        rows=sort_by_size(recording, wrapped.saved),
         bytes=size,
         saving_bytes=saved.bytes,
         new_peak_bytes=saved.new_peak,

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, saving
-from tb_memplugin.analysis.advice.support.arguments import shares
-from tb_memplugin.analysis.dataflow.graph import flow, row_of_value, uses
-from tb_memplugin.analysis.dataflow.input_output_pairs import twins
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.support.arguments import argument_parts
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value, uses
+from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, join, lives, resized
+from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, resize_rows
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
@@ -20,22 +20,22 @@ from tb_memplugin.sizes import bytes_text
 
 def advise(recording: Recording) -> Iterator[Advice]:
     """A piece for each argument; arguments that are optimizer state, sharded alike, are one change."""
-    copies, role = _copies(recording), roles(recording)
+    copies, role = _copy_counts(recording), roles(recording)
     together: dict[str | None, list[tuple[str, I64]]] = {}
-    for share in shares(recording) if len(copies) else ():
+    for share in argument_parts(recording) if len(copies) else ():
         rows = share.rows[copies[share.rows] > 1]
         if len(rows):
             state = bool((role[rows] == Role.OPTIMIZER_STATE).all())
             together.setdefault(None if state else share.name, []).append((share.name, rows))
     for members in together.values():
         rows = np.concatenate([rows for _, rows in members])
-        if piece := _shard(recording, [name for name, _ in members], rows, copies[rows]):
+        if piece := _advise_sharding(recording, [name for name, _ in members], rows, copies[rows]):
             yield piece
 
 
-def _copies(recording: Recording) -> I64:
+def _copy_counts(recording: Recording) -> I64:
     """Per row: how many devices hold the same; 1 where it is no argument. Empty where nothing is known."""
-    known, program = flow(recording), recording.program
+    known, program = dataflow_graph(recording), recording.program
     if known is None or program is None or program.copies is None:
         return np.empty(0, dtype=np.int64)
     values, row = known.values, row_of_value(recording)
@@ -47,8 +47,8 @@ def _copies(recording: Recording) -> I64:
     return found
 
 
-def _shard(recording: Recording, names: list[str], rows: I64, copies: I64) -> Advice | None:
-    change, gathered = _sharded(recording, rows, copies)
+def _advise_sharding(recording: Recording, names: list[str], rows: I64, copies: I64) -> Advice | None:
+    change, gathered = _sharding_change(recording, rows, copies)
     saved = saving(recording, change)
     if saved is None:
         return None
@@ -57,35 +57,35 @@ def _shard(recording: Recording, names: list[str], rows: I64, copies: I64) -> Ad
     put = listed if len(names) == 1 else f"({listed})"
     gather = "is gathered again where it is read" if gathered else "is read one element at a time, and never gathered"
     return Advice(
-        kind=Kind.REPLICATION,
+        kind=AdviceKind.REPLICATION,
         title=f"Shard {listed} over {devices} devices",
         sentence=f"{bytes_text(size)} of {listed} are the same on {devices} devices. If each holds its part, "
         f"which {gather}, the peak is {bytes_text(saved.bytes)} lower on every device.",
         change=f"jax.device_put({put}, NamedSharding(mesh, PartitionSpec(axis)))  # axis: of the mesh, along which the "
         "batch is split; the same in in_shardings and out_shardings",
-        rows=by_size(recording, rows),
+        rows=sort_by_size(recording, rows),
         bytes=size,
         saving_bytes=saved.bytes,
         new_peak_bytes=saved.new_peak,
     )
 
 
-def _sharded(recording: Recording, rows: I64, copies: I64) -> tuple[Change, bool]:
+def _sharding_change(recording: Recording, rows: I64, copies: I64) -> tuple[Change, bool]:
     """A part is held, what comes back of it is a part too; what products read is whole while they read it."""
-    table, own = recording.allocations, lives(recording)
+    table, own = recording.allocations, lifetimes(recording)
     part = -(-table.size // np.maximum(np.bincount(rows, copies, len(table)).astype(np.int64), 1))
-    found, row = twins(recording), row_of_value(recording)
+    found, row = input_output_pairs(recording), row_of_value(recording)
     back_of = np.full(len(table), -1, dtype=np.int64)
     both = (row[found.argument] >= 0) & (row[found.value] >= 0)
     back_of[row[found.argument[both]]] = row[found.value[both]]
     back = back_of[rows]
     back, from_part = back[back >= 0], part[rows][back >= 0]
     all_rows, sizes = np.r_[rows, back], np.r_[part[rows], from_part]
-    change = resized(recording, all_rows, sizes)
+    change = resize_rows(recording, all_rows, sizes)
     elementwise = roles(recording)[rows] == Role.OPTIMIZER_STATE
     begin, read_at = uses(recording)
     whole = rows[~elementwise]
     count = begin[whole + 1] - begin[whole]
     at = np.concatenate([np.empty(0, np.int64), *(read_at[begin[r] : begin[r + 1]] for r in whole.tolist())])
     gathered = Change(at, at + 1, np.repeat(own.bytes[whole] - part[whole], count))
-    return join(change, gathered), bool(len(whole))
+    return combine(change, gathered), bool(len(whole))

@@ -6,32 +6,32 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, saving
-from tb_memplugin.analysis.advice.support.arguments import arguments, jitted
-from tb_memplugin.analysis.dataflow.graph import flow, row_of_value, uses
-from tb_memplugin.analysis.replay.what_if import resized
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.support.arguments import arguments, function_name
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value, uses
+from tb_memplugin.analysis.replay.what_if import resize_rows
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    rows = _never_read(recording)
+    rows = _never_read_rows(recording)
     if not len(rows):
         return
-    saved = saving(recording, resized(recording, rows, np.zeros(len(rows), dtype=np.int64)))
+    saved = saving(recording, resize_rows(recording, rows, np.zeros(len(rows), dtype=np.int64)))
     if saved is None:
         return
     size = int(recording.allocations.size[rows].sum())
-    ordered = by_size(recording, rows)
+    ordered = sort_by_size(recording, rows)
     names = [a.name for a in arguments(recording) if np.isin(a.rows, rows).any()]
     yield Advice(
-        kind=Kind.UNUSED,
+        kind=AdviceKind.UNUSED,
         title=f"Do not pass what is not read: {', '.join(names)}",
         sentence=f"{len(rows)} arrays of the arguments, {bytes_text(size)}, are never read and are no result, such as "
         f"{recording.allocations.scope[int(ordered[0])]}. Left out, the peak is {bytes_text(saved.bytes)} lower.",
-        change=f"take them out of what {jitted(recording)} is called with, or leave keep_unused=False, with which JAX "
-        "does so itself",
+        change=f"remove them from the arguments of {function_name(recording)}, or leave keep_unused=False, with which "
+        "JAX drops them",
         rows=ordered,
         bytes=size,
         saving_bytes=saved.bytes,
@@ -39,8 +39,8 @@ def advise(recording: Recording) -> Iterator[Advice]:
     )
 
 
-def _never_read(recording: Recording) -> I64:
-    known = flow(recording)
+def _never_read_rows(recording: Recording) -> I64:
+    known = dataflow_graph(recording)
     if known is None:
         return np.empty(0, dtype=np.int64)
     values = known.values

@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.graph import flow, row_of_value
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.model_paths import argument_path
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 
-SMALL = 100  # below a hundredth of the largest array
+SMALL_SHARE = 100  # below a hundredth of the largest array
 # Of a path: `state`, `.params`, `['w']`, `[0]`.
 PIECE = re.compile(r"""\[(?:'[^']*'|"[^"]*"|[^\[\]]*)\]|\.?[^.\[\]]+""")
 
@@ -32,10 +32,10 @@ class Argument:
     rows: I64
 
 
-@once
+@memoize
 def arguments(recording: Recording) -> list[Argument]:
     """In order. JAX leaves out of a program what it does not use, so numbers count what is left."""
-    known = flow(recording)
+    known = dataflow_graph(recording)
     if known is None:
         return []
     values = np.flatnonzero(known.values.argument >= 0)
@@ -50,27 +50,27 @@ def arguments(recording: Recording) -> list[Argument]:
     ]
 
 
-class Share(NamedTuple):
+class ArgumentPart(NamedTuple):
     """Of an argument what is optimizer state, or what is not: `state.opt_state` and `state.params` of a train state."""
 
     name: str
     rows: I64
 
 
-def shares(recording: Recording) -> Iterator[Share]:
+def argument_parts(recording: Recording) -> Iterator[ArgumentPart]:
     """Each argument, or both shares of it. They are read at other times, so what helps the one may not the other."""
     role, scope, size = roles(recording), recording.allocations.scope, recording.allocations.size
     for argument in arguments(recording):
         is_state = role[argument.rows] == Role.OPTIMIZER_STATE
         if is_state.all() or not is_state.any():
-            yield Share(argument.name, argument.rows)
+            yield ArgumentPart(argument.name, argument.rows)
             continue
         for rows in (argument.rows[is_state], argument.rows[~is_state]):
-            large = rows[SMALL * size[rows] >= size[rows].max()]  # a counter may lie anywhere
-            yield Share(_above([scope[row] for row in large.tolist()]) or argument.name, rows)
+            large = rows[SMALL_SHARE * size[rows] >= size[rows].max()]  # a counter may lie anywhere
+            yield ArgumentPart(_common_node([scope[row] for row in large.tolist()]) or argument.name, rows)
 
 
-def _above(paths: Sequence[str]) -> str:
+def _common_node(paths: Sequence[str]) -> str:
     """The innermost node that all of them lie below: `state[1]` of `state[1]['mu']` and `state[1]['nu']`."""
     levels = zip(*map(PIECE.findall, paths), strict=False)
     return "".join(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
@@ -89,7 +89,7 @@ def _number(name: str, number: int) -> int:
     return int(index) if name.startswith("args[") and index.isdecimal() and len(index) < 9 else number
 
 
-def jitted(recording: Recording) -> str:
+def function_name(recording: Recording) -> str:
     """The function's name, for code to show."""
     module = recording.program.module if recording.program is not None else ""
     return module.removeprefix("jit_").removeprefix("pmap_") or "f"

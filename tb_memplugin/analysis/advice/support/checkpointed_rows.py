@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.support.passes import Bools, Layers, Passes
-from tb_memplugin.analysis.dataflow.graph import Csr, Flow, row_of_value
+from tb_memplugin.analysis.advice.support.passes import Bools, Layers, ProgramPasses
+from tb_memplugin.analysis.dataflow.graph import CsrGraph, DataflowGraph, row_of_value
 from tb_memplugin.analysis.ownership.model_paths import Pass
-from tb_memplugin.analysis.replay.what_if import NOTHING, Change, curve, join, join_lives, lives, relived
+from tb_memplugin.analysis.replay.what_if import (
+    NO_ROWS,
+    Change,
+    combine,
+    concatenate_lifetimes,
+    lifetimes,
+    needed_bytes,
+    replace_lifetimes,
+)
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.recording import Recording
 
 
-class Checkpointed:
+class CheckpointedLayers:
     """The layers' inputs are kept; what else they kept is made again as soon as their backward pass begins.
 
     `saved` are the rows that a layer makes for itself in the forward pass and that are read in the backward pass.
     """
 
-    def __init__(self, recording: Recording, data: Flow, known: Passes, layers: Layers) -> None:
+    def __init__(self, recording: Recording, data: DataflowGraph, known: ProgramPasses, layers: Layers) -> None:
         self.recording, self.made = recording, known.made
         forward, again = known.within(Pass.FORWARD), known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
         # Which layer's forward pass runs at a position, and makes a row.
@@ -49,14 +57,14 @@ class Checkpointed:
         self.inputs: I64 = np.union1d(row[into], np.flatnonzero(read_again & passed_on))
         self.until = np.where(recording.allocations.last_used >= known.length, known.length, until)
 
-    def _work_of(self, data: Flow, stops: I64) -> I64:
+    def _work_of(self, data: DataflowGraph, stops: I64) -> I64:
         """Rows that must be made to make what is saved. What is passed on is there: no layer needs another's."""
         source, target = data.edges
         row = np.full(data.nodes, -1, dtype=np.int64)  # per node; only values have one
         of_value = row_of_value(self.recording)
         row[: len(of_value)] = of_value
         made_here = ~np.isin(row, stops)[source]
-        back = Csr.of(target[made_here], source[made_here], data.nodes)
+        back = CsrGraph.of(target[made_here], source[made_here], data.nodes)
         reached = row[back.reach(np.flatnonzero(np.isin(row, self.saved)).astype(np.int32)) != 0]
         found: I64 = np.unique(reached[reached >= 0])
         return found[self.layer[found] >= 0]
@@ -66,9 +74,9 @@ class Checkpointed:
         found: I64 = self.work[operations[self.made[self.work]]]
         return found
 
-    def change(self, rows: I64, stay: I64 = NOTHING) -> Change:
+    def change(self, rows: I64, stay: I64 = NO_ROWS) -> Change:
         """These rows are made again, from what `stay` keeps for them beside the inputs."""
-        own = lives(self.recording)
+        own = lifetimes(self.recording)
         start = self.backward_start[self.layer]
         first, again = own.take(rows), own.take(rows)
         first = first._replace(end=np.minimum(first.end, self.needed_forward[rows] + 1))
@@ -78,16 +86,19 @@ class Checkpointed:
         kept = own.take(stay)
         kept = kept._replace(end=np.maximum(kept.end, start[stay] + 1))
         changed = np.concatenate([rows, inputs.row, stay])
-        return join(relived(self.recording, changed, join_lives(first, again, inputs, kept)), self._beside(rows))
+        return combine(
+            replace_lifetimes(self.recording, changed, concatenate_lifetimes(first, again, inputs, kept)),
+            self._beside(rows),
+        )
 
     def _beside(self, rows: I64) -> Change:
         """What making them again needs beside them, at its worst, where the backward pass of a layer begins."""
         layer = self.layer[self.work]
-        during = lives(self.recording).take(self.work)
+        during = lifetimes(self.recording).take(self.work)
         during = during._replace(end=np.minimum(during.end, self.forward_end[layer] + 1))
         worst = np.zeros(len(self.backward_start), dtype=np.int64)
         busy = np.flatnonzero(self.running >= 0)
-        np.maximum.at(worst, self.running[busy], curve(self.recording, during)[busy])
+        np.maximum.at(worst, self.running[busy], needed_bytes(self.recording, during)[busy])
         again = np.bincount(self.layer[rows], self.recording.allocations.size[rows], len(worst)).astype(np.int64)
         return Change(self.backward_start, self.backward_start + 1, np.maximum(worst - again, 0))
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import worth
-from tb_memplugin.analysis.advice.support.arguments import SMALL, shares
-from tb_memplugin.analysis.advice.support.passes import Bools, Passes
+from tb_memplugin.analysis.advice.model import is_worthwhile
+from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, argument_parts
+from tb_memplugin.analysis.advice.support.passes import Bools, ProgramPasses
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
@@ -20,7 +20,7 @@ LONG = 4  # a fourth of the program: what is read sooner is not worth moving
 KEPT = (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE)  # by the caller, for its next call
 
 
-class Idle(NamedTuple):
+class IdleArguments(NamedTuple):
     """Arguments that are idle with most of their bytes, and the rows that are."""
 
     names: list[str]
@@ -36,7 +36,7 @@ class Idle(NamedTuple):
         return of_one if len(self.names) == 1 else of_several
 
 
-def waiting(recording: Recording, known: Passes) -> Idle:
+def idle_before_peak(recording: Recording, known: ProgramPasses) -> IdleArguments:
     """Not read before the peak, nor soon after the program begins."""
     at, begin = peak(recording).position, int(known.uses[1].min(initial=known.length))
     soon = begin + (known.length - begin) // LONG
@@ -49,7 +49,7 @@ def waiting(recording: Recording, known: Passes) -> Idle:
     return _idle(recording, known, waits)
 
 
-def over(recording: Recording, known: Passes) -> Idle:
+def idle_after_use(recording: Recording, known: ProgramPasses) -> IdleArguments:
     """Not read any more at the peak, nor soon before the program ends, and not the caller's for its next call."""
     at, begin = peak(recording).position, int(known.uses[1].min(initial=known.length))
     late, role = known.length - (known.length - begin) // LONG, roles(recording)
@@ -61,17 +61,17 @@ def over(recording: Recording, known: Passes) -> Idle:
     return _idle(recording, known, is_over)
 
 
-def _idle(recording: Recording, known: Passes, which: Callable[[I64, I64, I64], Bools]) -> Idle:
+def _idle(recording: Recording, known: ProgramPasses, which: Callable[[I64, I64, I64], Bools]) -> IdleArguments:
     """A counter among large arrays may be read at any time."""
     size, everywhere = recording.allocations.size, np.ones(known.length, dtype=bool)
     first, last = known.first_use(everywhere), known.last_use(everywhere)
     names, found = [], [np.empty(0, dtype=np.int64)]
-    for share in shares(recording):
-        large = share.rows[SMALL * size[share.rows] >= size[share.rows].max(initial=0)]
+    for share in argument_parts(recording):
+        large = share.rows[SMALL_SHARE * size[share.rows] >= size[share.rows].max(initial=0)]
         rows = large[which(large, first[large], last[large])]
         held = int(size[rows].sum())
-        if 2 * held > int(size[share.rows].sum()) and worth(recording, held):
+        if 2 * held > int(size[share.rows].sum()) and is_worthwhile(recording, held):
             names.append(share.name)
             found.append(rows)
     rows = np.concatenate(found)
-    return Idle(names, rows, first[rows], last[rows])
+    return IdleArguments(names, rows, first[rows], last[rows])

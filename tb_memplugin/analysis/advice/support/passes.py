@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.dataflow.graph import flow, uses
-from tb_memplugin.analysis.memoize import once
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, uses
+from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, op_path
 from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.dataflow import DataflowValues
@@ -34,7 +34,7 @@ class Layers:
     instance: I32  # per position: which one it belongs to, -1 none
 
 
-class Passes:
+class ProgramPasses:
     """One program, seen from one memory space; programs that train nothing have one pass."""
 
     def __init__(self, recording: Recording, values: DataflowValues, value: I32, scope: Text) -> None:
@@ -119,10 +119,10 @@ class Passes:
         return found
 
 
-@once
-def passes(recording: Recording) -> Passes | None:
+@memoize
+def program_passes(recording: Recording) -> ProgramPasses | None:
     """None where nothing is known of who reads what."""
-    known, program = flow(recording), recording.program
+    known, program = dataflow_graph(recording), recording.program
     if known is None or program is None or program.value is None:
         return None
-    return Passes(recording, known.values, program.value, program.scope)
+    return ProgramPasses(recording, known.values, program.value, program.scope)

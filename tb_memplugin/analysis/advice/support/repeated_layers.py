@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.support.passes import Layers, Passes
-from tb_memplugin.analysis.ownership.frames import frame_text, nearest, of_frameworks
+from tb_memplugin.analysis.advice.support.passes import Layers, ProgramPasses
+from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.recording import Recording
@@ -13,7 +13,7 @@ from tb_memplugin.model.recording import Recording
 REGULAR = 2  # of the operations that are there once for each turn, half or more are there once in each
 
 
-def repeats(recording: Recording, known: Passes) -> Layers | None:
+def repeated_layers(recording: Recording, known: ProgramPasses) -> Layers | None:
     """The turns that keep most for the backward pass; None where nothing repeats.
 
     An operation is known again by its place in the source. The one that comes first of those done equally often
@@ -41,7 +41,7 @@ def repeats(recording: Recording, known: Passes) -> Layers | None:
     return _named(recording, forward, _with_backward(known, turn), int(begins[0]), turns)
 
 
-def _turns(recording: Recording, known: Passes, forward: I64, count: I64) -> int:
+def _turns(recording: Recording, known: ProgramPasses, forward: I64, count: I64) -> int:
     """How often the operations are done whose results take the most memory until the backward pass."""
     often = np.zeros(known.length, dtype=np.int64)
     often[forward] = count
@@ -53,7 +53,7 @@ def _turns(recording: Recording, known: Passes, forward: I64, count: I64) -> int
     return int(np.argmax(size)) if size.any() else 0
 
 
-def _with_backward(known: Passes, turn: I32) -> I32:
+def _with_backward(known: ProgramPasses, turn: I32) -> I32:
     """What reads, in the backward pass, what a turn made for itself or was given, weights too, is that turn's."""
     row, use = known.uses
     made = np.where(known.made >= 0, turn[known.made], -1)
@@ -71,7 +71,7 @@ def _named(recording: Recording, forward: I64, turn: I32, first: int, turns: int
     """By the function whose code it is; where that does more than the turns, they are a loop in it."""
     program, stacks = recording.program, recording.stacks
     assert program is not None
-    user = np.append(nearest(stacks, ~of_frameworks(stacks)), np.int32(-1))[program.stack]
+    user = np.append(nearest_frames(stacks, ~framework_frames(stacks)), np.int32(-1))[program.stack]
     if user[first] < 0:
         return Layers("what repeats", f"{turns} repeats", "body", "what one of them does, as a function", turns, turn)
     text, code = frame_text(stacks, int(user[first])), stacks.function.codes[user[first]]

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, saving
-from tb_memplugin.analysis.advice.support.passes import Bools, Passes
-from tb_memplugin.analysis.ownership.frames import frame_text, nearest, of_frameworks
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.support.passes import Bools, ProgramPasses
+from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
 from tb_memplugin.analysis.ownership.model_paths import Pass
-from tb_memplugin.analysis.replay.what_if import Change, join, lives, sharers, without
+from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, remove_rows, rows_sharing_memory
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
@@ -31,7 +31,7 @@ class Loop(NamedTuple):
     turns: int
 
 
-class Dropped(NamedTuple):
+class DroppedStacks(NamedTuple):
     """What a loop need not stack up."""
 
     loop: Loop
@@ -39,18 +39,18 @@ class Dropped(NamedTuple):
     change: Change
 
 
-def advise(recording: Recording, known: Passes) -> Iterator[Advice]:
+def advise(recording: Recording, known: ProgramPasses) -> Iterator[Advice]:
     """A piece for each scan in the source, which may be run several times over."""
-    written: dict[str | int, list[Dropped]] = {}
-    for loop in _loops(recording, known):
-        if dropped := _dropped(recording, known, loop):
-            written.setdefault(_place(recording, loop) or loop.position, []).append(dropped)
+    written: dict[str | int, list[DroppedStacks]] = {}
+    for loop in _forward_loops(recording, known):
+        if dropped := _drop_stacks(recording, known, loop):
+            written.setdefault(_scan_line(recording, loop) or loop.position, []).append(dropped)
     for place, found in written.items():
         if piece := _around_body(recording, place if isinstance(place, str) else "", found):
             yield piece
 
 
-def _loops(recording: Recording, known: Passes) -> Iterator[Loop]:
+def _forward_loops(recording: Recording, known: ProgramPasses) -> Iterator[Loop]:
     table, values = recording.allocations, known.values
     op = table.op.strings
     whiles = [code for code in range(len(op)) if op[code] == "while"]
@@ -60,7 +60,7 @@ def _loops(recording: Recording, known: Passes) -> Iterator[Loop]:
     read_again = known.last_use(known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)) >= 0
     written = np.zeros(len(table), dtype=bool)  # a slice of it, in a forward pass
     slices = (known.made >= 0) & (forward & known.does(*UPDATES))[known.made]
-    written[sharers(recording, np.flatnonzero(slices))] = True
+    written[rows_sharing_memory(recording, np.flatnonzero(slices))] = True
     for position in np.unique(known.made[result]).tolist():
         here = result[known.made[result] == position]
         stack = read_again[here] & written[here]
@@ -69,20 +69,20 @@ def _loops(recording: Recording, known: Passes) -> Iterator[Loop]:
             yield Loop(position, here[stack], here[~stack], turns[0])
 
 
-def _dropped(recording: Recording, known: Passes, loop: Loop) -> Dropped | None:
+def _drop_stacks(recording: Recording, known: ProgramPasses, loop: Loop) -> DroppedStacks | None:
     table = recording.allocations
-    keep, missing = _inputs(table.size[loop.carried], table.size[loop.stacks] // loop.turns, loop.turns)
+    keep, missing = _find_inputs(table.size[loop.carried], table.size[loop.stacks] // loop.turns, loop.turns)
     dropped = loop.stacks[~keep]
     if not len(dropped):
         return None
-    own = lives(recording).take(dropped[:1])
+    own = lifetimes(recording).take(dropped[:1])
     stacked = Change(own.start, own.end, np.array([missing], dtype=np.int64))
-    gone = without(recording, sharers(recording, dropped))
-    return Dropped(loop, dropped, join(gone, stacked, _made_again(recording, known, loop, dropped)))
+    gone = remove_rows(recording, rows_sharing_memory(recording, dropped))
+    return DroppedStacks(loop, dropped, combine(gone, stacked, _recomputed_bytes(recording, known, loop, dropped)))
 
 
-def _around_body(recording: Recording, place: str, found: list[Dropped]) -> Advice | None:
-    saved = saving(recording, join(*(dropped.change for dropped in found)))
+def _around_body(recording: Recording, place: str, found: list[DroppedStacks]) -> Advice | None:
+    saved = saving(recording, combine(*(dropped.change for dropped in found)))
     if saved is None:
         return None
     rows = np.concatenate([dropped.rows for dropped in found])
@@ -91,28 +91,28 @@ def _around_body(recording: Recording, place: str, found: list[Dropped]) -> Advi
     scan = f"a scan over {turns} turns" if len(found) == 1 else f"{len(found)} scans over {turns} turns"
     stacks_up = "forward loop stacks" if len(found) == 1 else "forward loops stack"
     return Advice(
-        kind=Kind.REMATERIALIZATION,
+        kind=AdviceKind.REMATERIALIZATION,
         title=f"Rematerialize the body of {scan}",
         sentence=f"The scan's {stacks_up} up {len(rows)} tensors for the backward pass, {bytes_text(size)}"
         f"{f', in {place}' if place else ''}. If only what goes into each turn is kept, and the rest is made again in "
         f"the backward pass, the peak is {bytes_text(saved.bytes)} lower, for one more forward pass.",
         change="jax.lax.scan(jax.checkpoint(body), ...)",
-        rows=by_size(recording, rows),
+        rows=sort_by_size(recording, rows),
         bytes=size,
         saving_bytes=saved.bytes,
         new_peak_bytes=saved.new_peak,
     )
 
 
-def _place(recording: Recording, loop: Loop) -> str:
+def _scan_line(recording: Recording, loop: Loop) -> str:
     """Where the user wrote it, as far as that is known."""
     stacks, program = recording.stacks, recording.program
     leaf = int(program.stack[loop.position]) if program is not None else -1
-    own = int(nearest(stacks, ~of_frameworks(stacks))[leaf]) if leaf >= 0 else -1
+    own = int(nearest_frames(stacks, ~framework_frames(stacks))[leaf]) if leaf >= 0 else -1
     return frame_text(stacks, own) if own >= 0 else ""
 
 
-def _inputs(carried: I64, slices: I64, turns: int) -> tuple[Bools, int]:
+def _find_inputs(carried: I64, slices: I64, turns: int) -> tuple[Bools, int]:
     """Which stacks hold what is carried into each turn, and how many bytes of such stacks are missing."""
     keep, missing = np.zeros(len(slices), dtype=bool), 0
     for size in carried.tolist():
@@ -124,7 +124,7 @@ def _inputs(carried: I64, slices: I64, turns: int) -> tuple[Bools, int]:
     return keep, missing
 
 
-def _made_again(recording: Recording, known: Passes, loop: Loop, dropped: I64) -> Change:
+def _recomputed_bytes(recording: Recording, known: ProgramPasses, loop: Loop, dropped: I64) -> Change:
     """One turn's part of what is no longer stacked, in the backward loop: it is cut out of the stack there, or it is
     read in the middle of another operation, and then it comes on top."""
     rows = recording.allocations

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, saving
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.ownership.torch_roles import made_backward
-from tb_memplugin.analysis.replay.what_if import Change, join, lives, relived
+from tb_memplugin.analysis.ownership.torch_roles import made_in_backward
+from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, replace_lifetimes
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
@@ -24,29 +24,32 @@ def advise(recording: Recording) -> Iterator[Advice]:
     rows, role, at = recording.allocations, roles(recording), peak(recording).position
     activations = np.flatnonzero((role == Role.ACTIVATION) & (rows.charge > 0))
     live = activations[(rows.start[activations] <= at) & (at < rows.end[activations])]
-    if not len(live) or not made_backward(recording).any():
+    if not len(live) or not made_in_backward(recording).any():
         return
-    own = lives(recording).take(activations)
-    halved = relived(recording, activations, own._replace(bytes=rows.charge[activations] // 2))
-    saved = saving(recording, join(halved, _added_up(recording, activations, np.flatnonzero(role == Role.GRADIENT))))
+    own = lifetimes(recording).take(activations)
+    halved = replace_lifetimes(recording, activations, own._replace(bytes=rows.charge[activations] // 2))
+    saved = saving(
+        recording,
+        combine(halved, _accumulated_gradients(recording, activations, np.flatnonzero(role == Role.GRADIENT))),
+    )
     if saved is None:
         return
     size = int(rows.charge[live].sum())
     yield Advice(
-        kind=Kind.MICROBATCHING,
+        kind=AdviceKind.MICROBATCHING,
         title="Two microbatches",
         sentence=f"{len(live)} activations, {bytes_text(size)}, wait for the backward pass at the peak. They are as "
         "large as the batch is, but for a few. Half of it at a time, with the gradients of the first half there while "
         f"the second is worked on, the peak is at least {bytes_text(saved.bytes)} lower; with more parts, lower still.",
         change="for part in batch.chunk(2): (loss_of(model, part) / 2).backward()  # then one optimizer.step()",
-        rows=by_size(recording, live),
+        rows=sort_by_size(recording, live),
         bytes=size,
         saving_bytes=saved.bytes,
         new_peak_bytes=saved.new_peak,
     )
 
 
-def _added_up(recording: Recording, activations: I64, gradients: I64) -> Change:
+def _accumulated_gradients(recording: Recording, activations: I64, gradients: I64) -> Change:
     """Gradients are there from where the forward pass begins, for whose backward pass they are made.
 
     That is where the activations begin which live when the first gradient after them is made.

@@ -7,22 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, Kind, Saving, by_size, saving
-from tb_memplugin.analysis.ownership.frames import frame_text, of_frameworks
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, saving, sort_by_size
+from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.ownership.torch_roles import made_backward
-from tb_memplugin.analysis.replay.what_if import Change, join
+from tb_memplugin.analysis.ownership.torch_roles import made_in_backward
+from tb_memplugin.analysis.replay.what_if import Change, combine
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
-PLACES = 16  # lines that are tried, those with the most activations first
+MAX_SITES = 16  # lines that are tried, those with the most activations first
 AS_GOOD = 0.9  # of the best saving: then the innermost line is the block's own
 
 
-class _Place(NamedTuple):
+class _CallSite(NamedTuple):
     """A line of the user's below which activations are made."""
 
     frame: int
@@ -30,20 +30,20 @@ class _Place(NamedTuple):
     leaves: set[int]  # of the stacks that they are made in
 
 
-class _Saved(NamedTuple):
-    place: _Place
+class _SiteSaving(NamedTuple):
+    place: _CallSite
     rows: I64  # made again, and there at the peak
     saving: Saving
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
     """One piece: blocks lie within blocks, and one of them is to be wrapped."""
-    if recording.kind != "torch_snapshot" or not made_backward(recording).any():
+    if recording.kind != "torch_snapshot" or not made_in_backward(recording).any():
         return
     rows = recording.allocations
     kept = np.flatnonzero((roles(recording) == Role.ACTIVATION) & (rows.start >= 0) & (rows.charge > 0))
     kept = kept[np.argsort(rows.start[kept], kind="stable")]
-    tried = [_around(recording, kept, place) for place in _places(recording, kept)]
+    tried = [_checkpoint_site(recording, kept, place) for place in _call_sites(recording, kept)]
     found = [saved for saved in tried if saved is not None]
     if not found:
         return
@@ -51,36 +51,36 @@ def advise(recording: Recording) -> Iterator[Advice]:
     best = max((saved for saved in found if saved.saving.bytes >= enough), key=lambda saved: saved.place.depth)
     size, line = int(rows.charge[best.rows].sum()), frame_text(recording.stacks, best.place.frame)
     yield Advice(
-        kind=Kind.REMATERIALIZATION,
+        kind=AdviceKind.REMATERIALIZATION,
         title=f"Checkpoint what is called at {line}",
         sentence=f"What is called in turn at {line} keeps {len(best.rows)} tensors, {bytes_text(size)}, for the "
         "backward pass at the peak. If each turn keeps only what it hands to the next and makes the rest again, the "
         f"peak is {bytes_text(best.saving.bytes)} lower, for one more forward pass.",
         change="x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # for x = block(x)",
-        rows=by_size(recording, best.rows),
+        rows=sort_by_size(recording, best.rows),
         bytes=size,
         saving_bytes=best.saving.bytes,
         new_peak_bytes=best.saving.new_peak,
     )
 
 
-def _places(recording: Recording, kept: I64) -> list[_Place]:
+def _call_sites(recording: Recording, kept: I64) -> list[_CallSite]:
     """Lines that have the most activations below them; of those with the same ones, the innermost."""
     stacks, rows = recording.stacks, recording.allocations
     leaves, which = np.unique(rows.stack[kept], return_inverse=True)
     size = dict(zip(leaves.tolist(), np.bincount(which.ravel(), rows.charge[kept]).tolist(), strict=True))
-    parent, own = stacks.parent.tolist(), (~of_frameworks(stacks)).tolist()
+    parent, own = stacks.parent.tolist(), (~framework_frames(stacks)).tolist()
     # Snapshots may hold one line as several frames.
     lines = np.stack([stacks.function.codes, stacks.file.codes, stacks.line], axis=1)
     line = np.unique(lines, axis=0, return_inverse=True)[1].ravel().tolist()
-    found: dict[int, _Place] = {}
+    found: dict[int, _CallSite] = {}
     for leaf in size:
         for depth, frame in enumerate(_callers_first(parent, leaf)):
             if own[frame]:
-                at = found.setdefault(line[frame], _Place(frame, depth, set()))
+                at = found.setdefault(line[frame], _CallSite(frame, depth, set()))
                 at.leaves.add(leaf)
     innermost = {frozenset(place.leaves): place for place in sorted(found.values(), key=lambda place: place.depth)}
-    return sorted(innermost.values(), key=lambda place: -sum(size[leaf] for leaf in place.leaves))[:PLACES]
+    return sorted(innermost.values(), key=lambda place: -sum(size[leaf] for leaf in place.leaves))[:MAX_SITES]
 
 
 def _callers_first(parent: list[int], leaf: int) -> list[int]:
@@ -92,7 +92,7 @@ def _callers_first(parent: list[int], leaf: int) -> list[int]:
     return list(chain)[::-1]
 
 
-def _around(recording: Recording, kept: I64, place: _Place) -> _Saved | None:
+def _checkpoint_site(recording: Recording, kept: I64, place: _CallSite) -> _SiteSaving | None:
     """A turn begins wherever the stack comes again that the first began with; its last tensor is what it hands on."""
     rows = recording.allocations
     inside = kept[np.isin(rows.stack[kept], list(place.leaves))]
@@ -105,31 +105,31 @@ def _around(recording: Recording, kept: I64, place: _Place) -> _Saved | None:
     dropped = np.ones(len(inside), dtype=bool)
     dropped[last] = False
     over = start[last] + 1  # per turn: its forward pass
-    again = np.maximum(_again(recording, start[first], over, end, turn, dropped), over)
+    again = np.maximum(_recompute_positions(recording, start[first], over, end, turn, dropped), over)
     absent = dropped & (end > over[turn])
     until = np.minimum(again[turn], end)[absent]
     gone = Change(over[turn][absent], until, -rows.charge[inside[absent]])
-    saved = saving(recording, join(gone, _beside(recording, place, start[first], over, again)))
+    saved = saving(recording, combine(gone, _recompute_bytes(recording, place, start[first], over, again)))
     at = peak(recording).position
     there = inside[absent & (start <= at) & (at < end)]
-    return None if saved is None or not len(there) else _Saved(place, there, saved)
+    return None if saved is None or not len(there) else _SiteSaving(place, there, saved)
 
 
-def _again(recording: Recording, begin: I64, over: I64, end: I64, turn: I64, dropped: np.ndarray) -> I64:
+def _recompute_positions(recording: Recording, begin: I64, over: I64, end: I64, turn: I64, dropped: np.ndarray) -> I64:
     """Per turn: where it is made again. That is where the turn after it is done with its own, or where the backward
     pass begins; never later than where the first of its tensors was let go."""
     n = recording.length
     earliest, latest = np.full(len(begin), n), np.full(len(begin), -1)
     np.minimum.at(earliest, turn[dropped], end[dropped])
     np.maximum.at(latest, turn[dropped], end[dropped])
-    backward = np.append(np.sort(recording.allocations.start[made_backward(recording)]), n)
+    backward = np.append(np.sort(recording.allocations.start[made_in_backward(recording)]), n)
     starts = backward[np.searchsorted(backward, over)]
     followed = np.append(begin[1:] < earliest[:-1], False)  # by a turn of the same forward pass
     again: I64 = np.minimum(np.where(followed, np.append(latest[1:], -1), starts), earliest)
     return again
 
 
-def _beside(recording: Recording, place: _Place, begin: I64, over: I64, again: I64) -> Change:
+def _recompute_bytes(recording: Recording, place: _CallSite, begin: I64, over: I64, again: I64) -> Change:
     """The largest of what a turn makes for no longer than itself: it is made again too."""
     rows = recording.allocations
     short = np.flatnonzero(np.isin(rows.stack, list(place.leaves)) & (rows.start >= begin[0]))

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, Kind, by_size, saving
-from tb_memplugin.analysis.leaks.retained_gradients import carried
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.leaks.retained_gradients import retained_gradients
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.ownership.torch_roles import made_backward, optimizer_steps
-from tb_memplugin.analysis.replay.what_if import NO_CHANGE, Change, join
+from tb_memplugin.analysis.ownership.torch_roles import made_in_backward, optimizer_steps
+from tb_memplugin.analysis.replay.what_if import NO_CHANGE, Change, combine
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
@@ -20,28 +20,28 @@ from tb_memplugin.sizes import bytes_text
 
 def advise(recording: Recording) -> Iterator[Advice]:
     """One piece, of all of them: one call clears them."""
-    if recording.kind != "torch_snapshot" or not (carried(recording).gradients > 0).any():
+    if recording.kind != "torch_snapshot" or not (retained_gradients(recording).gradients > 0).any():
         return
     rows, at = recording.allocations, peak(recording).position
     gradients = np.flatnonzero((roles(recording) == Role.GRADIENT) & (rows.charge > 0))
     absent = [NO_CHANGE]
     for begin, until in _iterations(recording):
         waiting = gradients[(rows.start[gradients] < begin) & (rows.end[gradients] > begin)]
-        back = np.minimum(_made_anew(recording, waiting, begin, until), rows.end[waiting])
+        back = np.minimum(_recreate_positions(recording, waiting, begin, until), rows.end[waiting])
         absent.append(Change(np.full(len(waiting), begin), back, -rows.charge[waiting]))
-    saved = saving(recording, join(*absent))
+    saved = saving(recording, combine(*absent))
     live = gradients[(rows.start[gradients] <= at) & (at < rows.end[gradients])]
     if saved is None or not len(live):
         return
     size = int(rows.charge[live].sum())
     yield Advice(
-        kind=Kind.LATE_FREE,
+        kind=AdviceKind.LATE_FREE,
         title="Clear gradients before the forward pass",
         sentence=f"{len(live)} gradients, {bytes_text(size)}, of the step before are still there when the next forward "
         "pass begins. Cleared by then, and each made anew where its backward pass comes to it, the peak is "
         f"{bytes_text(saved.bytes)} lower.",
         change="optimizer.zero_grad(set_to_none=True)  # right after optimizer.step(), or before the forward pass",
-        rows=by_size(recording, live),
+        rows=sort_by_size(recording, live),
         bytes=size,
         saving_bytes=saved.bytes,
         new_peak_bytes=saved.new_peak,
@@ -50,17 +50,17 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 def _iterations(recording: Recording) -> list[tuple[int, int]]:
     """Where each iteration after a step of the optimizer begins, and where its own step does."""
-    begins, steps = carried(recording).position, np.append(optimizer_steps(recording)[0], recording.length)
+    begins, steps = retained_gradients(recording).position, np.append(optimizer_steps(recording)[0], recording.length)
     return list(zip(begins.tolist(), steps[np.searchsorted(steps, begins)].tolist(), strict=True))
 
 
-def _made_anew(recording: Recording, gradients: I64, begin: int, until: int) -> I64:
+def _recreate_positions(recording: Recording, gradients: I64, begin: int, until: int) -> I64:
     """Per gradient: where the backward pass makes what it would be, the first tensors of its size there.
 
     At the latest where the pass ends; what it makes no tensor of is back where the pass begins.
     """
     rows = recording.allocations
-    made = np.flatnonzero(made_backward(recording) & (begin < rows.start) & (rows.start < until))
+    made = np.flatnonzero(made_in_backward(recording) & (begin < rows.start) & (rows.start < until))
     if not len(made):
         return np.full(len(gradients), begin)
     both = np.r_[made, gradients]

@@ -9,7 +9,7 @@ from support.caching_allocator import CachingAllocator
 from support.recordings import Row, recording
 from support.torch_training import read_snapshot
 
-from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.analysis.advice import AdviceKind
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 
@@ -21,7 +21,7 @@ def program(held: int) -> Recording:
 
 
 def test_temporary_memory_that_no_buffer_fits_in() -> None:
-    advice = given(program(100), Kind.FRAGMENTATION)
+    advice = given(program(100), AdviceKind.FRAGMENTATION)
     assert advice.title == "Fragmentation: 20% of temporary memory"
     assert advice.bytes == advice.saving_bytes == 20 * MIB
     assert advice.new_peak_bytes == 80 * MIB
@@ -29,7 +29,7 @@ def test_temporary_memory_that_no_buffer_fits_in() -> None:
 
 
 def test_a_heap_that_is_packed_well_is_left_alone() -> None:
-    assert Kind.FRAGMENTATION not in kinds(program(82))
+    assert AdviceKind.FRAGMENTATION not in kinds(program(82))
 
 
 def told(in_use: int, part: float) -> Recording:
@@ -41,17 +41,17 @@ def told(in_use: int, part: float) -> Recording:
 
 
 def test_an_allocator_that_is_nearly_full_and_broken_up() -> None:
-    advice = given(told(824, 0.5), Kind.FRAGMENTATION)
+    advice = given(told(824, 0.5), AdviceKind.FRAGMENTATION)
     assert advice.bytes == 100 * MIB  # half of the 200 MiB that are free
     assert advice.change == "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"
 
 
 def test_where_most_is_free_holes_do_no_harm() -> None:
-    assert Kind.FRAGMENTATION not in kinds(told(300, 0.5))
+    assert AdviceKind.FRAGMENTATION not in kinds(told(300, 0.5))
 
 
 def test_where_all_that_is_free_is_one_block_there_are_no_holes() -> None:
-    assert Kind.FRAGMENTATION not in kinds(told(824, 0.0))
+    assert AdviceKind.FRAGMENTATION not in kinds(told(824, 0.0))
 
 
 def snapshot(expandable: bool) -> Recording:
@@ -66,5 +66,7 @@ def snapshot(expandable: bool) -> Recording:
 
 
 def test_expandable_segments_are_advised_where_they_are_not_used() -> None:
-    assert given(snapshot(expandable=False), Kind.FRAGMENTATION).change.endswith("expandable_segments:True")
-    assert given(snapshot(expandable=True), Kind.FRAGMENTATION).change.startswith("Segments are expandable already")
+    assert given(snapshot(expandable=False), AdviceKind.FRAGMENTATION).change.endswith("expandable_segments:True")
+    assert given(snapshot(expandable=True), AdviceKind.FRAGMENTATION).change.startswith(
+        "Segments are expandable already"
+    )

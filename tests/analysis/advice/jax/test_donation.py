@@ -26,7 +26,7 @@ from support.advised import (
     weights,
 )
 
-from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.analysis.advice import AdviceKind
 from tb_memplugin.analysis.usage.live_bytes import peak
 
 LOSSES = {
@@ -44,17 +44,17 @@ def test_a_training_step(optimizer: Callable[..., Any], model: str, batch: int) 
     loss, stacked = LOSSES[model]
     before = stepped(optimizer, batch, loss, donated=(), stacked=stacked, options=BARRIERS)
     after = stepped(optimizer, batch, loss, stacked=stacked, options=BARRIERS)
-    advice = given(before, Kind.DONATION)
+    advice = given(before, AdviceKind.DONATION)
     name = "state" if optimizer is adam else "momentum"
     assert advice.change == f"jax.jit(step, donate_argnums=(0, 1))  # or donate_argnames=('params', '{name}')"
     assert advice.bytes == (72 if optimizer is adam else 48) * MIB
     assert_close(advice, before, after)
-    assert Kind.DONATION not in kinds(after)
+    assert AdviceKind.DONATION not in kinds(after)
 
 
 def test_one_of_two_that_is_donated_already_leaves_the_other() -> None:
     before, after = stepped(sgd, 256, donated=(0,)), stepped(sgd, 256)
-    advice = given(before, Kind.DONATION)
+    advice = given(before, AdviceKind.DONATION)
     assert advice.title == "Donate momentum"
     assert advice.change.startswith("jax.jit(step, donate_argnums=(1,))")
     assert_close(advice, before, after)
@@ -68,12 +68,12 @@ def test_results_in_another_order_than_the_arguments() -> None:
 
     arguments = step_arguments(256)
     before, after = compiled(turned, *arguments), compiled(turned, *arguments, donate_argnums=(0, 1))
-    assert_close(given(before, Kind.DONATION), before, after)
+    assert_close(given(before, AdviceKind.DONATION), before, after)
 
 
 def test_a_cache_of_keys_and_values() -> None:
     before = compiled(decode, *decode_arguments())
-    advice = given(before, Kind.DONATION)
+    advice = given(before, AdviceKind.DONATION)
     assert advice.title == "Donate cache"
     assert "donate_argnums=(1,)" in advice.change
     assert_close(advice, before, compiled(decode, *decode_arguments(), donate_argnums=1))
@@ -87,7 +87,7 @@ def test_an_argument_that_is_read_after_its_update_must_be_copied() -> None:
     arguments = array(2048, 2048), array(64, 2048)
     before, after = compiled(both, *arguments), compiled(both, *arguments, donate_argnums=0)
     assert peak(before).bytes == peak(after).bytes
-    assert Kind.DONATION not in kinds(before)
+    assert AdviceKind.DONATION not in kinds(before)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_an_argument_that_is_read_after_its_update_must_be_copied() -> None:
     ],
 )
 def test_nothing_comes_back(function: Callable[..., Any]) -> None:
-    assert Kind.DONATION not in kinds(compiled(function, weights(), array(256, WIDTH)))
+    assert AdviceKind.DONATION not in kinds(compiled(function, weights(), array(256, WIDTH)))
 
 
 def test_small_programs_are_left_alone() -> None:

@@ -29,7 +29,7 @@ from support.advised import (
     weights,
 )
 
-from tb_memplugin.analysis.advice import Kind, advise
+from tb_memplugin.analysis.advice import AdviceKind, advise
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.recording import Recording
 
@@ -51,7 +51,7 @@ def mixed(params: Tree, x: Array) -> Array:
 def test_optimizer_state(optimizer: Callable[..., Any], donated: tuple[int, ...], batch: int) -> None:
     before = stepped(optimizer, batch, donated=donated, options=IN_ORDER)
     after = stepped(optimizer, batch, donated=donated, options=IN_ORDER, state=NARROW)
-    advice = given(before, Kind.DTYPE, "Optimizer state")
+    advice = given(before, AdviceKind.DTYPE, "Optimizer state")
     assert advice.bytes == (48 if optimizer is adam else 24) * MIB
     assert_close(advice, before, after)
     assert "Optimizer state in bf16" not in titles(after)
@@ -67,7 +67,7 @@ def titles(recording: Recording) -> list[str]:
 def test_mixed_precision(optimizer: Callable[..., Any], donated: tuple[int, ...], batch: int) -> None:
     before = stepped(optimizer, batch, donated=donated, options=NARROW_PRODUCTS)
     after = stepped(optimizer, batch, mixed, donated=donated, options=NARROW_PRODUCTS)
-    advice = given(before, Kind.DTYPE, "Compute")
+    advice = given(before, AdviceKind.DTYPE, "Compute")
     assert_close(advice, before, after)
     assert "Compute in bf16" not in titles(after)
 
@@ -80,7 +80,7 @@ def mixed_scan(params: Tree, x: Array) -> Array:
 def test_mixed_precision_of_what_a_scan_stacks_up(batch: int) -> None:
     before = stepped(sgd, batch, scanned(), stacked=True, options=NARROW_PRODUCTS)
     after = stepped(sgd, batch, mixed_scan, stacked=True, options=NARROW_PRODUCTS)
-    advice = given(before, Kind.DTYPE, "Compute")
+    advice = given(before, AdviceKind.DTYPE, "Compute")
     assert advice.bytes <= peak(before).bytes
     assert_close(advice, before, after)
 
@@ -88,15 +88,15 @@ def test_mixed_precision_of_what_a_scan_stacks_up(batch: int) -> None:
 def test_served_weights_and_their_cache() -> None:
     before = compiled(decode, *decode_arguments(), options=NARROW_PRODUCTS, donate_argnums=1)
     after = compiled(decode, *decode_arguments(NARROW, NARROW), options=NARROW_PRODUCTS, donate_argnums=1)
-    advice = given(before, Kind.DTYPE)
+    advice = given(before, AdviceKind.DTYPE)
     assert advice.bytes >= 64 * MIB
     assert_close(advice, before, after)
-    assert Kind.DTYPE not in kinds(after)
+    assert AdviceKind.DTYPE not in kinds(after)
 
 
 def test_narrow_programs_are_left_alone() -> None:
     before = compiled(unrolled(), weights(jnp.bfloat16), array(256, WIDTH, dtype=jnp.bfloat16))
-    assert Kind.DTYPE not in kinds(before)
+    assert AdviceKind.DTYPE not in kinds(before)
 
 
 def test_the_cpu_widens_what_it_computes_with_and_that_is_said() -> None:
@@ -105,7 +105,7 @@ def test_the_cpu_widens_what_it_computes_with_and_that_is_said() -> None:
 
     before = compiled(jax.value_and_grad(unrolled()), weights(), array(4096, WIDTH))
     after = compiled(jax.value_and_grad(halved), weights(), array(4096, WIDTH))
-    advice = given(before, Kind.DTYPE, "Compute")
+    advice = given(before, AdviceKind.DTYPE, "Compute")
     assert peak(after).bytes > peak(before).bytes - advice.saving_bytes // 2
     assert "its compiler widens bf16 to f32" in advice.sentence
 
@@ -114,11 +114,11 @@ def test_the_cpu_widens_what_it_serves_with_too() -> None:
     before = compiled(decode, *decode_arguments(), donate_argnums=1)
     after = compiled(decode, *decode_arguments(jnp.bfloat16, jnp.bfloat16), donate_argnums=1)
     assert peak(after).bytes > peak(before).bytes
-    assert "its compiler widens bf16 to f32" in given(before, Kind.DTYPE).sentence
+    assert "its compiler widens bf16 to f32" in given(before, AdviceKind.DTYPE).sentence
 
 
 def test_the_cpu_holds_narrow_state_as_it_is() -> None:
     before, after = stepped(adam, 256), stepped(adam, 256, state=jnp.bfloat16)
-    advice = given(before, Kind.DTYPE, "Optimizer state")
+    advice = given(before, AdviceKind.DTYPE, "Optimizer state")
     assert_close(advice, before, after)
     assert "CPU" not in advice.sentence

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from support.advised import MIB, WIDTH, array, compiled, given, unrolled, weights
 
-from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.analysis.advice import AdviceKind
 from tb_memplugin.analysis.usage.live_bytes import peak
 
 
@@ -15,7 +15,7 @@ def test_an_argument_that_is_read_first_and_never_again() -> None:
         return jax.value_and_grad(unrolled())(params, jnp.sort(raw, axis=1)[:, :WIDTH] * 2)
 
     before = compiled(step, array(4096, 8 * WIDTH), weights())
-    advice = given(before, Kind.LATE_FREE)
+    advice = given(before, AdviceKind.LATE_FREE)
     assert advice.title == "Free raw before the peak"
     assert advice.bytes == 64 * MIB
     assert advice.new_peak_bytes < peak(before).bytes
@@ -31,7 +31,7 @@ def test_weights_that_are_read_first_and_never_again_are_the_caller_s() -> None:
 
     params = {"embed": array(2048, 2048), "mix": array(2048, 2048)}
     before = compiled(serve, params, array(1024, 2048))
-    assert given(before, Kind.LATE_FREE).title == "Free x before the peak"
+    assert given(before, AdviceKind.LATE_FREE).title == "Free x before the peak"
 
 
 def test_several_of_them_are_one_change() -> None:
@@ -40,6 +40,6 @@ def test_several_of_them_are_one_change() -> None:
         return jax.value_and_grad(unrolled())(params, x)
 
     before = compiled(step, array(4096, 8 * WIDTH), array(4096, 8 * WIDTH), weights())
-    advice = given(before, Kind.LATE_FREE)
+    advice = given(before, AdviceKind.LATE_FREE)
     assert advice.title == "Free raw, more before the peak"
     assert advice.bytes == 128 * MIB

@@ -25,7 +25,7 @@ from support.advised import (
     weights,
 )
 
-from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.analysis.advice import AdviceKind
 
 OPTIONS = BARRIERS | IN_ORDER
 
@@ -53,19 +53,19 @@ def gelu(weights: Tree, x: Array) -> Array:
 def test_half_a_batch_at_a_time(one: Any, batch: int) -> None:
     before = stepped(sgd, batch, unrolled(one), options=OPTIONS)
     after = compiled(in_halves(unrolled(one)), *step_arguments(batch), options=OPTIONS, donate_argnums=(0, 1))
-    advice = given(before, Kind.MICROBATCHING)
+    advice = given(before, AdviceKind.MICROBATCHING)
     assert advice.title == f"Two microbatches of {batch // 2}"
     assert_close(advice, before, after)
 
 
 def test_where_gradients_are_larger_than_the_batch_nothing_is_won() -> None:
-    assert Kind.MICROBATCHING not in kinds(stepped(sgd, 64, options=OPTIONS))
+    assert AdviceKind.MICROBATCHING not in kinds(stepped(sgd, 64, options=OPTIONS))
 
 
 def test_a_batch_as_large_as_a_weight_is_told_from_it() -> None:
     """The gradient of a weight of 1024 by 512 is not half as large for half a batch of 1024."""
     before = compiled(jax.value_and_grad(unrolled(gelu)), weights(), array(2 * WIDTH, WIDTH), options=OPTIONS)
-    rows = given(before, Kind.MICROBATCHING).rows
+    rows = given(before, AdviceKind.MICROBATCHING).rows
     assert {before.allocations.shape[row].partition("{")[0] for row in rows.tolist()} == {
         "f32[1024,1024]",
         "f32[1024,512]",
@@ -74,4 +74,4 @@ def test_a_batch_as_large_as_a_weight_is_told_from_it() -> None:
 
 
 def test_programs_that_train_nothing() -> None:
-    assert Kind.MICROBATCHING not in kinds(compiled(unrolled(), weights(), array(4096, WIDTH)))
+    assert AdviceKind.MICROBATCHING not in kinds(compiled(unrolled(), weights(), array(4096, WIDTH)))

@@ -5,13 +5,13 @@ from typing import Any
 import jax
 from support.advised import MIB, adam, array, compiled, given, kinds, step_arguments, stepped, unrolled, weights
 
-from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.analysis.advice import AdviceKind
 
 
 def test_optimizer_state_is_read_after_the_peak() -> None:
     """Without it the peak is lower by all of it: at the peak, none of it is on the device yet."""
     before = stepped(adam, 8192)
-    advice = given(before, Kind.OFFLOAD)
+    advice = given(before, AdviceKind.OFFLOAD)
     assert advice.title == "Keep state on the host"
     assert advice.bytes == 48 * MIB
     assert 0.9 * 48 * MIB <= advice.saving_bytes <= 48 * MIB
@@ -20,11 +20,11 @@ def test_optimizer_state_is_read_after_the_peak() -> None:
 
 def test_what_is_not_donated_waits_on_the_host_twice() -> None:
     before = stepped(adam, 8192, donated=())
-    advice = given(before, Kind.OFFLOAD)
+    advice = given(before, AdviceKind.OFFLOAD)
     assert advice.saving_bytes > advice.bytes == 48 * MIB
     assert "what it comes back as has memory of its own" in advice.sentence
     donated = stepped(adam, 8192)
-    assert "comes back" not in given(donated, Kind.OFFLOAD).sentence
+    assert "comes back" not in given(donated, AdviceKind.OFFLOAD).sentence
 
 
 def test_a_counter_in_the_state_is_read_early_and_is_small() -> None:
@@ -35,7 +35,7 @@ def test_a_counter_in_the_state_is_read_early_and_is_small() -> None:
 
     params, state, x = step_arguments(8192, optimizer=adam)
     before = compiled(step, params, {"count": array(), **state}, x, donate_argnums=(0, 1))
-    assert given(before, Kind.OFFLOAD, "Keep state").bytes == 48 * MIB
+    assert given(before, AdviceKind.OFFLOAD, "Keep state").bytes == 48 * MIB
 
 
 def test_what_is_read_all_along_is_where_it_should_be() -> None:
@@ -46,7 +46,7 @@ def test_what_is_read_all_along_is_where_it_should_be() -> None:
         return jax.tree.map(lambda p, m: p - m, params, momentum), momentum
 
     before = compiled(update, weights(), weights(), donate_argnums=(0, 1))
-    assert Kind.OFFLOAD not in kinds(before)
+    assert AdviceKind.OFFLOAD not in kinds(before)
 
 
 def test_both_moments_are_one_change_however_they_are_passed() -> None:
@@ -57,8 +57,8 @@ def test_both_moments_are_one_change_however_they_are_passed() -> None:
         params, state = adam(unrolled())(params, {"mu": mu, "nu": nu}, x)
         return params, state["mu"], state["nu"]
 
-    apart = given(compiled(step, params, state["mu"], state["nu"], x, donate_argnums=(0, 1, 2)), Kind.OFFLOAD)
-    together = given(stepped(adam, 8192), Kind.OFFLOAD)
+    apart = given(compiled(step, params, state["mu"], state["nu"], x, donate_argnums=(0, 1, 2)), AdviceKind.OFFLOAD)
+    together = given(stepped(adam, 8192), AdviceKind.OFFLOAD)
     assert apart.title == "Keep mu, nu on the host"
     assert apart.change.startswith("mu, nu = jax.tree.map(") and "(mu, nu))" in apart.change
     assert (apart.bytes, apart.saving_bytes) == (together.bytes, together.saving_bytes)
@@ -71,7 +71,7 @@ def test_what_a_train_state_holds_for_the_optimizer_is_named_by_its_path() -> No
         params, state = adam(unrolled())(train_state["params"], train_state["adam"], x)
         return {"params": params, "adam": state}
 
-    together = given(compiled(step, {"params": params, "adam": state}, x, donate_argnums=0), Kind.OFFLOAD)
-    apart = given(stepped(adam, 8192), Kind.OFFLOAD)
+    together = given(compiled(step, {"params": params, "adam": state}, x, donate_argnums=0), AdviceKind.OFFLOAD)
+    apart = given(stepped(adam, 8192), AdviceKind.OFFLOAD)
     assert together.title == "Keep train_state['adam'] on the host"
     assert (together.bytes, together.saving_bytes) == (apart.bytes, apart.saving_bytes)

@@ -19,14 +19,14 @@ from support.advised import (
     weights,
 )
 
-from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.analysis.advice import AdviceKind
 
 BATCH = 4096
 
 
 def test_gradients_for_an_update_elsewhere() -> None:
     before = compiled(jax.grad(unrolled()), weights(), array(256, WIDTH))
-    advice = given(before, Kind.OUTPUTS)
+    advice = given(before, AdviceKind.OUTPUTS)
     assert advice.title == "Gradients are returned"
     assert advice.bytes == 24 * MIB
 
@@ -51,7 +51,7 @@ def test_activations_that_are_returned() -> None:
     arguments = weights(), array(BATCH, WIDTH)
     step, lean = jax.value_and_grad(loss, has_aux=True), jax.value_and_grad(alone)
     before, after = compiled(step, *arguments), compiled(lean, *arguments)
-    advice = given(before, Kind.OUTPUTS, "Activations")
+    advice = given(before, AdviceKind.OUTPUTS, "Activations")
     assert advice.bytes == LAYERS * BATCH * 2 * WIDTH * 4 + 4  # and the loss
     assert_close(advice, before, after)
 
@@ -62,7 +62,7 @@ def test_a_result_that_is_an_argument_as_it_came() -> None:
         return x @ state, handed_back
 
     before = compiled(both, array(2048, 2048), array(64, 2048))
-    advice = given(before, Kind.OUTPUTS)
+    advice = given(before, AdviceKind.OUTPUTS)
     assert advice.title == "Results that are arguments as they came"
     assert advice.bytes == 16 * MIB
     assert_close(advice, before, compiled(lambda state, x: x @ state, array(2048, 2048), array(64, 2048)))
@@ -70,5 +70,5 @@ def test_a_result_that_is_an_argument_as_it_came() -> None:
 
 def test_results_that_must_be() -> None:
     arguments = weights(), weights(), array(256, WIDTH)
-    assert Kind.OUTPUTS not in kinds(compiled(sgd(unrolled()), *arguments, donate_argnums=(0, 1)))
-    assert Kind.OUTPUTS not in kinds(compiled(lambda x: jnp.sin(x) @ x, array(2048, 2048)))
+    assert AdviceKind.OUTPUTS not in kinds(compiled(sgd(unrolled()), *arguments, donate_argnums=(0, 1)))
+    assert AdviceKind.OUTPUTS not in kinds(compiled(lambda x: jnp.sin(x) @ x, array(2048, 2048)))

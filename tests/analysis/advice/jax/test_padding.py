@@ -4,8 +4,8 @@ import pytest
 from support.advised import MIB, given, kinds
 from support.hand_built import F32, Handmade, read
 
-from tb_memplugin.analysis.advice import Kind
-from tb_memplugin.analysis.advice.jax.padding import ragged
+from tb_memplugin.analysis.advice import AdviceKind
+from tb_memplugin.analysis.advice.jax.padding import ragged_dimensions
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import LayoutProto, ShapeProto, TileProto
 
@@ -31,7 +31,7 @@ def program(columns: int) -> Recording:
 
 
 def test_129_columns_take_the_place_of_256() -> None:
-    advice = given(program(129), Kind.PADDING)
+    advice = given(program(129), AdviceKind.PADDING)
     whole, used = 16 * MIB, ROWS * 129 * 4
     assert advice.title == f"Padding of f32[{ROWS},129]"
     assert advice.bytes == advice.saving_bytes == 2 * (whole - used)
@@ -42,7 +42,7 @@ def test_129_columns_take_the_place_of_256() -> None:
 
 @pytest.mark.parametrize("columns", [128, 256])
 def test_full_tiles_waste_nothing(columns: int) -> None:
-    assert Kind.PADDING not in kinds(program(columns))
+    assert AdviceKind.PADDING not in kinds(program(columns))
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_full_tiles_waste_nothing(columns: int) -> None:
     ],
 )
 def test_which_dimensions_do_not_fill_their_tiles(shape: str, found: list[tuple[int, int, int]]) -> None:
-    assert [tuple(one) for one in ragged(shape)] == found
+    assert [tuple(one) for one in ragged_dimensions(shape)] == found

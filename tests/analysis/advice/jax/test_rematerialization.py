@@ -27,7 +27,7 @@ from support.advised import (
     weights,
 )
 
-from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.analysis.advice import AdviceKind
 from tb_memplugin.analysis.usage.live_bytes import peak
 
 
@@ -53,11 +53,11 @@ def test_unrolled_layers(one: Any, batch: int) -> None:
     arguments = weights(), array(batch, WIDTH)
     before = compiled(jax.value_and_grad(unrolled(one)), *arguments, options=BARRIERS)
     after = compiled(jax.value_and_grad(unrolled(jax.checkpoint(one))), *arguments, options=BARRIERS)
-    advice = given(before, Kind.REMATERIALIZATION)
+    advice = given(before, AdviceKind.REMATERIALIZATION)
     assert advice.title == "Rematerialize layer_*"
     assert advice.change.startswith("layer = jax.checkpoint(layer)  # the function that makes one layer_*")
     assert_close(advice, before, after)
-    assert Kind.REMATERIALIZATION not in kinds(after)
+    assert AdviceKind.REMATERIALIZATION not in kinds(after)
 
 
 @pytest.mark.parametrize("one", [layer, gated, attentive])
@@ -65,7 +65,7 @@ def test_unrolled_layers(one: Any, batch: int) -> None:
 def test_layers_in_a_training_step(one: Any, optimizer: Any) -> None:
     before = stepped(optimizer, 4096, unrolled(one), options=BARRIERS)
     after = stepped(optimizer, 4096, unrolled(jax.checkpoint(one)), options=BARRIERS)
-    assert_close(given(before, Kind.REMATERIALIZATION), before, after)
+    assert_close(given(before, AdviceKind.REMATERIALIZATION), before, after)
 
 
 def unnamed(one: Any) -> Any:
@@ -92,18 +92,18 @@ def test_layers_without_names(one: Any, batch: int) -> None:
     arguments = weights(), array(batch, WIDTH)
     before = compiled(jax.value_and_grad(unnamed(one)), *arguments, options=BARRIERS)
     after = compiled(jax.value_and_grad(unnamed(jax.checkpoint(one))), *arguments, options=BARRIERS)
-    advice = given(before, Kind.REMATERIALIZATION)
+    advice = given(before, AdviceKind.REMATERIALIZATION)
     assert advice.title.startswith(f"Rematerialize {one.__name__} (")
     assert advice.change.startswith(f"{one.__name__} = jax.checkpoint({one.__name__})")
     assert_close(advice, before, after)
-    assert Kind.REMATERIALIZATION not in kinds(after)
+    assert AdviceKind.REMATERIALIZATION not in kinds(after)
 
 
 def test_a_loop_whose_body_is_no_function() -> None:
     arguments = weights(), array(4096, WIDTH)
     before = compiled(jax.value_and_grad(inline), *arguments, options=BARRIERS)
     after = compiled(jax.value_and_grad(unnamed(jax.checkpoint(layer))), *arguments, options=BARRIERS)
-    advice = given(before, Kind.REMATERIALIZATION)
+    advice = given(before, AdviceKind.REMATERIALIZATION)
     assert advice.title.startswith("Rematerialize the loop in inline (")
     assert_close(advice, before, after)
 
@@ -113,12 +113,12 @@ def test_operations_that_repeat_and_keep_nothing_are_no_layers() -> None:
         return sum((jnp.sum(x @ leaf) for leaf in params), start=jnp.zeros(()))
 
     before = compiled(jax.value_and_grad(loss), [array(WIDTH, WIDTH)] * 6, array(4096, WIDTH), options=BARRIERS)
-    assert Kind.REMATERIALIZATION not in kinds(before)
+    assert AdviceKind.REMATERIALIZATION not in kinds(before)
 
 
 def test_the_evidence_is_what_the_backward_pass_reads() -> None:
     before = compiled(jax.value_and_grad(unrolled()), weights(), array(4096, WIDTH), options=BARRIERS)
-    advice = given(before, Kind.REMATERIALIZATION)
+    advice = given(before, AdviceKind.REMATERIALIZATION)
     kept = 4096 * 2 * WIDTH * 4  # the result of tanh, in each layer
     assert advice.bytes == LAYERS * kept == 96 * MIB
     assert [before.allocations.scope[row].split("/")[-1] for row in advice.rows.tolist()] == ["tanh"] * LAYERS
@@ -130,12 +130,12 @@ def test_the_body_of_a_scan(one: Any, batch: int) -> None:
     arguments = stacked_weights(), array(batch, WIDTH)
     before = compiled(jax.value_and_grad(scanned(one)), *arguments)
     after = compiled(jax.value_and_grad(scanned(jax.checkpoint(one))), *arguments)
-    advice = given(before, Kind.REMATERIALIZATION)
+    advice = given(before, AdviceKind.REMATERIALIZATION)
     assert advice.title == f"Rematerialize the body of a scan over {LAYERS} turns"
     assert ", in scanned.<locals>.<lambda> (" in advice.sentence
     assert "CPU" not in advice.sentence
     assert_close(advice, before, after)
-    assert Kind.REMATERIALIZATION not in kinds(after)
+    assert AdviceKind.REMATERIALIZATION not in kinds(after)
 
 
 def test_a_scan_that_is_run_twice_is_one_change() -> None:
@@ -145,7 +145,7 @@ def test_a_scan_that_is_run_twice_is_one_change() -> None:
     arguments = {"encoder": stacked_weights(), "decoder": stacked_weights()}, array(4096, WIDTH)
     before = compiled(jax.value_and_grad(twice(layer)), *arguments)
     after = compiled(jax.value_and_grad(twice(jax.checkpoint(layer))), *arguments)
-    advice = given(before, Kind.REMATERIALIZATION)
+    advice = given(before, AdviceKind.REMATERIALIZATION)
     assert advice.title == f"Rematerialize the body of 2 scans over {LAYERS} turns"
     assert len(advice.rows) == 4  # of each, what goes into tanh and what comes out
     # Of the zeros that both stacks begin with the compiler keeps one more, that it no longer copies.
@@ -161,14 +161,14 @@ def test_a_policy_that_keeps_products() -> None:
     kept = unrolled(jax.checkpoint(gated, policy=policy))
     after = compiled(jax.value_and_grad(kept), *arguments, options=BARRIERS)
     real = (peak(before).bytes - peak(after).bytes) / MIB
-    sentence = given(before, Kind.REMATERIALIZATION).sentence
+    sentence = given(before, AdviceKind.REMATERIALIZATION).sentence
     said = float(sentence.partition("repeats no matrix product, it is ")[2].partition(" MiB")[0])
     assert abs(said - real) <= 0.1 * real
 
 
 @pytest.mark.parametrize("function", [unrolled(), unrolled(gated)])
 def test_nothing_is_kept_where_nothing_is_trained(function: Any) -> None:
-    assert Kind.REMATERIALIZATION not in kinds(compiled(function, weights(), array(4096, WIDTH)))
+    assert AdviceKind.REMATERIALIZATION not in kinds(compiled(function, weights(), array(4096, WIDTH)))
 
 
 def test_a_single_layer_is_left_alone() -> None:
@@ -179,7 +179,7 @@ def test_a_single_layer_is_left_alone() -> None:
             return jnp.sum(layer(params, x) ** 2)
 
     one = weights()["layer_0"]
-    assert Kind.REMATERIALIZATION not in kinds(compiled(jax.value_and_grad(loss), one, array(4096, WIDTH)))
+    assert AdviceKind.REMATERIALIZATION not in kinds(compiled(jax.value_and_grad(loss), one, array(4096, WIDTH)))
 
 
 @pytest.mark.parametrize("one", [layer, gated])
@@ -188,6 +188,6 @@ def test_the_cpu_s_compiler_undoes_it_and_that_is_said(one: Any) -> None:
     arguments = weights(), array(4096, WIDTH)
     before = compiled(jax.value_and_grad(unrolled(one)), *arguments)
     after = compiled(jax.value_and_grad(unrolled(jax.checkpoint(one))), *arguments)
-    advice = given(before, Kind.REMATERIALIZATION)
+    advice = given(before, AdviceKind.REMATERIALIZATION)
     assert peak(after).bytes > peak(before).bytes - advice.saving_bytes // 2
     assert f"compiler_options={BARRIERS}" in advice.sentence

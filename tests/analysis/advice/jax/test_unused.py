@@ -6,7 +6,7 @@ import jax
 import pytest
 from support.advised import MIB, array, assert_close, compiled, given, kinds
 
-from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.analysis.advice import AdviceKind
 
 
 def pick(state: Any, x: Any) -> Any:
@@ -19,7 +19,7 @@ def arguments(*names: str) -> Any:
 
 def test_an_argument_that_nobody_reads() -> None:
     before = compiled(pick, *arguments("read", "kept", "old"), keep_unused=True)
-    advice = given(before, Kind.UNUSED)
+    advice = given(before, AdviceKind.UNUSED)
     assert advice.title == "Do not pass what is not read: state"
     assert advice.bytes == 8 * MIB
     assert {before.allocations.scope[row] for row in advice.rows.tolist()} == {"state['kept']", "state['old']"}
@@ -29,11 +29,11 @@ def test_an_argument_that_nobody_reads() -> None:
 @pytest.mark.parametrize("jitted", [{}, {"keep_unused": True}])
 def test_what_is_read_or_left_out_already(jitted: dict[str, Any]) -> None:
     names = ("read",) if jitted else ("read", "kept")
-    assert Kind.UNUSED not in kinds(compiled(pick, *arguments(*names), **jitted))
+    assert AdviceKind.UNUSED not in kinds(compiled(pick, *arguments(*names), **jitted))
 
 
 def test_a_cache_that_a_loop_carries_is_read() -> None:
     def loop(cache: Any, x: Any) -> Any:
         return jax.lax.fori_loop(0, 3, lambda _, c: (c[0].at[0].set(c[1][0]), c[1] * 2), (cache, x))[0]
 
-    assert Kind.UNUSED not in kinds(compiled(loop, array(1024, 1024), array(4, 1024), donate_argnums=0))
+    assert AdviceKind.UNUSED not in kinds(compiled(loop, array(1024, 1024), array(4, 1024), donate_argnums=0))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_memplugin.analysis.advice.support.arguments import _above
+from tb_memplugin.analysis.advice.support.arguments import _common_node
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from tb_memplugin.analysis.advice.support.arguments import _above
     ],
 )
 def test_the_node_above(paths: list[str], above: str) -> None:
-    assert _above(paths) == above
+    assert _common_node(paths) == above

@@ -6,7 +6,7 @@ import pytest
 from support.advised import assert_close, given, kinds
 from support.torch_training import Training, recorded
 
-from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.analysis.advice import AdviceKind
 
 
 @pytest.mark.parametrize("iterations", [1, 4])
@@ -15,16 +15,16 @@ from tb_memplugin.analysis.advice import Kind
 def test_blocks_that_are_called_in_turn(layers: int, clears: bool, iterations: int) -> None:
     before = recorded(Training(iterations, clears=clears, layers=layers, blocks=True, batch=3))
     after = recorded(Training(iterations, clears=clears, layers=layers, blocks=True, batch=3, checkpoint=True))
-    advice = given(before, Kind.REMATERIALIZATION)
+    advice = given(before, AdviceKind.REMATERIALIZATION)
     assert advice.title == "Checkpoint what is called at forward (model.py:20)"
     assert_close(advice, before, after)
     assert len(advice.rows) == 3 * layers
-    assert Kind.REMATERIALIZATION not in kinds(after)
+    assert AdviceKind.REMATERIALIZATION not in kinds(after)
 
 
 def test_layers_that_keep_their_result_alone() -> None:
-    assert Kind.REMATERIALIZATION not in kinds(recorded(Training(3, clears=True, layers=8)))
+    assert AdviceKind.REMATERIALIZATION not in kinds(recorded(Training(3, clears=True, layers=8)))
 
 
 def test_a_single_block_would_be_made_again_at_once() -> None:
-    assert Kind.REMATERIALIZATION not in kinds(recorded(Training(3, clears=True, layers=1, blocks=True)))
+    assert AdviceKind.REMATERIALIZATION not in kinds(recorded(Training(3, clears=True, layers=1, blocks=True)))

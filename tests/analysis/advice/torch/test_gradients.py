@@ -6,7 +6,7 @@ import pytest
 from support.advised import assert_close, given, kinds
 from support.torch_training import Training, recorded
 
-from tb_memplugin.analysis.advice import Kind
+from tb_memplugin.analysis.advice import AdviceKind
 from tb_memplugin.model.kinds import Role
 
 
@@ -16,9 +16,9 @@ def test_gradients_that_nothing_clears(layers: int, marks: bool) -> None:
     before = Training(6, clears=False, layers=layers, marks=marks)
     after = recorded(Training(6, clears=True, layers=layers, marks=marks))
     if layers == 1:  # it is back before the peak
-        assert Kind.LATE_FREE not in kinds(recorded(before))
+        assert AdviceKind.LATE_FREE not in kinds(recorded(before))
         return
-    advice = given(recorded(before), Kind.LATE_FREE)
+    advice = given(recorded(before), AdviceKind.LATE_FREE)
     assert advice.title == "Clear gradients before the forward pass"
     assert_close(advice, recorded(before), after)
     sizes = [before.allocator.truth[event] for event, role in before.truth.items() if role is Role.GRADIENT]
@@ -28,8 +28,8 @@ def test_gradients_that_nothing_clears(layers: int, marks: bool) -> None:
 
 @pytest.mark.parametrize("steps", [True, False])
 def test_gradients_that_are_cleared(steps: bool) -> None:
-    assert Kind.LATE_FREE not in kinds(recorded(Training(12, clears=True, steps=steps)))
+    assert AdviceKind.LATE_FREE not in kinds(recorded(Training(12, clears=True, steps=steps)))
 
 
 def test_the_last_step_is_followed_by_nothing() -> None:
-    assert Kind.LATE_FREE not in kinds(recorded(Training(1, clears=False)))
+    assert AdviceKind.LATE_FREE not in kinds(recorded(Training(1, clears=False)))

@@ -9,8 +9,8 @@ import pytest
 from support.hand_built import Handmade, f32, read
 from support.steps import LAYERS, compiled, recording
 
-from tb_memplugin.analysis.dataflow.graph import flow, row_of_value, uses
-from tb_memplugin.analysis.dataflow.input_output_pairs import twins
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value, uses
+from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.recording import Recording
@@ -22,7 +22,7 @@ STRAIGHT = ["momentum_donated", "adam", "clipped", "mixed", "decode", "forward"]
 
 
 def values(of: Recording) -> DataflowValues:
-    known = flow(of)
+    known = dataflow_graph(of)
     assert known is not None
     return known.values
 
@@ -94,7 +94,7 @@ def test_arguments_and_results(name: str) -> None:
 def test_twins(name: str, pairs: list[tuple[int, int]], named: bool) -> None:
     """(argument, leaf of the result): Adam's moments and weights are of one shape, and none is taken for another."""
     of = recording(name, named=named)
-    found = twins(of)
+    found = input_output_pairs(of)
     known = values(of)
     numbers = known.argument[found.argument].tolist()
     # A step in a residual stream looks like one too: x comes back as x + f(x).
@@ -105,15 +105,15 @@ def test_twins(name: str, pairs: list[tuple[int, int]], named: bool) -> None:
 
 
 def test_a_cache_is_written_in_place() -> None:
-    found = twins(recording("decode"))
+    found = input_output_pairs(recording("decode"))
     assert found.in_place[-2 * LAYERS :].all()
-    assert not twins(recording("momentum")).in_place.any()
+    assert not input_output_pairs(recording("momentum")).in_place.any()
 
 
 def test_an_update_is_made_in_one_step_of_the_weight_and_in_more_of_its_moments() -> None:
     """`w - lr * m / ...`: the one that is nearest is the twin."""
     of = recording("adam")
-    found, known = twins(of), values(of)
+    found, known = input_output_pairs(of), values(of)
     weights = found.value[:LEAVES]
     pairs = known.derivations
     for weight, value in zip(found.argument[:LEAVES].tolist(), weights.tolist(), strict=True):
@@ -148,13 +148,13 @@ def test_what_two_memory_spaces_hold_is_one_flow() -> None:
 def test_a_recording_without_a_program_has_no_flow() -> None:
     made = Handmade()
     made.allocation((made.buffer(made.instruction("only"), 4), 0), size=4)
-    assert flow(read(made)) is not None
+    assert dataflow_graph(read(made)) is not None
     from support.recordings import Row
     from support.recordings import recording as of_rows
 
     plain = of_rows([Row(8, 0, 4)], 4)
-    assert flow(plain) is None
-    assert len(twins(plain)) == 0
+    assert dataflow_graph(plain) is None
+    assert len(input_output_pairs(plain)) == 0
     assert uses(plain)[0].tolist() == [0, 0]
 
 

@@ -11,7 +11,7 @@ import pytest
 from support.allocator_planes import FREES, REAL, Log, recordings_of
 from support.payload_decoder import decode
 
-from tb_memplugin.analysis.usage.traffic import stacked
+from tb_memplugin.analysis.usage.traffic import count_stacks
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.xplane_pb2 import XSpace
 from tb_memplugin.views.page.memory_viewer import details, rows
@@ -131,7 +131,7 @@ def test_each_stack_is_what_encloses_the_event_and_what_caused_that(path: Path) 
 
 @each_profile
 def test_the_shares_that_have_a_stack(path: Path) -> None:
-    told = [stacked(recording) for recording in complete(path)]
+    told = [count_stacks(recording) for recording in complete(path)]
     assert tuple(map(sum, zip(*told, strict=True))) == SHARES[path.parents[3].name]
     raw = Counter((free, bool(stack)) for (_, free), stack in enclosing(path).items())
     counted = [raw[free, True] + extra for free in (False, True) for extra in (raw[free, False], 0)]
@@ -142,7 +142,7 @@ def test_the_shares_that_have_a_stack(path: Path) -> None:
 def test_the_answers_state_them(path: Path) -> None:
     for recording in complete(path):
         meta, _ = decode(rows(recording))
-        assert meta["stacks"] == stacked(recording)._asdict()
+        assert meta["stacks"] == count_stacks(recording)._asdict()
         for row in range(0, len(recording.allocations), 50):
             assert recording.free_stack is not None
             told = details(recording, row)
@@ -177,13 +177,13 @@ def test_who_frees_is_told_from_who_allocates() -> None:
         (3, ["take again"], []),
         (-1, [], ["clear"]),
     ]
-    assert stacked(recording) == (3, 3, 2, 2)
+    assert count_stacks(recording) == (3, 3, 2, 2)
 
 
 def test_before_the_stacks_are_known_none_is_claimed() -> None:
     log = nested(Log().add(False, 5, allocator_name="a", addr=1, allocation_bytes=8), "f", 0, 10)
-    assert stacked(log.only()) == (1, 0, 0, 0)
-    assert stacked(log.only().complete) == (1, 1, 0, 0)
+    assert count_stacks(log.only()) == (1, 0, 0, 0)
+    assert count_stacks(log.only().complete) == (1, 1, 0, 0)
 
 
 def test_what_is_told_by_who_looked_has_no_stack_of_the_look() -> None:
