@@ -113,7 +113,7 @@ class Catalog:
     def _in_company(self, file: HostFile, run: Run) -> list[Recording]:
         """A file's recordings, with what the other files of the run tell of them."""
         own = self._read_once(file, run.name).recordings
-        if not any(recording.kind == "torch_snapshot" for recording in own):
+        if not any(recording.kind.has_tensor_stacks for recording in own):
             return own
         others = [other for other in run.files if other.path.endswith(TIMELINE)]
         company = [r for other in others for r in self._read_once(other, run.name).recordings]

@@ -123,7 +123,7 @@ class Routes:
         recording_id = required(request, "id")
         recording = self._catalog.recording(recording_id).complete
         at = integer(request, "at", -1, max(recording.length - 1, 0))
-        programs = [beside for beside in self._catalog.beside(recording_id) if beside.kind == "program"]
+        programs = [beside for beside in self._catalog.beside(recording_id) if beside.kind.has_program]
         return json_response(runtime_to_program.joins(recording, programs, at))
 
     def holes(self, request: Request) -> Response:
@@ -137,8 +137,8 @@ class Routes:
         recording = self._catalog.recording(recording_id).complete
         row = integer(request, "row", 0, len(recording.allocations) - 1)
         details = memory_viewer.details(recording, row)
-        if recording.kind == "allocator":
-            programs = [beside for beside in self._catalog.beside(recording_id) if beside.kind == "program"]
+        if recording.kind.runs_programs:
+            programs = [beside for beside in self._catalog.beside(recording_id) if beside.kind.has_program]
             details["planned"] = memory_profile.planned(recording, row, programs)
         return json_response(details)
 
@@ -186,7 +186,7 @@ class Routes:
         if not whole:
             return [self._catalog.recording(recording_id)]
         beside = self._catalog.beside(recording_id)
-        return [recording for recording in beside if recording.kind == device_profile.KIND]
+        return [recording for recording in beside if recording.kind.has_call_graph]
 
     def growth(self, request: Request) -> Response:
         """Over the device profiles of its run that are of one series with this one."""

@@ -74,7 +74,7 @@ class Answers:
         listing = self._catalog.listing_of_run(
             self._run(parameters), None if asked in (None, "", "ALL_HOSTS") else asked
         )
-        allocators = [recording for recording in listing.recordings if recording.kind == "allocator"]
+        allocators = [recording for recording in listing.recordings if recording.kind.runs_programs]
         if not allocators and listing.problems:
             raise Elsewhere
         of_host = [recording.complete for recording in allocators if recording.host == allocators[0].host]

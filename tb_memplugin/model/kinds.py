@@ -45,6 +45,52 @@ class RegionKind(IntFlag):
         return ", ".join(names) or "temporary"
 
 
+class RecordingKind(StrEnum):
+    """The kind of source that a recording is read from."""
+
+    PROGRAM = "program"  # the buffer assignment of a compiled program
+    ALLOCATOR = "allocator"  # the allocator events of a profile
+    DEVICE_PROFILE = "device_profile"  # jax.profiler.save_device_memory_profile
+    TORCH_SNAPSHOT = "torch_snapshot"  # torch.cuda.memory._dump_snapshot
+    TORCH_TIMELINE = "torch_timeline"  # torch.profiler: a memory timeline, or the memory events of a trace
+    OUT_OF_MEMORY = "oom"  # the text of an out-of-memory error
+
+    @property
+    def has_program(self) -> bool:
+        """Return whether positions are instructions of a compiled program."""
+        return self is RecordingKind.PROGRAM
+
+    @property
+    def has_addresses(self) -> bool:
+        """Return whether regions are numbered by address. A program's are numbered by buffer allocation."""
+        return not self.has_program
+
+    @property
+    def runs_programs(self) -> bool:
+        """Return whether compiled programs allocate from this memory, so that rows can be joined to their buffers."""
+        return self is RecordingKind.ALLOCATOR
+
+    @property
+    def has_call_graph(self) -> bool:
+        """Return whether the recording is a device profile: call stacks with bytes, without times."""
+        return self is RecordingKind.DEVICE_PROFILE
+
+    @property
+    def is_torch(self) -> bool:
+        """Return whether PyTorch wrote the source."""
+        return self in (RecordingKind.TORCH_SNAPSHOT, RecordingKind.TORCH_TIMELINE)
+
+    @property
+    def has_tensor_stacks(self) -> bool:
+        """Return whether every tensor has the call stacks of its allocation, from which its role is derived."""
+        return self is RecordingKind.TORCH_SNAPSHOT
+
+    @property
+    def is_failure(self) -> bool:
+        """Return whether the recording is only an out-of-memory error."""
+        return self is RecordingKind.OUT_OF_MEMORY
+
+
 class SpanKind(IntEnum):
     """The kind of a named interval. The page's payload contains these numbers."""
 

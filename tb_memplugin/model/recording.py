@@ -13,7 +13,7 @@ from functools import cached_property
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.tables import Allocations, NamedSpans, Regions, ReportedMemory, Stacks
@@ -22,9 +22,9 @@ from tb_memplugin.model.text import Text
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """One memory along one axis. `kind` is program, allocator, device_profile, torch_snapshot, ..."""
+    """One memory along one axis."""
 
-    kind: str
+    kind: RecordingKind
     title: str
     run: str
     host: str

@@ -6,6 +6,7 @@ import re
 from functools import partial
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.readers.common.part import Part
 
 
@@ -24,7 +25,7 @@ def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str =
         # XProf names the file by the program's key. Any other name is only a name; the key is then in the file.
         title = name if re.search(r"\(\d+\)$", name) else ""
         read = partial(read_hlo, data, title=title, run=run, host=host, source=path)
-        return [Part(name, "program", path, len(data), read)]
+        return [Part(name, RecordingKind.PROGRAM, path, len(data), read)]
     if path.endswith((".prof", ".pprof", ".pb.gz")):
         from tb_memplugin.readers.pprof import open_pprof
 
@@ -33,7 +34,7 @@ def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str =
         from tb_memplugin.readers.oom_text import read_oom_text
 
         read = partial(read_oom_text, data, run=run, host=host, source=path)
-        return [Part("out-of-memory error", "oom", path, len(data), read)]
+        return [Part("out-of-memory error", RecordingKind.OUT_OF_MEMORY, path, len(data), read)]
     if path.endswith((".json.gz", ".raw.gz", ".trace.json", ".memory.json", ".raw.json")):
         from tb_memplugin.readers.torch_profiler import open_torch_profiler
 

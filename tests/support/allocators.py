@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.model.kinds import Axis, RegionKind, SpanKind
+from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Allocations, NamedSpans, Regions, ReportedMemory, Stacks
 from tb_memplugin.model.text import Text
@@ -50,7 +50,7 @@ def allocator(
     sites = Text.of([block.site for block in blocks])
     nothing = Text.of([""] * len(blocks))
     return Recording(
-        kind="allocator",
+        kind=RecordingKind.ALLOCATOR,
         title="allocator",
         run="run",
         host="host",

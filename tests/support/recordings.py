@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.model.kinds import Axis, RegionKind, Role
+from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Allocations, Regions, Stacks
@@ -43,7 +43,7 @@ def recording(
 
     names = Text.of([f"i{p}" for p in range(length)])
     return Recording(
-        kind="program",
+        kind=RecordingKind.PROGRAM,
         title="jit_f(1)",
         run="run",
         host="host",

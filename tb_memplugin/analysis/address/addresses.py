@@ -31,7 +31,7 @@ def region_numbers(recording: Recording) -> U64:
 
 def regions_have_addresses(recording: Recording) -> bool:
     """Whether the numbers of its regions are addresses."""
-    return recording.kind != "program"
+    return recording.kind.has_addresses
 
 
 def addresses(recording: Recording, rows: I64) -> Addresses:

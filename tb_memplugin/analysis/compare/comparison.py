@@ -26,7 +26,6 @@ Codes = npt.NDArray[np.integer]
 
 DIGITS = re.compile(r"\d+")
 NAMED_LINE = re.compile(r".+\.\w+:\d+")
-DEVICE_PROFILE = "device_profile"  # what is no executable in it is the buffer of an array
 UNEXPLAINED = "explained by no allocation"
 NO_LINE = "no Python line"
 
@@ -237,7 +236,8 @@ def _lines(side: _Side, placed: LineMatching, number: int) -> tuple[Codes, list[
 
 
 def _role_name(recording: Recording, role: Role) -> str:
-    known = recording.kind != DEVICE_PROFILE or role is not Role.UNKNOWN
+    # In a device profile, everything but executables is an array's buffer.
+    known = not recording.kind.has_call_graph or role is not Role.UNKNOWN
     return role.name.lower().replace("_", " ") if known else "live arrays"
 
 

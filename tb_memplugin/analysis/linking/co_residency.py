@@ -44,7 +44,7 @@ def co_residency(recordings: Sequence[Recording]) -> list[CoResidency]:
     for host in dict.fromkeys(recording.host for recording in recordings):
         here = [recording for recording in recordings if recording.host == host]
         runs = _count_runs(here)
-        programs = [recording for recording in here if recording.kind == "program"]
+        programs = [recording for recording in here if recording.kind.has_program]
         for memory in dict.fromkeys(program.memory for program in programs):
             ran = _resident_programs([program for program in programs if program.memory == memory], runs)
             most = sum(r.held - r.again for r in ran) + max((r.temporary for r in ran), default=0)
@@ -99,7 +99,7 @@ def _count_runs(recordings: Sequence[Recording]) -> dict[str, int] | None:
     """Executions of each program or jitted function of a host; None where the profile records none."""
     counts: dict[str, int] = {}
     for allocator in recordings:
-        if allocator.kind == "allocator" and allocator.spans is not None:
+        if allocator.kind.runs_programs and allocator.spans is not None:
             for name, count in _count_executions(allocator.spans).items():
                 counts[name] = max(counts.get(name, 0), count)  # each has the host's, or those of its own device
     return counts or None

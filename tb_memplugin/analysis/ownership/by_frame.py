@@ -58,7 +58,7 @@ def by_function(recording: Recording, grower: ForestBuilder) -> I32:
     frame = np.where((line < 0) & ~named & known, rows.stack, line)
     name = np.where(named & (line < 0), rows.name.codes, -1)
     function, aside = _jitted_functions(recording), special_groups(recording)
-    without = NOT_MARKED if recording.kind.startswith("torch") else NO_FUNCTION
+    without = NOT_MARKED if recording.kind.is_torch else NO_FUNCTION
 
     def path(row: int) -> tuple[str, ...]:
         if what := aside[row]:

@@ -47,7 +47,7 @@ def roles(recording: Recording) -> U8:
     constant. Of tensors, stacks and lifetimes tell (tensor_roles.py); of anything else, roles are
     as their source tells them.
     """
-    if recording.kind == "torch_snapshot":
+    if recording.kind.has_tensor_stacks:
         return torch_roles(recording)
     known, told, program, rows = (
         dataflow_graph(recording),

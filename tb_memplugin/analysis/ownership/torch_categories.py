@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tb_memplugin.model.arrays import I64
-from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.kinds import RecordingKind, Role
 from tb_memplugin.model.recording import Recording
 
 # The profiler and the allocator write one allocation's time at two places of the same call: microseconds apart.
@@ -24,12 +24,12 @@ def with_categories(recordings: Sequence[Recording]) -> list[Recording]:
     An allocation is the one of the timeline that has its size and lies nearest in time, within a millisecond. The same
     snapshot and timelines give the same recording.
     """
-    timelines = [r for r in recordings if r.kind == "torch_timeline" and r.taken is not None]
+    timelines = [r for r in recordings if r.kind is RecordingKind.TORCH_TIMELINE and r.taken is not None]
     if not timelines:
         return list(recordings)
     return [
         _add_categories(r, [timeline for timeline in timelines if timeline.run == r.run])
-        if r.kind == "torch_snapshot"
+        if r.kind.has_tensor_stacks
         else r
         for r in recordings
     ]

@@ -40,7 +40,7 @@ def with_device_limits(recordings: Sequence[Recording]) -> list[Recording]:
     """
     return [
         _with_device_limit(recording, device_allocators(recording.host, recordings))
-        if recording.kind == "program" and recording.memory == DEVICE_MEMORY
+        if recording.kind.has_program and recording.memory == DEVICE_MEMORY
         else recording
         for recording in recordings
     ]
@@ -59,7 +59,7 @@ def device_allocators(host: str, recordings: Sequence[Recording]) -> list[Record
     return [
         recording
         for recording in recordings
-        if recording.host == host and recording.kind == "allocator" and DEVICE_ALLOCATOR.fullmatch(recording.memory)
+        if recording.host == host and recording.kind.runs_programs and DEVICE_ALLOCATOR.fullmatch(recording.memory)
     ]
 
 

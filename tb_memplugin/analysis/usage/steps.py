@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.model.arrays import I64
-from tb_memplugin.model.kinds import Axis, SpanKind
+from tb_memplugin.model.kinds import Axis, RecordingKind, SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans
 
@@ -15,9 +15,13 @@ from tb_memplugin.model.tables import NamedSpans
 MIN_STEPS = 5
 MARK_IN_JAX = "wrap each iteration of the loop in jax.profiler.StepTraceAnnotation('train', step_num=step)."
 HOW_TO_MARK = {
-    "torch_snapshot": "wrap each iteration of the loop in torch.profiler.record_function(f'step {number}'), from "
-    "PyTorch 2.5 on, or record with tb_memplugin.capture.torch_memory and its step(number).",
-    "torch_timeline": "call step() of torch.profiler.profile at the end of each iteration, and export its trace.",
+    RecordingKind.TORCH_SNAPSHOT: (
+        "wrap each iteration of the loop in torch.profiler.record_function(f'step {number}'), from "
+        "PyTorch 2.5 on, or record with tb_memplugin.capture.torch_memory and its step(number)."
+    ),
+    RecordingKind.TORCH_TIMELINE: (
+        "call step() of torch.profiler.profile at the end of each iteration, and export its trace."
+    ),
 }
 
 

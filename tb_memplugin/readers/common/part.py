@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 
 
@@ -22,7 +23,7 @@ class Part:
     """A file is opened for the list of its parts; `read` then parses one. A damaged part costs only itself."""
 
     title: str
-    kind: str
+    kind: RecordingKind
     source: str
     size: int  # bytes in the file
     read: Callable[[], list[Recording]]

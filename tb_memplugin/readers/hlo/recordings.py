@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from tb_memplugin.model.arrays import I32
-from tb_memplugin.model.kinds import Axis, RegionKind
+from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
@@ -57,7 +57,7 @@ def read_hlo(
         rows = np.flatnonzero(module.allocations["color"][placement.region] == space)
         recordings.append(
             Recording(
-                kind="program",
+                kind=RecordingKind.PROGRAM,
                 title=title or module.key,
                 run=run,
                 host=host,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import ReportedMemory
@@ -45,7 +45,7 @@ def _recording(failure: Failure, title: str, memory: str, rank: int, run: str, h
     used = max(failure.used, listed) if failure.used is not None else listed
     refusal = replace(failure.refusal, rank=rank)
     return Recording(
-        kind="oom",
+        kind=RecordingKind.OUT_OF_MEMORY,
         title=title,
         run=run,
         host=host,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.kinds import Axis, RegionKind, Role
+from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Allocations, Regions
 from tb_memplugin.model.text import Text
@@ -21,7 +21,6 @@ from tb_memplugin.readers.common.part import Part
 from tb_memplugin.readers.pprof import notes
 from tb_memplugin.readers.pprof.profile import Profile, read_profile
 
-KIND = "device_profile"
 EXECUTABLE = "executable"
 EXECUTABLES = "executables"  # the memory of those that no device is told of, where there are several
 UNTOLD = "unknown device"
@@ -31,7 +30,7 @@ def open_pprof(data: bytes | memoryview, path: str, *, run: str = "", host: str 
     """The one part of a profile. InputError when it is read and is none."""
     title = path.replace("\\", "/").rpartition("/")[2]
     read = partial(_read, data, path, title, run, host)
-    return [Part(title, KIND, path, len(data), read)]
+    return [Part(title, RecordingKind.DEVICE_PROFILE, path, len(data), read)]
 
 
 def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) -> list[Recording]:
@@ -44,7 +43,7 @@ def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) 
         size = _known(profile)[rows]
         found.append(
             Recording(
-                kind=KIND,
+                kind=RecordingKind.DEVICE_PROFILE,
                 title=title,
                 run=run,
                 host=host,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.gzip_file import unpacked
 from tb_memplugin.readers.common.part import Part
@@ -30,7 +31,7 @@ def is_of_profiler(data: bytes | memoryview) -> bool:
 
 def open_torch_profiler(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:
     read = partial(_read, data, path, run=run, host=host)
-    return [Part(host, "torch_timeline", path, len(data), read)]
+    return [Part(host, RecordingKind.TORCH_TIMELINE, path, len(data), read)]
 
 
 def _read(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:

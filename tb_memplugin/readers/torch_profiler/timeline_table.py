@@ -9,7 +9,7 @@ import numpy as np
 from tb_memplugin.model.arrays import I64, U8
 from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans, ReportedMemory, Stacks
 from tb_memplugin.model.text import Text
@@ -38,7 +38,7 @@ def timeline(
     run, host, path = where
     first = int(clock[0]) if len(clock) else 0
     return Recording(
-        kind="torch_timeline",
+        kind=RecordingKind.TORCH_TIMELINE,
         title="timeline",
         run=run,
         host=host,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.readers.common.part import Part
 from tb_memplugin.readers.torch_snapshot.recordings import read_snapshot
 
 
 def open_snapshot(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:
     """One part: what devices there are is known only once all of it is read."""
-    return [Part(host, "torch_snapshot", path, len(data), partial(read_snapshot, data, path, run=run, host=host))]
+    read = partial(read_snapshot, data, path, run=run, host=host)
+    return [Part(host, RecordingKind.TORCH_SNAPSHOT, path, len(data), read)]

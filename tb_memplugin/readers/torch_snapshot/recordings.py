@@ -10,7 +10,7 @@ import numpy as np
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.capture_info import CaptureInfo
-from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans
@@ -91,7 +91,7 @@ def _recording(
     clock, backwards = _clock(trace)
     run, host, path = where
     return Recording(
-        kind="torch_snapshot",
+        kind=RecordingKind.TORCH_SNAPSHOT,
         title="snapshot",
         run=run,
         host=host,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import Part
 from tb_memplugin.readers.hlo import read_hlo
@@ -40,11 +41,11 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         # The format keys programs by an id of their own, so the same key twice is a broken writer's: keep both.
         title = key if key not in parts else f"{key}#{len(parts)}"
         read = partial(_read_program, program, capacity, title=title, run=run, host=host, source=path)
-        parts[title] = Part(title, "program", path, len(program), read)
+        parts[title] = Part(title, RecordingKind.PROGRAM, path, len(program), read)
     why_none = partial(reason, opened)
     reads = [partial(read_allocators, plane, cores(opened), run=run, host=host, source=path) for plane in hosts]
     allocators = [
-        Part("allocators", "allocator", path, len(plane.data), read, why_none)
+        Part("allocators", RecordingKind.ALLOCATOR, path, len(plane.data), read, why_none)
         for plane, read in zip(hosts, reads, strict=True)
     ]
     return [*parts.values(), *allocators]

@@ -59,7 +59,7 @@ def questions(recording: Recording, beside: Sequence[Recording], of_run: Sequenc
     yield ask("advice", lambda: _json(advice.advice(recording)))
     for by, merge in product(Classification, (False, True)):
         yield ask("tree", partial(_tree, recording, by, merge), by=by.value, merge=int(merge))
-    if recording.kind == device_profile.KIND:
+    if recording.kind.has_call_graph:
         yield ask("device_profile", lambda: _json(device_profile.device_profile(recording, beside)))
         yield ask("growth", lambda: _json(device_profile.series(recording, of_run)))
         yield from (ask("callgraph", answer, **query) for query, answer in _call_graphs(recording, beside))
@@ -106,7 +106,7 @@ def _call_graphs(
     recording: Recording, beside: Sequence[Recording]
 ) -> Iterator[tuple[dict[str, str | int], Callable[[], bytes]]]:
     """Each granularity, with the frames of frameworks and without, of the device and of all; of no expression."""
-    devices = [other for other in beside if other.kind == device_profile.KIND]
+    devices = [other for other in beside if other.kind.has_call_graph]
     for by, fold, whole in product(device_profile.Granularity, (True, False), (False, True)):
         refine = device_profile.Refine(focus="", ignore="", hide="", fold=fold)
 
@@ -147,13 +147,13 @@ def _details(recording: Recording, beside: Sequence[Recording]) -> bytes:
 
 
 def _programs(beside: Sequence[Recording]) -> list[Recording]:
-    return [other for other in beside if other.kind == "program"]
+    return [other for other in beside if other.kind.has_program]
 
 
 def _planned(recording: Recording, beside: Sequence[Recording]) -> tuple[list[Any], Any]:
     """What is planned in each region that any row was joined to, and which of these each row has."""
     which = np.full(len(recording.allocations), -1, dtype=np.int32)
-    if recording.kind != "allocator":
+    if not recording.kind.runs_programs:
         return [], which
     programs = _programs(beside)
     joined = link_to_programs(recording, programs)

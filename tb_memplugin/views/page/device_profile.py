@@ -24,7 +24,6 @@ from tb_memplugin.views.shared.summary import summary
 
 __all__ = ["Granularity", "Refine", "call_graph", "device_profile", "headline", "series"]
 
-KIND = "device_profile"
 NODES_LISTED = 5000
 SITES_LISTED = 100
 
@@ -42,7 +41,7 @@ def device_profile(recording: Recording, beside: Sequence[Recording]) -> dict[st
         "devices": [
             {"id": other.id, "memory": other.memory, "bytes": peak(other).bytes, "kinds": kinds(other)}
             for other in sorted(beside, key=lambda other: natural_key(other.memory))
-            if other.kind == KIND
+            if other.kind.has_call_graph
         ],
     }
 

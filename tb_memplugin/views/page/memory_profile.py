@@ -76,7 +76,7 @@ def _said(recording: Recording) -> dict[str, I64 | F64]:
 
 def headline(recording: Recording) -> str:
     """The answer in words."""
-    if recording.kind in torch_profile.KINDS:
+    if recording.kind.is_torch:
         return torch_profile.headline(recording)
     top = peak(recording)
     of = f" of {bytes_text(recording.capacity)}" if recording.capacity else ""
@@ -100,7 +100,7 @@ def _seconds(recording: Recording, position: int) -> str:
 
 def figures(recording: Recording) -> list[Figure]:
     """In the order in which they are read."""
-    if recording.kind in torch_profile.KINDS:
+    if recording.kind.is_torch:
         return torch_profile.figures(recording)
     top = peak(recording)
     said = _at(recording.reported, top.position)

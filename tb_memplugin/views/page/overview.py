@@ -70,7 +70,7 @@ def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
 
 
 def _name(recording: Recording) -> str:
-    if recording.kind == "program":
+    if recording.kind.has_program:
         return f"{recording.title} in {recording.memory}"
     where = recording.title if recording.axis is Axis.INSTANT else recording.host
     return f"{recording.memory} of {where}" if where else recording.memory

@@ -16,8 +16,6 @@ from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
-KINDS = ("torch_snapshot", "torch_timeline")
-
 
 def headline(recording: Recording) -> str:
     """The answer in words."""
@@ -89,7 +87,7 @@ def within_reach(recording: Recording) -> list[Figure]:
 
 def carried_sentences(recording: Recording) -> list[str]:
     """What survives from one iteration into the next, where roles and steps of an optimizer tell."""
-    if recording.kind not in KINDS:
+    if not recording.kind.is_torch:
         return []
     found = retained_gradients(recording)
     if not len(found.position):

@@ -13,7 +13,7 @@ def summary(recording: Recording) -> dict[str, Any]:
     top = peak(recording)
     return {
         "id": recording.id,
-        "kind": recording.kind,
+        "kind": recording.kind.value,
         "title": recording.title,
         "run": recording.run,
         "host": recording.host,
@@ -31,4 +31,4 @@ def summary(recording: Recording) -> dict[str, Any]:
 
 def _untold(recording: Recording) -> bool:
     """A profiler of PyTorch's tells what tensors take, and may leave out what their allocator has from the device."""
-    return recording.kind.startswith("torch") and recording.held is None
+    return recording.kind.is_torch and recording.held is None

@@ -11,12 +11,13 @@ from tb_memplugin.analysis.ownership.classification import Classification, fores
 from tb_memplugin.analysis.usage.breakdown import unexplained_bytes
 from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.terminal.text_table import aligned
 
 UNEXPLAINED = "explained by no allocation"
-UNEXPLAINED_OF = {"allocator": f"stack, or {UNEXPLAINED}"}  # what programs reserve, as allocators tell of themselves
+UNEXPLAINED_OF = {RecordingKind.ALLOCATOR: f"stack, or {UNEXPLAINED}"}  # programs reserve memory for stacks
 LEAST_SHARE = 0.005  # of what a terminal shows
 LINES = 24
 

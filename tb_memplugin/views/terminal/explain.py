@@ -34,16 +34,16 @@ def explain(recording: Recording, at: str | None = None, beside: Sequence[Record
     recording = recording.complete
     position = peak(recording).position if at is None else position_of(recording, at)
     answer = {"recording": summary(recording), "at": moment(recording, position), **_trees(recording, position)}
-    if recording.kind == "oom" and (refused := oom.refused(recording)) is not None:
+    if recording.kind.is_failure and (refused := oom.refused(recording)) is not None:
         told = {"headline": oom.headline(recording), "refusal": refused}
         return {**told, **answer, **_grouped(recording, position)}
-    if recording.kind == device_profile.KIND:
+    if recording.kind.has_call_graph:
         return {"headline": device_profile.headline(recording), **answer, **_grouped(recording, position)}
     answer["advice"] = advice(recording)["advice"]
     if recording.axis is not Axis.TIME:
         return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
-    programs = [other for other in beside if other.kind == "program" and _together(other, recording)]
-    if recording.kind == "allocator" and programs:
+    programs = [other for other in beside if other.kind.has_program and _together(other, recording)]
+    if recording.kind.runs_programs and programs:
         answer["joins"] = joins(recording, programs, position)
     return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}
 

@@ -14,7 +14,7 @@ from support.recordings import Row, recording
 from tb_memplugin.analysis.compare.comparison import UNEXPLAINED, CompareBy, Comparison, compare
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.kinds import RecordingKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import ReportedMemory, Stacks
 from tb_memplugin.model.text import Text
@@ -258,7 +258,7 @@ def test_device_profiles_match_by_the_whole_stack_and_apart_by_kind() -> None:
 
 def test_two_kinds_are_not_compared() -> None:
     with pytest.raises(InputError, match="Recordings of two kinds"):
-        compare(made([Thing(1)]), replace(made([Thing(1)]), kind="allocator"))
+        compare(made([Thing(1)]), replace(made([Thing(1)]), kind=RecordingKind.ALLOCATOR))
 
 
 def test_empty_recordings_compare() -> None:

@@ -13,7 +13,7 @@ from werkzeug.test import Client
 from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs, running_intervals, running_programs
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.model.kinds import RegionKind, SpanKind
+from tb_memplugin.model.kinds import RecordingKind, RegionKind, SpanKind
 from tb_memplugin.model.program import PROGRAM_FRAMES
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans, Regions, Stacks
@@ -27,7 +27,7 @@ def allocator(sizes: list[int], functions: list[str], frame: str = PROGRAM_FRAME
     made = recording([Row(size, i, 9) for i, size in enumerate(sizes)], 9)
     stacks = Stacks(np.array([-1, 0], np.int32), Text.of([frame, "inner"]), Text.of(["", ""]), np.zeros(2, np.int32))
     rows = dataclasses.replace(made.allocations, scope=Text.of(functions), stack=np.zeros(len(sizes), dtype=np.int32))
-    return dataclasses.replace(made, kind="allocator", allocations=rows, stacks=stacks)
+    return dataclasses.replace(made, kind=RecordingKind.ALLOCATOR, allocations=rows, stacks=stacks)
 
 
 def test_joined_by_function_and_size_rounded_up() -> None:

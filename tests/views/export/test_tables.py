@@ -23,7 +23,7 @@ from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.allocation_step import allocation_step
 from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.catalog import listing_of_path
-from tb_memplugin.model.kinds import Axis, RegionKind, Role
+from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans, Stacks
 from tb_memplugin.model.text import Text
@@ -255,7 +255,7 @@ def test_many_long_stacks_at_once_are_cut_for_memory(monkeypatch: pytest.MonkeyP
 
 
 def test_addresses_of_the_upper_half_are_above_the_others() -> None:
-    found = replace(hostile(["a"]), kind="torch_snapshot")
+    found = replace(hostile(["a"]), kind=RecordingKind.TORCH_SNAPSHOT)
     regions = replace(found.regions, index=np.array([-(2**40)]))
     [row] = as_json([replace(found, regions=regions)])["recordings"][0]["rows"]
     assert row["address"] == row["region"] == 2**64 - 2**40

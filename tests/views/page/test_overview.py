@@ -21,7 +21,7 @@ from tb_memplugin.analysis.usage.headroom import Headroom, headroom, with_device
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.model.kinds import Axis, RegionKind, Role, SpanKind
+from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role, SpanKind
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
@@ -101,7 +101,7 @@ def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
     ],
 )
 def test_what_was_refused_lacked_room(refusal: OutOfMemory, left: int | None) -> None:
-    failed = dataclasses.replace(train_step(), kind="oom", refusal=refusal)
+    failed = dataclasses.replace(train_step(), kind=RecordingKind.OUT_OF_MEMORY, refusal=refusal)
     assert headroom(failed).left == left
 
 
@@ -225,7 +225,11 @@ def test_headlines() -> None:
         "jit_train(1) in HBM does not fit: it needs 5.88 KiB of 5.86 KiB, 18 B too much."
     )
     failed = dataclasses.replace(
-        step, kind="oom", axis=Axis.INSTANT, title="error", refusal=OutOfMemory(asked=2048, free=1024, in_use=6018)
+        step,
+        kind=RecordingKind.OUT_OF_MEMORY,
+        axis=Axis.INSTANT,
+        title="error",
+        refusal=OutOfMemory(asked=2048, free=1024, in_use=6018),
     )
     assert headline(step, failed) == (
         "2 recordings. HBM was asked for 2.00 KiB; 1.00 KiB was free. "

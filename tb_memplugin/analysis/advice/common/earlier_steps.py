@@ -76,7 +76,7 @@ def _advise_line(recording: Recording, source: str, rows: I64, ends: I64, leakin
     if saved is None or not len(old):
         return None
     size = int(recording.allocations.charge[old].sum())
-    torch = recording.kind.startswith("torch")
+    torch = recording.kind.is_torch
     change = (FIX_TORCH_LEAK if torch else FIX_JAX_LEAK) if leaking else (FREE_TORCH_STATE if torch else FREE_JAX_STATE)
     count = f"{len(old)} allocations" if len(old) > 1 else "an allocation"
     return Advice(

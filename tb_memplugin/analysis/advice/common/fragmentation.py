@@ -43,7 +43,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
         lost, largest = free.fragmented[top.position], free.largest_free[top.position]
         # Where more is free than is used, what is asked for next finds a place.
         if np.isfinite(lost) and lost + largest <= top.bytes:
-            change = _torch_change(recording) if recording.kind.startswith("torch") else BFC
+            change = _torch_change(recording) if recording.kind.is_torch else BFC
             held = top.bytes + int(lost + largest)
             yield from _advise_holes(recording, live, held, int(lost), "the allocator's memory", change)
 

@@ -19,7 +19,7 @@ from tb_memplugin.sizes import bytes_text
 
 def advise(recording: Recording) -> Iterator[Advice]:
     """Of activations alone: what else is as large as the batch is not known, and saves more."""
-    if recording.kind != "torch_snapshot":
+    if not recording.kind.has_tensor_stacks:
         return
     rows, role, at = recording.allocations, roles(recording), peak(recording).position
     activations = np.flatnonzero((role == Role.ACTIVATION) & (rows.charge > 0))

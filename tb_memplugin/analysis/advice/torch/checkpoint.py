@@ -38,7 +38,7 @@ class _SiteSaving(NamedTuple):
 
 def advise(recording: Recording) -> Iterator[Advice]:
     """One piece: blocks lie within blocks, and one of them is to be wrapped."""
-    if recording.kind != "torch_snapshot" or not made_in_backward(recording).any():
+    if not recording.kind.has_tensor_stacks or not made_in_backward(recording).any():
         return
     rows = recording.allocations
     kept = np.flatnonzero((roles(recording) == Role.ACTIVATION) & (rows.start >= 0) & (rows.charge > 0))

@@ -20,7 +20,7 @@ from tb_memplugin.sizes import bytes_text
 
 def advise(recording: Recording) -> Iterator[Advice]:
     """One piece, of all of them: one call clears them."""
-    if recording.kind != "torch_snapshot" or not (retained_gradients(recording).gradients > 0).any():
+    if not recording.kind.has_tensor_stacks or not (retained_gradients(recording).gradients > 0).any():
         return
     rows, at = recording.allocations, peak(recording).position
     gradients = np.flatnonzero((roles(recording) == Role.GRADIENT) & (rows.charge > 0))

@@ -12,7 +12,7 @@ import numpy as np
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.model.kinds import Axis, RegionKind
+from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Regions, ReportedMemory
 from tb_memplugin.readers.xplane.allocator import events as allocator_events
@@ -120,7 +120,7 @@ def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str)
     extent = int((rows.offset + rows.size)[rows.offset >= 0].max(initial=0))
     counts = _counts(log, unnamed=memory == UNNAMED)
     return Recording(
-        kind="allocator",
+        kind=RecordingKind.ALLOCATOR,
         title=TITLE,
         run=run,
         host=host,
