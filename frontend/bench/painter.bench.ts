@@ -1,9 +1,11 @@
 import { bench, describe } from "vitest";
-import { regionsOf, rowsOf } from "../src/layout/timeline_fixture";
-import { blocksOf, regionBands, type View } from "../src/layout/timeline_blocks";
-import { type Order, Painter } from "../src/render/painter";
-import { makePalette } from "../src/render/palette";
-import type { Frame } from "../src/render/raster";
+import { regionsOf, rowsOf } from "../src/layout/timeline/fixture";
+import { timelineBlocks, regionBands } from "../src/layout/timeline/blocks";
+import { type View } from "../src/layout/axis/span";
+import { type PaintOrder } from "../src/render/painter/picture";
+import { Painter } from "../src/render/painter/painter";
+import { makePalette } from "../src/render/frame/palette";
+import type { FrameBuffer } from "../src/render/frame/raster";
 
 /** Frames of the painter alone, without browser: `npx vitest bench`. */
 const palette = makePalette(
@@ -32,7 +34,7 @@ function painterOf(count: number): { painter: Painter; whole: View } {
   });
   const regions = regionsOf([{ size, temporary: true }]);
   const painter = new Painter();
-  painter.setBlocks(blocksOf(rowsOf(buffers), regions, count, "all"), regionBands(regions, "all"));
+  painter.setBlocks(timelineBlocks(rowsOf(buffers), regions, count, "all"), regionBands(regions, "all"));
   return { painter, whole: { x: [0, count], y: [0, size] } };
 }
 
@@ -43,9 +45,9 @@ for (const count of [100_000, 500_000]) {
       [1000, 300],
       [1920, 1000],
     ]) {
-      let frame: Frame | null = null;
+      let frame: FrameBuffer | null = null;
       const paint = (view: View): void => {
-        const order: Order = { view, width, height, palette, labelWidth: 44, labelHeight: 13 };
+        const order: PaintOrder = { view, width, height, palette, labelWidth: 44, labelHeight: 13 };
         frame = painter.paint(order, frame).frame;
       };
       bench(`all, ${width} x ${height}`, () => paint(whole), { time: 1000, iterations: 5 });

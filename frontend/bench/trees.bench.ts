@@ -1,16 +1,16 @@
 import { bench, describe } from "vitest";
-import { flame } from "../src/layout/flame";
-import type { Tree } from "../src/layout/forest";
-import { blank } from "../src/layout/forest";
-import { invert } from "../src/layout/invert";
-import { liveAt } from "../src/layout/live_set";
-import { treemap } from "../src/layout/treemap";
-import { weigh } from "../src/layout/weights";
-import type { Rows } from "../src/payload/recording";
+import { flame } from "../src/layout/tree/flame";
+import type { Tree } from "../src/layout/tree/tree";
+import { emptyTree } from "../src/layout/tree/tree";
+import { invert } from "../src/layout/tree/invert";
+import { liveAt } from "../src/layout/usage/live_set";
+import { treemap } from "../src/layout/tree/treemap";
+import { weighTree } from "../src/layout/tree/weights";
+import type { Rows } from "../src/payload/recording/rows";
 
 /** A model of `layers` layers with 10 parts of 10 ops each, and rows of one op each, a third of them live. */
 function model(layers: number, count: number): { tree: Tree; rows: Rows } {
-  const tree = blank(2 + layers * 111);
+  const tree = emptyTree(2 + layers * 111);
   const ops: number[] = [];
   let node = 1;
   tree.end[0] = tree.length;
@@ -43,11 +43,11 @@ function model(layers: number, count: number): { tree: Tree; rows: Rows } {
 
 const { tree, rows } = model(450, 500_000);
 const live = liveAt(rows, 500);
-const { total } = weigh(tree, rows, live, rows.charge, 0);
+const { total } = weighTree(tree, rows, live, rows.charge, 0);
 
 describe(`${rows.length} rows, ${tree.length} nodes`, () => {
   bench("what is live", () => void liveAt(rows, 500));
-  bench("weigh", () => void weigh(tree, rows, live, rows.charge, 0));
+  bench("weigh", () => void weighTree(tree, rows, live, rows.charge, 0));
   bench("flame graph, 1900 px", () => void flame(tree, total, 0, 1900));
   bench("treemap, 1900 px", () => void treemap(tree, total, 0, 1900, 460));
   bench("bottom-up, once", () => void invert(tree));

@@ -1,7 +1,8 @@
 import { render as renderInto } from "preact";
 import { createStore } from "./base/store";
-import { askServer, createApi } from "./payload/api";
-import { fileUrl, isReport, reportApi } from "./payload/embedded";
+import { fetchFromServer } from "./payload/server";
+import { createApi } from "./payload/api";
+import { fileUrl, isReport, reportApi } from "./payload/report/embedded";
 import stylesheet from "./styles/page.css?url";
 import { App } from "./views/shell/app";
 import { tabsOf } from "./views/shell/report";
@@ -13,7 +14,7 @@ import { bindUrl, readUrl } from "./views/state/url";
 export async function render(): Promise<void> {
   const home = new URL(/* @vite-ignore */ "./", import.meta.url).href;
   await loadStylesheet(fileUrl(stylesheet));
-  const api = (await reportApi()) ?? createApi(askServer(home));
+  const api = (await reportApi()) ?? createApi(fetchFromServer(home));
   document.querySelector("[data-unread]")?.remove();
   const start = { ...initialState, tab: tabsOf(api.report)[0], theme: storedTheme() };
   const store = createStore({ ...start, ...readUrl() });
@@ -25,7 +26,7 @@ export async function render(): Promise<void> {
 // A report is one file: this script is all of it, and no page.ts is there to call it.
 if (isReport()) void render();
 
-/** A page drawn before its styles have come would jump when they do, and charts read their colours from them. */
+/** A page drawn before its styles have come would jump when they do, and charts read their colors from them. */
 function loadStylesheet(href: string): Promise<void> {
   const link = document.createElement("link");
   link.rel = "stylesheet";

@@ -22,7 +22,7 @@ from support.payload_decoder import decode
 from support.servers import DEMO
 
 TIMES = "\N{MULTIPLICATION SIGN}"
-LINE = 20  # src/layout/flame.ts: height of a level
+LINE = 20  # src/layout/tree/flame.ts: height of a level
 
 
 @pytest.fixture(scope="module")

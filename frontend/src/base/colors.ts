@@ -1,10 +1,10 @@
 /**
- * One colour per role, the same in every chart. The hues are the Okabe-Ito set, which people with any of the common
- * kinds of colour blindness can tell apart, moved in lightness to stand out of a white and of a near-black page.
- * Numbers are 0xRRGGBB, in the order of ROLES in payload/recording.ts.
+ * One color per role, the same in every chart. The hues are the Okabe-Ito set, which people with any of the common
+ * kinds of color blindness can tell apart, moved in lightness to stand out of a white and of a near-black page.
+ * Numbers are 0xRRGGBB, in the order of ROLES in payload/recording/roles.ts.
  */
 const LIGHT = [
-  0x8d9299, // unknown: grey
+  0x8d9299, // unknown: gray
   0x0072b2, // parameter: blue
   0x56b4e9, // optimizer state: sky
   0x5d6bd0, // input: indigo

@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ApiError, askServer, createApi } from "./api";
+import { ApiError, fetchFromServer } from "./server";
+import { createApi } from "./api";
 
 const BASE = "http://localhost/tb/data/plugin/memory/";
-const api = createApi(askServer(BASE));
+const api = createApi(fetchFromServer(BASE));
 const signal = new AbortController().signal;
 
 function answerWith(answer: Response | Error): ReturnType<typeof vi.fn> {

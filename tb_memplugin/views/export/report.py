@@ -1,7 +1,7 @@
 """What a page without a server knows of a recording: every answer that its tab asks for, whatever is clicked.
 
 What the page asks for a window, a row or a position at a time is one answer here, of all of them: the page works each
-out of that (payload/whole.ts).
+out of that (payload/report/offline_answers.ts).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Question(NamedTuple):
 
     @property
     def key(self) -> str:
-        """As payload/embedded.ts writes it."""
+        """As payload/report/embedded.ts writes it."""
         return "&".join([self.route, *sorted(f"{name}={value}" for name, value in self.query.items())])
 
 

@@ -2,11 +2,12 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
-import { segments } from "../../layout/address_map";
-import { unplacedBytes } from "../../layout/holes";
-import type { Places } from "../../payload/places";
-import type { Regions, Rows } from "../../payload/recording";
-import type { Refusal } from "../../payload/refusal";
+import { layoutSegments } from "../../layout/address_map/address_map";
+import { unplacedBytes } from "../../layout/address_map/holes";
+import type { Addresses } from "../../payload/recording/addresses";
+import type { Regions } from "../../payload/recording/regions";
+import type { Rows } from "../../payload/recording/rows";
+import type { OutOfMemory } from "../../payload/recording/out_of_memory";
 import { SavePicture } from "../drawing/save_picture";
 import type { ViewState } from "../state/view_state";
 import { SegmentStrip } from "./segment_strip";
@@ -18,11 +19,11 @@ const SHOWN = 24;
 interface Props {
   rows: Rows;
   regions: Regions;
-  places: Places;
+  places: Addresses;
   /** Rows that are drawn. */
   live: Uint32Array;
   position: number;
-  refusal: Refusal | null;
+  refusal: OutOfMemory | null;
   /** Of saved pictures, without an ending. */
   fileName: string;
   store: Store<ViewState>;
@@ -33,7 +34,7 @@ interface Props {
 export function AddressMap(props: Props): JSX.Element {
   const { rows, regions, places, live, position, refusal, fileName, store, dark } = props;
   const all = useMemo(
-    () => segments(rows, live, regions, position, places),
+    () => layoutSegments(rows, live, regions, position, places),
     [rows, live, regions, position, places],
   );
   const unplaced = useMemo(() => unplacedBytes(rows, position), [rows, position]);
@@ -53,7 +54,7 @@ export function AddressMap(props: Props): JSX.Element {
           {regions.bounded
             ? formatCounted(all.length, "segment")
             : "All addresses that any allocation ever lay at, without what is between"}
-          ; filled is in use, a color for each {rows.colour === rows.role ? "category" : "size"}; hatched is
+          ; filled is in use, a color for each {rows.color === rows.role ? "category" : "size"}; hatched is
           free. {hole > 0 ? `The largest hole is ${formatBytes(hole)}` : "There are no holes"}
           {asked !== null && `; ${formatBytes(asked)} was asked for`}.
         </span>

@@ -3,10 +3,10 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatExact } from "../../base/units";
-import type { Hole, Segment } from "../../layout/address_map";
-import { at, pieces } from "../../layout/address_map";
-import type { Places } from "../../payload/places";
-import type { Rows } from "../../payload/recording";
+import type { FreeRange, Segment } from "../../layout/address_map/address_map";
+import { findAtOffset, segmentPieces } from "../../layout/address_map/address_map";
+import type { Addresses } from "../../payload/recording/addresses";
+import type { Rows } from "../../payload/recording/rows";
 import { Tooltip } from "../widgets/tooltip";
 import { pageColors } from "../drawing/page_colors";
 import type { ViewState } from "../state/view_state";
@@ -16,7 +16,7 @@ import { hex, paintPieces, segmentWords, STRIP_HEIGHT } from "./strips";
 interface Props {
   segment: Segment;
   rows: Rows;
-  places: Places;
+  places: Addresses;
   /** Bytes that the whole width stands for, the same for every segment. */
   span: number;
   store: Store<ViewState>;
@@ -33,8 +33,8 @@ export function SegmentStrip({ segment, rows, places, span, store, dark }: Props
   const scale = width / Math.max(size, 1);
   const selected = useStore(store, (state) => state.selected);
   const hovered = useStore(store, (state) => state.hovered);
-  const [pointer, setPointer] = useState<{ x: number; row: number; hole: Hole | null } | null>(null);
-  const drawn = useMemo(() => pieces(segment, rows, scale), [segment, rows, scale]);
+  const [pointer, setPointer] = useState<{ x: number; row: number; hole: FreeRange | null } | null>(null);
+  const drawn = useMemo(() => segmentPieces(segment, rows, scale), [segment, rows, scale]);
 
   useLayoutEffect(() => {
     const context = full > 0 ? begun(canvas.current, width) : null;
@@ -54,7 +54,7 @@ export function SegmentStrip({ segment, rows, places, span, store, dark }: Props
   }, [drawn, full, width, scale, hovered, selected, dark]);
 
   const point = (event: MouseEvent): void => {
-    const found = at(segment, rows, event.offsetX / scale);
+    const found = findAtOffset(segment, rows, event.offsetX / scale);
     setPointer({ x: event.offsetX, ...found });
     store.set({ hovered: found.row < 0 ? null : found.row });
   };
@@ -104,7 +104,7 @@ export function SegmentStrip({ segment, rows, places, span, store, dark }: Props
   );
 }
 
-function Chunk({ rows, places, row }: { rows: Rows; places: Places; row: number }): JSX.Element {
+function Chunk({ rows, places, row }: { rows: Rows; places: Addresses; row: number }): JSX.Element {
   return (
     <>
       <b>{formatBytes(rows.size[row])} in use</b>

@@ -1,8 +1,8 @@
 import { cssColor, roleColors } from "../../base/colors";
 import { formatBytes, formatShare } from "../../base/units";
-import type { Piece, Segment } from "../../layout/address_map";
-import { pieces } from "../../layout/address_map";
-import type { Rows } from "../../payload/recording";
+import type { SegmentPiece, Segment } from "../../layout/address_map/address_map";
+import { segmentPieces } from "../../layout/address_map/address_map";
+import type { Rows } from "../../payload/recording/rows";
 import type { Drawing } from "../drawing/picture";
 import { inLight } from "../drawing/picture";
 import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../drawing/svg_surface";
@@ -14,13 +14,13 @@ const GAP_FROM = 4;
 /** Fills what is in use of a segment that begins at (left, top). */
 export function paintPieces(
   surface: Surface,
-  drawn: readonly Piece[],
+  drawn: readonly SegmentPiece[],
   dark: boolean,
   left: number,
   top: number,
 ): void {
   const palette = roleColors(dark);
-  for (const { x, width, colour: color } of drawn) {
+  for (const { x, width, color: color } of drawn) {
     surface.fillStyle = cssColor(palette[color]);
     surface.fillRect(left + x, top, width >= GAP_FROM ? width - 1 : width, STRIP_HEIGHT);
   }
@@ -64,7 +64,7 @@ export function drawSegments(segments: readonly Segment[], rows: Rows, span: num
     surface.fillStyle = HATCH;
     surface.title(segmentWords(segment));
     surface.fillRect(left, top, width, STRIP_HEIGHT);
-    paintPieces(surface, pieces(segment, rows, scale), false, left, top);
+    paintPieces(surface, segmentPieces(segment, rows, scale), false, left, top);
     surface.strokeStyle = colors.line;
     surface.strokeRect(left, top, width, STRIP_HEIGHT);
     surface.fillStyle = colors.ink;

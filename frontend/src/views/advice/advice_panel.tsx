@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes } from "../../base/units";
-import type { AdviceList } from "../../payload/advice";
+import type { AdviceList } from "../../payload/responses/advice";
 import type { Api } from "../../payload/api";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";

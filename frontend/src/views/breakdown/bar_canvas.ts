@@ -1,7 +1,7 @@
 import { cssColor, inkOn, roleColors } from "../../base/colors";
-import type { Bar } from "../../layout/buffer_bars";
-import { stretches } from "../../layout/buffer_bars";
-import type { Rows } from "../../payload/recording";
+import type { BufferBar } from "../../layout/usage/buffer_bar";
+import { barSegments } from "../../layout/usage/buffer_bar";
+import type { Rows } from "../../payload/recording/rows";
 import { fit } from "../drawing/fit_text";
 import type { Colors } from "../drawing/page_colors";
 
@@ -10,7 +10,7 @@ const GAP_FROM = 4;
 const LABEL_FROM = 56;
 
 export interface BarPicture {
-  bar: Bar;
+  bar: BufferBar;
   rows: Rows;
   /** Index into `rows`, or -1. */
   selected: number;
@@ -33,12 +33,12 @@ export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colors: 
   context.font = "11px system-ui, sans-serif";
   context.textBaseline = "middle";
   const palette = roleColors(dark);
-  for (const { x, width: wide, role, row } of stretches(bar, rows, width)) {
+  for (const { x, width: wide, color, row } of barSegments(bar, rows, width)) {
     const filled = wide >= GAP_FROM ? wide - 1 : wide;
-    context.fillStyle = cssColor(palette[role]);
+    context.fillStyle = cssColor(palette[color]);
     context.fillRect(x, 0, filled, height);
     if (row < 0 || wide < LABEL_FROM) continue;
-    context.fillStyle = inkOn(palette[role]);
+    context.fillStyle = inkOn(palette[color]);
     context.fillText(fit(context, rows.name.at(row), wide - 10), x + 5, height / 2 + 0.5);
   }
   outline(context, picture, picture.hovered, colors.muted, 1.5);

@@ -3,9 +3,10 @@ import { useContext, useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
-import { hasRoles, liveAt, liveBytes } from "../../layout/live_set";
-import { mapped } from "../../layout/stacking";
-import type { FirstView, Program } from "../../payload/recording";
+import { hasRoles, liveAt, liveBytes } from "../../layout/usage/live_set";
+import { mapByAddress } from "../../layout/stacking/stacking";
+import type { FirstView } from "../../payload/recording/recording";
+import type { Program } from "../../payload/recording/program";
 import { Choice } from "../widgets/choice";
 import type { ViewState } from "../state/view_state";
 import { AddressMap } from "../address_map/address_map";
@@ -47,7 +48,8 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
   const chart = wanted === "address" && !placed ? "bars" : wanted;
   const { rows, regions, complete } = shown;
   const map = useMemo(
-    () => (chart === "address" && regions !== null ? mapped(view.recording.kind, { rows, regions }) : null),
+    () =>
+      chart === "address" && regions !== null ? mapByAddress(view.recording.kind, { rows, regions }) : null,
     [chart, rows, regions, view],
   );
   const words = useWords();

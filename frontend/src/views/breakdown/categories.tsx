@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { formatBytes, formatShare } from "../../base/units";
-import { bytesByRole, liveAt, liveBytes } from "../../layout/live_set";
-import type { Rows } from "../../payload/recording";
+import { bytesByRole, liveAt, liveBytes } from "../../layout/usage/live_set";
+import type { Rows } from "../../payload/recording/rows";
 import { Role } from "../widgets/role";
 
 interface Props {

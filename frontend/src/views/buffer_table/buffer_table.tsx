@@ -3,15 +3,15 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
-import { allocationsCsv } from "../../layout/allocations_csv";
-import { toCsv } from "../../layout/csv";
-import { groupKeys } from "../../layout/grouping";
-import { liveBytes, sharersAt } from "../../layout/live_set";
-import { readOpened, toggleOpened } from "../../layout/opened";
-import { filterRows } from "../../layout/table_filter";
-import { tableLines } from "../../layout/table_lines";
-import type { Sort } from "../../layout/table_order";
-import { sortRows } from "../../layout/table_order";
+import { allocationsCsv } from "../../layout/table/allocations_csv";
+import { buffersCsv } from "../../layout/table/buffers_csv";
+import { groupKeys } from "../../layout/table/grouping";
+import { liveBytes, sharersAt } from "../../layout/usage/live_set";
+import { readExpanded, toggleExpanded } from "../../layout/url_values/expanded";
+import { filterRows } from "../../layout/table/table_filter";
+import { tableLines } from "../../layout/table/table_lines";
+import type { RowSort } from "../../layout/table/row_order";
+import { sortRows } from "../../layout/table/row_order";
 import type { ViewState } from "../state/view_state";
 import { capital, useWords } from "../data/terms";
 import { DataTable, stepped, useTable } from "../tables/data_table";
@@ -22,7 +22,7 @@ import { allocationColumns, bufferColumns, momentColumns } from "./columns";
 import { TableLine } from "./row_line";
 import { Toggle } from "../widgets/toggle";
 
-const LARGEST_FIRST: Sort = { key: "size", descending: true };
+const LARGEST_FIRST: RowSort = { key: "size", descending: true };
 
 interface Props {
   shown: Shown;
@@ -75,7 +75,7 @@ export function BufferTable(props: Props): JSX.Element {
   const by = allocator ? group : grouped ? "role" : "none";
   const lines = useMemo(() => {
     // An allocator's groups are the answer, and open on demand; a program's few categories are headings.
-    const toggled = readOpened(opened);
+    const toggled = readExpanded(opened);
     const isOpen = (kind: "group" | "small", key: string): boolean =>
       toggled.has(key) !== (kind === "group" && !allocator);
     return tableLines(rows, sorted, { by, foldsSmall: !allocator, isOpen });
@@ -125,7 +125,7 @@ export function BufferTable(props: Props): JSX.Element {
         summary={`${formatCount(sorted.length)} of ${formatCounted(wanted.length, words.item, words.items)}, ${formatBytes(liveBytes(rows, sorted) + rest)}`}
         csv={() =>
           times === null
-            ? toCsv(rows, sorted, shown.places)
+            ? buffersCsv(rows, sorted, shown.places)
             : allocationsCsv(rows, sorted, shown.places, times, rest)
         }
         count={lines.length + (rest === 0 ? 0 : 1)}
@@ -155,7 +155,7 @@ export function BufferTable(props: Props): JSX.Element {
             <FoldLine
               {...{ line, columns, template }}
               total={allocator ? total : null}
-              onToggle={() => store.set({ expanded: toggleOpened(opened, line.key) })}
+              onToggle={() => store.set({ expanded: toggleExpanded(opened, line.key) })}
             />
           );
         }}

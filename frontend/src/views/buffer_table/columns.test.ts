@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fixtureRows } from "../../payload/fixture";
+import { fixtureRows } from "../../payload/recording/fixture";
 import { momentColumns } from "./columns";
 
 const keys = (rows: Parameters<typeof fixtureRows>[0]): string[] =>

@@ -1,15 +1,15 @@
 import type { JSX } from "preact";
 import { formatBytes, formatExact } from "../../base/units";
-import type { SortKey } from "../../layout/table_order";
-import { expansion } from "../../layout/table_order";
-import { rowName, type Rows } from "../../payload/recording";
-import { formatTime } from "../../layout/ticks";
+import type { RowSortKey } from "../../layout/table/row_order";
+import { expansion } from "../../layout/table/row_order";
+import { rowName, type Rows } from "../../payload/recording/rows";
+import { formatTime } from "../../layout/axis/ticks";
 import { lifetime, placeText } from "../widgets/position_text";
 import type { Words } from "../data/terms";
 import type { Column } from "../tables/data_table";
 import { Role } from "../widgets/role";
 
-export interface ColumnView extends Column<SortKey> {
+export interface ColumnView extends Column<RowSortKey> {
   cell(rows: Rows, row: number, dark: boolean): JSX.Element | string;
 }
 
@@ -124,12 +124,12 @@ export function allocationColumns(of: Rows, times: Float64Array | null, words: W
 
 /** The columns of the table of what was there at one moment, that say anything. */
 export function momentColumns(of: Rows): ColumnView[] {
-  const saysNothing: SortKey[] = ["defined", "last_used"];
+  const saysNothing: RowSortKey[] = ["defined", "last_used"];
   if (of.size.every((size, row) => size === of.unpadded[row])) saysNothing.push("unpadded", "expansion");
   return bufferColumns(1).filter(({ key }) => !saysNothing.includes(key) && !isBlank(of, key));
 }
 
-function isBlank(of: Rows, key: SortKey): boolean {
+function isBlank(of: Rows, key: RowSortKey): boolean {
   if (key === "role") return of.role.every((role) => role === 0);
   const text = BLANKABLE.find((blankable) => blankable === key);
   return text !== undefined && of[text].blank;
@@ -139,7 +139,7 @@ function isBlank(of: Rows, key: SortKey): boolean {
 const BLANKABLE = ["shape", "dtype", "op", "op_name", "source", "stack", "step"] as const;
 
 function column(
-  key: SortKey,
+  key: RowSortKey,
   heading: string,
   about: string,
   track: string,

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { GroupKey } from "../../layout/grouping";
+import type { GroupKey } from "../../layout/table/grouping";
 
 const GROUPS: readonly (readonly [GroupKey, string])[] = [
   ["name", "name"],

@@ -1,12 +1,12 @@
 import type { JSX } from "preact";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
-import type { Line } from "../../layout/table_lines";
-import type { SortKey } from "../../layout/table_order";
+import type { TableLine } from "../../layout/table/table_lines";
+import type { RowSortKey } from "../../layout/table/row_order";
 import { useWords } from "../data/terms";
 import type { ColumnView } from "./columns";
 
 interface Props {
-  line: Exclude<Line, { kind: "row" }>;
+  line: Exclude<TableLine, { kind: "row" }>;
   /** All that is in use, where a group says its share of it; else null. */
   total: number | null;
   columns: readonly ColumnView[];
@@ -82,7 +82,7 @@ function across(columns: readonly ColumnView[]): { gridColumn: string } {
 }
 
 /** The number that CSS has for a column's track. */
-function trackOf(columns: readonly ColumnView[], key: SortKey): number {
+function trackOf(columns: readonly ColumnView[], key: RowSortKey): number {
   return columns.findIndex((column) => column.key === key) + 1;
 }
 

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { Rows } from "../../payload/recording";
+import type { Rows } from "../../payload/recording/rows";
 import { Cell, TableRow } from "../tables/data_table";
 import type { ColumnView } from "./columns";
 

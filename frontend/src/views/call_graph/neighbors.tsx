@@ -1,9 +1,9 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
-import { percent } from "../../layout/call_graph";
-import type { CallGraph } from "../../payload/device_profile";
-import { nodeName } from "../../payload/device_profile";
+import { formatPercent } from "../../layout/call_graph/call_graph";
+import type { CallGraph } from "../../payload/responses/call_graph";
+import { nodeName } from "../../payload/responses/call_graph";
 import { Buttons } from "../widgets/button_group";
 import type { ViewState } from "../state/view_state";
 
@@ -53,11 +53,11 @@ export function Neighbors({ graph, node, change, fixed, onPick, store }: Props):
       <dl>
         <dt>{change ? "Its own change" : "Its own"}</dt>
         <dd title={formatExact(nodes.flat[node])}>
-          {formatBytes(nodes.flat[node])} ({percent(nodes.flat[node], total)})
+          {formatBytes(nodes.flat[node])} ({formatPercent(nodes.flat[node], total)})
         </dd>
         <dt>With what it calls</dt>
         <dd title={formatExact(nodes.cum[node])}>
-          {formatBytes(nodes.cum[node])} ({percent(nodes.cum[node], total)})
+          {formatBytes(nodes.cum[node])} ({formatPercent(nodes.cum[node], total)})
         </dd>
         <dt>Allocations</dt>
         <dd>{formatCount(nodes.cum_allocations[node])}</dd>

@@ -1,10 +1,10 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatExact } from "../../base/units";
-import type { Box, Picture as Layout } from "../../layout/call_graph";
-import { curve } from "../../layout/call_graph";
-import type { CallGraph } from "../../payload/device_profile";
-import { nodeName } from "../../payload/device_profile";
+import type { FunctionBox, CallGraphLayout as Layout } from "../../layout/call_graph/call_graph";
+import { curvePath } from "../../layout/call_graph/call_graph";
+import type { CallGraph } from "../../payload/responses/call_graph";
+import { nodeName } from "../../payload/responses/call_graph";
 import { Buttons } from "../widgets/button_group";
 import { copied } from "../drawing/copy_svg";
 import { SavePicture } from "../drawing/save_picture";
@@ -111,7 +111,7 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
                   {`${names}: ${formatExact(bytes[arrow.call])}${residual[arrow.call] ? ", at times through functions that are not drawn" : ""}`}
                 </title>
                 <path
-                  d={curve(arrow.points)}
+                  d={curvePath(arrow.points)}
                   stroke-width={arrow.width}
                   stroke-dasharray={residual[arrow.call] ? "5 4" : undefined}
                   marker-end="url(#arrow)"
@@ -143,7 +143,7 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
   );
 }
 
-function bringIntoSight(frame: HTMLElement, box: Box | undefined, scale: number): void {
+function bringIntoSight(frame: HTMLElement, box: FunctionBox | undefined, scale: number): void {
   if (box === undefined) return;
   const [left, top] = [box.x * scale, box.y * scale];
   const [right, bottom] = [left + box.width * scale, top + box.height * scale];
@@ -173,7 +173,7 @@ function startDrag(event: PointerEvent, frame: HTMLElement): void {
 }
 
 interface BoxProps {
-  box: Box;
+  box: FunctionBox;
   graph: CallGraph;
   state: "picked" | "aside" | "";
   change: boolean;

@@ -2,11 +2,11 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
-import { percent } from "../../layout/call_graph";
-import type { TopKey, TopSort } from "../../layout/top_lines";
-import { filterTop, sortTop, topCsv } from "../../layout/top_lines";
-import type { CallGraph } from "../../payload/device_profile";
-import { nodeName } from "../../payload/device_profile";
+import { formatPercent } from "../../layout/call_graph/call_graph";
+import type { TopKey, TopSort } from "../../layout/call_graph/top_table";
+import { filterTop, sortTop, topCsv } from "../../layout/call_graph/top_table";
+import type { CallGraph } from "../../payload/responses/call_graph";
+import { nodeName } from "../../payload/responses/call_graph";
 import type { Column } from "../tables/data_table";
 import { Cell, DataTable, stepped, TableRow, useTable } from "../tables/data_table";
 import type { ViewState } from "../state/view_state";
@@ -96,7 +96,7 @@ interface LineProps {
 function Line({ graph: { nodes, total }, node, ...line }: LineProps): JSX.Element {
   const bytes = (size: number): JSX.Element => (
     <Cell numeric title={formatExact(size)}>
-      {formatBytes(size)} <small class="muted">{percent(size, total)}</small>
+      {formatBytes(size)} <small class="muted">{formatPercent(size, total)}</small>
     </Cell>
   );
   return (

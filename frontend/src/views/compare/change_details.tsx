@@ -1,10 +1,16 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact, formatShare } from "../../base/units";
-import { CHANGE_WORDS, delta, signed } from "../../layout/entry_lines";
-import { entryName, type LookedAt } from "../../layout/looked_at";
-import type { Api, Details } from "../../payload/api";
-import type { Comparison, Entry, Side, Step } from "../../payload/comparison";
+import { CHANGE_LABELS, delta, formatSigned } from "../../layout/compare/change_table";
+import { entryName, type SelectedChange } from "../../layout/compare/selected_change";
+import type { Api } from "../../payload/api";
+import type { Details } from "../../payload/responses/details";
+import type {
+  Comparison,
+  ComparedEntry,
+  ComparedSide,
+  WaterfallStep,
+} from "../../payload/responses/comparison";
 import { Drawer, Fact } from "../widgets/drawer";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
@@ -17,7 +23,7 @@ import { capital, useWords } from "../data/terms";
 interface Props {
   api: Api;
   comparison: Comparison;
-  found: LookedAt;
+  found: SelectedChange;
   store: Store<ViewState>;
   dark: boolean;
 }
@@ -33,7 +39,13 @@ export function ChangeDetails({ found, ...props }: Props): JSX.Element {
 
 type Shared = Omit<Props, "found">;
 
-function EntryDetails({ api, comparison, entry, store, dark }: Shared & { entry: Entry }): JSX.Element {
+function EntryDetails({
+  api,
+  comparison,
+  entry,
+  store,
+  dark,
+}: Shared & { entry: ComparedEntry }): JSX.Element {
   const words = useWords();
   const { a, b } = comparison;
   return (
@@ -45,7 +57,7 @@ function EntryDetails({ api, comparison, entry, store, dark }: Shared & { entry:
     >
       <dl class="facts">
         <Fact name="Change">
-          <b>{signed(delta(entry))}</b> {CHANGE_WORDS[entry.change]}
+          <b>{formatSigned(delta(entry))}</b> {CHANGE_LABELS[entry.change]}
         </Fact>
         {entry.role !== 0 && (
           <Fact name="Category">
@@ -89,7 +101,7 @@ interface SideProps {
   api: Api;
   store: Store<ViewState>;
   name: "A" | "B";
-  side: Side;
+  side: ComparedSide;
   /** Of its largest allocation there; null where it has none. */
   row: number | null;
   bytes: number;
@@ -149,7 +161,7 @@ function Largest({ details, alone }: { details: Details; alone: boolean }): JSX.
 /** As many as are seen without scrolling; the table has all. */
 const LISTED = 15;
 
-function StepDetails(props: Shared & { step: Step; entries: Entry[] }): JSX.Element {
+function StepDetails(props: Shared & { step: WaterfallStep; entries: ComparedEntry[] }): JSX.Element {
   const { comparison, step, entries, store } = props;
   const { a, b } = comparison;
   const change = step.bytes_b - step.bytes_a;
@@ -164,7 +176,7 @@ function StepDetails(props: Shared & { step: Step; entries: Entry[] }): JSX.Elem
     >
       <dl class="facts">
         <Fact name="Change">
-          <b>{signed(change)}</b>
+          <b>{formatSigned(change)}</b>
           {whole !== 0 && change / whole > 0 && (
             <span class="muted">{` ${formatShare(change / whole, 1)} of the whole change`}</span>
           )}
@@ -185,8 +197,8 @@ function StepDetails(props: Shared & { step: Step; entries: Entry[] }): JSX.Elem
               <button class="link" onClick={() => store.set({ selected_change: entryName(entry) })}>
                 {entry.site}
               </button>
-              <span>{signed(delta(entry))}</span>
-              <span class="muted">{CHANGE_WORDS[entry.change]}</span>
+              <span>{formatSigned(delta(entry))}</span>
+              <span class="muted">{CHANGE_LABELS[entry.change]}</span>
             </li>
           ))}
         </ul>

@@ -3,18 +3,18 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
-import type { EntryKey, EntrySort } from "../../layout/entry_lines";
+import type { EntryKey, EntrySort } from "../../layout/compare/change_table";
 import {
-  CHANGE_WORDS,
+  CHANGE_LABELS,
   delta,
   entriesCsv,
   filterEntries,
-  signed,
+  formatSigned,
   sortEntries,
-} from "../../layout/entry_lines";
-import { entryName } from "../../layout/looked_at";
-import type { Change, Comparison, Entry } from "../../payload/comparison";
-import { CHANGES } from "../../payload/comparison";
+} from "../../layout/compare/change_table";
+import { entryName } from "../../layout/compare/selected_change";
+import type { Change, Comparison, ComparedEntry } from "../../payload/responses/comparison";
+import { CHANGES } from "../../payload/responses/comparison";
 import { Buttons } from "../widgets/button_group";
 import type { Column } from "../tables/data_table";
 import { Cell, DataTable, stepped, TableRow, useTable } from "../tables/data_table";
@@ -56,7 +56,7 @@ const COLUMNS: readonly Column<EntryKey>[] = [
   },
 ];
 /** A device profile knows neither category nor shape, and not everything a source: no column is empty throughout. */
-function columnsOf(entries: readonly Entry[]): typeof COLUMNS {
+function columnsOf(entries: readonly ComparedEntry[]): typeof COLUMNS {
   const told: Partial<Record<EntryKey, boolean>> = {
     role: entries.some(({ role }) => role !== 0),
     shape: entries.some(({ shape }) => shape !== ""),
@@ -88,7 +88,7 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
   );
   const lines = useMemo(() => sortEntries(filtered.entries, sort), [filtered, sort]);
   const at = lines.findIndex((entry) => entryName(entry) === change);
-  const lookAt = (entry: Entry): void =>
+  const lookAt = (entry: ComparedEntry): void =>
     store.set({ selected_change: entryName(entry) === change ? "" : entryName(entry) });
   const step = (by: number): void => {
     const next = stepped(at, by, lines.length);
@@ -109,8 +109,8 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
               data-testid={`change-${change}`}
               onClick={() => toggle(change)}
             >
-              {formatCount(changes[change].entries)} {CHANGE_WORDS[change]}
-              {changes[change].bytes !== 0 && <b> {signed(changes[change].bytes)}</b>}
+              {formatCount(changes[change].entries)} {CHANGE_LABELS[change]}
+              {changes[change].bytes !== 0 && <b> {formatSigned(changes[change].bytes)}</b>}
             </button>
           ))}
         </Buttons>
@@ -146,7 +146,7 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
   );
 }
 
-function EntryCell(props: { column: EntryKey; entry: Entry; dark: boolean }): JSX.Element {
+function EntryCell(props: { column: EntryKey; entry: ComparedEntry; dark: boolean }): JSX.Element {
   const { column, entry, dark } = props;
   if (column === "bytes_a") return <Amount bytes={entry.bytes_a} allocations={entry.allocations_a} />;
   if (column === "bytes_b") return <Amount bytes={entry.bytes_b} allocations={entry.allocations_b} />;
@@ -154,7 +154,7 @@ function EntryCell(props: { column: EntryKey; entry: Entry; dark: boolean }): JS
     const moved = delta(entry);
     return (
       <Cell numeric>
-        <span class={moved > 0 ? "grown" : moved < 0 ? "shrunk" : ""}>{signed(moved)}</span>
+        <span class={moved > 0 ? "grown" : moved < 0 ? "shrunk" : ""}>{formatSigned(moved)}</span>
       </Cell>
     );
   }
@@ -168,8 +168,8 @@ function EntryCell(props: { column: EntryKey; entry: Entry; dark: boolean }): JS
   return <Cell title={text}>{text}</Cell>;
 }
 
-function textOf(column: "change" | "shape" | "site" | "source", entry: Entry): string {
-  if (column === "change") return CHANGE_WORDS[entry.change];
+function textOf(column: "change" | "shape" | "site" | "source", entry: ComparedEntry): string {
+  if (column === "change") return CHANGE_LABELS[entry.change];
   if (column === "shape" && entry.shape_before !== "") return `${entry.shape}, was ${entry.shape_before}`;
   return entry[column];
 }

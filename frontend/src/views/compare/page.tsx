@@ -2,11 +2,12 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Pair } from "../../layout/compared";
-import { firstPair } from "../../layout/compared";
-import { lookedAt } from "../../layout/looked_at";
-import type { Api, Listing, Runs } from "../../payload/api";
-import type { CompareQuery, Comparison } from "../../payload/comparison";
+import type { RecordingPair } from "../../layout/compare/default_pair";
+import { defaultPair } from "../../layout/compare/default_pair";
+import { findSelectedChange } from "../../layout/compare/selected_change";
+import type { Api } from "../../payload/api";
+import type { Listing, Runs } from "../../payload/responses/runs";
+import type { CompareQuery, Comparison } from "../../payload/responses/comparison";
 import { CallGraphSection } from "../call_graph/call_graph";
 import { useKept } from "../data/use_last_fetched";
 import { useFetched } from "../data/use_fetched";
@@ -51,7 +52,7 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
     if (pair !== null) store.set(pair);
   }, [pair]);
   const change = useStore(store, (state) => state.selected_change);
-  const found = useMemo(() => (value === null ? null : lookedAt(value, change)), [value, change]);
+  const found = useMemo(() => (value === null ? null : findSelectedChange(value, change)), [value, change]);
   const drawer =
     value === null || found === null || error !== null ? null : (
       <ChangeDetails api={api} comparison={value} found={found} store={store} dark={dark} />
@@ -100,11 +101,17 @@ function caveats({ a, b }: Comparison): Comparison["a"]["recording"]["caveats"] 
 }
 
 /** The two that the state names, or those most like to be meant. Null while that is not known, or there is nothing. */
-function usePair(api: Api, runs: Runs, run: string, listing: Listing, store: Store<ViewState>): Pair | null {
+function usePair(
+  api: Api,
+  runs: Runs,
+  run: string,
+  listing: Listing,
+  store: Store<ViewState>,
+): RecordingPair | null {
   const a = useStore(store, (state) => state.a);
   const b = useStore(store, (state) => state.b);
   const at_a = useStore(store, (state) => state.at_a);
-  const alone = useMemo(() => firstPair(listing.recordings, []), [listing]);
+  const alone = useMemo(() => defaultPair(listing.recordings, []), [listing]);
   const before = runs.runs[runs.runs.findIndex(({ name }) => name === run) + 1]?.name ?? null;
   const open = a === "" || b === "";
   const needed = open && alone !== null && alone.a === alone.b ? before : null;
@@ -112,6 +119,6 @@ function usePair(api: Api, runs: Runs, run: string, listing: Listing, store: Sto
   return useMemo(() => {
     if (!open) return { a, b, at_a };
     const waiting = needed !== null && earlier.value === null && earlier.error === null;
-    return waiting ? null : firstPair(listing.recordings, earlier.value?.recordings ?? []);
+    return waiting ? null : defaultPair(listing.recordings, earlier.value?.recordings ?? []);
   }, [open, a, b, at_a, needed, listing, earlier.value, earlier.error]);
 }

@@ -2,12 +2,13 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
-import { comparable } from "../../layout/compared";
-import { swappedName } from "../../layout/looked_at";
-import { formatTime } from "../../layout/ticks";
-import type { Api, Runs } from "../../payload/api";
-import type { Comparison, Side } from "../../payload/comparison";
-import type { Summary } from "../../payload/recording";
+import { comparableRecordings } from "../../layout/compare/default_pair";
+import { swapName } from "../../layout/compare/selected_change";
+import { formatTime } from "../../layout/axis/ticks";
+import type { Api } from "../../payload/api";
+import type { Runs } from "../../payload/responses/runs";
+import type { Comparison, ComparedSide } from "../../payload/responses/comparison";
+import type { Summary } from "../../payload/recording/summary";
 import { useFetched } from "../data/use_fetched";
 import { Combobox } from "../widgets/combobox";
 import type { ViewState } from "../state/view_state";
@@ -28,7 +29,7 @@ export function Sides({ api, runs, pair, comparison, store }: Props): JSX.Elemen
   const swap = (): void => {
     const { at_a, at_b, selected_change: change } = store.get();
     if (pair !== null)
-      store.set({ a: pair.b, b: pair.a, at_a: at_b, at_b: at_a, selected_change: swappedName(change) });
+      store.set({ a: pair.b, b: pair.a, at_a: at_b, at_b: at_a, selected_change: swapName(change) });
   };
   const shared = { api, runs, store };
   return (
@@ -48,7 +49,7 @@ interface OneSideProps {
   name: "a" | "b";
   id: string;
   other: string;
-  side: Side | null;
+  side: ComparedSide | null;
   store: Store<ViewState>;
 }
 
@@ -60,7 +61,7 @@ function OneSide({ api, runs, name, id, other, side, store }: OneSideProps): JSX
   const known = listing.value?.recordings ?? [];
   const counterpart = others.value?.recordings.find((recording) => recording.id === other);
   // The second is to be of the first's kind; the first may be anything.
-  const offered = comparable(known, name === "b" ? counterpart : undefined);
+  const offered = comparableRecordings(known, name === "b" ? counterpart : undefined);
   const pick = (picked: string): void =>
     store.set({
       selected_change: "",
@@ -69,7 +70,7 @@ function OneSide({ api, runs, name, id, other, side, store }: OneSideProps): JSX
   const pickRun = (picked: string): void => {
     api.recordings(picked, new AbortController().signal).then(
       ({ recordings }) => {
-        const best = comparable(recordings, counterpart).at(0);
+        const best = comparableRecordings(recordings, counterpart).at(0);
         if (best !== undefined) pick(best.id);
         else if (recordings.length > 0)
           store.set({ ...NEW_COMPARISON, a: recordings[0].id, b: recordings[0].id, selected_change: "" });
@@ -114,7 +115,7 @@ function Moment({
   store,
 }: {
   name: "a" | "b";
-  side: Side;
+  side: ComparedSide;
   store: Store<ViewState>;
 }): JSX.Element {
   const words = useWords();

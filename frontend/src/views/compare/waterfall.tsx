@@ -3,11 +3,11 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatExact } from "../../base/units";
-import { signed } from "../../layout/entry_lines";
-import { stepName } from "../../layout/looked_at";
-import type { Fall } from "../../layout/waterfall";
-import { waterfall } from "../../layout/waterfall";
-import type { Comparison } from "../../payload/comparison";
+import { formatSigned } from "../../layout/compare/change_table";
+import { stepName } from "../../layout/compare/selected_change";
+import type { WaterfallBar } from "../../layout/compare/waterfall";
+import { waterfall } from "../../layout/compare/waterfall";
+import type { Comparison } from "../../payload/responses/comparison";
 import { Choice } from "../widgets/choice";
 import { SavePicture } from "../drawing/save_picture";
 import type { ViewState } from "../state/view_state";
@@ -53,7 +53,7 @@ export function WaterfallSection(props: { comparison: Comparison; store: Store<V
   );
 }
 
-function Bar({ bar, store }: { bar: Fall; store: Store<ViewState> }): JSX.Element {
+function Bar({ bar, store }: { bar: WaterfallBar; store: Store<ViewState> }): JSX.Element {
   const name = stepName(bar);
   const open = useStore(store, (state) => state.selected_change === name);
   const [left, right] = [Math.min(bar.from, bar.to), Math.max(bar.from, bar.to)];
@@ -64,7 +64,9 @@ function Bar({ bar, store }: { bar: Fall; store: Store<ViewState> }): JSX.Elemen
       <span class="track">
         <i style={{ left: `${100 * left}%`, width: `${100 * (right - left)}%` }} />
       </span>
-      <span class="numeric">{total ? formatBytes(bar.bytes_b) : signed(bar.bytes_b - bar.bytes_a)}</span>
+      <span class="numeric">
+        {total ? formatBytes(bar.bytes_b) : formatSigned(bar.bytes_b - bar.bytes_a)}
+      </span>
     </>
   );
   return (

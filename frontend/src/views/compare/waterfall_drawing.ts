@@ -1,6 +1,6 @@
 import { formatBytes } from "../../base/units";
-import { signed } from "../../layout/entry_lines";
-import type { Fall, Waterfall } from "../../layout/waterfall";
+import { formatSigned } from "../../layout/compare/change_table";
+import type { WaterfallBar, Waterfall } from "../../layout/compare/waterfall";
 import { fit } from "../drawing/fit_text";
 import type { Drawing } from "../drawing/picture";
 import { inLight } from "../drawing/picture";
@@ -56,6 +56,6 @@ export function drawWaterfall({ bars, origin }: Waterfall): Drawing {
   };
 }
 
-function figure(bar: Fall): string {
-  return bar.kind === "total" ? formatBytes(bar.bytes_b) : signed(bar.bytes_b - bar.bytes_a);
+function figure(bar: WaterfallBar): string {
+  return bar.kind === "total" ? formatBytes(bar.bytes_b) : formatSigned(bar.bytes_b - bar.bytes_a);
 }

@@ -1,5 +1,7 @@
-import type { Places } from "../../payload/places";
-import type { Everything, FirstView, Regions, Rows } from "../../payload/recording";
+import type { Addresses } from "../../payload/recording/addresses";
+import type { RecordingData, FirstView } from "../../payload/recording/recording";
+import type { Regions } from "../../payload/recording/regions";
+import type { Rows } from "../../payload/recording/rows";
 
 /**
  * The rows a chart may draw: all of them, or until these have come, the largest ones at the peak. Charts work on
@@ -10,30 +12,30 @@ export interface Shown {
   complete: boolean;
   /** Null until they have come. */
   regions: Regions | null;
-  places: Places;
+  places: Addresses;
   numberOf(index: number): number;
   /** -1 for a row that is not among them. */
   indexOf(row: number | null): number;
 }
 
-export function shownRows(view: FirstView, everything: Everything | null): Shown {
+export function shownRows(view: FirstView, everything: RecordingData | null): Shown {
   if (everything !== null) return allRows(everything);
   return {
     rows: view.rows,
     complete: false,
     regions: null,
-    places: view.places,
+    places: view.addresses,
     numberOf: (index) => view.row[index],
     indexOf: (row) => (row === null ? -1 : view.row.indexOf(row)),
   };
 }
 
-export function allRows({ rows, regions, places }: Everything): Shown {
+export function allRows({ rows, regions, addresses }: RecordingData): Shown {
   return {
     rows,
     complete: true,
     regions,
-    places,
+    places: addresses,
     numberOf: (index) => index,
     indexOf: (row) => (row !== null && row < rows.length ? row : -1),
   };

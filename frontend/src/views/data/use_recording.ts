@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
 import type { Api } from "../../payload/api";
-import type { Everything, FirstView } from "../../payload/recording";
+import type { RecordingData, FirstView } from "../../payload/recording/recording";
 import type { Fetched } from "./use_fetched";
 import { useFetched } from "./use_fetched";
 
@@ -18,7 +18,7 @@ interface Loading {
   /** What there is to see at once. */
   first: Fetched<FirstView>;
   /** Asked for only after that, so that it does not have to wait in line. */
-  all: Fetched<Everything>;
+  all: Fetched<RecordingData>;
 }
 
 /** What a page of one recording is made of, as it comes. */

@@ -1,13 +1,14 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
-import { expansion } from "../../layout/table_order";
-import type { Api, Details as BufferDetails } from "../../payload/api";
-import { rowName, type Rows } from "../../payload/recording";
+import { expansion } from "../../layout/table/row_order";
+import type { Api } from "../../payload/api";
+import type { Details as BufferDetails } from "../../payload/responses/details";
+import { rowName, type Rows } from "../../payload/recording/rows";
 import { Drawer, Fact } from "../widgets/drawer";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
-import { formatTime } from "../../layout/ticks";
+import { formatTime } from "../../layout/axis/ticks";
 import { lifetime } from "../widgets/position_text";
 import type { ViewState } from "../state/view_state";
 import { capital, useWords } from "../data/terms";

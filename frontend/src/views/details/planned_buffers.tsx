@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
-import type { Planned } from "../../payload/api";
+import type { PlannedAllocation } from "../../payload/responses/runtime_to_program";
 import type { ViewState } from "../state/view_state";
 import { ProgramLink } from "../widgets/program_link";
 
@@ -10,7 +10,7 @@ export function PlannedBuffers({
   planned,
   store,
 }: {
-  planned: Planned;
+  planned: PlannedAllocation;
   store: Store<ViewState>;
 }): JSX.Element {
   const hidden = planned.buffers_total - planned.buffers.length;

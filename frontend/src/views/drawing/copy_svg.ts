@@ -1,4 +1,4 @@
-import { withoutControls } from "../../render/svg";
+import { replaceControls } from "../../render/painter/svg";
 import type { Drawing } from "./picture";
 import { inLight } from "./picture";
 
@@ -40,7 +40,7 @@ export function copied(drawing: SVGSVGElement): Drawing {
     const writer = new XMLSerializer();
     return {
       ...size,
-      shapes: [...copy.childNodes].map((node) => withoutControls(writer.serializeToString(node))),
+      shapes: [...copy.childNodes].map((node) => replaceControls(writer.serializeToString(node))),
     };
   });
 }

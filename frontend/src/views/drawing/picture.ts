@@ -1,4 +1,4 @@
-import { escapeXml } from "../../render/svg";
+import { escapeXml } from "../../render/painter/svg";
 
 /** A picture of a chart, in colors for a light ground. */
 export interface Drawing {

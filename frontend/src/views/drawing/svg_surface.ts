@@ -1,4 +1,4 @@
-import { escapeXml } from "../../render/svg";
+import { escapeXml } from "../../render/painter/svg";
 
 /** What charts draw on: the screen's canvas, or an SVG. */
 export type Surface = Pick<

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { formatBytes, formatExact } from "../../base/units";
-import type { Problem } from "../../payload/api";
-import type { Caveat } from "../../payload/recording";
+import type { Problem } from "../../payload/responses/runs";
+import type { Caveat } from "../../payload/recording/summary";
 
 /** More than these would push the pictures out of sight. */
 const CAVEATS_SHOWN = 3;

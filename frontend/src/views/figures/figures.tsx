@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { formatBytes, formatExact, formatShare } from "../../base/units";
-import type { Figure, FirstView } from "../../payload/recording";
+import type { Figure } from "../../payload/recording/summary";
+import type { FirstView } from "../../payload/recording/recording";
 import { PeakBar } from "./peak_bar";
 import { RefusalBar } from "./out_of_memory_bar";
 import type { Shown } from "../data/available_rows";

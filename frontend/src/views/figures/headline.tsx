@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
-import type { Problem } from "../../payload/api";
-import type { Caveat } from "../../payload/recording";
+import type { Problem } from "../../payload/responses/runs";
+import type { Caveat } from "../../payload/recording/summary";
 import { Caveats } from "./caveats";
 
 interface Props {

@@ -1,10 +1,10 @@
 import type { JSX } from "preact";
 import { formatBytes, formatShare } from "../../base/units";
-import type { FirstView } from "../../payload/recording";
-import type { Refusal } from "../../payload/refusal";
+import type { FirstView } from "../../payload/recording/recording";
+import type { OutOfMemory } from "../../payload/recording/out_of_memory";
 
 /** What was in use, what was asked on top of it, and where the memory ends, as one bar. */
-export function RefusalBar({ view, refusal }: { view: FirstView; refusal: Refusal }): JSX.Element | null {
+export function RefusalBar({ view, refusal }: { view: FirstView; refusal: OutOfMemory }): JSX.Element | null {
   const { peak_bytes: used, capacity_bytes: capacity } = view.recording;
   // What a program needs in all is not beside what is in use.
   const asked = refusal.in_use_bytes === null ? 0 : (refusal.asked_bytes ?? 0);

@@ -2,9 +2,9 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { cssColor, roleColors } from "../../base/colors";
 import { formatBytes, formatShare } from "../../base/units";
-import { bytesByRole, liveAt } from "../../layout/live_set";
-import type { FirstView } from "../../payload/recording";
-import { ROLES } from "../../payload/recording";
+import { bytesByRole, liveAt } from "../../layout/usage/live_set";
+import type { FirstView } from "../../payload/recording/recording";
+import { ROLES } from "../../payload/recording/roles";
 import type { Shown } from "../data/available_rows";
 
 /** The live peak by category, in what is reserved, in what there is: the whole story as one bar. */

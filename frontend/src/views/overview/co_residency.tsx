@@ -1,12 +1,12 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
-import type { OverviewRow, Resident, Together } from "../../payload/overview";
+import type { OverviewRow, ResidentProgram, CoResidency } from "../../payload/responses/overview";
 import type { ViewState } from "../state/view_state";
 import { openRecording } from "../state/open_recording";
 
 interface Props {
-  place: Together;
+  place: CoResidency;
   rows: readonly OverviewRow[];
   store: Store<ViewState>;
 }
@@ -63,7 +63,7 @@ const PARTS = [
   ["temporary", "while it runs"],
 ] as const;
 
-function Bar({ program, whole }: { program: Resident; whole: number }): JSX.Element {
+function Bar({ program, whole }: { program: ResidentProgram; whole: number }): JSX.Element {
   const { held_bytes: held, again_bytes: again, temporary_bytes: temporary } = program;
   const bytes = { held: held - again, again, temporary };
   return (
@@ -80,7 +80,7 @@ function Bar({ program, whole }: { program: Resident; whole: number }): JSX.Elem
   );
 }
 
-function words({ held_bytes: held, temporary_bytes: temporary, runs }: Resident): string {
+function words({ held_bytes: held, temporary_bytes: temporary, runs }: ResidentProgram): string {
   const ran = runs === null ? "" : runs === 1 ? ", ran once" : `, ran ${formatCount(runs)} times`;
   return `${formatBytes(held)} held, ${formatBytes(temporary)} while it runs${ran}`;
 }

@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Store } from "../../base/store";
-import type { Api, Listing } from "../../payload/api";
+import type { Api } from "../../payload/api";
+import type { Listing } from "../../payload/responses/runs";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage, Message } from "../widgets/message";
 import { Answer } from "../figures/headline";

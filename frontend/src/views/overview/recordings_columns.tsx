@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { formatBytes, formatExact, formatShare } from "../../base/units";
-import type { OverviewKey } from "../../layout/overview_lines";
-import type { AdviceById, OverviewRow } from "../../payload/overview";
-import { nameOf, partText } from "../../payload/overview";
+import type { OverviewKey } from "../../layout/overview/overview_table";
+import type { AdviceById, OverviewRow } from "../../payload/responses/overview";
+import { recordingName, partText } from "../../payload/responses/overview";
 import type { Column } from "../tables/data_table";
 import { Role } from "../widgets/role";
 
@@ -54,13 +54,13 @@ function everyColumn(
         <button
           class="link"
           data-testid="open-recording"
-          title={`${KINDS[row.kind] ?? row.kind}: ${nameOf(row)}. Click to open it.`}
+          title={`${KINDS[row.kind] ?? row.kind}: ${recordingName(row)}. Click to open it.`}
           onClick={(event) => {
             event.stopPropagation();
             onOpen(row);
           }}
         >
-          {nameOf(row)}
+          {recordingName(row)}
         </button>
       ),
     ),

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Api } from "../../payload/api";
-import type { AdviceById, OverviewRow } from "../../payload/overview";
+import type { AdviceById, OverviewRow } from "../../payload/responses/overview";
 
 /** Advice is worked out from every buffer: beyond these, who wants it opens the recording. */
 export const ADVISED = 24;

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
-import type { Pasted } from "../../payload/advice";
+import type { PasteResult } from "../../payload/responses/advice";
 import type { Api } from "../../payload/api";
 import { ErrorMessage } from "../widgets/message";
 import { NEW_RECORDING } from "../state/view_state";
@@ -18,7 +18,7 @@ interface Props {
   onPasted: () => void;
 }
 
-type Answer = Pasted | Error | "asked" | null;
+type Answer = PasteResult | Error | "asked" | null;
 
 /** A text of an out-of-memory error becomes a snapshot, and is said in plain words. */
 export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX.Element {
@@ -41,7 +41,7 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
   };
   // What was dropped was meant to be read.
   useEffect(() => read(dropped), [dropped]);
-  const open = (pasted: Pasted): void => {
+  const open = (pasted: PasteResult): void => {
     const [first] = pasted.recordings;
     const { run, host, memory: space } = first;
     store.set({
@@ -119,7 +119,13 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
 }
 
 /** What the text says, or why nothing could be read from it. */
-function Said({ answer, onOpen }: { answer: Answer; onOpen: (pasted: Pasted) => void }): JSX.Element | null {
+function Said({
+  answer,
+  onOpen,
+}: {
+  answer: Answer;
+  onOpen: (pasted: PasteResult) => void;
+}): JSX.Element | null {
   if (answer === null || answer === "asked") return null;
   if (answer instanceof Error) return <ErrorMessage error={answer} />;
   const { recordings, explanation, message } = answer;

@@ -2,8 +2,9 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Api, Problem } from "../../payload/api";
-import type { Everything, FirstView } from "../../payload/recording";
+import type { Api } from "../../payload/api";
+import type { Problem } from "../../payload/responses/runs";
+import type { RecordingData, FirstView } from "../../payload/recording/recording";
 import type { Fetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
 import type { Tab, ViewState } from "../state/view_state";
@@ -54,7 +55,7 @@ export function RecordingPage({ tab, id, onState, ...shared }: Props): JSX.Eleme
 interface LoadedProps {
   api: Api;
   view: FirstView;
-  all: Fetched<Everything>;
+  all: Fetched<RecordingData>;
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;

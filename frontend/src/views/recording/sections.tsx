@@ -1,8 +1,11 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
-import type { Api, Problem } from "../../payload/api";
-import type { FirstView, Program, Spans } from "../../payload/recording";
-import type { Axis } from "../../layout/axis";
+import type { Api } from "../../payload/api";
+import type { Problem } from "../../payload/responses/runs";
+import type { FirstView } from "../../payload/recording/recording";
+import type { Program } from "../../payload/recording/program";
+import type { Spans } from "../../payload/recording/spans";
+import type { Axis } from "../../layout/axis/axis";
 import { AdvicePanel } from "../advice/advice_panel";
 import type { ViewState } from "../state/view_state";
 import { Answer } from "../figures/headline";

@@ -1,9 +1,10 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
-import type { Api, Finding } from "../../payload/api";
+import type { Api } from "../../payload/api";
+import type { Finding } from "../../payload/responses/leaks";
 import { useFetched } from "../data/use_fetched";
-import type { Summary } from "../../payload/recording";
+import type { Summary } from "../../payload/recording/summary";
 import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
 

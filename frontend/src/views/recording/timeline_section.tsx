@@ -2,8 +2,8 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatShare } from "../../base/units";
-import type { Axis } from "../../layout/axis";
-import type { Everything, FirstView } from "../../payload/recording";
+import type { Axis } from "../../layout/axis/axis";
+import type { RecordingData, FirstView } from "../../payload/recording/recording";
 import type { Fetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
@@ -17,7 +17,7 @@ const PLACE_HEIGHT = TIMELINE_HEIGHT + 100;
 
 interface Props {
   view: FirstView;
-  all: Fetched<Everything>;
+  all: Fetched<RecordingData>;
   axis: Axis;
   store: Store<ViewState>;
   full: boolean;

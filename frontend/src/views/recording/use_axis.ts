@@ -1,9 +1,10 @@
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Axis } from "../../layout/axis";
-import { positionAxis, timeAxis } from "../../layout/axis";
-import type { FirstView, Program } from "../../payload/recording";
+import type { Axis } from "../../layout/axis/axis";
+import { positionAxis, timeAxis } from "../../layout/axis/axis";
+import type { FirstView } from "../../payload/recording/recording";
+import type { Program } from "../../payload/recording/program";
 import type { ViewState } from "../state/view_state";
 
 /** The x axis of all charts. Time takes the clock of every event, which comes with the rows. */

@@ -1,16 +1,21 @@
 import { useEffect, useState } from "preact/hooks";
-import { agesOf, AgeStack } from "../../layout/age_stack";
-import { isHeld, type Layout, livesOf, placedRows } from "../../layout/stacking";
-import type { Everything, FirstView } from "../../payload/recording";
-import { withStack } from "../../layout/stack_rows";
-import { startPlacing } from "../../render/placing";
+import { rowsByAge, AgeStack } from "../../layout/stacking/age_stack";
+import {
+  regionsAreReserved,
+  type AllocationLayout,
+  rowLifetimes,
+  applyPlacement,
+} from "../../layout/stacking/stacking";
+import type { RecordingData, FirstView } from "../../payload/recording/recording";
+import { appendUnexplained } from "../../layout/stacking/unexplained_rows";
+import { startPlacement } from "../../render/workers/placement";
 import { useWords } from "../data/terms";
 
 export interface Placement {
   /** Everything, its rows where the layout has them, and what no row explains as rows after those; null until then. */
-  placed: Everything | null;
+  placed: RecordingData | null;
   /** That layout. */
-  layout: Layout;
+  layout: AllocationLayout;
   /** Where rows stacked by age lie; null in other layouts. */
   stack: AgeStack | null;
   /** Share of the rows that are placed, 0 to 1. */
@@ -20,37 +25,37 @@ export interface Placement {
 
 /** An allocator's rows at their places on the y axis. A new layout is shown when it is done; until then the last one. */
 export function usePlaced(
-  everything: Everything | null,
-  layout: Layout | null,
+  everything: RecordingData | null,
+  layout: AllocationLayout | null,
   { length: positions, recording: { kind } }: FirstView,
 ): Placement {
-  const [state, setState] = useState<Placement & { of: Everything | null }>({ ...NOTHING, of: null });
+  const [state, setState] = useState<Placement & { of: RecordingData | null }>({ ...NOTHING, of: null });
   const { rest } = useWords();
   useEffect(() => {
     if (everything === null || layout === null) return;
     const { regions, program } = everything;
-    const rows = layout === "address" ? everything.rows : withStack(everything.rows, program, rest);
-    if (layout === "address" && isHeld(kind, regions)) {
+    const rows = layout === "address" ? everything.rows : appendUnexplained(everything.rows, program, rest);
+    if (layout === "address" && regionsAreReserved(kind, regions)) {
       // Segments are stacked as they came: what is free in them is as much a part of the picture.
       setState({ ...DONE, of: everything, placed: everything, layout });
       return;
     }
     if (layout === "age") {
-      const stack = new AgeStack(agesOf(rows, positions));
-      const placed = { ...everything, ...placedRows(rows, layout, stack.placing(rows.length)) };
+      const stack = new AgeStack(rowsByAge(rows, positions));
+      const placed = { ...everything, ...applyPlacement(rows, layout, stack.placement(rows.length)) };
       setState({ ...DONE, of: everything, placed, layout, stack });
       return;
     }
     setState((last) => (last.of === everything ? { ...last, share: 0 } : { ...NOTHING, of: everything }));
-    return startPlacing(
-      { layout, lives: livesOf(rows, regions) },
+    return startPlacement(
+      { layout, lifetimes: rowLifetimes(rows, regions) },
       {
         share: (share) => setState((last) => ({ ...last, share })),
         placed: (placing) =>
           setState({
             ...DONE,
             of: everything,
-            placed: { ...everything, ...placedRows(rows, layout, placing) },
+            placed: { ...everything, ...applyPlacement(rows, layout, placing) },
             layout,
           }),
         failed: (failure) => setState({ ...NOTHING, of: everything, failure }),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { FixtureRow } from "../../payload/fixture";
-import { fixtureRows } from "../../payload/fixture";
+import type { FixtureRow } from "../../payload/recording/fixture";
+import { fixtureRows } from "../../payload/recording/fixture";
 import { firstBy } from "./lazy_trees";
 
 describe("the tree that is shown first", () => {

@@ -1,14 +1,15 @@
 import { createContext } from "preact";
-import { grow, type Tree } from "../../layout/forest";
-import { invert } from "../../layout/invert";
+import { buildTree, type Tree } from "../../layout/tree/tree";
+import { invert } from "../../layout/tree/invert";
 import type { Api } from "../../payload/api";
-import type { By } from "../../payload/forest";
-import type { Everything, Rows } from "../../payload/recording";
-import type { TextColumn } from "../../payload/tables";
+import type { Classification } from "../../payload/responses/forest";
+import type { RecordingData } from "../../payload/recording/recording";
+import type { Rows } from "../../payload/recording/rows";
+import type { TextColumn } from "../../payload/tables/text_column";
 
 /** One way to see a recording as a tree. */
 export interface TreeKind {
-  by: By;
+  by: Classification;
   merge: boolean;
   invert: boolean;
 }
@@ -21,7 +22,7 @@ export function keyOf({ by, merge, invert: bottomUp }: TreeKind): string {
  * The way to see a recording that says most of it: programs know their model; of what was allocated as it ran, the
  * source that asked for it comes first, where it is known.
  */
-export function firstBy({ source, stack, op_name, name }: Rows, program: boolean): By {
+export function firstBy({ source, stack, op_name, name }: Rows, program: boolean): Classification {
   if (program) return "model";
   if ([source, stack, name].some((column) => says(column, /\.py:\d/))) return "source";
   if (says(name, /\//)) return "model";
@@ -34,7 +35,7 @@ function says(column: TextColumn, so: RegExp): boolean {
 }
 
 /** What rows are called that a classification says nothing of. */
-const NONE: Record<By, string> = {
+const NONE: Record<Classification, string> = {
   model: "no model path",
   source: "no source line",
   stack: "no stack",
@@ -51,7 +52,7 @@ export class Trees {
   constructor(
     private readonly api: Api,
     private readonly id: string,
-    private readonly everything: Everything,
+    private readonly everything: RecordingData,
     /** What bytes are called that no row explains. */
     private readonly rest: string,
     /** Whether rows may be older than the recording, so that nothing else is known of them. */
@@ -71,7 +72,7 @@ export class Trees {
 
   private async ask({ by, merge }: TreeKind): Promise<Tree> {
     const forest = await this.api.tree(this.id, by, merge);
-    return grow(forest, this.everything.rows, { none: NONE[by], rest: this.rest }, this.older);
+    return buildTree(forest, this.everything.rows, { none: NONE[by], rest: this.rest }, this.older);
   }
 }
 

@@ -2,7 +2,8 @@ import type { ComponentChildren, JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
-import type { Everything, Summary } from "../../payload/recording";
+import type { RecordingData } from "../../payload/recording/recording";
+import type { Summary } from "../../payload/recording/summary";
 import type { ViewState } from "../state/view_state";
 import { useWords } from "../data/terms";
 import { OnlyContext, useOnly } from "./use_row_filter";
@@ -13,7 +14,7 @@ interface Props {
   api: Api;
   recording: Summary;
   /** Null until every row has come. */
-  everything: Everything | null;
+  everything: RecordingData | null;
   store: Store<ViewState>;
   children: ComponentChildren;
 }

@@ -3,9 +3,9 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
-import { labelOf, lineage, nodeAt, rowsBelow, type Tree } from "../../layout/forest";
-import { maskOf, readFilter, type Range, type RowFilter } from "../../layout/row_filter";
-import type { Rows } from "../../payload/recording";
+import { labelOf, pathNodes, findNode, rowsBelow, type Tree } from "../../layout/tree/tree";
+import { maskOf, readFilter, type RowRange, type RowFilter } from "../../layout/url_values/row_filter";
+import type { Rows } from "../../payload/recording/rows";
 import { useFetched } from "../data/use_fetched";
 import type { ViewState } from "../state/view_state";
 import { keyOf, type Trees } from "./lazy_trees";
@@ -41,7 +41,7 @@ export function useOnly(store: Store<ViewState>, trees: Trees | null, rows: Rows
   }, [text, filter, rows, tree.value, tree.error]);
 }
 
-function ofRows(ranges: readonly Range[], rows: Rows): Only {
+function ofRows(ranges: readonly RowRange[], rows: Rows): Only {
   const mask = maskOf(ranges, rows.length);
   const count = mask.reduce((sum, chosen) => sum + chosen, 0);
   const name = count === 1 ? rows.name.at(mask.indexOf(1)) : "";
@@ -49,9 +49,9 @@ function ofRows(ranges: readonly Range[], rows: Rows): Only {
 }
 
 function ofNode(filter: Extract<RowFilter, { kind: "node" }>, tree: Tree): Only {
-  const node = nodeAt(tree, filter.path);
+  const node = findNode(tree, filter.path);
   if (node < 0) return { label: filter.path, rows: null, error: "is not in this recording" };
-  const label = lineage(tree, node)
+  const label = pathNodes(tree, node)
     .map((at) => labelOf(tree, at))
     .join(" › ");
   return { label, rows: rowsBelow(tree, node), error: null };

@@ -3,9 +3,9 @@ import { useEffect, useErrorBoundary, useLayoutEffect, useMemo, useRef, useState
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Api } from "../../payload/api";
-import type { Choice, Options } from "../../payload/choose";
-import { choose, chooseMemory } from "../../payload/choose";
-import type { Summary } from "../../payload/recording";
+import type { RecordingChoice, RecordingOptions } from "../../payload/choose_recording";
+import { chooseProgram, chooseMemory } from "../../payload/choose_recording";
+import type { Summary } from "../../payload/recording/summary";
 import { ComparePage } from "../compare/page";
 import { useFetched } from "../data/use_fetched";
 import type { PageState, Steps } from "../recording/recording_page";
@@ -31,9 +31,9 @@ interface Props {
 }
 
 /** A tab that shows one recording narrows the run's recordings to it; the others look at all of them. */
-const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: Choice) => Options) | null> = {
+const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) => RecordingOptions) | null> = {
   overview: null,
-  memory_viewer: choose,
+  memory_viewer: chooseProgram,
   memory_profile: chooseMemory("TIME"),
   snapshots: chooseMemory("INSTANT"),
   compare: null,

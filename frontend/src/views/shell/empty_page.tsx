@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
-import type { Listing, Runs } from "../../payload/api";
-import type { Options } from "../../payload/choose";
+import type { Listing, Runs } from "../../payload/responses/runs";
+import type { RecordingOptions } from "../../payload/choose_recording";
 import { Message } from "../widgets/message";
 import type { Tab, ViewState } from "../state/view_state";
 import { NoEvents } from "./no_events";
@@ -10,7 +10,7 @@ import { openTab } from "./tabs";
 interface Props {
   runs: Runs | null;
   listing: Listing | null;
-  options: Options | null;
+  options: RecordingOptions | null;
   tab: Tab;
   store: Store<ViewState>;
   onPaste: () => void;

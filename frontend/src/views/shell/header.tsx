@@ -1,8 +1,9 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Report, Runs } from "../../payload/api";
-import type { Options } from "../../payload/choose";
+import type { Report } from "../../payload/api";
+import type { Runs } from "../../payload/responses/runs";
+import type { RecordingOptions } from "../../payload/choose_recording";
 import type { ViewState } from "../state/view_state";
 import { fragmentOf } from "../state/url";
 import { nextTheme } from "./keys";
@@ -14,7 +15,7 @@ import { Tabs } from "./tabs";
 interface Props {
   runs: Runs | null;
   run: string;
-  options: Options | null;
+  options: RecordingOptions | null;
   pageUrl: string;
   report: Report | null;
   store: Store<ViewState>;

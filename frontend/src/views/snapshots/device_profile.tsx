@@ -3,10 +3,12 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
-import { liveAt } from "../../layout/live_set";
-import type { Api, Problem } from "../../payload/api";
-import type { DeviceProfile } from "../../payload/device_profile";
-import type { Everything, Summary } from "../../payload/recording";
+import { liveAt } from "../../layout/usage/live_set";
+import type { Api } from "../../payload/api";
+import type { Problem } from "../../payload/responses/runs";
+import type { DeviceProfile } from "../../payload/responses/device_profile";
+import type { RecordingData } from "../../payload/recording/recording";
+import type { Summary } from "../../payload/recording/summary";
 import { CallGraphSection } from "../call_graph/call_graph";
 import { Choice } from "../widgets/choice";
 import { useFetched } from "../data/use_fetched";
@@ -73,7 +75,7 @@ interface FrameProps {
   api: Api;
   id: string;
   /** Null until every row has come. */
-  everything: Everything | null;
+  everything: RecordingData | null;
   store: Store<ViewState>;
   dark: boolean;
   children: ComponentChildren;
@@ -162,7 +164,7 @@ const CHARTS = [
 
 interface TreesProps {
   /** Null until every row has come. */
-  all: Everything | null;
+  all: RecordingData | null;
   fileName: string;
   store: Store<ViewState>;
   dark: boolean;

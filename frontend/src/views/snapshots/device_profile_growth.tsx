@@ -2,11 +2,11 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatExact } from "../../base/units";
-import { csvOf } from "../../layout/csv";
-import type { Band } from "../../layout/growth_chart";
-import { growthChart } from "../../layout/growth_chart";
+import { formatCsv } from "../../base/csv";
+import type { GrowthBand } from "../../layout/compare/growth_chart";
+import { growthChart } from "../../layout/compare/growth_chart";
 import type { Api } from "../../payload/api";
-import type { Growth } from "../../payload/device_profile";
+import type { Growth } from "../../payload/responses/device_profile";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
 import { saveText } from "../browser/save_file";
@@ -48,7 +48,7 @@ function Series({ growth, id, store }: SeriesProps): JSX.Element {
   const chart = useMemo(() => growthChart(growth), [growth]);
   const leaks = growth.sites.filter(({ verdict }) => verdict === "leak").length;
   const csv = (): string =>
-    csvOf(
+    formatCsv(
       ["site", "verdict", ...growth.points.map(({ title }) => title)],
       growth.sites.map(({ site, verdict, curve }) => [site, verdict ?? "", ...curve]),
     );
@@ -104,7 +104,7 @@ function Series({ growth, id, store }: SeriesProps): JSX.Element {
 
 interface ChartProps extends SeriesProps {
   chart: ReturnType<typeof growthChart>;
-  bands: Band[];
+  bands: GrowthBand[];
   pointed: number | null;
   onPoint: (site: number | null) => void;
 }
@@ -115,8 +115,8 @@ function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.
   const { points } = growth;
   const x = (i: number): number =>
     LEFT + (i * Math.max(width - LEFT - RIGHT, 0)) / Math.max(points.length - 1, 1);
-  const y = (bytes: number): number => TOP + (HEIGHT - TOP - BOTTOM) * (1 - bytes / chart.most);
-  const area = ({ bottom, top }: Band): string =>
+  const y = (bytes: number): number => TOP + (HEIGHT - TOP - BOTTOM) * (1 - bytes / chart.max);
+  const area = ({ bottom, top }: GrowthBand): string =>
     `M${top.map((bytes, i) => `${x(i)},${y(bytes)}`).join(" L")} L${bottom
       .map((bytes, i) => `${x(i)},${y(bytes)}`)
       .reverse()

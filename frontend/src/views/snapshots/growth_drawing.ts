@@ -1,8 +1,8 @@
 import { cssColor } from "../../base/colors";
 import { formatBytes } from "../../base/units";
-import type { Band } from "../../layout/growth_chart";
-import type { Growth } from "../../payload/device_profile";
-import { mixPixels } from "../../render/palette";
+import type { GrowthBand } from "../../layout/compare/growth_chart";
+import type { Growth } from "../../payload/responses/device_profile";
+import { mixPixels } from "../../render/frame/palette";
 import { copied } from "../drawing/copy_svg";
 import type { Drawing } from "../drawing/picture";
 import { inLight } from "../drawing/picture";
@@ -17,12 +17,12 @@ export function partOf(band: number, count: number): number {
 }
 
 /** Bytes of a band in the last profile. */
-export function lastBytes({ top, bottom }: Band): number {
+export function lastBytes({ top, bottom }: GrowthBand): number {
   return top[top.length - 1] - bottom[bottom.length - 1];
 }
 
 /** The chart for a file, and below it what its bands are, which the page says in a list. */
-export function drawGrowth(chart: SVGSVGElement, bands: readonly Band[], { sites }: Growth): Drawing {
+export function drawGrowth(chart: SVGSVGElement, bands: readonly GrowthBand[], { sites }: Growth): Drawing {
   const { width, height, shapes } = copied(chart);
   const surface = new SvgSurface();
   const read = (holder: Element, name: string): number =>

@@ -1,9 +1,11 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
-import { liveAt } from "../../layout/live_set";
-import type { Api, Problem } from "../../payload/api";
-import type { Everything, FirstView, Summary } from "../../payload/recording";
+import { liveAt } from "../../layout/usage/live_set";
+import type { Api } from "../../payload/api";
+import type { Problem } from "../../payload/responses/runs";
+import type { RecordingData, FirstView } from "../../payload/recording/recording";
+import type { Summary } from "../../payload/recording/summary";
 import { ErrorMessage } from "../widgets/message";
 import { Answer } from "../figures/headline";
 import { Breakdown } from "../breakdown/breakdown";
@@ -49,7 +51,7 @@ export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
   );
 }
 
-function Loaded(props: Shared & { view: FirstView; everything: Everything | null }): JSX.Element {
+function Loaded(props: Shared & { view: FirstView; everything: RecordingData | null }): JSX.Element {
   const { api, problems, store, dark, view, everything } = props;
   const shown = useMemo(() => shownRows(view, everything), [view, everything]);
   const shared = { store, dark };
@@ -73,7 +75,7 @@ function Loaded(props: Shared & { view: FirstView; everything: Everything | null
           {...shared}
           rows={everything.rows}
           regions={everything.regions}
-          places={everything.places}
+          places={everything.addresses}
           live={liveAt(everything.rows, view.peak)}
           position={view.peak}
           refusal={view.refusal}

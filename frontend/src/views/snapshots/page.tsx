@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
-import type { Api, Problem } from "../../payload/api";
-import type { Summary } from "../../payload/recording";
+import type { Api } from "../../payload/api";
+import type { Problem } from "../../payload/responses/runs";
+import type { Summary } from "../../payload/recording/summary";
 import { RecordingPage } from "../recording/recording_page";
 import type { OnState } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";

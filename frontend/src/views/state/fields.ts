@@ -48,10 +48,7 @@ export function text<const O extends Options & { toUrl?: (value: string) => stri
 }
 
 /** Return a field that is false at first. */
-export function flag<const O extends Options = Options>(
-  name: string,
-  options = {} as O,
-): Field<boolean> & O {
+export function flag<const O extends Options = Options>(name: string, options = {} as O): Field<boolean> & O {
   const read = (value: string): true | undefined => (value !== "" && value !== "false" ? true : undefined);
   return field<boolean, O>(false, { name, read, write: String }, options);
 }

@@ -1,8 +1,8 @@
-import { openedInUrl } from "../../layout/opened";
-import { GROUP_KEYS } from "../../layout/grouping";
-import { STEPS } from "../../payload/comparison";
-import { GRANULARITIES } from "../../payload/device_profile";
-import { BYS } from "../../payload/forest";
+import { truncateForUrl } from "../../layout/url_values/expanded";
+import { GROUP_KEYS } from "../../layout/table/grouping";
+import { COMPARE_BY } from "../../payload/responses/comparison";
+import { GRANULARITIES } from "../../payload/responses/call_graph";
+import { CLASSIFICATIONS } from "../../payload/responses/forest";
 import { choice, flag, integer, privateField, text, window } from "./fields";
 
 export const TABS = ["overview", "memory_viewer", "memory_profile", "snapshots", "compare"] as const;
@@ -36,13 +36,13 @@ export const SCHEMA = {
   search: text("search"),
   /** Range of sizes that tables list, such as ">1MiB"; empty is all. */
   size_filter: text("size"),
-  /** Sort order of a table, as layout/sorting.ts writes it; empty is the table's own. A tree table has a field of its
+  /** Sort order of a table, as layout/url_values/sorting.ts writes it; empty is the table's own. A tree table has a field of its
    * own, since it can stand above another table. */
   sort: text("sort"),
   tree_sort: text("tree_sort"),
   /** Groups of a table, and nodes of a tree table, that differ from their initial state, expanded or collapsed. */
-  expanded: text("opened", { reset: "recording", toUrl: openedInUrl }),
-  tree_expanded: text("tree_opened", { reset: "recording", toUrl: openedInUrl }),
+  expanded: text("opened", { reset: "recording", toUrl: truncateForUrl }),
+  tree_expanded: text("tree_opened", { reset: "recording", toUrl: truncateForUrl }),
   /** Group a program's buffers by category. */
   group_by_role: flag("grouped"),
   /** List buffers that share the memory of a live buffer, too. */
@@ -56,7 +56,7 @@ export const SCHEMA = {
   axis: choice("axis", ["events", "time"], "events"),
   /** Top of an allocator's usage chart: the peak, the capacity, or the maximum of the visible part. */
   usage_range: choice("range", ["peak", "capacity", "fit"], "peak"),
-  /** Lines of the usage chart that are not in their initial state, shown or hidden: layout/usage_series.ts. */
+  /** Lines of the usage chart that are not in their initial state, shown or hidden: layout/usage/usage_series.ts. */
   toggled_curves: text("curves"),
   /** Y axis of an allocator's timeline: stacked by age, each block at a fixed height, or addresses. */
   timeline_layout: choice("layout", ["age", "stacked", "address"], "age"),
@@ -65,7 +65,7 @@ export const SCHEMA = {
   /** Chart of what is live at the inspected position. */
   chart: choice("chart", ["bars", "flame", "treemap", "tree", "address"], "bars"),
   /** What trees classify rows by; "auto" depends on the kind of recording. */
-  classification: choice("by", BYS, "auto"),
+  classification: choice("by", CLASSIFICATIONS, "auto"),
   /** Weight of a row in a tree: its bytes, or its bytes times its lifetime. */
   tree_weight: choice("weight", ["bytes", "time"], "bytes"),
   /** Merge repeated layers into one node. */
@@ -74,7 +74,7 @@ export const SCHEMA = {
   invert_tree: flag("invert"),
   /** Path of the node that a tree is zoomed to; empty is the root. */
   tree_node: text("node", { reset: "recording" }),
-  /** Rows that all charts are restricted to, as layout/row_filter.ts writes them; empty is all. */
+  /** Rows that all charts are restricted to, as layout/url_values/row_filter.ts writes them; empty is all. */
   row_filter: text("only", { reset: "recording" }),
   /** What a node of a call graph is: a function, a line, ... */
   granularity: choice("calls", GRANULARITIES, "function"),
@@ -94,9 +94,9 @@ export const SCHEMA = {
   at_a: integer("at_a", { reset: "comparison" }),
   at_b: integer("at_b", { reset: "comparison" }),
   /** What the steps of a comparison's waterfall are. */
-  compare_by: choice("steps", STEPS, "role"),
+  compare_by: choice("steps", COMPARE_BY, "role"),
   /** Kinds of change that the table of a comparison lists, joined by commas; empty is all. */
   change_kinds: text("kinds"),
-  /** Selected change of a comparison, as layout/selected_change.ts names it; empty is none. */
+  /** Selected change of a comparison, as layout/compare/selected_change.ts names it; empty is none. */
   selected_change: text("change", { reset: "recording" }),
 } as const;

@@ -1,6 +1,6 @@
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { FirstView } from "../../payload/recording";
+import type { FirstView } from "../../payload/recording/recording";
 import type { ViewState } from "./view_state";
 
 /** The inspected position: the peak unless another was chosen. A URL may bring one from a longer program. */

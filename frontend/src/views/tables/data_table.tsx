@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Sorting } from "../../layout/sorting";
+import type { Sorting } from "../../layout/url_values/sorting";
 import type { ViewState } from "../state/view_state";
 import { TableHead } from "./table_head";
 import { TableToolbar } from "./table_toolbar";

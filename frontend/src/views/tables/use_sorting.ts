@@ -1,8 +1,8 @@
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Sorting } from "../../layout/sorting";
-import { readSorting, writeSorting } from "../../layout/sorting";
+import type { Sorting } from "../../layout/url_values/sorting";
+import { readSorting, writeSorting } from "../../layout/url_values/sorting";
 import type { ViewState } from "../state/view_state";
 
 /** A table's sorting, which the URL carries, and how to change it. `first` is how it begins: always the same object. */

@@ -1,6 +1,6 @@
 import { onWheel } from "../../base/wheel";
-import type { View } from "../../layout/timeline_blocks";
-import { LEAST_BYTES, LEAST_POSITIONS, pan, remembered, zoom } from "../../layout/timeline_view";
+import type { View } from "../../layout/axis/span";
+import { MIN_BYTES, MIN_POSITIONS, pan, saveSpan, zoom } from "../../layout/axis/view";
 import type { Size } from "../browser/use_size";
 import { GUTTER_LEFT } from "../drawing/gutters";
 import { pictureSize, valueAt } from "./drawing/geometry";
@@ -109,7 +109,7 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
 
 function isWhole(host: GestureHost): boolean {
   const { view, extent } = host.current();
-  return remembered(view.x, extent.x) === null && remembered(view.y, extent.y) === null;
+  return saveSpan(view.x, extent.x) === null && saveSpan(view.y, extent.y) === null;
 }
 
 /** The view moved by pixels of the picture, to the right and down. */
@@ -128,8 +128,8 @@ function bandView(host: GestureHost, press: Press, x: number, y: number): View {
   const from = valueAt(view, picture, Math.min(press.x, x), Math.max(press.y, y));
   const to = valueAt(view, picture, Math.max(press.x, x), Math.min(press.y, y));
   return {
-    x: zoom([from.along, to.along], extent.x, (from.along + to.along) / 2, 1, LEAST_POSITIONS),
-    y: zoom([from.byte, to.byte], extent.y, (from.byte + to.byte) / 2, 1, LEAST_BYTES),
+    x: zoom([from.along, to.along], extent.x, (from.along + to.along) / 2, 1, MIN_POSITIONS),
+    y: zoom([from.byte, to.byte], extent.y, (from.byte + to.byte) / 2, 1, MIN_BYTES),
   };
 }
 
@@ -145,7 +145,7 @@ function wheeled(host: GestureHost, event: WheelEvent, x: number, y: number): Vi
   const factor = Math.exp(event.deltaY * WHEEL_ZOOM * pinch);
   const at = valueAt(view, pictureSize(size), x, y);
   return {
-    x: event.altKey ? view.x : zoom(view.x, extent.x, at.along, factor, LEAST_POSITIONS),
-    y: event.altKey || both ? zoom(view.y, extent.y, at.byte, factor, LEAST_BYTES) : view.y,
+    x: event.altKey ? view.x : zoom(view.x, extent.x, at.along, factor, MIN_POSITIONS),
+    y: event.altKey || both ? zoom(view.y, extent.y, at.byte, factor, MIN_BYTES) : view.y,
   };
 }

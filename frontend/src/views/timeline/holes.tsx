@@ -3,9 +3,9 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted, formatExact } from "../../base/units";
-import { type Hole, holesAt, unplacedBytes } from "../../layout/holes";
-import { frame, LEAST_BYTES, remembered } from "../../layout/timeline_view";
-import { rowName } from "../../payload/recording";
+import { type Hole, holesAt, unplacedBytes } from "../../layout/address_map/holes";
+import { spanAround, MIN_BYTES, saveSpan } from "../../layout/axis/view";
+import { rowName } from "../../payload/recording/rows";
 import type { ViewState } from "../state/view_state";
 import type { Scene } from "./drawing/scene";
 
@@ -80,7 +80,7 @@ function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
         title={`${formatExact(to - from)}. Click to see it`}
         onClick={() =>
           store.set({
-            timeline_zoom: remembered(frame(from, to, scene.extent.y, LEAST_BYTES), scene.extent.y),
+            timeline_zoom: saveSpan(spanAround(from, to, scene.extent.y, MIN_BYTES), scene.extent.y),
           })
         }
       >

@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
-import { ROLES, rowName } from "../../payload/recording";
-import { formatTime } from "../../layout/ticks";
+import { ROLES } from "../../payload/recording/roles";
+import { rowName } from "../../payload/recording/rows";
+import { formatTime } from "../../layout/axis/ticks";
 import { lifetime } from "../widgets/position_text";
 import { useWords, type Words } from "../data/terms";
 import type { Scene } from "./drawing/scene";

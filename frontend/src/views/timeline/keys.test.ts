@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { View } from "../../layout/timeline_blocks";
+import type { View } from "../../layout/axis/span";
 import { keyedView } from "./keys";
 import { shortened } from "./drawing/labels";
 

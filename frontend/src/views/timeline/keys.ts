@@ -1,5 +1,5 @@
-import type { View } from "../../layout/timeline_blocks";
-import { LEAST_BYTES, LEAST_POSITIONS, pan, zoom } from "../../layout/timeline_view";
+import type { View } from "../../layout/axis/span";
+import { MIN_BYTES, MIN_POSITIONS, pan, zoom } from "../../layout/axis/view";
 
 /** Share of the picture that an arrow key moves by. */
 const STRIDE = 0.125;
@@ -13,8 +13,8 @@ export function keyedView(event: KeyboardEvent, view: View, extent: View): View 
   const up = (by: number): View => ({ x, y: pan(y, extent.y, by * (y[1] - y[0])) });
   const scaled = (factor: number): View =>
     event.altKey
-      ? { x, y: zoom(y, extent.y, (y[0] + y[1]) / 2, factor, LEAST_BYTES) }
-      : { x: zoom(x, extent.x, (x[0] + x[1]) / 2, factor, LEAST_POSITIONS), y };
+      ? { x, y: zoom(y, extent.y, (y[0] + y[1]) / 2, factor, MIN_BYTES) }
+      : { x: zoom(x, extent.x, (x[0] + x[1]) / 2, factor, MIN_POSITIONS), y };
   switch (event.key) {
     case "ArrowLeft":
       return across(-share);

@@ -1,9 +1,9 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
-import { hasBlock } from "../../layout/timeline_blocks";
-import { hasStack } from "../../layout/live_set";
-import { ROLES } from "../../payload/recording";
+import { hasBlock } from "../../layout/timeline/blocks";
+import { hasStack } from "../../layout/usage/live_set";
+import { ROLES } from "../../payload/recording/roles";
 import { Role } from "../widgets/role";
 import type { ViewState } from "../state/view_state";
 import { useDark } from "../state/theme";

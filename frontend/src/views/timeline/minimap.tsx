@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { View } from "../../layout/timeline_blocks";
-import { centredOn, dragged, isInside, windowOf } from "../../layout/minimap";
-import type { TimelineRenderer } from "../../render/renderer";
+import type { View } from "../../layout/axis/span";
+import { centerOn, dragView, isInside, windowOnMap } from "../../layout/timeline/minimap";
+import type { TimelineRenderer } from "../../render/workers/timeline_renderer";
 import type { TimelineColors } from "./drawing/colors";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
 import { pixelRatio } from "./drawing/geometry";
@@ -17,12 +17,12 @@ interface Props {
   view: View;
   onView: (view: View) => void;
   renderer: TimelineRenderer | null;
-  lit: Uint8Array | null;
+  highlighted: Uint8Array | null;
   colors: TimelineColors | null;
 }
 
 /** All there is to see, and the window of it that the plot shows, to be dragged. */
-export function Minimap({ scene, view, onView, renderer, lit, colors }: Props): JSX.Element {
+export function Minimap({ scene, view, onView, renderer, highlighted, colors }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const press = useRef<{ x: number; y: number; view: View } | null>(null);
@@ -40,17 +40,17 @@ export function Minimap({ scene, view, onView, renderer, lit, colors }: Props): 
       labelWidth: Infinity,
       labelHeight: Infinity,
     });
-  }, [renderer, scene, width, lit, colors]);
+  }, [renderer, scene, width, highlighted, colors]);
   useEffect(() => {
     renderer?.listen("map", (drawn) => canvas.current !== null && putFrame(canvas.current, drawn));
   }, [renderer]);
 
-  const place = windowOf(view, extent, width, HEIGHT);
+  const place = windowOnMap(view, extent, width, HEIGHT);
   const onPointerDown = (event: PointerEvent): void => {
     if (event.button !== 0 || host.current === null) return;
     const box = host.current.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const from = isInside(place, x, y) ? view : centredOn(view, extent, x, y, width, HEIGHT);
+    const from = isInside(place, x, y) ? view : centerOn(view, extent, x, y, width, HEIGHT);
     host.current.setPointerCapture(event.pointerId);
     press.current = { x: event.clientX, y: event.clientY, view: from };
     onView(from);
@@ -58,7 +58,7 @@ export function Minimap({ scene, view, onView, renderer, lit, colors }: Props): 
   const onPointerMove = (event: PointerEvent): void => {
     const held = press.current;
     if (held === null) return;
-    onView(dragged(held.view, extent, event.clientX - held.x, event.clientY - held.y, width, HEIGHT));
+    onView(dragView(held.view, extent, event.clientX - held.x, event.clientY - held.y, width, HEIGHT));
   };
   const onPointerUp = (): void => {
     press.current = null;

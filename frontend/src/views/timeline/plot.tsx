@@ -2,11 +2,11 @@ import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { View } from "../../layout/timeline_blocks";
-import { holeAt } from "../../layout/holes";
-import { frameBox } from "../../layout/timeline_view";
-import { rowAt } from "../../render/pick";
-import type { Drawn, TimelineRenderer } from "../../render/renderer";
+import type { View } from "../../layout/axis/span";
+import { holeAt } from "../../layout/address_map/holes";
+import { viewAround } from "../../layout/axis/view";
+import { rowAt } from "../../render/frame/pick";
+import type { DrawnPicture, TimelineRenderer } from "../../render/workers/timeline_renderer";
 import { Tooltip } from "../widgets/tooltip";
 import type { ViewState } from "../state/view_state";
 import { useWords } from "../data/terms";
@@ -36,7 +36,7 @@ interface Props {
   view: View;
   onView: (view: View) => void;
   renderer: TimelineRenderer | null;
-  lit: Uint8Array | null;
+  highlighted: Uint8Array | null;
   colors: TimelineColors | null;
   store: Store<ViewState>;
   /** Where the pointer is, as position and byte; null when it is not over the blocks. */
@@ -46,7 +46,7 @@ interface Props {
 
 /** The blocks, with axes, labels, lines and outlines over them. */
 export function Plot(props: Props): JSX.Element {
-  const { scene, view, onView, renderer, lit, colors, store } = props;
+  const { scene, view, onView, renderer, highlighted, colors, store } = props;
   const words = useWords();
   const host = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
@@ -76,7 +76,7 @@ export function Plot(props: Props): JSX.Element {
       labelWidth: LABEL_WIDTH * ratio,
       labelHeight: LABEL_HEIGHT * ratio,
     });
-  }, [renderer, scene, view, size, ratio, lit, colors]);
+  }, [renderer, scene, view, size, ratio, highlighted, colors]);
 
   const hole = useMemo(() => {
     if (!scene.holes || pointer === null || hovered !== null) return null;
@@ -94,7 +94,7 @@ export function Plot(props: Props): JSX.Element {
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const marks = { position, selected, beside: [...sharers, ...beside], hovered, match, band };
     const { labels } = drawn.picture;
-    drawOverlay(ctx, { scene, view: drawn.picture.view, size, labels, ratio, lit, marks, colors });
+    drawOverlay(ctx, { scene, view: drawn.picture.view, size, labels, ratio, highlighted, marks, colors });
   };
   useLayoutEffect(drawOver, [scene, size, position, selected, sharers, hole, hovered, match, band, colors]);
   const blockUnder = (x: number, y: number): number => {
@@ -157,7 +157,7 @@ export function Plot(props: Props): JSX.Element {
       const row = rowUnder(x, y);
       const box = blockOf(scene, row);
       if (box !== null) store.set({ selected: row });
-      onView(box === null ? scene.extent : frameBox(box, scene.extent));
+      onView(box === null ? scene.extent : viewAround(box, scene.extent));
     },
     inspect: (x) => {
       const { width, height } = pictureSize(size);
@@ -244,7 +244,7 @@ export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: numb
 }
 
 /** Shows a picture. Its memory is the frame's own: nothing is copied before the canvas takes it. */
-export function putFrame(canvas: HTMLCanvasElement, { picture: { frame } }: Drawn): void {
+export function putFrame(canvas: HTMLCanvasElement, { picture: { frame } }: DrawnPicture): void {
   fitCanvas(canvas, frame.width, frame.height);
   const bytes = new Uint8ClampedArray(frame.pixels.buffer);
   canvas.getContext("2d")?.putImageData(new ImageData(bytes, frame.width, frame.height), 0, 0);

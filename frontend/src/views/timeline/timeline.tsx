@@ -2,13 +2,15 @@ import type { JSX } from "preact";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { View } from "../../layout/timeline_blocks";
-import { findMatches, litBoth, nextMatch } from "../../layout/timeline_search";
-import { frameBox, LEAST_POSITIONS, recalled, remembered, zoom } from "../../layout/timeline_view";
-import type { AgeStack } from "../../layout/age_stack";
-import type { Axis } from "../../layout/axis";
-import type { Layout } from "../../layout/stacking";
-import type { Program, Regions, Rows } from "../../payload/recording";
+import type { View } from "../../layout/axis/span";
+import { findMatches, intersectHighlights, nextMatch } from "../../layout/timeline/search";
+import { viewAround, MIN_POSITIONS, restoreSpan, saveSpan, zoom } from "../../layout/axis/view";
+import type { AgeStack } from "../../layout/stacking/age_stack";
+import type { Axis } from "../../layout/axis/axis";
+import type { AllocationLayout } from "../../layout/stacking/stacking";
+import type { Program } from "../../payload/recording/program";
+import type { Regions } from "../../payload/recording/regions";
+import type { Rows } from "../../payload/recording/rows";
 import type { ViewState } from "../state/view_state";
 import { useDark } from "../state/theme";
 import { OnlyContext } from "../row_filter/use_row_filter";
@@ -36,7 +38,7 @@ interface Props {
   peak: number;
   store: Store<ViewState>;
   /** Who chooses what is drawn: the region filter of a program, or how an allocator's rows were placed. */
-  placing: "regions" | Layout;
+  placing: "regions" | AllocationLayout;
   /** Where rows are that are stacked by age; else null. */
   stack: AgeStack | null;
   /** Share that is done of another layout, while one is being worked out; else null. */
@@ -57,14 +59,14 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
   const matches = useMemo(() => findMatches(rows, regions, show, search), [rows, regions, show, search]);
   const [pointer, setPointer] = useState<{ position: number; byte: number } | null>(null);
   const only = useContext(OnlyContext);
-  const lit = useMemo(() => litBoth(matches.lit, only.rows), [matches, only]);
-  const { renderer, failure } = useRenderer(scene, lit);
+  const highlighted = useMemo(() => intersectHighlights(matches.highlighted, only.rows), [matches, only]);
+  const { renderer, failure } = useRenderer(scene, highlighted);
   const colors = useColors(store);
   const root = useRef<HTMLDivElement>(null);
 
   const onMatch = (step: 1 | -1): void => goToMatch(scene, matches.rows, store, view, onView, step);
   useMatchKeys(onMatch);
-  const shared = { scene, view, onView, renderer, lit, colors };
+  const shared = { scene, view, onView, renderer, highlighted, colors };
   return (
     <div ref={root} class={full ? "timeline timeline-full" : "timeline"} data-testid="timeline">
       <Toolbar
@@ -77,11 +79,11 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
         onAll={() => onView(scene.extent)}
         onZoom={(factor) => {
           const middle = (view.x[0] + view.x[1]) / 2;
-          onView({ ...view, x: zoom(view.x, scene.extent.x, middle, factor, LEAST_POSITIONS) });
+          onView({ ...view, x: zoom(view.x, scene.extent.x, middle, factor, MIN_POSITIONS) });
         }}
         onSave={(format) => {
           if (colors !== null && renderer !== null && root.current !== null)
-            void savePicture(format, { root: root.current, scene, renderer, lit, colors });
+            void savePicture(format, { root: root.current, scene, renderer, highlighted, colors });
         }}
       />
       <Plot {...shared} store={store} onPointer={setPointer} height={full ? "auto" : `${height}px`} />
@@ -108,7 +110,7 @@ function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (
   const x = useStore(store, (state) => state.zoom);
   const y = useStore(store, (state) => state.timeline_zoom);
   const { axis, extent } = scene;
-  const view = useMemo(() => ({ x: axis.recalled(x), y: recalled(y, extent.y) }), [x, y, axis, extent]);
+  const view = useMemo(() => ({ x: axis.fromSaved(x), y: restoreSpan(y, extent.y) }), [x, y, axis, extent]);
   const next = useRef<View | null>(null);
   const onView = (wanted: View): void => {
     // Pointers report more often than screens show: the last word in a frame counts.
@@ -116,7 +118,7 @@ function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (
       requestAnimationFrame(() => {
         const { x: along, y: up } = next.current ?? view;
         next.current = null;
-        store.set({ zoom: axis.remembered(along), timeline_zoom: remembered(up, extent.y) });
+        store.set({ zoom: axis.toSaved(along), timeline_zoom: saveSpan(up, extent.y) });
       });
     next.current = wanted;
   };
@@ -154,7 +156,7 @@ function goToMatch(
   );
   store.set({ search_match: next });
   const box = blockOf(scene, next);
-  if (box !== null && search !== "") onView(frameBox(box, scene.extent));
+  if (box !== null && search !== "") onView(viewAround(box, scene.extent));
 }
 
 /** n and N, wherever the focus is, except while typing. */

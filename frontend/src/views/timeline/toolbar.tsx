@@ -2,21 +2,21 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
-import type { Layout } from "../../layout/stacking";
-import type { Matches } from "../../layout/timeline_search";
+import type { AllocationLayout } from "../../layout/stacking/stacking";
+import type { TimelineMatches } from "../../layout/timeline/search";
 import { Buttons } from "../widgets/button_group";
 import { Choice } from "../widgets/choice";
 import { AlongChoice } from "../widgets/axis_choices";
 import type { ViewState } from "../state/view_state";
 
 interface Props {
-  placing: "regions" | Layout;
+  placing: "regions" | AllocationLayout;
   /** As in Timeline. */
   busy: number | null;
   /** Whether positions have times. */
   timed: boolean;
   store: Store<ViewState>;
-  matches: Matches;
+  matches: TimelineMatches;
   onMatch: (step: 1 | -1) => void;
   onZoom: (factor: number) => void;
   onAll: () => void;
@@ -158,7 +158,7 @@ function Search({ store, matches, onMatch }: Pick<Props, "store" | "matches" | "
   );
 }
 
-function countOf({ rows, hidden }: Matches, match: number | null): string {
+function countOf({ rows, hidden }: TimelineMatches, match: number | null): string {
   const beside = hidden === 0 ? "" : `, ${formatCount(hidden)} not drawn`;
   const at = match === null ? -1 : rows.indexOf(match);
   const total = formatCount(rows.length);

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { labelOf, lineage } from "../../layout/forest";
+import { labelOf, pathNodes } from "../../layout/tree/tree";
 import type { Actions } from "./scene/actions";
 import type { Scene } from "./scene/scene";
 
@@ -9,7 +9,7 @@ const LAST = 4;
 /** The way from everything to what the chart is zoomed to; each step leads back to it. */
 export function Crumbs({ scene, actions }: { scene: Scene; actions: Actions }): JSX.Element {
   const { tree, weights, unit, top } = scene;
-  const way = lineage(tree, top);
+  const way = pathNodes(tree, top);
   const left = way.slice(0, Math.max(way.length - LAST, 0));
   const steps = [0, ...way.slice(left.length)];
   return (

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useCallback, useRef } from "preact/hooks";
-import { flame, FLAME_LINE, levelsBelow } from "../../layout/flame";
+import { flame, FLAME_LINE_HEIGHT, levelsBelow } from "../../layout/tree/flame";
 import type { Actions } from "./scene/actions";
 import type { Scene } from "./scene/scene";
 import { TreeCanvas } from "./canvas/tree_canvas";
@@ -26,8 +26,8 @@ export function FlameGraph({ scene, actions, bottomUp, roles, fileName, dark }: 
   return (
     <TreeCanvas
       {...{ scene, actions, layout, roles, fileName, dark }}
-      height={levels * FLAME_LINE}
-      inSight={Math.min(levels, MOST_LINES) * FLAME_LINE}
+      height={levels * FLAME_LINE_HEIGHT}
+      inSight={Math.min(levels, MOST_LINES) * FLAME_LINE_HEIGHT}
       nested={false}
       label={bottomUp ? "Flame graph, bottom-up" : "Flame graph"}
       testid="flame-graph"

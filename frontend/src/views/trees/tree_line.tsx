@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { formatCount, formatShare } from "../../base/units";
-import { labelOf } from "../../layout/forest";
-import type { TreeLine, TreeSortKey } from "../../layout/tree_lines";
-import { ROLES } from "../../payload/recording";
+import { labelOf } from "../../layout/tree/tree";
+import type { TreeLine, TreeSortKey } from "../../layout/tree/tree_table";
+import { ROLES } from "../../payload/recording/roles";
 import type { Column } from "../tables/data_table";
 import { Swatch } from "../widgets/role";
 import { capital, type Words } from "../data/terms";
@@ -58,16 +58,16 @@ interface Props {
 export function TreeLineView({ scene, line, actions, roles, dark, ...on }: Props): JSX.Element {
   const { tree, weights, unit, found } = scene;
   const { total, self, count, role } = weights;
-  const { node, level, open } = line;
+  const { node, level, expanded } = line;
   const label = labelOf(tree, node);
   const share = Math.min(Math.max(total[node] / total[0], 0), 1);
-  const marked = found.marked?.[node] === 1;
+  const marked = found.matching?.[node] === 1;
   return (
     <div
       role="row"
       id={on.id}
       aria-level={level + 1}
-      aria-expanded={open ?? undefined}
+      aria-expanded={expanded ?? undefined}
       aria-selected={on.focused}
       data-testid="tree-line"
       data-node={node}
@@ -84,17 +84,17 @@ export function TreeLineView({ scene, line, actions, roles, dark, ...on }: Props
         style={{ paddingLeft: `${Math.min(level, 24) * 14}px` }}
         title={label}
       >
-        {open === null ? (
+        {expanded === null ? (
           <i class="twist" />
         ) : (
           <button
             class="twist"
             tabindex={-1}
-            aria-label={open ? "Close" : "Open"}
+            aria-label={expanded ? "Close" : "Open"}
             data-testid="tree-twist"
             onClick={on.onToggle}
           >
-            {open ? "▾" : "▸"}
+            {expanded ? "▾" : "▸"}
           </button>
         )}
         {roles && (

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useCallback } from "preact/hooks";
-import { treemap } from "../../layout/treemap";
+import { treemap } from "../../layout/tree/treemap";
 import type { Actions } from "./scene/actions";
 import type { Scene } from "./scene/scene";
 import { TreeCanvas } from "./canvas/tree_canvas";

@@ -2,10 +2,10 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { pathOf } from "../../layout/forest";
-import { readOpened, toggleOpened } from "../../layout/opened";
-import type { TreeLine, TreeSort } from "../../layout/tree_lines";
-import { treeCsv, treeLines } from "../../layout/tree_lines";
+import { pathOf } from "../../layout/tree/tree";
+import { readExpanded, toggleExpanded } from "../../layout/url_values/expanded";
+import type { TreeLine, TreeSort } from "../../layout/tree/tree_table";
+import { treeCsv, treeLines } from "../../layout/tree/tree_table";
 import { TableHead } from "../tables/table_head";
 import { saveText } from "../browser/save_file";
 import { useSorting } from "../tables/use_sorting";
@@ -37,17 +37,17 @@ export function TreeTable({ scene, actions, roles, fileName, store, dark }: Prop
   const opened = useStore(store, (state) => state.tree_expanded);
   // Nodes go by their numbers: what else names one may be as long as a path in a model.
   const toggled = useMemo(
-    () => new Set(Array.from(readOpened(opened), (mark) => parseInt(mark, 36))),
+    () => new Set(Array.from(readExpanded(opened), (mark) => parseInt(mark, 36))),
     [opened],
   );
   const [focus, setFocus] = useState<number | null>(null);
   const lines = useMemo(
-    () => treeLines(tree, weights, top, sort, toggled, found.marked),
+    () => treeLines(tree, weights, top, sort, toggled, found.matching),
     [tree, weights, top, sort, toggled, found],
   );
   const at = lines.findIndex(({ node }) => node === (focus ?? scene.selected));
   const toggle = (node: number): void =>
-    store.set({ tree_expanded: toggleOpened(opened, node.toString(36)) });
+    store.set({ tree_expanded: toggleExpanded(opened, node.toString(36)) });
   const step = (by: number): void => {
     if (lines.length > 0) setFocus(lines[Math.min(Math.max(at + by, 0), lines.length - 1)].node);
   };
@@ -109,14 +109,14 @@ function keysOf(
   const out = (): void => actions.zoom(Math.max(tree.parent[top], 0));
   const leave = top === 0 ? {} : { Escape: out };
   if (line === null) return leave;
-  const { node, open } = line;
+  const { node, expanded } = line;
   return {
     ...leave,
     ArrowRight: () => {
-      if (open === false) toggle(node);
+      if (expanded === false) toggle(node);
     },
     ArrowLeft: () => {
-      if (open === true) toggle(node);
+      if (expanded === true) toggle(node);
       else if (node !== top) focus(tree.parent[node]);
     },
     Enter: () => actions.press(placeOf(node), false),

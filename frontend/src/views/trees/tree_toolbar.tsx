@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
-import type { By } from "../../payload/forest";
+import type { Classification } from "../../payload/responses/forest";
 import { Choice } from "../widgets/choice";
 import { Toggle } from "../widgets/toggle";
 import type { ViewState } from "../state/view_state";
@@ -10,7 +10,7 @@ import { useWords } from "../data/terms";
 import type { Scene } from "./scene/scene";
 
 /** That of a function depends on what is recorded. */
-const BY_LABELS: readonly (readonly [By, string])[] = [
+const BY_LABELS: readonly (readonly [Classification, string])[] = [
   ["model", "model path"],
   ["source", "source lines"],
   ["stack", "stack, all frames"],
@@ -21,7 +21,7 @@ const BY_LABELS: readonly (readonly [By, string])[] = [
 ];
 
 interface Props {
-  by: By;
+  by: Classification;
   /** Null until the tree has come. */
   scene: Scene | null;
   /** Whether there is time that something can be held for. */
@@ -45,7 +45,7 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
         <select
           data-testid="tree-by"
           value={by}
-          onChange={(event) => pick({ classification: event.currentTarget.value as By })}
+          onChange={(event) => pick({ classification: event.currentTarget.value as Classification })}
         >
           {BY_LABELS.map(([value, label]) => (
             <option key={value} value={value}>
@@ -93,7 +93,7 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
         value={search}
         onInput={(event) => store.set({ search: event.currentTarget.value, search_match: null })}
       />
-      {scene?.found.marked != null && (
+      {scene?.found.matching != null && (
         <span class="muted" role="status" data-testid="tree-found">
           {scene.unit.format(scene.found.weight)} in {formatCount(scene.found.nodes)}{" "}
           {scene.found.nodes === 1 ? "node matches" : "nodes match"}

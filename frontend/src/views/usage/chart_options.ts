@@ -1,8 +1,8 @@
 import type uPlot from "uplot";
-import type { Axis } from "../../layout/axis";
-import { byteTicks } from "../../layout/ticks";
-import type { Span } from "../../layout/timeline_blocks";
-import type { CurveKey, UsageSeries } from "../../layout/usage_series";
+import type { Axis } from "../../layout/axis/axis";
+import { byteTicks } from "../../layout/axis/ticks";
+import type { Span } from "../../layout/axis/span";
+import type { CurveKey, UsageSeries } from "../../layout/usage/usage_series";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
 import type { Colors } from "../drawing/page_colors";
 import { curveStyle, DASHES } from "./curve_style";
@@ -93,7 +93,7 @@ export function usageOptions(parts: Parts, colors: Colors): uPlot.Options {
 
 /** The numbers of a chart: x, then the most and the least of each curve. */
 export function usageColumns({ x, curves }: UsageSeries): Float64Array[] {
-  return [x, ...curves.flatMap(({ most, least }) => [most, least])];
+  return [x, ...curves.flatMap(({ max, min }) => [max, min])];
 }
 
 /** The most as the curve's line, the least paler. */

@@ -1,7 +1,7 @@
 import { cssColor, roleColors } from "../../base/colors";
-import type { CurveKey } from "../../layout/usage_series";
-import type { FirstView } from "../../payload/recording";
-import { ROLES } from "../../payload/recording";
+import type { CurveKey } from "../../layout/usage/usage_series";
+import type { FirstView } from "../../payload/recording/recording";
+import { ROLES } from "../../payload/recording/roles";
 import type { Words } from "../data/terms";
 
 /** A curve's line, on the chart and in its legend: told apart by its dashes too. */

@@ -2,8 +2,9 @@ import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
-import type { Api, Joins } from "../../payload/api";
-import type { FirstView } from "../../payload/recording";
+import type { Api } from "../../payload/api";
+import type { RuntimeToProgram } from "../../payload/responses/runtime_to_program";
+import type { FirstView } from "../../payload/recording/recording";
 import { useFetched } from "../data/use_fetched";
 import type { ViewState } from "../state/view_state";
 import { ProgramLink } from "../widgets/program_link";
@@ -21,7 +22,7 @@ export function Executions({ api, view, store }: Props): JSX.Element | null {
   const position = usePosition(store, view);
   const fetched = useFetched(`${id} ${position}`, (_, signal) => api.joins(id, position, signal));
   // Until the next event's answer has come the last one stands: nothing jumps while one steps through events.
-  const last = useRef<Joins | null>(null);
+  const last = useRef<RuntimeToProgram | null>(null);
   if (fetched.value !== null) last.current = fetched.value;
   const joins = last.current;
   if (joins === null || (joins.programs.length === 0 && joins.executable.allocations === 0)) return null;
@@ -50,7 +51,7 @@ export function Executions({ api, view, store }: Props): JSX.Element | null {
   );
 }
 
-function summaryOf({ executable, unjoined }: Joins): string {
+function summaryOf({ executable, unjoined }: RuntimeToProgram): string {
   const all = `executions made ${formatCounted(executable.allocations, "allocation")}, ${formatBytes(executable.bytes)} in all`;
   if (unjoined.allocations === 0) return all;
   return `${all}; ${formatCount(unjoined.allocations)} of them, ${formatBytes(unjoined.bytes)}, are joined to no program`;

@@ -1,5 +1,5 @@
 import type uPlot from "uplot";
-import type { Axis } from "../../layout/axis";
+import type { Axis } from "../../layout/axis/axis";
 
 /**
  * Draws the bytes at each position of what the page is confined to as an area below the curve: in each column of

@@ -1,9 +1,9 @@
 import type uPlot from "uplot";
 import type { Store } from "../../base/store";
 import { onWheel } from "../../base/wheel";
-import type { Span } from "../../layout/timeline_blocks";
-import type { Axis } from "../../layout/axis";
-import { LEAST_BYTES, LEAST_POSITIONS, pan, recalled, remembered, zoom } from "../../layout/timeline_view";
+import type { Span } from "../../layout/axis/span";
+import type { Axis } from "../../layout/axis/axis";
+import { MIN_BYTES, MIN_POSITIONS, pan, restoreSpan, saveSpan, zoom } from "../../layout/axis/view";
 import type { ViewState } from "../state/view_state";
 
 /** A click this near to the peak, in pixels, means the peak: one pixel can stand for thousands of positions. */
@@ -31,10 +31,10 @@ export function bindPointer(
 ): () => void {
   const { extent } = axis;
   const area = chart.over;
-  const window = (): Span => axis.recalled(store.get().zoom);
-  const bytes = (): Span => recalled(store.get().usage_zoom, limit());
-  const show = (span: Span): void => store.set({ zoom: axis.remembered(span) });
-  const showBytes = (span: Span): void => store.set({ usage_zoom: remembered(span, limit()) });
+  const window = (): Span => axis.fromSaved(store.get().zoom);
+  const bytes = (): Span => restoreSpan(store.get().usage_zoom, limit());
+  const show = (span: Span): void => store.set({ zoom: axis.toSaved(span) });
+  const showBytes = (span: Span): void => store.set({ usage_zoom: saveSpan(span, limit()) });
   let pressed: { x: number; y: number; window: Span; bytes: Span; pans: boolean } | null = null;
   let inspectedBefore = store.get().position;
 
@@ -66,7 +66,7 @@ export function bindPointer(
     const factor = Math.exp(event.deltaY * WHEEL_ZOOM);
     if (event.altKey) {
       const byte = chart.posToVal(event.clientY - area.getBoundingClientRect().top, "y");
-      showBytes(zoom(bytes(), limit(), byte, factor, LEAST_BYTES));
+      showBytes(zoom(bytes(), limit(), byte, factor, MIN_BYTES));
       return;
     }
     const [from, to] = window();
@@ -76,7 +76,7 @@ export function bindPointer(
       return;
     }
     const at = chart.posToVal(event.clientX - area.getBoundingClientRect().left, "x");
-    show(zoom([from, to], extent, at, factor, LEAST_POSITIONS));
+    show(zoom([from, to], extent, at, factor, MIN_POSITIONS));
   });
 
   area.addEventListener("mousedown", onMouseDown);
@@ -103,9 +103,9 @@ export function onKey(
 ): void {
   const { extent } = axis;
   if (event.ctrlKey || event.metaKey) return;
-  const window = axis.recalled(store.get().zoom);
+  const window = axis.fromSaved(store.get().zoom);
   const position = store.get().position ?? peak;
-  const show = (span: Span): void => store.set({ zoom: axis.remembered(span) });
+  const show = (span: Span): void => store.set({ zoom: axis.toSaved(span) });
   const inspect = (to: number): void => {
     const next = Math.min(Math.max(to, 0), length - 1);
     store.set({ position: next === peak ? null : next });
@@ -116,10 +116,10 @@ export function onKey(
   };
   const scale = (factor: number): void => {
     if (event.altKey) {
-      const bytes = recalled(store.get().usage_zoom, limit);
-      const span = zoom(bytes, limit, (bytes[0] + bytes[1]) / 2, factor, LEAST_BYTES);
-      store.set({ usage_zoom: remembered(span, limit) });
-    } else show(zoom(window, extent, axis.mark(position), factor, LEAST_POSITIONS));
+      const bytes = restoreSpan(store.get().usage_zoom, limit);
+      const span = zoom(bytes, limit, (bytes[0] + bytes[1]) / 2, factor, MIN_BYTES);
+      store.set({ usage_zoom: saveSpan(span, limit) });
+    } else show(zoom(window, extent, axis.mark(position), factor, MIN_POSITIONS));
   };
   const stride = event.shiftKey
     ? Math.max(Math.round((axis.positionAt(window[1]) - axis.positionAt(window[0])) / 20), 1)

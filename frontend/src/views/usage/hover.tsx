@@ -1,9 +1,10 @@
 import type { JSX } from "preact";
 import { formatBytes, formatShare } from "../../base/units";
-import { type Axis, stepAt } from "../../layout/axis";
-import { formatTime } from "../../layout/ticks";
-import type { UsageSeries } from "../../layout/usage_series";
-import type { FirstView, Program } from "../../payload/recording";
+import { type Axis, stepAt } from "../../layout/axis/axis";
+import { formatTime } from "../../layout/axis/ticks";
+import type { UsageSeries } from "../../layout/usage/usage_series";
+import type { FirstView } from "../../payload/recording/recording";
+import type { Program } from "../../payload/recording/program";
 import { useWords } from "../data/terms";
 import { curveWords } from "./curve_style";
 
@@ -29,13 +30,13 @@ export function UsageHover({ view, series, position, axis, program }: Props): JS
         {known && program.computation.at(position) !== "" && ` in ${program.computation.at(position)}`}
         {known && program.time_ns !== null && `, ${formatTime(program.time_ns[position])}`}
       </span>
-      {series.curves.map(({ key, most, least }) => {
+      {series.curves.map(({ key, max, min }) => {
         const text = (value: number): string =>
           key === "fragmentation" ? formatShare(value, 1) : formatBytes(value);
         return (
           <span key={key}>
-            {curveWords(key, words, view)[0]} {Number.isNaN(most[step]) ? "not known" : text(most[step])}
-            {least[step] < most[step] && `, at least ${text(least[step])} nearby`}
+            {curveWords(key, words, view)[0]} {Number.isNaN(max[step]) ? "not known" : text(max[step])}
+            {min[step] < max[step] && `, at least ${text(min[step])} nearby`}
           </span>
         );
       })}

@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatCount } from "../../base/units";
-import type { Program } from "../../payload/recording";
-import { formatTime } from "../../layout/ticks";
+import type { Program } from "../../payload/recording/program";
+import { formatTime } from "../../layout/axis/ticks";
 import type { ViewState } from "../state/view_state";
 import { capital, useWords } from "../data/terms";
 

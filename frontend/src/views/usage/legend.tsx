@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { type CurveKey, shownCurves, switchCurve } from "../../layout/usage_series";
-import type { FirstView } from "../../payload/recording";
+import { type CurveKey, shownCurves, toggleCurve } from "../../layout/usage/usage_series";
+import type { FirstView } from "../../payload/recording/recording";
 import type { ViewState } from "../state/view_state";
 import { useWords } from "../data/terms";
 import { curveStyle, curveWords } from "./curve_style";
@@ -30,7 +30,7 @@ export function CurveLegend({ view, known, store, dark }: Props): JSX.Element {
               aria-pressed={shown.has(key)}
               data-testid={`curve-${key}`}
               title={`${about}. ${shown.has(key) ? "Click to hide" : "Click to show"}`}
-              onClick={() => store.set({ toggled_curves: switchCurve(store.get().toggled_curves, key) })}
+              onClick={() => store.set({ toggled_curves: toggleCurve(store.get().toggled_curves, key) })}
             >
               <i
                 style={{

@@ -1,7 +1,7 @@
 import type uPlot from "uplot";
 import { cssColor, roleColors } from "../../base/colors";
-import type { Axis } from "../../layout/axis";
-import type { Rows } from "../../payload/recording";
+import type { Axis } from "../../layout/axis/axis";
+import type { Rows } from "../../payload/recording/rows";
 import type { Colors } from "../drawing/page_colors";
 import { drawPart } from "./filtered_area";
 
@@ -51,7 +51,7 @@ function drawLife(chart: uPlot, { rows, dark, axis }: Marks, row: number, alpha:
   // A short life or a small buffer stays visible.
   const width = Math.max(x1 - x0, 2 * pxRatio);
   const height = Math.max(y0 - y1, 3 * pxRatio);
-  const color = cssColor(roleColors(dark)[rows.colour[row]]);
+  const color = cssColor(roleColors(dark)[rows.color[row]]);
   ctx.globalAlpha = alpha;
   ctx.fillStyle = color;
   ctx.fillRect(x0, y0 - height, width, height);

@@ -3,11 +3,17 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatCounted } from "../../base/units";
-import type { Axis } from "../../layout/axis";
-import { positionOfTime, spanLanes, spansFrom } from "../../layout/span_lanes";
-import { formatTime } from "../../layout/ticks";
-import { xOf } from "../../layout/timeline";
-import { ANNOTATION, EXECUTION, OUT_OF_MEMORY, type Spans, STEP } from "../../payload/recording";
+import type { Axis } from "../../layout/axis/axis";
+import { positionOfTime, layoutSpanLanes, countSpansFrom } from "../../layout/timeline/span_lanes";
+import { formatTime } from "../../layout/axis/ticks";
+import { xPixel } from "../../layout/timeline/rects";
+import {
+  ANNOTATION_SPAN,
+  EXECUTION_SPAN,
+  OUT_OF_MEMORY_SPAN,
+  type Spans,
+  STEP_SPAN,
+} from "../../payload/recording/spans";
 import type { ViewState } from "../state/view_state";
 import { useWidth } from "../browser/use_width";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
@@ -22,9 +28,9 @@ const MOMENT_WIDTH = 16;
 
 /** What the lanes of a kind are called beside them. Where memory ran out says so itself. */
 const HEADS = new Map([
-  [STEP, "steps"],
-  [EXECUTION, "executions"],
-  [ANNOTATION, "annotations"],
+  [STEP_SPAN, "steps"],
+  [EXECUTION_SPAN, "executions"],
+  [ANNOTATION_SPAN, "annotations"],
 ]);
 
 interface Props {
@@ -49,19 +55,19 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const width = useWidth(host) - GUTTER_LEFT - GUTTER_RIGHT;
   const zoom = useStore(store, (state) => state.zoom);
-  const lanes = useMemo(() => spanLanes(spans), [spans]);
+  const lanes = useMemo(() => layoutSpanLanes(spans), [spans]);
   const [all, setAll] = useState(false);
   const count = all ? lanes.count : Math.min(lanes.count, FIRST_LANES);
   const { lane } = lanes;
-  const window = axis.recalled(zoom);
+  const window = axis.fromSaved(zoom);
   const drawn = useMemo(() => {
     const found: JSX.Element[] = [];
-    const pixelOf = (ns: number): number => xOf(axis.at(positionOfTime(times, ns)), window, width);
+    const pixelOf = (ns: number): number => xPixel(axis.at(positionOfTime(times, ns)), window, width);
     // Of many in one pixel of a lane the first is drawn: a screen has room for some thousands at most.
     const drawnTo = new Float64Array(count).fill(-1);
     for (let span = 0; span < spans.length; span++) {
       const start = pixelOf(spans.start_ns[span]);
-      const moment = spans.kind[span] === OUT_OF_MEMORY;
+      const moment = spans.kind[span] === OUT_OF_MEMORY_SPAN;
       const end = Math.max(pixelOf(spans.end_ns[span]), start + (moment ? MOMENT_WIDTH : LEAST_WIDTH));
       if (lane[span] >= count || end <= Math.max(drawnTo[lane[span]], 0) || start >= width) continue;
       const [from, to] = [Math.max(start, 0), Math.min(end, width)];
@@ -87,7 +93,7 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
             store.set(
               moment
                 ? { position: Math.floor(begins) }
-                : { zoom: axis.remembered([axis.at(begins), axis.at(ends)]) },
+                : { zoom: axis.toSaved([axis.at(begins), axis.at(ends)]) },
             )
           }
         >
@@ -97,7 +103,7 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
     }
     return found;
   }, [spans, times, lane, count, axis, window[0], window[1], width]);
-  const hidden = useMemo(() => spansFrom(lanes, FIRST_LANES), [lanes]);
+  const hidden = useMemo(() => countSpansFrom(lanes, FIRST_LANES), [lanes]);
   const more = lanes.count - FIRST_LANES;
   return (
     <>

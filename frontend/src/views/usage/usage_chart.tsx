@@ -4,14 +4,15 @@ import uPlot from "uplot";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes } from "../../base/units";
-import type { Axis } from "../../layout/axis";
-import { LEAST_POSITIONS, recalled } from "../../layout/timeline_view";
-import { bytesOver } from "../../layout/live_set";
-import { perPixel } from "../../layout/usage_pixels";
-import { type CurveKey, rangeOf, shownCurves, usageSeries } from "../../layout/usage_series";
-import type { Span } from "../../layout/timeline_blocks";
+import type { Axis } from "../../layout/axis/axis";
+import { MIN_POSITIONS, restoreSpan } from "../../layout/axis/view";
+import { bytesOver } from "../../layout/usage/live_set";
+import { reduceToPixels } from "../../layout/usage/usage_pixels";
+import { type CurveKey, byteRange, shownCurves, usageSeries } from "../../layout/usage/usage_series";
+import type { Span } from "../../layout/axis/span";
 import type { Api } from "../../payload/api";
-import type { FirstView, Program } from "../../payload/recording";
+import type { FirstView } from "../../payload/recording/recording";
+import type { Program } from "../../payload/recording/program";
 import type { ViewState } from "../state/view_state";
 import { OnlyContext } from "../row_filter/use_row_filter";
 import { useWords } from "../data/terms";
@@ -54,7 +55,7 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
   const range = useStore(store, (state) => state.usage_range);
   const [cursor, setCursor] = useState<{ x: number; position: number } | null>(null);
 
-  const window = axis.recalled(zoom);
+  const window = axis.fromSaved(zoom);
   const positions: Span = [axis.positionAt(window[0]), axis.positionAt(window[1])];
   const { usage, end } = useUsage(api, view, positions);
   const switched = useStore(store, (state) => state.toggled_curves);
@@ -66,21 +67,21 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
   );
   const plotWidth = Math.max(width - GUTTER_LEFT - GUTTER_RIGHT, 1);
   const columns = useMemo(
-    () => usageColumns(perPixel(series, window, plotWidth * devicePixelRatio)) as uPlot.AlignedData,
+    () => usageColumns(reduceToPixels(series, window, plotWidth * devicePixelRatio)) as uPlot.AlignedData,
     [series, window[0], window[1], plotWidth],
   );
   // What there is at most: an allocator has all the memory, a program what was reserved for it.
   const { axis: kind, capacity_bytes, reserved_bytes, peak_bytes } = view.recording;
   const events = kind === "TIME";
   const ceiling = !drawn.includes("ceiling") ? null : events ? capacity_bytes : reserved_bytes;
-  const limit = rangeOf(
+  const limit = byteRange(
     events ? range : "capacity",
     range === "fit" ? series : whole,
     window,
     peak_bytes,
     events ? capacity_bytes : ceiling,
   );
-  const bytes = recalled(
+  const bytes = restoreSpan(
     useStore(store, (state) => state.usage_zoom),
     limit,
   );
@@ -133,10 +134,10 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
           brushes: (event) => brushes(event, store),
           onBrush: (from, to) => {
             const middle = (from + to) / 2;
-            const half = Math.max(to - from, LEAST_POSITIONS) / 2;
+            const half = Math.max(to - from, MIN_POSITIONS) / 2;
             const [least, most] = axis.extent;
             store.set({
-              zoom: axis.remembered([Math.max(middle - half, least), Math.min(middle + half, most)]),
+              zoom: axis.toSaved([Math.max(middle - half, least), Math.min(middle + half, most)]),
             });
           },
         },

@@ -1,10 +1,12 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
-import type { Axis } from "../../layout/axis";
-import { type CurveKey, knownCurves } from "../../layout/usage_series";
+import type { Axis } from "../../layout/axis/axis";
+import { type CurveKey, availableCurves } from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
-import type { FirstView, Program, Spans } from "../../payload/recording";
+import type { FirstView } from "../../payload/recording/recording";
+import type { Program } from "../../payload/recording/program";
+import type { Spans } from "../../payload/recording/spans";
 import type { ViewState } from "../state/view_state";
 import { useWords } from "../data/terms";
 import { AxisChoices } from "../widgets/axis_choices";
@@ -34,7 +36,10 @@ export function UsageSection(props: Props): JSX.Element {
   const { api, view, shown, program, spans, axis, store, dark, children } = props;
   const words = useWords();
   const { axis: kind, capacity_bytes } = view.recording;
-  const known = useMemo(() => knownCurves(view.usage, kind !== "TIME" || capacity_bytes !== null), [view]);
+  const known = useMemo(
+    () => availableCurves(view.usage, kind !== "TIME" || capacity_bytes !== null),
+    [view],
+  );
   return (
     <>
       <section aria-label={`Usage over the ${words.whole}`}>

@@ -1,8 +1,9 @@
 import { useRef } from "preact/hooks";
-import { finerWindow } from "../../layout/usage_series";
-import type { Span } from "../../layout/timeline_blocks";
+import { finerWindow } from "../../layout/usage/usage_series";
+import type { Span } from "../../layout/axis/span";
 import type { Api } from "../../payload/api";
-import type { FirstView, Usage } from "../../payload/recording";
+import type { FirstView } from "../../payload/recording/recording";
+import type { Usage } from "../../payload/recording/usage";
 import { useFetched } from "../data/use_fetched";
 
 /** Twice the pixels of a wide chart, over a window of at most eight times what is in sight. */

@@ -1,13 +1,13 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useWords } from "../data/terms";
-import type { Frame } from "../../payload/api";
+import type { StackFrame } from "../../payload/responses/details";
 
 /** Frames before the rest is folded away. */
 const FIRST = 12;
 
 /** Where the buffer's instruction was written, innermost frame first. */
-export function Stack({ frames, title = "Stack" }: { frames: Frame[]; title?: string }): JSX.Element {
+export function Stack({ frames, title = "Stack" }: { frames: StackFrame[]; title?: string }): JSX.Element {
   const words = useWords();
   const [all, setAll] = useState(false);
   const shown = all ? frames : frames.slice(0, FIRST);

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { ApiError } from "../../payload/api";
+import { ApiError } from "../../payload/server";
 
 /** Says why there is nothing to see and what to do. */
 export function Message(props: {

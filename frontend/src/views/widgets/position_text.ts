@@ -1,11 +1,11 @@
-import { heldFor } from "../../layout/table_order";
-import { formatTime } from "../../layout/ticks";
-import type { Rows } from "../../payload/recording";
+import { rowLifetime } from "../../layout/table/row_order";
+import { formatTime } from "../../layout/axis/ticks";
+import type { Rows } from "../../payload/recording/rows";
 
 /** How long an allocation was held, in words: the recording may know only a part of it. */
 export function lifetime(rows: Rows, row: number, times: Float64Array): string {
   const partly = rows.start[row] < 0 || rows.end[row] >= times.length;
-  return `${partly ? "at least " : ""}${formatTime(heldFor(rows, row, times))}`;
+  return `${partly ? "at least " : ""}${formatTime(rowLifetime(rows, row, times))}`;
 }
 
 /** A position as people read it: before and after the program have names. */

@@ -1,5 +1,5 @@
 import { roleColors } from "../../../base/colors";
-import { makePalette, mixPixels, type Palette, pixelOf, rgbOf } from "../../../render/palette";
+import { makePalette, mixPixels, type Palette, pixelOf, rgbOf } from "../../../render/frame/palette";
 
 export interface TimelineColors {
   ink: string;

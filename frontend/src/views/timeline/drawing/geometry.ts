@@ -1,4 +1,4 @@
-import type { View } from "../../../layout/timeline_blocks";
+import type { View } from "../../../layout/axis/span";
 import type { Size } from "../../browser/use_size";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/gutters";
 

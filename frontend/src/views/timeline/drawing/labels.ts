@@ -1,5 +1,5 @@
 import { formatBytes } from "../../../base/units";
-import type { Labels } from "../../../render/painter";
+import type { Labels } from "../../../render/painter/picture";
 
 /** Least room for a label, in CSS pixels: five letters and their line. */
 export const LABEL_WIDTH = 44;

@@ -1,10 +1,10 @@
 import { inkOn } from "../../../base/colors";
-import { byteTicks } from "../../../layout/ticks";
-import { rectOf, xOf, yOf } from "../../../layout/timeline";
-import type { Box, View } from "../../../layout/timeline_blocks";
-import { rowName } from "../../../payload/recording";
-import type { Labels } from "../../../render/painter";
-import { colourIndex, rgbOf, SHADES } from "../../../render/palette";
+import { byteTicks } from "../../../layout/axis/ticks";
+import { boxInPixels, xPixel, yPixel } from "../../../layout/timeline/rects";
+import type { TimelineBox, View } from "../../../layout/axis/span";
+import { rowName } from "../../../payload/recording/rows";
+import type { Labels } from "../../../render/painter/picture";
+import { colorIndex, rgbOf, SHADES } from "../../../render/frame/palette";
 import type { TimelineColors } from "./colors";
 import type { Size } from "../../browser/use_size";
 import { GUTTER_LEFT } from "../../drawing/gutters";
@@ -31,7 +31,7 @@ export interface Overlay {
   labels: Labels;
   /** Device pixels per CSS pixel that the labels' rectangles are in. */
   ratio: number;
-  lit: Uint8Array | null;
+  highlighted: Uint8Array | null;
   marks: Marks;
   colors: TimelineColors;
 }
@@ -58,10 +58,13 @@ export function drawOverlay(ctx: CanvasRenderingContext2D, overlay: Overlay): vo
   ctx.restore();
 }
 
-function labelOf({ scene, lit, colors }: Overlay, row: number): { name: string; bytes: number; ink: string } {
-  const { colour: color, size } = scene.rows;
-  const dim = lit !== null && lit[row] !== 1;
-  const fill = rgbOf(colors.palette.fill[colourIndex(color[row], row % SHADES, dim)]);
+function labelOf(
+  { scene, highlighted, colors }: Overlay,
+  row: number,
+): { name: string; bytes: number; ink: string } {
+  const { color: color, size } = scene.rows;
+  const dim = highlighted !== null && highlighted[row] !== 1;
+  const fill = rgbOf(colors.palette.fill[colorIndex(color[row], row % SHADES, dim)]);
   return { name: rowName(scene.rows, row), bytes: size[row], ink: dim ? colors.muted : inkOn(fill) };
 }
 
@@ -77,7 +80,7 @@ function drawAxes(
   ctx.textBaseline = "middle";
   ctx.beginPath();
   for (const { value, label } of byteTicks(view.y, picture.height / 36)) {
-    const y = Math.round(yOf(value, view.y, picture.height));
+    const y = Math.round(yPixel(value, view.y, picture.height));
     ctx.moveTo(GUTTER_LEFT - 4, Math.min(y, picture.height - 1) + 0.5);
     ctx.lineTo(GUTTER_LEFT, Math.min(y, picture.height - 1) + 0.5);
     ctx.fillText(label, GUTTER_LEFT - 7, Math.min(Math.max(y, 6), picture.height - 5));
@@ -85,7 +88,7 @@ function drawAxes(
   ctx.textAlign = "center";
   ctx.textBaseline = "top";
   for (const { value, label } of scene.axis.ticks(view.x, picture.width / 110)) {
-    const x = GUTTER_LEFT + Math.round(xOf(value, view.x, picture.width)) + 0.5;
+    const x = GUTTER_LEFT + Math.round(xPixel(value, view.x, picture.width)) + 0.5;
     ctx.moveTo(x, picture.height);
     ctx.lineTo(x, picture.height + 4);
     // The gutter at the right is narrower than half a label.
@@ -110,8 +113,8 @@ function drawRegionNames(
   ctx.textBaseline = "middle";
   for (let region = 0; region < scene.regions.length; region++) {
     if (scene.show === "temp" && temporary[region] === 0) continue;
-    const top = Math.max(yOf(base[region] + size[region], view.y, picture.height), 0);
-    const bottom = Math.min(yOf(base[region], view.y, picture.height), picture.height);
+    const top = Math.max(yPixel(base[region] + size[region], view.y, picture.height), 0);
+    const bottom = Math.min(yPixel(base[region], view.y, picture.height), picture.height);
     if (bottom - top < LEAST_NAMED || kind.at(region) === "") continue;
     const text = `${kind.at(region)} #${region}`;
     const width = ctx.measureText(text).width;
@@ -127,7 +130,7 @@ function drawRegionNames(
 function drawLines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Size): void {
   const { scene, view, marks, colors } = overlay;
   const at = (position: number): number =>
-    Math.round(xOf(scene.axis.mark(position), view.x, picture.width)) + 0.5;
+    Math.round(xPixel(scene.axis.mark(position), view.x, picture.width)) + 0.5;
   ctx.strokeStyle = colors.ink;
   ctx.textBaseline = "top";
   ctx.textAlign = "left";
@@ -178,11 +181,11 @@ function drawOutlines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: 
 }
 
 /** Around boxes that follow one another: along their tops, and back along their bottoms. */
-function outlineOf(pieces: readonly Box[], view: View, picture: Size): Path2D {
+function outlineOf(pieces: readonly TimelineBox[], view: View, picture: Size): Path2D {
   // Far ends are cut, since canvases lose precision there; what is thinner than the line is widened to be seen.
   const cut = (edge: number, size: number): number => Math.min(Math.max(edge, -9), size + 9);
   const edges = pieces.map((box) => {
-    const [x0, y0, x1, y1] = rectOf(box, view, picture.width, picture.height);
+    const [x0, y0, x1, y1] = boxInPixels(box, view, picture.width, picture.height);
     const [left, top] = [cut(x0, picture.width), cut(y0, picture.height)];
     return { left, top, right: cut(x1, picture.width), bottom: Math.max(cut(y1, picture.height), top + 3) };
   });

@@ -1,10 +1,10 @@
-import { byteTicks } from "../../../layout/ticks";
-import { xOf, yOf } from "../../../layout/timeline";
+import { byteTicks } from "../../../layout/axis/ticks";
+import { xPixel, yPixel } from "../../../layout/timeline/rects";
 import { formatBytes } from "../../../base/units";
-import type { Order, Parts } from "../../../render/painter";
-import type { TimelineRenderer } from "../../../render/renderer";
-import { rgbOf } from "../../../render/palette";
-import { blockShapes, escapeXml, textureShapes } from "../../../render/svg";
+import type { PaintOrder, VectorParts } from "../../../render/painter/picture";
+import type { TimelineRenderer } from "../../../render/workers/timeline_renderer";
+import { rgbOf } from "../../../render/frame/palette";
+import { blockShapes, escapeXml, textureShapes } from "../../../render/painter/svg";
 import { saveBlob } from "../../browser/save_file";
 import type { TimelineColors } from "./colors";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/gutters";
@@ -17,7 +17,7 @@ interface Saved {
   scene: Scene;
   renderer: TimelineRenderer;
   /** What the search lights up, as in Painter.setLit. */
-  lit: Uint8Array | null;
+  highlighted: Uint8Array | null;
   colors: TimelineColors;
 }
 
@@ -45,22 +45,22 @@ async function pngOf({ root, colors }: Saved): Promise<Blob> {
   });
 }
 
-async function svgOf({ scene, renderer, lit, colors }: Saved): Promise<Blob> {
+async function svgOf({ scene, renderer, highlighted, colors }: Saved): Promise<Blob> {
   // The order of the picture on the screen.
   const order = renderer.drawn.plot?.order;
   if (order === undefined) throw new Error("There is no picture to save.");
   const ratio = pixelRatio();
   const size = { width: Math.round(order.width / ratio), height: Math.round(order.height / ratio) };
   const parts = await renderer.parts({ ...order, ...size });
-  return new Blob([svgText(scene, order, size, parts, lit, colors)], { type: "image/svg+xml" });
+  return new Blob([svgText(scene, order, size, parts, highlighted, colors)], { type: "image/svg+xml" });
 }
 
 function svgText(
   scene: Scene,
-  { view, palette }: Order,
+  { view, palette }: PaintOrder,
   { width, height }: { width: number; height: number },
-  parts: Parts,
-  lit: Uint8Array | null,
+  parts: VectorParts,
+  highlighted: Uint8Array | null,
   colors: TimelineColors,
 ): string {
   const { rows, regions } = scene;
@@ -71,8 +71,8 @@ function svgText(
   );
   const region = `#${rgbOf(palette.region).toString(16).padStart(6, "0")}`;
   const grounds = bands.map((number) => {
-    const top = Math.max(yOf(regions.base[number] + regions.size[number], view.y, height), 0);
-    const bottom = Math.min(yOf(regions.base[number], view.y, height), height);
+    const top = Math.max(yPixel(regions.base[number] + regions.size[number], view.y, height), 0);
+    const bottom = Math.min(yPixel(regions.base[number], view.y, height), height);
     return bottom <= top
       ? ""
       : `<rect y="${top}" width="${width}" height="${bottom - top}" fill="${region}"/>`;
@@ -84,20 +84,20 @@ function svgText(
     `<g transform="translate(${GUTTER_LEFT} 0)" shape-rendering="crispEdges">`,
     ...grounds,
     ...textureShapes(parts.texture, parts.ground),
-    ...blockShapes(parts.shapes, palette, lit, titleOf),
+    ...blockShapes(parts.shapes, palette, highlighted, titleOf),
     `</g><g transform="translate(${GUTTER_LEFT} 0)" fill="${colors.ink}">`,
-    ...peakLine(xOf(scene.axis.mark(scene.peak), view.x, width), width, height, colors.ink),
+    ...peakLine(xPixel(scene.axis.mark(scene.peak), view.x, width), width, height, colors.ink),
     ...nameTexts(parts, (row) => rows.name.at(row)),
     `</g><g fill="${colors.muted}">`,
     ...byteTicks(view.y, height / 36).map(
       ({ value, label }) =>
-        `<text x="${GUTTER_LEFT - 7}" y="${yOf(value, view.y, height) + 4}" text-anchor="end">${label}</text>`,
+        `<text x="${GUTTER_LEFT - 7}" y="${yPixel(value, view.y, height) + 4}" text-anchor="end">${label}</text>`,
     ),
     ...scene.axis
       .ticks(view.x, width / 110)
       .map(
         ({ value, label }) =>
-          `<text x="${GUTTER_LEFT + xOf(value, view.x, width)}" y="${height + 16}" text-anchor="middle">${label}</text>`,
+          `<text x="${GUTTER_LEFT + xPixel(value, view.x, width)}" y="${height + 16}" text-anchor="middle">${label}</text>`,
       ),
     `</g></svg>`,
   ].join("\n");
@@ -114,7 +114,7 @@ function peakLine(x: number, width: number, height: number, ink: string): string
 /** Letters of the font are some 6.5 pixels wide. */
 const LETTER = 6.5;
 
-function nameTexts({ shapes }: Parts, nameOf: (row: number) => string): string[] {
+function nameTexts({ shapes }: VectorParts, nameOf: (row: number) => string): string[] {
   const texts: string[] = [];
   for (let i = 0; i < shapes.length; i++) {
     const letters = Math.floor((shapes.x1[i] - shapes.x0[i] - 8) / LETTER);

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { blocksOf, regionBands } from "../../../layout/timeline_blocks";
-import { TimelineRenderer } from "../../../render/renderer";
+import { timelineBlocks, regionBands } from "../../../layout/timeline/blocks";
+import { TimelineRenderer } from "../../../render/workers/timeline_renderer";
 import type { Scene } from "./scene";
 
 interface Rendering {
@@ -10,7 +10,7 @@ interface Rendering {
 }
 
 /** The renderer of a scene, which has its blocks and what the search lights up. */
-export function useRenderer(scene: Scene, lit: Uint8Array | null): Rendering {
+export function useRenderer(scene: Scene, highlighted: Uint8Array | null): Rendering {
   const [renderer, setRenderer] = useState<TimelineRenderer | null>(null);
   const [failure, setFailure] = useState<string | null>(null);
   useEffect(() => {
@@ -22,9 +22,9 @@ export function useRenderer(scene: Scene, lit: Uint8Array | null): Rendering {
   useMemo(() => {
     const { rows, regions, length, show, axis, stack } = scene;
     const bands = regionBands(regions, show);
-    if (stack !== null) renderer?.setAges(stack.ages, axis.clock, bands);
-    else renderer?.setBlocks(blocksOf(rows, regions, length, show, axis.clock), bands);
+    if (stack !== null) renderer?.setRowsByAge(stack.rows, axis.clock, bands);
+    else renderer?.setBlocks(timelineBlocks(rows, regions, length, show, axis.clock), bands);
   }, [renderer, scene]);
-  useMemo(() => renderer?.setLit(lit), [renderer, lit]);
+  useMemo(() => renderer?.setHighlighted(highlighted), [renderer, highlighted]);
   return { renderer, failure };
 }

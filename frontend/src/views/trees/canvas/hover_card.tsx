@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { formatCount, formatCounted, formatShare } from "../../../base/units";
-import type { Box } from "../../../layout/flame";
-import { labelOf, lineage } from "../../../layout/forest";
-import { ROLES } from "../../../payload/recording";
+import type { TreeBox } from "../../../layout/tree/flame";
+import { labelOf, pathNodes } from "../../../layout/tree/tree";
+import { ROLES } from "../../../payload/recording/roles";
 import { Tooltip } from "../../widgets/tooltip";
 import { useWords } from "../../data/terms";
 import type { Actions } from "../scene/actions";
@@ -13,7 +13,7 @@ const MOST_ABOVE = 4;
 
 interface Props {
   scene: Scene;
-  box: Box;
+  box: TreeBox;
   x: number;
   y: number;
   width: number;
@@ -26,7 +26,7 @@ export function HoverCard({ scene, box, x, y, width, actions }: Props): JSX.Elem
   const { node, gathered, own, from } = box;
   const words = useWords();
   const below = own || gathered > 0;
-  const above = nearest(lineage(tree, below ? node : tree.parent[from]).map((at) => labelOf(tree, at)));
+  const above = nearest(pathNodes(tree, below ? node : tree.parent[from]).map((at) => labelOf(tree, at)));
   const leaf = actions.rowOf(box) >= 0;
   return (
     <Tooltip x={x} y={y + 18} width={width}>

@@ -1,6 +1,6 @@
 import { cssColor, inkOn } from "../../../base/colors";
-import type { Box } from "../../../layout/flame";
-import { labelOf } from "../../../layout/forest";
+import type { TreeBox } from "../../../layout/tree/flame";
+import { labelOf } from "../../../layout/tree/tree";
 import { fit } from "../../drawing/fit_text";
 import type { Drawing } from "../../drawing/picture";
 import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../../drawing/svg_surface";
@@ -9,7 +9,7 @@ import type { Scene } from "../scene/scene";
 
 export interface Picture {
   scene: Scene;
-  boxes: readonly Box[];
+  boxes: readonly TreeBox[];
   paints: Paints;
   /** Of the picture, in CSS pixels. */
   width: number;
@@ -64,18 +64,18 @@ function gapped(length: number): number {
   return length >= GAP_FROM ? length - 1 : length;
 }
 
-function titleOf(scene: Scene, box: Box): string {
+function titleOf(scene: Scene, box: TreeBox): string {
   const { total, self } = scene.weights;
   return `${labelOfBox(scene, box)}: ${scene.unit.exact((box.own ? self : total)[box.node])}`;
 }
 
 /** The node that a box lies in. */
-function holder({ scene }: Picture, { from, gathered, own }: Box): number {
+function holder({ scene }: Picture, { from, gathered, own }: TreeBox): number {
   return gathered > 0 || own ? from : scene.tree.parent[from];
 }
 
 /** `around`: others lie in it. */
-function paintBox(context: Surface, picture: Picture, box: Box, around: boolean): void {
+function paintBox(context: Surface, picture: Picture, box: TreeBox, around: boolean): void {
   const { scene, paints, nested } = picture;
   const [width, height] = [gapped(box.width), gapped(box.height)];
   const own = fillOf(scene, box, paints);
@@ -115,15 +115,17 @@ function fitEnd(context: Surface, label: string, room: number): string {
 }
 
 /** Color is that of the role with most of the weight; frames of frameworks are gray, what is not found is faint. */
-function fillOf(scene: Scene, { node }: Box, paints: Paints): number {
+function fillOf(scene: Scene, { node }: TreeBox, paints: Paints): number {
   const { tree, weights, found } = scene;
   const own = tree.framework[node] === 1 ? paints.framework : paints.role(weights.role[node]);
   const tinted = mixed(own, paints.surface, paints.tints[tree.name[node] % paints.tints.length]);
-  return found.lit === null || found.lit[node] === 1 ? tinted : mixed(tinted, paints.surface, paints.dimmed);
+  return found.highlighted === null || found.highlighted[node] === 1
+    ? tinted
+    : mixed(tinted, paints.surface, paints.dimmed);
 }
 
 /** What stands in a box: its label, those above it that it is drawn as one with, and how many were merged. */
-export function labelOfBox({ tree }: Scene, { node, from, own }: Box): string {
+export function labelOfBox({ tree }: Scene, { node, from, own }: TreeBox): string {
   if (own) return "itself";
   const labels: string[] = [];
   for (let at = node; at > tree.parent[from]; at = tree.parent[at]) labels.push(labelWithCount(tree, at));

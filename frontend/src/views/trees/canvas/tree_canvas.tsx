@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Box, boxAt } from "../../../layout/flame";
-import { labelOf } from "../../../layout/forest";
+import { type TreeBox, boxAt } from "../../../layout/tree/flame";
+import { labelOf } from "../../../layout/tree/tree";
 import { useWidth } from "../../browser/use_width";
 import { useWords } from "../../data/terms";
 import { HoverCard } from "./hover_card";
@@ -19,7 +19,7 @@ interface Props {
   scene: Scene;
   actions: Actions;
   /** Where boxes lie in a picture of this width. */
-  layout: (width: number) => Box[];
+  layout: (width: number) => TreeBox[];
   /** Of the picture, and of what is in sight of it where it scrolls. */
   height: number;
   inSight: number;
@@ -40,7 +40,7 @@ export function TreeCanvas(props: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(host);
-  const [pointer, setPointer] = useState<{ box: Box; x: number; y: number } | null>(null);
+  const [pointer, setPointer] = useState<{ box: TreeBox; x: number; y: number } | null>(null);
   const [focus, setFocus] = useState<number | null>(null);
   const boxes = useMemo(() => layout(width), [layout, width]);
   const focused = focus ?? scene.top;
@@ -127,7 +127,7 @@ export function TreeCanvas(props: Props): JSX.Element {
 }
 
 interface OutlineProps {
-  boxes: readonly Box[];
+  boxes: readonly TreeBox[];
   node: number;
   scene: Scene;
   kind: string;
@@ -138,7 +138,7 @@ function Outline({ boxes, node, scene, kind }: OutlineProps): JSX.Element | null
   const drawn = useMemo(() => {
     if (node < 0) return null;
     const { parent } = scene.tree;
-    const byNode = new Map<number, Box>();
+    const byNode = new Map<number, TreeBox>();
     for (const box of boxes)
       if (box.gathered === 0 && !box.own)
         for (let at = box.node; at > parent[box.from]; at = parent[at]) byNode.set(at, box);
@@ -151,7 +151,7 @@ function Outline({ boxes, node, scene, kind }: OutlineProps): JSX.Element | null
   return drawn === null ? null : <Frame box={drawn} kind={kind} />;
 }
 
-function Frame({ box, kind }: { box: Box; kind: string }): JSX.Element {
+function Frame({ box, kind }: { box: TreeBox; kind: string }): JSX.Element {
   const { x, y, width, height } = box;
   const style = {
     transform: `translate(${x}px, ${y}px)`,
@@ -161,7 +161,7 @@ function Frame({ box, kind }: { box: Box; kind: string }): JSX.Element {
   return <i class={`box-frame ${kind}`} style={style} />;
 }
 
-function scrollTo(host: HTMLElement, box: Box): void {
+function scrollTo(host: HTMLElement, box: TreeBox): void {
   if (box.y < host.scrollTop) host.scrollTop = box.y;
   else if (box.y + box.height > host.scrollTop + host.clientHeight)
     host.scrollTop = box.y + box.height - host.clientHeight;

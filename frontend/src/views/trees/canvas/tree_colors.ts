@@ -1,5 +1,5 @@
 import { cssColor, roleColors } from "../../../base/colors";
-import { mixPixels } from "../../../render/palette";
+import { mixPixels } from "../../../render/frame/palette";
 
 /** Colors of a tree as 0xRRGGBB. */
 export interface Paints {

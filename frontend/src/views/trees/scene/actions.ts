@@ -1,13 +1,13 @@
 import type { Store } from "../../../base/store";
-import type { Box } from "../../../layout/flame";
-import { pathOf } from "../../../layout/forest";
-import { writeFilter } from "../../../layout/row_filter";
+import type { TreeBox } from "../../../layout/tree/flame";
+import { pathOf } from "../../../layout/tree/tree";
+import { writeFilter } from "../../../layout/url_values/row_filter";
 import type { ViewState } from "../../state/view_state";
 import type { Scene } from "./scene";
 import type { TreeKind } from "../../row_filter/lazy_trees";
 
 /** A box, or a node as a box of its own. */
-export type Place = Pick<Box, "node" | "gathered" | "own">;
+export type Place = Pick<TreeBox, "node" | "gathered" | "own">;
 
 export function placeOf(node: number): Place {
   return { node, gathered: 0, own: false };

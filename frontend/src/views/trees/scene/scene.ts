@@ -1,10 +1,11 @@
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../../base/store";
 import { useStore } from "../../../base/store";
-import { nodeAt, type Tree } from "../../../layout/forest";
-import { type Found, searchTree } from "../../../layout/tree_search";
-import { byteTime, weigh, type Weights } from "../../../layout/weights";
-import type { Program, Rows } from "../../../payload/recording";
+import { findNode, type Tree } from "../../../layout/tree/tree";
+import { type TreeMatches, searchTree } from "../../../layout/tree/tree_search";
+import { byteTime, weighTree, type Weights } from "../../../layout/tree/weights";
+import type { Program } from "../../../payload/recording/program";
+import type { Rows } from "../../../payload/recording/rows";
 import type { ViewState } from "../../state/view_state";
 import { useLater } from "../../browser/use_deferred";
 import { useWords } from "../../data/terms";
@@ -17,7 +18,7 @@ export interface Scene {
   unit: Unit;
   /** Node that the chart is zoomed to; 0 is everything. */
   top: number;
-  found: Found;
+  found: TreeMatches;
   /** Node of the selected row, or -1. */
   selected: number;
 }
@@ -45,10 +46,10 @@ export function useTreeScene({ tree, rows, program, live, unexplained, store }: 
   );
   // What no row explains has no lifetime either.
   const rest = weight === "bytes" ? unexplained : 0;
-  const weights = useMemo(() => weigh(tree, rows, live, column, rest), [tree, rows, live, column, rest]);
+  const weights = useMemo(() => weighTree(tree, rows, live, column, rest), [tree, rows, live, column, rest]);
   const found = useMemo(() => searchTree(tree, weights.total, search), [tree, weights, search]);
   // A path of another tree means nothing in this one, and then all of it is shown.
-  const top = useMemo(() => Math.max(nodeAt(tree, path), 0), [tree, path]);
+  const top = useMemo(() => Math.max(findNode(tree, path), 0), [tree, path]);
   const unit = useMemo(
     () => unitOf(weight, program.time_ns !== null, words.positions),
     [weight, program, words],

@@ -1,0 +1,113 @@
+import type { Addresses } from "../../payload/recording/addresses";
+import type { Regions } from "../../payload/recording/regions";
+import type { Rows } from "../../payload/recording/rows";
+
+/** A stretch of addresses that an allocator holds, and the chunks in use there, by address. */
+export interface Segment {
+  size: number;
+  used: number;
+  /** Row numbers, by offset. */
+  chunks: Uint32Array;
+  hole: FreeRange;
+  /** Where it begins; NaN where that is not known. */
+  address: number;
+}
+
+/** Free bytes between chunks, from offset to offset. */
+export interface FreeRange {
+  from: number;
+  to: number;
+}
+
+/** A filled stretch of a segment in pixels; `row` is its chunk, or -1 where several share it. */
+export interface SegmentPiece {
+  x: number;
+  width: number;
+  color: number;
+  row: number;
+}
+
+const NO_FREE_RANGE: FreeRange = { from: 0, to: 0 };
+const NO_ADDRESSES: Addresses = { region: () => NaN, address: () => NaN };
+
+/**
+ * Every region that is there at a position as a segment, in their own order, with the rows that are live then and lie at
+ * a known place in it; `hole` is the largest of each, empty where it is full.
+ */
+export function layoutSegments(
+  rows: Rows,
+  live: Uint32Array,
+  regions: Regions,
+  position: number,
+  places: Addresses = NO_ADDRESSES,
+): Segment[] {
+  const inside = Array.from({ length: regions.length }, (): number[] => []);
+  for (const row of live) if (rows.offset[row] >= 0) inside[rows.region[row]]?.push(row);
+  const there = inside.map(
+    (_, region) => regions.start[region] <= position && position < regions.end[region],
+  );
+  const held = inside.map((chunks, region) => ({ chunks, region })).filter(({ region }) => there[region]);
+  return held.map(({ chunks, region }) => {
+    chunks.sort((a, b) => rows.offset[a] - rows.offset[b]);
+    // Stretches of addresses that were put one beside the other begin at none.
+    const told = regions.bounded && chunks.length > 0;
+    const found = {
+      size: regions.size[region],
+      used: 0,
+      chunks: Uint32Array.from(chunks),
+      hole: NO_FREE_RANGE,
+      address: told ? places.address(chunks[0]) - rows.offset[chunks[0]] : NaN,
+    };
+    for (const row of chunks) found.used += rows.size[row];
+    for (let place = 0; place <= chunks.length; place++) {
+      const hole = gapBefore(found, rows, place);
+      if (hole.to - hole.from > found.hole.to - found.hole.from) found.hole = hole;
+    }
+    return found;
+  });
+}
+
+/** The free bytes right before the chunk in that place; after the last place, those to the segment's end. */
+function gapBefore({ chunks, size }: Segment, rows: Rows, place: number): FreeRange {
+  const from = place === 0 ? 0 : rows.offset[chunks[place - 1]] + rows.size[chunks[place - 1]];
+  const to = place === chunks.length ? size : rows.offset[chunks[place]];
+  return { from, to };
+}
+
+/** The chunk at a byte of a segment, or the hole there. */
+export function findAtOffset(
+  segment: Segment,
+  rows: Rows,
+  offset: number,
+): { row: number; hole: FreeRange | null } {
+  const { chunks } = segment;
+  let low = 0;
+  let high = chunks.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (rows.offset[chunks[middle]] <= offset) low = middle + 1;
+    else high = middle;
+  }
+  const row = low === 0 ? -1 : chunks[low - 1];
+  if (row >= 0 && offset < rows.offset[row] + rows.size[row]) return { row, hole: null };
+  return { row: -1, hole: gapBefore(segment, rows, low) };
+}
+
+/**
+ * Chunks at least a pixel wide by themselves, narrower ones as one piece for each pixel they touch. So a million
+ * chunks cost what the screen can show of them, and none of them is shown as free.
+ */
+export function segmentPieces({ chunks }: Segment, rows: Rows, scale: number): SegmentPiece[] {
+  const drawn: SegmentPiece[] = [];
+  let filled = -1; // the pixel of the last narrow piece
+  for (const row of chunks) {
+    const x = rows.offset[row] * scale;
+    const width = rows.size[row] * scale;
+    if (width >= 1) drawn.push({ x, width, color: rows.color[row], row });
+    else if (Math.floor(x) > filled) {
+      filled = Math.floor(x);
+      drawn.push({ x: filled, width: 1, color: rows.color[row], row: -1 });
+    }
+  }
+  return drawn;
+}

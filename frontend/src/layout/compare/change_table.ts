@@ -1,0 +1,115 @@
+import { compileSearch } from "../../base/search";
+import { formatBytes } from "../../base/units";
+import type { Change, ComparedEntry } from "../../payload/responses/comparison";
+import { ROLES } from "../../payload/recording/roles";
+import { formatCsv } from "../../base/csv";
+import { parseSizeFilter } from "../table/table_filter";
+
+export type EntryKey = "change" | "bytes_a" | "bytes_b" | "delta" | "role" | "shape" | "site" | "source";
+
+export interface EntrySort {
+  key: EntryKey;
+  descending: boolean;
+}
+
+export const CHANGE_LABELS: Record<Change, string> = {
+  only_a: "only in A",
+  only_b: "only in B",
+  grown: "grown",
+  shrunk: "shrunk",
+  same: "unchanged",
+};
+
+export function delta({ bytes_a, bytes_b }: ComparedEntry): number {
+  return bytes_b - bytes_a;
+}
+
+/** Bytes with their sign: "+1.68 MiB". */
+export function formatSigned(bytes: number): string {
+  return `${bytes > 0 ? "+" : ""}${formatBytes(bytes)}`;
+}
+
+/** Entries of the kinds wanted (all, if none is), with the searched text, that changed by as much as asked for. */
+export function filterEntries(
+  entries: readonly ComparedEntry[],
+  wanted: ReadonlySet<Change>,
+  search: string,
+  size: string,
+): { entries: ComparedEntry[]; errors: string[] } {
+  const errors: string[] = [];
+  const sizeTest = parseSizeFilter(size);
+  if (sizeTest === null) errors.push(`“${size.trim()}” is no size; write >1MiB, <=512 KiB or 1MiB..2GiB.`);
+  const found = compileSearch(search);
+  if (found.error !== null) errors.push(`Looked for as plain text, since ${found.error.toLowerCase()}.`);
+  const texts = ({ site, name, op, op_name, source, shape, role }: ComparedEntry): string[] => [
+    site,
+    name,
+    op,
+    op_name,
+    source,
+    shape,
+    ROLES[role],
+  ];
+  const kept = entries.filter(
+    (entry) =>
+      (wanted.size === 0 || wanted.has(entry.change)) &&
+      (sizeTest === null || sizeTest(Math.abs(delta(entry)))) &&
+      (found.empty || texts(entry).some((text) => found.matches(text))),
+  );
+  return { entries: kept, errors };
+}
+
+/** Changes by size, whichever their sign. */
+export function sortEntries(
+  entries: readonly ComparedEntry[],
+  { key, descending }: EntrySort,
+): ComparedEntry[] {
+  const way = descending ? -1 : 1;
+  const value = (entry: ComparedEntry): number | string => {
+    if (key === "delta") return Math.abs(delta(entry));
+    if (key === "role") return ROLES[entry.role];
+    if (key === "change") return CHANGE_LABELS[entry.change];
+    return entry[key];
+  };
+  return entries.slice().sort((a, b) => {
+    const [x, y] = [value(a), value(b)];
+    return (
+      way *
+      (typeof x === "number" && typeof y === "number"
+        ? x - y
+        : `${x}`.localeCompare(`${y}`, "en", { numeric: true }))
+    );
+  });
+}
+
+export function entriesCsv(entries: readonly ComparedEntry[]): string {
+  const headings = [
+    "change",
+    "bytes_a",
+    "bytes_b",
+    "change_bytes",
+    "allocations_a",
+    "allocations_b",
+    "category",
+    "shape",
+    "shape_before",
+    "site",
+    "source",
+  ];
+  return formatCsv(
+    headings,
+    entries.map((entry) => [
+      CHANGE_LABELS[entry.change],
+      entry.bytes_a,
+      entry.bytes_b,
+      delta(entry),
+      entry.allocations_a,
+      entry.allocations_b,
+      ROLES[entry.role],
+      entry.shape,
+      entry.shape_before,
+      entry.site,
+      entry.source,
+    ]),
+  );
+}

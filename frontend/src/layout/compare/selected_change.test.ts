@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import type { Comparison, ComparedEntry, WaterfallStep } from "../../payload/responses/comparison";
+import { entryName, findSelectedChange, stepName, swapName } from "./selected_change";
+
+const entry = (row_a: number | null, row_b: number | null, step: number): ComparedEntry => ({
+  ...({} as ComparedEntry),
+  row_a,
+  row_b,
+  step,
+});
+const step = (label: string): WaterfallStep => ({ label, bytes_a: 1, bytes_b: 2 });
+const comparison: Comparison = {
+  ...({} as Comparison),
+  entries: [entry(1, 2, 0), entry(null, 3, 1), entry(4, null, 0)],
+  steps: [step("activation"), step("1,2")],
+};
+
+describe("what of a comparison is looked at", () => {
+  it("is a thing by its rows in A and B", () => {
+    expect(comparison.entries.map(entryName)).toEqual(["1,2", ",3", "4,"]);
+    expect(findSelectedChange(comparison, ",3")).toEqual({ kind: "entry", entry: comparison.entries[1] });
+  });
+
+  it("is a step by its label, whatever that is, with what is counted in it", () => {
+    const [activation, odd] = comparison.steps;
+    expect(findSelectedChange(comparison, stepName(activation))).toEqual({
+      kind: "step",
+      step: activation,
+      entries: [comparison.entries[0], comparison.entries[2]],
+    });
+    expect(findSelectedChange(comparison, stepName(odd))).toMatchObject({ kind: "step", step: odd });
+  });
+
+  it("is nothing where there is nothing of that name", () => {
+    for (const name of ["", "9,9", "step:nothing", ","])
+      expect(findSelectedChange(comparison, name)).toBeNull();
+  });
+
+  it("stays the same when A and B are swapped", () => {
+    expect(["1,2", ",3", "4,", "step:1,2", ""].map(swapName)).toEqual(["2,1", "3,", ",4", "step:1,2", ""]);
+  });
+});

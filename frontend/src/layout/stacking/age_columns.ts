@@ -1,0 +1,157 @@
+import type { AgeStack } from "./age_stack";
+import { emptyRects, type Rects, appendRect } from "../timeline/rects";
+import type { Span, View } from "../axis/span";
+import { lowerBound } from "../../base/binary_search";
+
+/**
+ * Steps over live rows that one picture may take, some 50 ns each with the rectangle that they may make. Where a
+ * picture of single pixels would take more, its columns are made several pixels wide.
+ */
+const MAX_STEPS = 16_000_000;
+/** The same while the picture moves, at 60 pictures a second. */
+const MAX_ROUGH_STEPS = 60_000;
+
+/** Rows that are highlighted but cover the middle of no pixel, of which a picture shows so many nevertheless. */
+const MAX_THIN = 100_000;
+
+/** A picture of width x height pixels. */
+export interface LayoutRequest {
+  view: View;
+  width: number;
+  height: number;
+  /** Of fewer columns, if it would take long. */
+  rough?: boolean;
+  /** Only rectangles at least so many pixels wide. */
+  minWidth?: number;
+  /** As in Painter.setLit. */
+  highlighted?: Uint8Array | null;
+}
+
+/**
+ * A stack by age as rectangles of a picture, written into `out`.
+ *
+ * Each column of pixels shows one moment: of those that lie in it the one with the most in use, so that no peak is
+ * lost where a pixel holds many events. Edges are whole pixels, and a pixel is the row's that covers its middle: what
+ * is thinner than a pixel shows where it does that, or where it is highlighted while others are not. `clock` as in Axis.
+ */
+export function layoutAgeStack(
+  stack: AgeStack,
+  clock: Float64Array | null,
+  { view, width, height, rough = false, minWidth = 0, highlighted = null }: LayoutRequest,
+  out: Rects,
+): Rects {
+  const { row, end, bytes, color } = stack.rows;
+  const [low, high] = view.y;
+  const perByte = height / (high - low);
+  // What is live in the last column, oldest first: its rank, its bottom, and the column from which on it lies there.
+  const live = new Int32Array(stack.maxLive);
+  const bottom = new Float64Array(stack.maxLive);
+  const since = new Int32Array(stack.maxLive);
+  let count = 0;
+  let born = 0;
+  const thin = emptyRects(0);
+  out.length = 0;
+
+  const close = (i: number, column: number): void => {
+    if (column - since[i] < minWidth || column <= since[i]) return;
+    const rank = live[i];
+    const top = (high - bottom[i] - bytes[rank]) * perByte;
+    const foot = (high - bottom[i]) * perByte;
+    const y0 = top <= 0 ? 0 : Math.round(top);
+    const y1 = foot >= height ? height : Math.round(foot);
+    if (y1 > y0) add(out, since[i], column, y0, y1, color[rank], row[rank]);
+    else if (
+      highlighted !== null &&
+      highlighted[row[rank]] === 1 &&
+      top >= 0 &&
+      top < height &&
+      thin.length < MAX_THIN
+    )
+      add(thin, since[i], column, Math.floor(top), Math.floor(top) + 1, color[rank], row[rank]);
+  };
+  const put = (rank: number, at: number, column: number): number => {
+    live[count] = rank;
+    bottom[count] = at;
+    since[count++] = column;
+    return at + bytes[rank];
+  };
+  /** Goes on to a moment that a column shows. */
+  const go = (moment: number, column: number): void => {
+    let top = 0;
+    let kept = 0;
+    for (let i = 0; i < count; i++) {
+      const rank = live[i];
+      const stays = end[rank] > moment;
+      if (!stays || bottom[i] !== top) close(i, column);
+      if (!stays) continue;
+      since[kept] = bottom[i] === top ? since[i] : column;
+      live[kept] = rank;
+      bottom[kept++] = top;
+      top += bytes[rank];
+    }
+    count = kept;
+    const until = stack.allocatedBy(moment);
+    for (; born < until; born++) if (end[born] > moment) top = put(born, top, column);
+  };
+
+  const steps = rough ? MAX_ROUGH_STEPS : MAX_STEPS;
+  const wide = Math.max(1, Math.ceil((width * stack.maxLive) / steps));
+  let shown = -1;
+  visitFullestPositions(stack, clock, view.x, width, wide, (moment, column) => {
+    if (shown < 0) {
+      let top = 0;
+      for (const rank of stack.liveAt(moment)) top = put(rank, top, column);
+      born = stack.allocatedBy(moment);
+    } else if (moment !== shown) go(moment, column);
+    shown = moment;
+  });
+  for (let i = 0; i < count; i++) close(i, width);
+  // Last, over those that the pixels belong to.
+  const { length, x0, x1, y0, y1 } = thin;
+  for (let i = 0; i < length; i++) add(out, x0[i], x1[i], y0[i], y1[i], thin.color[i], thin.row[i]);
+  return out;
+}
+
+function add(rects: Rects, x0: number, x1: number, y0: number, y1: number, color: number, row: number): void {
+  const to = appendRect(rects);
+  rects.x0[to] = x0;
+  rects.x1[to] = x1;
+  rects.y0[to] = y0;
+  rects.y1[to] = y1;
+  rects.color[to] = color;
+  rects.row[to] = row;
+}
+
+/** Calls `visit` with the moment of each column, `wide` pixels apart: the position in it with the most in use. */
+function visitFullestPositions(
+  stack: AgeStack,
+  clock: Float64Array | null,
+  [left, right]: Span,
+  width: number,
+  wide: number,
+  visit: (moment: number, column: number) => void,
+): void {
+  const last = stack.rows.positions - 1;
+  if (last < 0) return;
+  const valueAt = (column: number): number =>
+    left + ((right - left) * Math.min(Math.max(column, 0), width)) / width;
+  // Wide columns keep their places while a picture moves by whole pixels.
+  const phase = Math.round((left * width) / (right - left)) % wide;
+  for (let column = -phase; column < width; column += wide) {
+    const first = Math.min(firstPositionAt(clock, valueAt(column)), last);
+    const end = Math.min(lastPositionBefore(clock, valueAt(column + wide)), last);
+    visit(stack.fullestBetween(first, Math.max(first, end)), Math.max(column, 0));
+  }
+}
+
+/** The position at a value. What is over there is not, but an event of no length at the very value is. */
+function firstPositionAt(clock: Float64Array | null, value: number): number {
+  if (clock === null) return Math.max(Math.floor(value), 0);
+  const next = lowerBound(clock, value, 0, clock.length);
+  return clock[next] === value ? next : Math.max(next - 1, 0);
+}
+
+/** The last position that begins before a value. */
+function lastPositionBefore(clock: Float64Array | null, value: number): number {
+  return (clock === null ? Math.ceil(value) : lowerBound(clock, value, 0, clock.length)) - 1;
+}

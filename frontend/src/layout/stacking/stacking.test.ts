@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { fixtureRows } from "../../payload/recording/fixture";
+import { placeByAddress, rowLifetimes, placeStacked } from "./stacking";
+import { regionsOf, rowsOf } from "../timeline/fixture";
+
+const nowhere = regionsOf([{ size: 0, temporary: true }]);
+
+describe("stacked", () => {
+  const rows = fixtureRows([
+    { size: 100, start: -1, end: 10 },
+    { size: 10, start: 0, end: 4 },
+    { size: 20, start: 1, end: 3 },
+    { size: 15, start: 3, end: 6 },
+    { size: 10, start: 4, end: 6 },
+    { size: 8, charge: 0, start: 4, end: 6 },
+  ]);
+  const { offset, height } = placeStacked(rowLifetimes(rows, nowhere));
+
+  it("puts the oldest at the bottom and reuses what is freed", () => {
+    expect([...offset]).toEqual([0, 100, 110, 110, 100, -1]);
+  });
+
+  it("is as high as it ever had to be", () => {
+    expect(height).toBe(130);
+  });
+
+  it("never puts two at one place at one time", () => {
+    // A fixed mix of sizes and lives that overlap.
+    const many = fixtureRows(
+      Array.from({ length: 300 }, (_, i) => ({
+        size: 1 + ((i * 37) % 50),
+        start: i,
+        end: i + 1 + ((i * 53) % 40),
+      })),
+    );
+    const { charge: size } = many;
+    const { offset } = placeStacked(rowLifetimes(many, nowhere));
+    for (let a = 0; a < 300; a++)
+      for (let b = a + 1; b < 300; b++)
+        if (many.start[b] < many.end[a])
+          expect(offset[a] + size[a] <= offset[b] || offset[b] + size[b] <= offset[a]).toBe(true);
+  });
+});
+
+describe("byAddress", () => {
+  it("keeps places to one another, without what no row uses", () => {
+    const rows = rowsOf([
+      { size: 10, defined: 0, last_used: 1, offset: 1_000_000 },
+      { size: 10, defined: 2, last_used: 3, offset: 1_000_005 },
+      { size: 30, defined: 0, last_used: 3, offset: 0 },
+      { size: 50, defined: -1, last_used: 3, offset: -1 },
+    ]);
+    const { offset, height } = placeByAddress(
+      rowLifetimes(rows, regionsOf([{ size: 1_000_015, temporary: true }])),
+    );
+    expect([...offset]).toEqual([30, 35, 0, -1]);
+    expect(height).toBe(45);
+  });
+});

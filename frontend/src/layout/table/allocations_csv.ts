@@ -1,0 +1,76 @@
+import type { Addresses } from "../../payload/recording/addresses";
+import { ROLES } from "../../payload/recording/roles";
+import { rowName, type Rows } from "../../payload/recording/rows";
+import { formatCsv } from "../../base/csv";
+import { ADDRESS_HEADINGS, addressCells } from "./buffers_csv";
+import { rowLifetime } from "./row_order";
+
+const HEADINGS = [
+  "name",
+  "category",
+  "charge_bytes",
+  "requested_bytes",
+  "shape",
+  "dtype",
+  "op",
+  "op_name",
+  "source",
+  "stack",
+  "step",
+  "allocated_at_ns",
+  "allocated_at_s",
+  "freed_at_ns",
+  "freed_at_s",
+  "held_ns",
+  "allocated_at",
+  "freed_at",
+  ...ADDRESS_HEADINGS,
+] as const;
+
+const UNEXPLAINED = "stack, or not explained by any allocation";
+
+/**
+ * An allocator's rows as CSV, and a line for what none of them explains, so that the sum of the bytes is the
+ * allocator's own figure. What was before the recording, and what it does not see freed, has no time there; how long
+ * it was held is then what the recording saw of it. `times` are those of the events, in ns.
+ */
+export function allocationsCsv(
+  rows: Rows,
+  selected: Iterable<number>,
+  places: Addresses,
+  times: Float64Array,
+  unexplained: number,
+): string {
+  const lines = Array.from(selected, (row) => [
+    rowName(rows, row),
+    ROLES[rows.role[row]],
+    rows.charge[row],
+    Math.min(rows.unpadded[row], rows.charge[row]),
+    rows.shape.at(row),
+    rows.dtype.at(row),
+    rows.op.at(row),
+    rows.op_name.at(row),
+    rows.source.at(row),
+    rows.stack.at(row),
+    rows.step.at(row),
+    ...timeCells(times, rows.start[row]),
+    ...timeCells(times, rows.end[row]),
+    rowLifetime(rows, row, times),
+    eventCell(times, rows.start[row]),
+    eventCell(times, rows.end[row]),
+    ...addressCells(rows, row, places),
+  ]);
+  if (unexplained !== 0)
+    lines.push([UNEXPLAINED, "", unexplained, ...new Array<string>(HEADINGS.length - 3).fill("")]);
+  return formatCsv(HEADINGS, lines);
+}
+
+function eventCell(times: Float64Array, position: number): number | string {
+  return position < 0 || position >= times.length ? "" : position;
+}
+
+/** In ns and in seconds. */
+function timeCells(times: Float64Array, position: number): [number | string, string] {
+  if (eventCell(times, position) === "") return ["", ""];
+  return [times[position], (times[position] / 1e9).toFixed(9)];
+}

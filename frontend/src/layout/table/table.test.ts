@@ -1,0 +1,143 @@
+import { describe, expect, it } from "vitest";
+import { fixtureRows } from "../../payload/recording/fixture";
+import { buffersCsv } from "./buffers_csv";
+import { filterRows, parseSizeFilter } from "./table_filter";
+import { tableLines } from "./table_lines";
+import type { RowSort } from "./row_order";
+import { sortRows } from "./row_order";
+
+const KIB = 1024;
+const rows = fixtureRows([
+  { name: "fusion.10", role: 8, size: 64 * KIB, unpadded: 32 * KIB, op_name: "layer_1/mlp", defined: 4 },
+  { name: "param.1", role: 1, size: 128 * KIB, source: "model.py:12", defined: -1 },
+  { name: "fusion.9", role: 8, size: 4 * KIB, shape: "f32[1024]{0}", defined: 2 },
+  { name: "copy.2", role: 8, size: 2 * KIB, unpadded: 0, defined: 2 },
+]);
+const ALL = Uint32Array.of(0, 1, 2, 3);
+
+function sorted(key: RowSort["key"], descending = false): number[] {
+  return [...sortRows(rows, ALL, { key, descending })];
+}
+
+describe("sorting", () => {
+  it("orders numbers and leaves equals in row order both ways", () => {
+    expect(sorted("size", true)).toEqual([1, 0, 2, 3]);
+    expect(sorted("defined")).toEqual([1, 2, 3, 0]);
+    expect(sorted("defined", true)).toEqual([0, 2, 3, 1]);
+    expect(sorted("expansion", true)).toEqual([0, 1, 2, 3]);
+  });
+
+  it("orders text as people count: fusion.9 before fusion.10", () => {
+    expect(sorted("name")).toEqual([3, 2, 0, 1]);
+    expect(sorted("name", true)).toEqual([1, 0, 2, 3]);
+  });
+
+  it("orders categories by their names", () => {
+    expect(sorted("role")).toEqual([1, 0, 2, 3]);
+  });
+});
+
+describe("filtering", () => {
+  const filtered = (search: string, size = ""): number[] => [...filterRows(rows, ALL, search, size).rows];
+
+  it("looks in name, op name, source and shape", () => {
+    expect(filtered("fusion\\.\\d$")).toEqual([2]);
+    expect(filtered("layer_1")).toEqual([0]);
+    expect(filtered("model.py:12")).toEqual([1]);
+    expect(filtered("f32[1024]{0}")).toEqual([2]);
+    expect(filtered("nowhere")).toEqual([]);
+  });
+
+  it("takes sizes as people write them, together with text", () => {
+    expect(filtered("", ">64KiB")).toEqual([1]);
+    expect(filtered("", ">=64 k")).toEqual([0, 1]);
+    expect(filtered("fusion", "<1MiB")).toEqual([0, 2]);
+  });
+
+  it("says what it could not read and goes on without it", () => {
+    const { rows: found, errors } = filterRows(rows, ALL, "f32[1024", "huge");
+    expect([...found]).toEqual([2]);
+    expect(errors).toHaveLength(2);
+    expect(errors[0]).toContain("“huge” is no size");
+    expect(errors[1]).toMatch(/plain text/);
+  });
+});
+
+describe("parseSizeFilter", () => {
+  it.each([
+    [">1MiB", 2 ** 20, false],
+    [">1MiB", 2 ** 20 + 1, true],
+    ["<= 512 KiB", 512 * KIB, true],
+    ["<512KiB", 512 * KIB, false],
+    ["1KiB..2KiB", 2 * KIB, true],
+    ["1KiB..2KiB", 2 * KIB + 1, false],
+    ["64k", 64 * KIB, true],
+    ["=64k", 64 * KIB + 1, false],
+  ])("%s of %d is %s", (text, bytes, answer) => {
+    expect(parseSizeFilter(text)?.(bytes)).toBe(answer);
+  });
+
+  it("has no answer for what is no size", () => {
+    expect(parseSizeFilter(">")).toBeNull();
+    expect(parseSizeFilter("1..x")).toBeNull();
+  });
+});
+
+describe("lines", () => {
+  const bySize = sortRows(rows, ALL, { key: "size", descending: true });
+
+  it("folds buffers below 16 KiB into one line that opens", () => {
+    const folded = tableLines(rows, bySize, { by: "none", foldsSmall: true, isOpen: () => false });
+    expect(folded).toEqual([
+      { kind: "row", row: 1 },
+      { kind: "row", row: 0 },
+      { kind: "small", key: "small", count: 2, bytes: 6 * KIB, open: false },
+    ]);
+    const open = tableLines(rows, bySize, {
+      by: "none",
+      foldsSmall: true,
+      isOpen: (_, key) => key === "small",
+    });
+    expect(open.slice(3)).toEqual([
+      { kind: "row", row: 2 },
+      { kind: "row", row: 3 },
+    ]);
+  });
+
+  it("does not fold a single small buffer", () => {
+    const lines = tableLines(rows, Uint32Array.of(1, 2), {
+      by: "none",
+      foldsSmall: true,
+      isOpen: () => false,
+    });
+    expect(lines.map((line) => line.kind)).toEqual(["row", "row"]);
+  });
+
+  it("groups by category, largest first, and closes", () => {
+    const isOpen = (_: string, key: string): boolean => key !== "role-8";
+    const lines = tableLines(rows, bySize, { by: "role", foldsSmall: true, isOpen });
+    expect(lines.map((line) => (line.kind === "row" ? line.row : line))).toMatchObject([
+      { kind: "group", key: "role-1", label: "parameter", count: 1, bytes: 128 * KIB, open: true },
+      1,
+      { kind: "group", key: "role-8", label: "temporary", count: 3, bytes: 70 * KIB, open: false },
+    ]);
+  });
+
+  it("folds nothing for an allocator, whose small allocations may be many", () => {
+    const lines = tableLines(rows, bySize, { by: "none", foldsSmall: false, isOpen: () => false });
+    expect(lines.map((line) => line.kind)).toEqual(["row", "row", "row", "row"]);
+  });
+});
+
+describe("CSV", () => {
+  it("writes bytes, quotes what needs it and defuses formulas", () => {
+    const hostile = fixtureRows([
+      { name: '=cmd|"x"', size: 2048, unpadded: 1024, shape: "f32[2,3]", source: "a.py:1" },
+    ]);
+    expect(buffersCsv(hostile, [0], { region: () => 5, address: () => NaN })).toBe(
+      "name,category,size_bytes,requested_bytes,expansion,shape,op,op_name,source,defined_at,last_used_at," +
+        "region,offset_bytes,address\r\n" +
+        `"'=cmd|""x""",temporary,2048,1024,2.000,"f32[2,3]",,,a.py:1,0,9,5,0,\r\n`,
+    );
+  });
+});

@@ -1,0 +1,81 @@
+import { lowerBound } from "../../base/binary_search";
+import { indices, radixSortBy } from "../../base/radix_sort";
+import type { Span } from "../axis/span";
+import { type Blocks, emptyBlocks } from "./blocks";
+
+/**
+ * Blocks ordered so that a window is found without looking at the rest: class k holds the lives whose length has k
+ * leading zero bits of 64, that is from 2^(63-k) to just below 2^(64-k), sorted by start. What covers a window [a, b)
+ * starts in (a - 2^(64-k), b), which is one run of the class. Longest lives first: drawn in this order, no short life
+ * is hidden behind a long one.
+ */
+export interface TimelineIndex {
+  blocks: Blocks;
+  /** Class k is blocks [first[k], first[k + 1]). */
+  first: Int32Array;
+}
+
+const CLASSES = 65;
+
+const lengthClass = (life: number): number =>
+  life < 2 ** 32 ? 32 + Math.clz32(life) : Math.clz32(Math.floor(life / 2 ** 32));
+
+/** Sorts by class, then start, then the order given. */
+export function indexBlocks(blocks: Blocks): TimelineIndex {
+  const { length, start, end } = blocks;
+  const lives = new Uint8Array(length);
+  const first = new Int32Array(CLASSES + 1);
+  for (let i = 0; i < length; i++) {
+    lives[i] = lengthClass(end[i] - start[i]);
+    first[lives[i] + 1] += 1;
+  }
+  for (let k = 0; k < CLASSES; k++) first[k + 1] += first[k];
+  const order = radixSortBy(lives, radixSortBy(start, indices(length)));
+  return { blocks: reorder(blocks, order), first };
+}
+
+function reorder(blocks: Blocks, order: Uint32Array): Blocks {
+  const sorted = emptyBlocks(order.length);
+  sorted.length = order.length;
+  for (let i = 0; i < order.length; i++) {
+    const from = order[i];
+    sorted.start[i] = blocks.start[from];
+    sorted.end[i] = blocks.end[from];
+    sorted.bottom[i] = blocks.bottom[from];
+    sorted.top[i] = blocks.top[from];
+    sorted.color[i] = blocks.color[from];
+    sorted.row[i] = blocks.row[from];
+  }
+  return sorted;
+}
+
+/**
+ * Calls `visit(from, to)` with the run of each class that may reach into the window, longest lives first, and of lives
+ * that may be as long as `least` only.
+ */
+export function visitRuns(
+  index: TimelineIndex,
+  window: Span,
+  visit: (from: number, to: number) => void,
+  least = 0,
+): void {
+  const { blocks, first } = index;
+  for (let k = 0; k < CLASSES; k++) {
+    // Lives of class k are shorter than this: what starts so long before the window has ended by then.
+    const reach = 2 ** (64 - k);
+    if (reach <= least) return;
+    if (first[k] === first[k + 1]) continue;
+    const from = lowerBound(blocks.start, window[0] - reach, first[k], first[k + 1]);
+    const to = lowerBound(blocks.start, window[1], from, first[k + 1]);
+    if (from < to) visit(from, to);
+  }
+}
+
+/** No fewer blocks than reach into the window. */
+export function countInWindow(index: TimelineIndex, window: Span): number {
+  let count = 0;
+  visitRuns(index, window, (from, to) => {
+    count += to - from;
+  });
+  return count;
+}

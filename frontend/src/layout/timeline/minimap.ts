@@ -1,0 +1,75 @@
+import type { Span, View } from "../axis/span";
+import { xPixel, yPixel } from "./rects";
+import { pan } from "../axis/view";
+
+/** The window on the minimap, in pixels. */
+export interface MinimapWindow {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** A window that is smaller than this could be neither seen nor held. */
+const MIN_PIXELS = 6;
+
+/** Where the view lies on a minimap of all there is, of width x height pixels. */
+export function windowOnMap(view: View, extent: View, width: number, height: number): MinimapWindow {
+  const [x, across] = fitWindow(
+    xPixel(view.x[0], extent.x, width),
+    xPixel(view.x[1], extent.x, width),
+    width,
+  );
+  const [y, down] = fitWindow(
+    yPixel(view.y[1], extent.y, height),
+    yPixel(view.y[0], extent.y, height),
+    height,
+  );
+  return { x, y, width: across, height: down };
+}
+
+function fitWindow(from: number, to: number, limit: number): [number, number] {
+  const length = Math.min(Math.max(to - from, MIN_PIXELS), limit);
+  const start = Math.min(Math.max((from + to - length) / 2, 0), limit - length);
+  return [start, length];
+}
+
+export function isInside(window: MinimapWindow, x: number, y: number): boolean {
+  return x >= window.x && x <= window.x + window.width && y >= window.y && y <= window.y + window.height;
+}
+
+/** The view with its middle at this pixel of the minimap. */
+export function centerOn(
+  view: View,
+  extent: View,
+  x: number,
+  y: number,
+  width: number,
+  height: number,
+): View {
+  const position = extent.x[0] + (x / width) * (extent.x[1] - extent.x[0]);
+  const byte = extent.y[1] - (y / height) * (extent.y[1] - extent.y[0]);
+  return {
+    x: pan(view.x, extent.x, position - middle(view.x)),
+    y: pan(view.y, extent.y, byte - middle(view.y)),
+  };
+}
+
+/** The view moved with the pointer by (dx, dy) pixels of the minimap. */
+export function dragView(
+  view: View,
+  extent: View,
+  dx: number,
+  dy: number,
+  width: number,
+  height: number,
+): View {
+  return {
+    x: pan(view.x, extent.x, (dx / width) * (extent.x[1] - extent.x[0])),
+    y: pan(view.y, extent.y, (-dy / height) * (extent.y[1] - extent.y[0])),
+  };
+}
+
+function middle(span: Span): number {
+  return (span[0] + span[1]) / 2;
+}

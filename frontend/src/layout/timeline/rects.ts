@@ -1,0 +1,129 @@
+import type { Blocks } from "./blocks";
+import type { TimelineBox, Span, View } from "../axis/span";
+import { type TimelineIndex, visitRuns } from "./block_index";
+
+/**
+ * Rectangles in pixels, x to the right and y down, cut to the picture. Edges are fractions of a pixel: a life or a
+ * size below one pixel keeps the share of it that it covers.
+ */
+export interface Rects {
+  length: number;
+  x0: Float32Array;
+  x1: Float32Array;
+  y0: Float32Array;
+  y1: Float32Array;
+  color: Uint8Array;
+  row: Int32Array;
+}
+
+export function emptyRects(capacity: number): Rects {
+  return {
+    length: 0,
+    x0: new Float32Array(capacity),
+    x1: new Float32Array(capacity),
+    y0: new Float32Array(capacity),
+    y1: new Float32Array(capacity),
+    color: new Uint8Array(capacity),
+    row: new Int32Array(capacity),
+  };
+}
+
+/** Adds a rectangle, and gives its number to write it at. */
+export function appendRect(rects: Rects): number {
+  const { length, x0 } = rects;
+  if (length === x0.length) {
+    const grown = emptyRects(Math.max(length * 2, 1024));
+    for (const edge of ["x0", "x1", "y0", "y1"] as const) grown[edge].set(rects[edge]);
+    grown.color.set(rects.color);
+    grown.row.set(rects.row);
+    Object.assign(rects, grown);
+  }
+  rects.length = length + 1;
+  return length;
+}
+
+/**
+ * The blocks that reach into the view, as rectangles of a picture of width x height pixels, written into `out`; where
+ * `least` is given, of those only that may be as wide as so many pixels.
+ */
+export function layoutTimeline(
+  index: TimelineIndex,
+  view: View,
+  width: number,
+  height: number,
+  out: Rects,
+  least = 0,
+): Rects {
+  out.length = 0;
+  const value = (view.x[1] - view.x[0]) / width;
+  const layout = (from: number, to: number): void =>
+    layoutRun(index.blocks, from, to, view, width, height, out);
+  visitRuns(index, view.x, layout, least * value);
+  return out;
+}
+
+function layoutRun(
+  blocks: Blocks,
+  from: number,
+  to: number,
+  view: View,
+  width: number,
+  height: number,
+  out: Rects,
+): void {
+  const { start, end, bottom, top, color, row } = blocks;
+  const [left, right] = view.x;
+  const [low, high] = view.y;
+  const perPosition = width / (right - left);
+  const perByte = height / (high - low);
+  let count = out.length;
+  for (let i = from; i < to; i++) {
+    if (end[i] <= left || top[i] <= low || bottom[i] >= high) continue;
+    out.x0[count] = start[i] <= left ? 0 : (start[i] - left) * perPosition;
+    out.x1[count] = end[i] >= right ? width : (end[i] - left) * perPosition;
+    out.y0[count] = top[i] >= high ? 0 : (high - top[i]) * perByte;
+    out.y1[count] = bottom[i] <= low ? height : (high - bottom[i]) * perByte;
+    out.color[count] = color[i];
+    out.row[count] = row[i];
+    count += 1;
+  }
+  out.length = count;
+}
+
+/** Pixel of a value along x. */
+export function xPixel(position: number, x: Span, width: number): number {
+  return ((position - x[0]) / (x[1] - x[0])) * width;
+}
+
+/** Pixel of a byte along y; bytes grow upwards. */
+export function yPixel(byte: number, y: Span, height: number): number {
+  return ((y[1] - byte) / (y[1] - y[0])) * height;
+}
+
+/** One box in pixels, not cut: [x0, y0, x1, y1]. */
+export function boxInPixels(
+  box: TimelineBox,
+  view: View,
+  width: number,
+  height: number,
+): [number, number, number, number] {
+  return [
+    xPixel(box.start, view.x, width),
+    yPixel(box.top, view.y, height),
+    xPixel(box.end, view.x, width),
+    yPixel(box.bottom, view.y, height),
+  ];
+}
+
+/**
+ * Numbers of the rectangles that have room for a label of `width` x `height` pixels, the largest areas first, at most
+ * `limit`.
+ */
+export function labelCandidates(rects: Rects, width: number, height: number, limit: number): number[] {
+  const found: number[] = [];
+  for (let i = 0; i < rects.length; i++)
+    if (rects.x1[i] - rects.x0[i] >= width && rects.y1[i] - rects.y0[i] >= height) found.push(i);
+  const area = (i: number): number => (rects.x1[i] - rects.x0[i]) * (rects.y1[i] - rects.y0[i]);
+  if (found.length > limit) found.sort((a, b) => area(b) - area(a));
+  return found.slice(0, limit);
+}

@@ -1,0 +1,61 @@
+import {
+  ANNOTATION_SPAN,
+  EXECUTION_SPAN,
+  OUT_OF_MEMORY_SPAN,
+  type Spans,
+  STEP_SPAN,
+} from "../../payload/recording/spans";
+import { stepAt } from "../axis/axis";
+
+/** Spans side by side in as few lanes as keep any two of a lane apart, and each kind of them in lanes of its own. */
+export interface SpanLanes {
+  /** Lane of each span, 0 at the top. */
+  lane: Int32Array;
+  count: number;
+  /** The kinds there are and the first lane of each, from the top. */
+  kinds: readonly { kind: number; first: number }[];
+}
+
+/** Threads that overlap deeper than this are a file's mistake; what they hold beyond is put into the last lane. */
+const MAX_LANES = 256;
+
+/** From the top: what went wrong, then what is around most. */
+const KINDS = [OUT_OF_MEMORY_SPAN, STEP_SPAN, EXECUTION_SPAN, ANNOTATION_SPAN] as const;
+
+/** Puts each span, in order of start and the longer first, into the first lane of its kind that is free. */
+export function layoutSpanLanes({ length, kind, start_ns, end_ns }: Spans): SpanLanes {
+  const order = Array.from({ length }, (_, span) => span).sort(
+    (a, b) => start_ns[a] - start_ns[b] || end_ns[b] - end_ns[a],
+  );
+  const lane = new Int32Array(length);
+  const kinds: { kind: number; first: number }[] = [];
+  let count = 0;
+  for (const one of KINDS) {
+    const ends: number[] = [];
+    for (const span of order) {
+      if (kind[span] !== one) continue;
+      let free = ends.findIndex((end) => end <= start_ns[span]);
+      if (free < 0) free = Math.min(ends.length, MAX_LANES - 1);
+      ends[free] = end_ns[span];
+      lane[span] = count + free;
+    }
+    if (ends.length > 0) kinds.push({ kind: one, first: count });
+    count += ends.length;
+  }
+  return { lane, count, kinds };
+}
+
+/** How many spans are in lanes from this one on. */
+export function countSpansFrom({ lane }: SpanLanes, first: number): number {
+  return lane.reduce((count, of) => count + (of >= first ? 1 : 0), 0);
+}
+
+/** The position, with its fraction, at a moment; `times` are those of the positions. */
+export function positionOfTime(times: Float64Array, ns: number): number {
+  const last = times.length - 1;
+  if (last < 0 || ns <= times[0]) return 0;
+  if (ns >= times[last]) return last + 1;
+  const whole = stepAt(times, ns);
+  const width = times[whole + 1] - times[whole];
+  return whole + (width > 0 ? (ns - times[whole]) / width : 0);
+}

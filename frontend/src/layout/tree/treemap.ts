@@ -1,0 +1,126 @@
+import type { TreeBox } from "./flame";
+import { childrenOf, type Tree } from "./tree";
+
+interface Rect {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** Height of the heading of a node that has others inside. */
+export const HEADING_HEIGHT = 17;
+/** Smaller ones have no room for a heading: what is in them is seen by zooming. */
+const MIN_HEADED = { width: 44, height: 40 };
+const GAP = 2;
+/** Area in pixels below which a node is gathered with its neighbours. */
+const MIN_AREA = 24;
+
+/**
+ * The nodes below `top` and itself as nested boxes, their areas as they weigh, with headings on those that have others
+ * inside. A node whose only weight is one other node's is drawn as one with it: nesting alone says nothing.
+ */
+export function treemap(
+  tree: Tree,
+  total: Float64Array,
+  top: number,
+  width: number,
+  height: number,
+): TreeBox[] {
+  const boxes: TreeBox[] = [];
+  const put = (from: number, rect: Rect): void => {
+    const { node, children } = chain(tree, total, from);
+    boxes.push({ node, gathered: 0, own: false, from, ...rect });
+    if (children.length === 0 || rect.width < MIN_HEADED.width || rect.height < MIN_HEADED.height) return;
+    const inside = {
+      x: rect.x + GAP,
+      y: rect.y + HEADING_HEIGHT,
+      width: rect.width - 2 * GAP,
+      height: rect.height - HEADING_HEIGHT - GAP,
+    };
+    const perWeight = (inside.width * inside.height) / total[node];
+    const drawn = children.filter((child) => total[child] * perWeight >= MIN_AREA);
+    const small = children.slice(drawn.length);
+    const area = (nodes: number[]): number => nodes.reduce((sum, child) => sum + total[child], 0) * perWeight;
+    const items: { area: number; put: (at: Rect) => void }[] = drawn.map((child) => ({
+      area: area([child]),
+      put: (at) => put(child, at),
+    }));
+    items.push({
+      area: area(small),
+      put: (at) => void boxes.push({ node, gathered: small.length, own: false, from: node, ...at }),
+    });
+    items.push({
+      area: total[node] * perWeight - area(children),
+      put: (at) => void boxes.push({ node, gathered: 0, own: true, from: node, ...at }),
+    });
+    const some = items.filter((item) => item.area >= 1).sort((a, b) => b.area - a.area);
+    squarify(
+      some.map((item) => item.area),
+      inside,
+    ).forEach((at, i) => some[i].put(at));
+  };
+  if (total[top] > 0 && width > 0 && height > 0) put(top, { x: 0, y: 0, width, height });
+  return boxes;
+}
+
+/** Follows a node down for as long as one child has all of its weight; with the children of the last, largest first. */
+function chain(tree: Tree, total: Float64Array, from: number): { node: number; children: number[] } {
+  let node = from;
+  for (;;) {
+    const children = childrenOf(tree, node).filter((child) => total[child] > 0);
+    if (children.length !== 1 || total[children[0]] < total[node] || from === 0)
+      return { node, children: children.sort((a, b) => total[b] - total[a] || a - b) };
+    node = children[0];
+  }
+}
+
+/**
+ * Rectangles of these areas, largest first, that fill one, as square as may be: rows along the shorter side, each of as
+ * many areas as make its worst rectangle squarer (Bruls, Huizing and van Wijk, 2000).
+ */
+export function squarify(areas: readonly number[], into: Rect): Rect[] {
+  const placed: Rect[] = [];
+  let left = into;
+  for (let from = 0; from < areas.length;) {
+    const side = Math.min(left.width, left.height);
+    let sum = areas[from];
+    let to = from + 1;
+    while (to < areas.length) {
+      const wider = sum + areas[to];
+      if (worstRatio(areas[from], areas[to], wider, side) > worstRatio(areas[from], areas[to - 1], sum, side))
+        break;
+      sum = wider;
+      to += 1;
+    }
+    left = putRow(areas.slice(from, to), sum, left, placed);
+    from = to;
+  }
+  return placed;
+}
+
+/** The larger ratio of sides of the largest and the least area in a row that is as long as `side`. */
+function worstRatio(most: number, least: number, sum: number, side: number): number {
+  return Math.max((side * side * most) / (sum * sum), (sum * sum) / (side * side * least));
+}
+
+/** Places a row along the shorter side, and gives what is left beside it. */
+function putRow(areas: readonly number[], sum: number, into: Rect, placed: Rect[]): Rect {
+  let { x, y } = into;
+  if (into.width >= into.height) {
+    const width = into.height > 0 ? sum / into.height : 0;
+    for (const area of areas) {
+      const height = (area / sum) * into.height;
+      placed.push({ x, y, width, height });
+      y += height;
+    }
+    return { ...into, x: x + width, width: Math.max(into.width - width, 0) };
+  }
+  const height = into.width > 0 ? sum / into.width : 0;
+  for (const area of areas) {
+    const width = (area / sum) * into.width;
+    placed.push({ x, y, width, height });
+    x += width;
+  }
+  return { ...into, y: y + height, height: Math.max(into.height - height, 0) };
+}

@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import { fixtureRows } from "../../payload/recording/fixture";
+import { bytesByRole, bytesOver, hasRoles, liveAt, liveBytes, sharersAt } from "./live_set";
+
+const rows = fixtureRows([
+  { size: 100, role: 1, start: -1, end: 10 },
+  { size: 40, role: 8, start: 2, end: 5 },
+  { size: 40, role: 8, charge: 0, start: 3, end: 6 },
+  { size: 7, role: 6, start: 5, end: 10 },
+]);
+
+describe("the live set", () => {
+  it("holds a buffer from its start up to, not including, its end", () => {
+    const at = (position: number): number[] => [...liveAt(rows, position)];
+    expect(at(0)).toEqual([0]);
+    expect(at(2)).toEqual([0, 1]);
+    expect(at(4)).toEqual([0, 1]);
+    expect(at(5)).toEqual([0, 3]);
+    expect(at(9)).toEqual([0, 3]);
+    expect(at(10)).toEqual([]);
+  });
+
+  it("keeps buffers in memory that another one is charged for apart", () => {
+    expect([...sharersAt(rows, 4)]).toEqual([2]);
+    expect([...sharersAt(rows, 6)]).toEqual([]);
+  });
+
+  it("sums charges, in all and by role, largest first", () => {
+    expect(liveBytes(rows, liveAt(rows, 4))).toBe(140);
+    expect([...bytesByRole(rows, liveAt(rows, 5))]).toEqual([
+      [1, 100],
+      [6, 7],
+    ]);
+  });
+
+  it("knows whether anything that holds bytes has a role", () => {
+    expect(hasRoles(rows)).toBe(true);
+    expect(hasRoles(fixtureRows([{ size: 8, role: 0 }, { role: 9 }]))).toBe(false);
+  });
+
+  it("adds up over the whole axis, of the rows asked for", () => {
+    const at = (only: Uint8Array): number[] =>
+      Array.from({ length: 10 }, (_, position) =>
+        liveBytes(
+          rows,
+          liveAt(rows, position).filter((row) => only[row] === 1),
+        ),
+      );
+    for (const only of [Uint8Array.of(1, 1, 1, 1), Uint8Array.of(0, 1, 1, 0)])
+      expect([...bytesOver(rows, 10, only)]).toEqual(at(only));
+  });
+});

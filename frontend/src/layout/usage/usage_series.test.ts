@@ -1,0 +1,132 @@
+import { describe, expect, it } from "vitest";
+import type { Usage } from "../../payload/recording/usage";
+import { positionAxis } from "../axis/axis";
+import { reduceToPixels } from "./usage_pixels";
+import {
+  finerWindow,
+  availableCurves,
+  byteRange,
+  shownCurves,
+  toggleCurve,
+  type UsageSeries,
+  usageSeries,
+} from "./usage_series";
+
+const usage: Usage = {
+  length: 2,
+  position: Int32Array.of(0, 4),
+  live_max: Float64Array.of(10, 30),
+  live_min: Float64Array.of(5, 20),
+  unpadded_max: Float64Array.of(9, 28),
+  unpadded_min: Float64Array.of(4, 18),
+  reported: [
+    { key: "heap", max: Float64Array.of(7, 9), min: Float64Array.of(1, 2) },
+    { key: "stack", max: Float64Array.of(0, 3), min: Float64Array.of(0, 0) },
+    { key: "free", max: Float64Array.of(3, NaN), min: Float64Array.of(1, NaN) },
+    { key: "fragmentation", max: Float64Array.of(NaN, NaN), min: Float64Array.of(NaN, NaN) },
+  ],
+};
+
+describe("usageSeries", () => {
+  it("gives the last value twice, so that its step has a width, and of the curves those shown", () => {
+    const { x, curves } = usageSeries(usage, 8, positionAxis(8), ["live", "free"]);
+    expect([...x]).toEqual([0, 4, 8]);
+    expect(curves.map(({ key, max, min }) => [key, [...max], [...min]])).toEqual([
+      ["live", [10, 30, 30], [5, 20, 20]],
+      ["free", [3, NaN, NaN], [1, NaN, NaN]],
+    ]);
+  });
+});
+
+describe("what is drawn", () => {
+  it("is what there is, as at first but for what was switched", () => {
+    const known = availableCurves(usage, true);
+    expect(known).toEqual(["live", "heap", "stack", "free", "ceiling"]);
+    expect(shownCurves(known, "")).toEqual(["live", "heap", "ceiling"]);
+    expect(shownCurves(known, "free,live,nonsense")).toEqual(["heap", "free", "ceiling"]);
+    expect(toggleCurve(toggleCurve("", "stack"), "heap")).toBe("heap,stack");
+    expect(toggleCurve("heap,stack", "heap")).toBe("stack");
+  });
+
+  it("is what was asked for instead of the heap where there is no stack", () => {
+    const none = { ...usage, reported: usage.reported.filter(({ key }) => key !== "stack") };
+    expect(availableCurves(none, false)).toEqual(["live", "requested", "free"]);
+  });
+});
+
+describe("perPixel", () => {
+  const values = [5, 90, 2, 6, 7, 1, 1, 8, 3, 3, 3, 3];
+  const series: UsageSeries = {
+    x: Float64Array.of(0, 0.1, 0.2, 0.3, 5.5, 6, 6.1, 6.2, 6.3, 9, 9.1, 10),
+    curves: [{ key: "live", max: Float64Array.from(values), min: Float64Array.from(values) }],
+  };
+
+  it("keeps peaks and valleys of what shares a pixel, and what goes on behind it", () => {
+    const { x, curves } = reduceToPixels(series, [0, 10], 10);
+    expect([...x]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect([...curves[0].max]).toEqual([90, 6, 6, 6, 6, 7, 8, 3, 3, 3]);
+    expect([...curves[0].min]).toEqual([2, 6, 6, 6, 6, 1, 1, 3, 3, 3]);
+  });
+
+  it("is the steps themselves where these are few, from the one that reaches into the window on", () => {
+    const { x, curves } = reduceToPixels(series, [5.7, 6.15], 100);
+    expect([...x]).toEqual([5.5, 6, 6.1, 6.2]);
+    expect(curves[0].min).toBe(curves[0].max);
+  });
+});
+
+describe("finerWindow", () => {
+  it("asks for nothing while every position is there", () => {
+    expect(finerWindow([10, 20], 4000, 4000)).toBeNull();
+  });
+
+  it("asks for nothing while the buckets in sight are many", () => {
+    expect(finerWindow([0, 100_000], 100_000, 4096)).toBeNull();
+    expect(finerWindow([0, 25_000], 100_000, 4096)).toBeNull();
+  });
+
+  it("asks for a window on a grid, wider than what is in sight", () => {
+    expect(finerWindow([5000, 6000], 100_000, 4096)).toEqual([3072, 7168]);
+    expect(finerWindow([5010, 6010], 100_000, 4096)).toEqual([3072, 7168]);
+  });
+
+  it("stays on the axis", () => {
+    expect(finerWindow([0, 1000], 100_000, 4096)).toEqual([0, 2048]);
+    expect(finerWindow([99_000, 100_000], 100_000, 4096)).toEqual([97_280, 100_000]);
+  });
+});
+
+describe("rangeOf", () => {
+  const series: UsageSeries = {
+    x: Float64Array.of(0, 2, 4, 6),
+    curves: [
+      { key: "live", max: Float64Array.of(100, 300, 200, 200), min: Float64Array.of(100, 260, 200, 200) },
+    ],
+  };
+
+  it("begins at zero, up to the peak or to all there is", () => {
+    expect(byteRange("peak", series, [0, 6], 300, 1000)[0]).toBe(0);
+    expect(byteRange("peak", series, [0, 6], 300, 1000)[1]).toBeCloseTo(318);
+    expect(byteRange("capacity", series, [0, 6], 300, 1000)[1]).toBeCloseTo(1060);
+    expect(byteRange("capacity", series, [0, 6], 300, null)[1]).toBeCloseTo(318);
+  });
+
+  it("reaches as far as what else is drawn", () => {
+    const free = {
+      key: "free" as const,
+      max: Float64Array.of(700, NaN, 0, 0),
+      min: new Float64Array(4),
+    };
+    // A share is none of the bytes.
+    const share = { key: "fragmentation" as const, max: Float64Array.of(9e9), min: Float64Array.of(-9e9) };
+    const both = { x: series.x, curves: [...series.curves, free, share] };
+    expect(byteRange("peak", both, [0, 6], 300, 1000)[1]).toBeCloseTo(742);
+  });
+
+  it("fits what the curves reach in sight, their valleys and the step they are in at the left edge included", () => {
+    const [low, high] = byteRange("fit", series, [3, 5], 300, 1000);
+    expect(low).toBeCloseTo(200 - 6);
+    expect(high).toBeCloseTo(300 + 6);
+    expect(byteRange("fit", series, [0, 1], 300, 1000)[0]).toBeLessThan(100);
+  });
+});

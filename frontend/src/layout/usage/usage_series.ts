@@ -1,0 +1,133 @@
+import type { Usage } from "../../payload/recording/usage";
+import { type Axis, stepAt } from "../axis/axis";
+import type { Span } from "../axis/span";
+
+/** What can be drawn over the axis, in the order of the legend. The ceiling is one line: all there is. */
+export const CURVES = [
+  "live",
+  "requested",
+  "heap",
+  "stack",
+  "held",
+  "free",
+  "largest_free",
+  "fragmentation",
+  "ceiling",
+] as const;
+export type CurveKey = (typeof CURVES)[number];
+
+/** These are drawn until they are switched off, the others once they are switched on. */
+const SHOWN_BY_DEFAULT: ReadonlySet<CurveKey> = new Set(["live", "requested", "heap", "held", "ceiling"]);
+
+/**
+ * What a legend may offer: what is known at all. Where there is a stack, the heap alone says more than what was asked
+ * for.
+ */
+export function availableCurves({ reported }: Usage, ceiling: boolean): CurveKey[] {
+  const stack = reported.some(({ key, max }) => key === "stack" && max.some((bytes) => bytes > 0));
+  const told = reported.filter(({ key, max }) =>
+    key === "heap" || key === "stack" ? stack : !max.every(Number.isNaN),
+  );
+  const known = new Set<CurveKey>(["live", ...told.map(({ key }) => key)]);
+  if (!stack) known.add("requested");
+  if (ceiling) known.add("ceiling");
+  return CURVES.filter((key) => known.has(key));
+}
+
+/** The curves to draw: `switched` names those that are not as at first, with commas between. */
+export function shownCurves(known: readonly CurveKey[], switched: string): CurveKey[] {
+  const changed = new Set(switched.split(","));
+  return known.filter((key) => SHOWN_BY_DEFAULT.has(key) !== changed.has(key));
+}
+
+export function toggleCurve(switched: string, key: CurveKey): string {
+  const changed = new Set(switched.split(",").filter((name) => name !== ""));
+  if (!changed.delete(key)) changed.add(key);
+  return CURVES.filter((name) => changed.has(name)).join(",");
+}
+
+/** The most and the least in each step, bytes but of fragmentation, which is a share; NaN where it is not known. */
+export interface UsageCurve {
+  key: CurveKey;
+  max: Float64Array;
+  min: Float64Array;
+}
+
+/** Curves over shared values of the axis. A value holds from its x to the next one. */
+export interface UsageSeries {
+  x: Float64Array;
+  curves: readonly UsageCurve[];
+}
+
+/** Steps, one per position or bucket. The last one is given twice, so that it reaches `end`. */
+export function usageSeries(usage: Usage, end: number, axis: Axis, shown: readonly CurveKey[]): UsageSeries {
+  const all: readonly UsageCurve[] = [
+    { key: "live", max: usage.live_max, min: usage.live_min },
+    { key: "requested", max: usage.unpadded_max, min: usage.unpadded_min },
+    ...usage.reported,
+  ];
+  const x = new Float64Array(usage.length + 1);
+  for (let step = 0; step < usage.length; step++) x[step] = axis.at(usage.position[step]);
+  x[usage.length] = axis.at(end);
+  const curves = all
+    .filter(({ key }) => shown.includes(key))
+    .map(({ key, max, min }) => ({ key, max: repeatLast(max), min: repeatLast(min) }));
+  return { x, curves };
+}
+
+function repeatLast(values: Float64Array): Float64Array {
+  const steps = new Float64Array(values.length + 1);
+  steps.set(values);
+  steps[values.length] = values[values.length - 1] ?? 0;
+  return steps;
+}
+
+/** A little air, so that no line lies on the edge. */
+const MARGIN = 0.06;
+
+/**
+ * Bytes to show along y: from zero to the peak or to all there is, and as far as any curve goes, or just what the
+ * curves reach in the window.
+ */
+export function byteRange(
+  range: "peak" | "capacity" | "fit",
+  { x, curves }: UsageSeries,
+  window: Span,
+  peak: number,
+  ceiling: number | null,
+): Span {
+  let [low, high] = [Infinity, -Infinity];
+  const whole = range !== "fit";
+  const first = whole ? 0 : stepAt(x, window[0]);
+  for (const { key, max, min } of curves) {
+    if (key === "fragmentation") continue;
+    for (let i = first; i < x.length && (whole || x[i] <= window[1]); i++) {
+      if (min[i] < low) low = min[i];
+      if (max[i] > high) high = max[i];
+    }
+  }
+  if (whole) {
+    const top = Math.max(high, peak, 1, range === "capacity" ? (ceiling ?? 0) : 0);
+    return [Math.min(low, 0), top * (1 + MARGIN)];
+  }
+  if (!(high >= low)) return [0, 1];
+  const air = Math.max(high - low, 1) * MARGIN;
+  return [low - air, high + air];
+}
+
+/** A chart is about a thousand pixels wide: fewer buckets than these in sight show as stairs. */
+const MIN_BUCKETS_IN_VIEW = 1024;
+
+/**
+ * The window to ask the backend for, when the buckets of the whole axis are too coarse for `zoom`; else null. It
+ * reaches a window's length to either side and lies on a grid of powers of two, so that moving about asks rarely.
+ */
+export function finerWindow(zoom: Span, length: number, buckets: number): Span | null {
+  const span = zoom[1] - zoom[0];
+  if (buckets >= length || (span / length) * buckets >= MIN_BUCKETS_IN_VIEW) return null;
+  const grid = 2 ** Math.ceil(Math.log2(span));
+  return [
+    Math.max((Math.floor(zoom[0] / grid) - 1) * grid, 0),
+    Math.min((Math.floor(zoom[1] / grid) + 2) * grid, length),
+  ];
+}

@@ -1,0 +1,17 @@
+/** What a role number of `Rows.role` means, in the order of the backend's Role. */
+export const ROLES = [
+  "unknown",
+  "parameter",
+  "optimizer state",
+  "input",
+  "gradient",
+  "activation",
+  "output",
+  "constant",
+  "temporary",
+  "executable",
+  "thread-local",
+  "state",
+] as const;
+
+export type RoleName = (typeof ROLES)[number];

@@ -1,0 +1,72 @@
+import type { Table } from "../tables/tables";
+import { blankColumn, type TextColumn } from "../tables/text_column";
+import { sizeColors } from "./size_colors";
+
+/** The allocations; the index in these columns is the row number. Meanings and units are those of api/rows. */
+export interface Rows {
+  length: number;
+  id: Float64Array;
+  name: TextColumn;
+  op: TextColumn;
+  op_name: TextColumn;
+  source: TextColumn;
+  shape: TextColumn;
+  dtype: TextColumn;
+  /** Of an allocator: what its stack is called, an entry for each stack, and the step it was allocated in. */
+  stack: TextColumn;
+  step: TextColumn;
+  role: Uint8Array;
+  /** Number of a color in base/colors.ts: that of the role, or where no role is known, of the size. */
+  color: Uint8Array;
+  size: Float64Array;
+  unpadded: Float64Array;
+  charge: Float64Array;
+  start: Int32Array;
+  end: Int32Array;
+  defined: Int32Array;
+  last_used: Int32Array;
+  region: Int32Array;
+  offset: Float64Array;
+  canonical: Int32Array;
+}
+
+/** What a row is called; empty where nothing is known. What an allocator held before has no name of its own. */
+export function rowName({ name, start, defined }: Rows, row: number): string {
+  return name.at(row) || (start[row] < 0 && defined[row] < 0 ? "live before the recording" : "");
+}
+
+export function readRows(table: Table): Rows {
+  const columns = readColumns(table);
+  return { ...columns, color: rowColors(columns) };
+}
+
+/** Roles where the profile has any; else rows are told apart by their sizes. */
+function rowColors(rows: Omit<Rows, "color">): Uint8Array {
+  return rows.role.some((role) => role !== 0) ? rows.role : sizeColors(rows);
+}
+
+function readColumns(table: Table): Omit<Rows, "color"> {
+  return {
+    length: table.length,
+    id: table.f64("id"),
+    name: table.text("name"),
+    op: table.text("op"),
+    op_name: table.text("op_name"),
+    source: table.text("source"),
+    shape: table.text("shape"),
+    dtype: table.text("dtype"),
+    stack: table.has("stack") ? table.text("stack") : blankColumn(table.length),
+    step: blankColumn(table.length),
+    role: table.u8("role"),
+    size: table.f64("size"),
+    unpadded: table.f64("unpadded"),
+    charge: table.f64("charge"),
+    start: table.i32("start"),
+    end: table.i32("end"),
+    defined: table.i32("defined"),
+    last_used: table.i32("last_used"),
+    region: table.i32("region"),
+    offset: table.f64("offset"),
+    canonical: table.i32("canonical"),
+  };
+}

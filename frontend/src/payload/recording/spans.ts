@@ -1,0 +1,32 @@
+import type { Table } from "../tables/tables";
+import type { TextColumn } from "../tables/text_column";
+
+/** The kinds of spans; the last is a moment, at which the memory refused a request. */
+export const STEP_SPAN = 0;
+
+export const EXECUTION_SPAN = 1;
+
+export const ANNOTATION_SPAN = 2;
+
+export const OUT_OF_MEMORY_SPAN = 3;
+
+/** Stretches of time with a name: steps of the training loop, executions of programs, and what the user marked. */
+export interface Spans {
+  length: number;
+  name: TextColumn;
+  kind: Uint8Array;
+  /** Nanoseconds, as in `Program`. */
+  start_ns: Float64Array;
+  end_ns: Float64Array;
+}
+
+export function readSpans(table: Table): Spans | null {
+  if (table.length === 0) return null;
+  return {
+    length: table.length,
+    name: table.text("name"),
+    kind: table.u8("kind"),
+    start_ns: table.f64("start_ns"),
+    end_ns: table.f64("end_ns"),
+  };
+}

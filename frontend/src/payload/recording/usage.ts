@@ -1,0 +1,38 @@
+import type { Table } from "../tables/tables";
+
+/** Live bytes per position, or the least and the most per bucket that starts there. */
+export interface Usage {
+  length: number;
+  position: Int32Array;
+  live_max: Float64Array;
+  live_min: Float64Array;
+  unpadded_max: Float64Array;
+  unpadded_min: Float64Array;
+  /** What an allocator says of itself, as far as it does. */
+  reported: readonly ReportedCurve[];
+}
+
+/** The most and the least in each bucket, in bytes, of fragmentation as a share; NaN where it is not known. */
+export interface ReportedCurve {
+  key: (typeof REPORTED_KEYS)[number];
+  max: Float64Array;
+  min: Float64Array;
+}
+
+const REPORTED_KEYS = ["held", "heap", "stack", "free", "largest_free", "fragmentation"] as const;
+
+export function readUsage(table: Table): Usage {
+  return {
+    length: table.length,
+    position: table.i32("position"),
+    live_max: table.f64("live_max"),
+    live_min: table.f64("live_min"),
+    unpadded_max: table.f64("unpadded_max"),
+    unpadded_min: table.f64("unpadded_min"),
+    reported: REPORTED_KEYS.filter((key) => table.has(`${key}_max`)).map((key) => ({
+      key,
+      max: table.f64(`${key}_max`),
+      min: table.f64(`${key}_min`),
+    })),
+  };
+}

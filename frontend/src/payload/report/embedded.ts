@@ -1,0 +1,97 @@
+/**
+ * The page as one file, a report: its own files and the answers to all that it asks lie in the document, in elements
+ * that no browser runs or shows. Answers are base64 of gzip, so that no name in them is ever part of the markup.
+ */
+import type { Api, Report } from "../api";
+import type { Fetch } from "../server";
+import { ApiError } from "../server";
+import { createApi } from "../api";
+import type { RecordingData } from "../recording/recording";
+import { readUsage } from "../recording/usage";
+import { decodeTables } from "../tables/decode";
+import {
+  bufferDetails,
+  runtimeToProgramAt,
+  readDetailTables,
+  type DetailTables,
+  usageWindow,
+  type AllRuntimeToProgram,
+} from "./offline_answers";
+
+const INDEX = "script[data-report]";
+const ANSWERS = "script[data-answer]";
+const FILES = "script[data-file]";
+
+/** The number of the element that answers, by what is asked. */
+interface Index extends Report {
+  answers: Record<string, number | undefined>;
+}
+
+export function isReport(): boolean {
+  return document.querySelector(INDEX) !== null;
+}
+
+/** Where a file of the page is: at its URL, or in a report's document. */
+export function fileUrl(url: string): string {
+  const blocks = [...document.querySelectorAll<HTMLElement>(FILES)];
+  const block = blocks.find(({ dataset }) => url.endsWith(`/${dataset["file"]}`));
+  if (block === undefined) return url;
+  const type = url.endsWith(".css") ? "text/css" : "text/javascript";
+  return URL.createObjectURL(new Blob([decodeBase64(block)], { type }));
+}
+
+/** Answers from the document; null where it is no report. */
+export async function reportApi(): Promise<Api | null> {
+  const index = document.querySelector(INDEX);
+  if (index === null) return null;
+  const { answers, ...report } = (await decompress(index).json()) as Index;
+  const ask = fetchFromDocument(answers);
+  const api = createApi(ask);
+  const everything = memoizeLast((id) => api.rows(id, new AbortController().signal));
+  const answer = (route: string, id: string): Promise<Response> => ask(route, { id }, null);
+  const tables = async (route: string, id: string) =>
+    decodeTables(await (await answer(route, id)).arrayBuffer());
+  const told = memoizeLast(async (id): Promise<DetailTables> =>
+    readDetailTables(await tables("details", id)),
+  );
+  const usage = memoizeLast(async (id) => readUsage((await tables("usage", id)).table("usage")));
+  const joins = memoizeLast(async (id) => (await (await answer("joins", id)).json()) as AllRuntimeToProgram);
+  return {
+    ...api,
+    report,
+    rows: (id): Promise<RecordingData> => everything(id),
+    usage: async (id, from, to, buckets) => usageWindow(await usage(id), from, to, buckets),
+    details: async (id, row) => bufferDetails(await everything(id), await told(id), row),
+    joins: async (id, at) => runtimeToProgramAt(await joins(id), at),
+  };
+}
+
+function fetchFromDocument(answers: Index["answers"]): Fetch {
+  const blocks = document.querySelectorAll(ANSWERS);
+  return (route, query) => {
+    const asked = Object.entries(query).map(([name, value]) => `${name}=${value}`);
+    const number = answers[[route, ...asked.sort()].join("&")];
+    return number === undefined
+      ? Promise.reject(
+          new ApiError("This report does not hold that", `api/${route}`, "ask for it where the profile is"),
+        )
+      : Promise.resolve(decompress(blocks[number]));
+  };
+}
+
+function decodeBase64(block: Element): Uint8Array<ArrayBuffer> {
+  const text = atob(block.textContent);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+function decompress(block: Element): Response {
+  return new Response(new Blob([decodeBase64(block)]).stream().pipeThrough(new DecompressionStream("gzip")));
+}
+
+/** Keeps the last answer: the page shows one recording, and asks about it again and again. */
+function memoizeLast<T>(read: (id: string) => Promise<T>): (id: string) => Promise<T> {
+  let last: { id: string; answer: Promise<T> } | null = null;
+  return (id) => (last?.id === id ? last : (last = { id, answer: read(id) })).answer;
+}

@@ -1,0 +1,156 @@
+/**
+ * What a server answers for a window, a row or a position, worked out in the page from what a report holds of all of
+ * them. Each says the same as the route of its name.
+ */
+import type { Details, StackFrame, SchedulePoint, Sharer } from "../responses/details";
+import type { RuntimeToProgram, PlannedAllocation } from "../responses/runtime_to_program";
+import type { RecordingData } from "../recording/recording";
+import type { Usage } from "../recording/usage";
+import type { Tables } from "../tables/tables";
+import type { TextColumn } from "../tables/text_column";
+
+/** The curve of every position, over positions [from, to) in at most `buckets` of them: no peak is lost, no valley. */
+export function usageWindow(allPositions: Usage, from: number, to: number, buckets: number): Usage {
+  const width = Math.max(1, Math.ceil((to - from) / buckets));
+  const length = Math.ceil((to - from) / width);
+  const extremes = (values: Float64Array, better: (a: number, b: number) => boolean): Float64Array =>
+    Float64Array.from({ length }, (_, bucket) => {
+      const first = from + bucket * width;
+      let found = NaN;
+      for (let at = first; at < Math.min(first + width, to); at++)
+        if (Number.isNaN(found) || better(values[at], found)) found = values[at];
+      return found;
+    });
+  const maxOf = (values: Float64Array): Float64Array => extremes(values, (a, b) => a > b);
+  const minOf = (values: Float64Array): Float64Array => extremes(values, (a, b) => a < b);
+  return {
+    length,
+    position: Int32Array.from({ length }, (_, bucket) => from + bucket * width),
+    live_max: maxOf(allPositions.live_max),
+    live_min: minOf(allPositions.live_min),
+    unpadded_max: maxOf(allPositions.unpadded_max),
+    unpadded_min: minOf(allPositions.unpadded_min),
+    reported: allPositions.reported.map((curve) => ({
+      key: curve.key,
+      max: maxOf(curve.max),
+      min: minOf(curve.min),
+    })),
+  };
+}
+
+/** What is known of rows beyond their columns: leaves in a tree of frames, and what programs planned; -1 is none. */
+export interface DetailTables {
+  stack: Int32Array;
+  freed_stack: Int32Array;
+  planned: Int32Array;
+  plans: readonly PlannedAllocation[];
+  frames: { parent: Int32Array; function: TextColumn; file: TextColumn; line: Int32Array };
+}
+
+export function readDetailTables(tables: Tables): DetailTables {
+  const rows = tables.table("rows");
+  const frames = tables.table("frames");
+  return {
+    stack: rows.i32("stack"),
+    freed_stack: rows.i32("freed_stack"),
+    planned: rows.i32("planned"),
+    plans: (tables.meta as { planned: PlannedAllocation[] }).planned,
+    frames: {
+      parent: frames.i32("parent"),
+      function: frames.text("function"),
+      file: frames.text("file"),
+      line: frames.i32("line"),
+    },
+  };
+}
+
+/** More would not be read; how many there are is said. */
+const MAX_SHARERS = 200;
+
+export function bufferDetails(
+  { rows, regions, program }: RecordingData,
+  told: DetailTables,
+  row: number,
+): Details {
+  const region = rows.region[row];
+  const sharers = findSharers(rows, row);
+  // An allocator's positions are events, which have no instruction.
+  const place = (position: number): SchedulePoint => ({
+    position,
+    instruction: program.time_ns === null && position >= 0 ? program.name.at(position) : "",
+  });
+  return {
+    row,
+    name: rows.name.at(row),
+    op: rows.op.at(row),
+    op_name: rows.op_name.at(row),
+    role: rows.role[row],
+    size: rows.size[row],
+    unpadded: rows.unpadded[row],
+    shape: rows.shape.at(row),
+    dtype: rows.dtype.at(row),
+    region:
+      region < 0
+        ? null
+        : { index: regions.index[region], kind: regions.kind.at(region), size: regions.size[region] },
+    offset: rows.offset[row],
+    defined: place(rows.defined[row]),
+    last_used: place(rows.last_used[row]),
+    stack: readCallStack(told.frames, told.stack[row]),
+    freed_stack: readCallStack(told.frames, told.freed_stack[row]),
+    shares: sharers.slice(0, MAX_SHARERS),
+    shares_total: sharers.length,
+    planned: told.plans[told.planned[row]] ?? null,
+  };
+}
+
+/** Innermost first. A circle in a broken file ends the walk. */
+function readCallStack(frames: DetailTables["frames"], leaf: number): StackFrame[] {
+  const seen = new Set<number>();
+  for (let at = leaf; at >= 0 && at < frames.parent.length && !seen.has(at); at = frames.parent[at])
+    seen.add(at);
+  return [...seen].map((at) => ({
+    function: frames.function.at(at),
+    file: frames.file.at(at),
+    line: frames.line[at],
+  }));
+}
+
+/** Every other row of the same region that overlaps this one in bytes, in order of use; none where it is not placed. */
+function findSharers(rows: RecordingData["rows"], row: number): Sharer[] {
+  const { region, offset, size, canonical, defined, last_used } = rows;
+  if (region[row] < 0 || offset[row] < 0) return [];
+  const end = offset[row] + size[row];
+  const found: Sharer[] = [];
+  for (let other = 0; other < rows.length; other++)
+    if (
+      region[other] === region[row] &&
+      other !== row &&
+      offset[other] < end &&
+      offset[row] < offset[other] + size[other]
+    )
+      found.push({
+        row: other,
+        name: rows.name.at(other),
+        size: size[other],
+        defined: defined[other],
+        last_used: last_used[other],
+        relation: canonical[other] === canonical[row] ? "same buffer" : "same bytes at another time",
+      });
+  return found.sort((a, b) => a.defined - b.defined);
+}
+
+/** Answer number `answer[i]` is that of positions from `start[i]` on. */
+export interface AllRuntimeToProgram {
+  start: number[];
+  answer: number[];
+  answers: RuntimeToProgram[];
+}
+
+export function runtimeToProgramAt(
+  { start, answer, answers }: AllRuntimeToProgram,
+  at: number,
+): RuntimeToProgram {
+  const next = start.findIndex((position) => position > at);
+  return { ...answers[answer[next < 0 ? start.length - 1 : next - 1]], at };
+}

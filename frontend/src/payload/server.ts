@@ -1,0 +1,41 @@
+/** What went wrong, where, and what to do about it, as the backend words it. */
+export class ApiError extends Error {
+  constructor(
+    readonly what: string,
+    readonly where: string,
+    readonly remedy: string,
+  ) {
+    super([what, where, remedy].filter((part) => part !== "").join(": "));
+  }
+}
+
+/** Gets the answer of a route; ApiError where there is none. */
+export type Fetch = (
+  route: string,
+  query: Record<string, string | number>,
+  signal: AbortSignal | null,
+  sent?: RequestInit,
+) => Promise<Response>;
+
+/** Asks the backend below `base`, the URL of the folder the page was loaded from. */
+export function fetchFromServer(base: string): Fetch {
+  return async (route, query, signal, sent = {}) => {
+    const url = new URL(`api/${route}`, base);
+    for (const [key, value] of Object.entries(query)) url.searchParams.set(key, String(value));
+    const response = await fetch(url, { ...sent, signal }).catch((error: unknown) => {
+      if (signal?.aborted === true) throw error;
+      throw new ApiError("The server does not answer", url.host, "start it again, then reload this page");
+    });
+    if (!response.ok) throw await readError(response, route);
+    return response;
+  };
+}
+
+async function readError(response: Response, route: string): Promise<ApiError> {
+  try {
+    const { error } = (await response.json()) as { error: { what: string; where: string; remedy: string } };
+    return new ApiError(error.what, error.where, error.remedy);
+  } catch {
+    return new ApiError(`The server answered ${response.status} ${response.statusText}`, `api/${route}`, "");
+  }
+}

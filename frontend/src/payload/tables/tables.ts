@@ -1,0 +1,65 @@
+import { TextColumn } from "./text_column";
+
+/**
+ * The binary answer of the backend: "TBM1", a JSON header, then little-endian columns aligned to 8 bytes. Columns
+ * are views of the answer's own memory; nothing is copied, and text is decoded only where it is looked at.
+ */
+
+export type Column = Uint8Array | Int32Array | Uint32Array | Float64Array;
+
+/** One table of an answer, with typed access that says which column is missing or of another type. */
+export class Table {
+  constructor(
+    readonly name: string,
+    readonly length: number,
+    private readonly columns: ReadonlyMap<string, Column | TextColumn>,
+  ) {}
+
+  private column<C>(name: string, kind: abstract new (...parameters: never[]) => C): C {
+    const column = this.columns.get(name);
+    if (column instanceof kind) return column;
+    throw new Error(`The answer's table ${this.name} has no column ${name} of type ${kind.name}.`);
+  }
+
+  f64(name: string): Float64Array {
+    return this.column(name, Float64Array);
+  }
+
+  i32(name: string): Int32Array {
+    return this.column(name, Int32Array);
+  }
+
+  u32(name: string): Uint32Array {
+    return this.column(name, Uint32Array);
+  }
+
+  u8(name: string): Uint8Array {
+    return this.column(name, Uint8Array);
+  }
+
+  text(name: string): TextColumn {
+    return this.column(name, TextColumn);
+  }
+
+  has(name: string): boolean {
+    return this.columns.has(name);
+  }
+}
+
+export class Tables {
+  constructor(
+    /** The caller knows its shape from the route it asked. */
+    readonly meta: unknown,
+    private readonly tables: ReadonlyMap<string, Table>,
+  ) {}
+
+  table(name: string): Table {
+    const table = this.tables.get(name);
+    if (table === undefined) throw new Error(`The answer has no table ${name}.`);
+    return table;
+  }
+
+  has(name: string): boolean {
+    return this.tables.has(name);
+  }
+}

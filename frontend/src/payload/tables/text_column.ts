@@ -1,0 +1,73 @@
+// "TBM1", little-endian
+
+/** Interned text: entry i is decoded when first asked for. */
+export class TextDictionary {
+  private readonly decoded: string[] = [];
+
+  constructor(
+    private readonly offsets: Uint32Array,
+    private readonly bytes: Uint8Array,
+  ) {}
+
+  get length(): number {
+    return this.offsets.length - 1;
+  }
+
+  /** The same with one entry more. */
+  with(text: string): TextDictionary {
+    const added = new TextEncoder().encode(text);
+    const bytes = new Uint8Array(this.bytes.length + added.length);
+    bytes.set(this.bytes);
+    bytes.set(added, this.bytes.length);
+    return new TextDictionary(Uint32Array.from([...this.offsets, bytes.length]), bytes);
+  }
+
+  at(entry: number): string {
+    return (this.decoded[entry] ??= decoder.decode(
+      this.bytes.subarray(this.offsets[entry], this.offsets[entry + 1]),
+    ));
+  }
+}
+
+/** A dictionary of these texts. */
+export function dictionaryOf(texts: readonly string[]): TextDictionary {
+  const encoded = texts.map((text) => new TextEncoder().encode(text));
+  const offsets = new Uint32Array(texts.length + 1);
+  encoded.forEach((bytes, i) => (offsets[i + 1] = offsets[i] + bytes.length));
+  const bytes = new Uint8Array(offsets[texts.length]);
+  encoded.forEach((text, i) => bytes.set(text, offsets[i]));
+  return new TextDictionary(offsets, bytes);
+}
+
+export const decoder = new TextDecoder();
+
+/** A column of text: dictionary entry numbers, one per row. */
+export class TextColumn {
+  constructor(
+    readonly codes: Uint32Array,
+    readonly dictionary: TextDictionary,
+  ) {}
+
+  get length(): number {
+    return this.codes.length;
+  }
+
+  /** Whether no row has a text. */
+  get blank(): boolean {
+    return this.codes.every((_, row) => this.at(row) === "");
+  }
+
+  /** The text of a row; a code outside the dictionary (-1 is all bits set) is the empty text. */
+  at(row: number): string {
+    const code = this.codes[row];
+    return code < this.dictionary.length ? this.dictionary.at(code) : "";
+  }
+}
+
+/** A code outside every dictionary. */
+export const NO_TEXT = 0xffffffff;
+
+/** A column without a text in any row. */
+export function blankColumn(length: number): TextColumn {
+  return new TextColumn(new Uint32Array(length).fill(NO_TEXT), dictionaryOf([]));
+}

@@ -1,0 +1,66 @@
+/** Tints of one role's color. Rows take them in turn, so that neighbours of one role can be told apart. */
+export const SHADES = 4;
+
+/** How far each tint goes towards the background. */
+const TINTS = [0, 0.24, 0.12, 0.36];
+
+/** Share of the background in a block that the search does not find, and in the edge of a block. */
+const DIM_SHARE = 0.82;
+const EDGE_SHARE = 0.6;
+
+/** Colors as pixels, 0xAABBGGRR. Blocks take `fill[colorIndex(...)]`, and `edge` of the same index. */
+export interface Palette {
+  background: number;
+  region: number;
+  regionEdge: number;
+  fill: Uint32Array;
+  edge: Uint32Array;
+}
+
+export function colorIndex(role: number, shade: number, dim: boolean): number {
+  return (role * SHADES + shade) * 2 + (dim ? 1 : 0);
+}
+
+/** A palette of 0xRRGGBB colors; `roles` in the order of role numbers. */
+export function makePalette(
+  background: number,
+  region: number,
+  regionEdge: number,
+  roles: readonly number[],
+): Palette {
+  const back = pixelOf(background);
+  const fill = new Uint32Array(roles.length * SHADES * 2);
+  const edge = new Uint32Array(fill.length);
+  roles.forEach((role, number) => {
+    TINTS.forEach((tint, shade) => {
+      const plain = mixPixels(pixelOf(role), back, tint);
+      const dim = mixPixels(plain, back, DIM_SHARE);
+      fill.set([plain, dim], colorIndex(number, shade, false));
+      edge.set(
+        [mixPixels(plain, back, EDGE_SHARE), mixPixels(dim, back, EDGE_SHARE)],
+        colorIndex(number, shade, false),
+      );
+    });
+  });
+  return { background: back, region: pixelOf(region), regionEdge: pixelOf(regionEdge), fill, edge };
+}
+
+/** The opaque pixel of 0xRRGGBB. */
+export function pixelOf(rgb: number): number {
+  return (0xff000000 | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >>> 16)) >>> 0;
+}
+
+/** 0xRRGGBB of a pixel. */
+export function rgbOf(pixel: number): number {
+  return ((pixel & 255) << 16) | (pixel & 0xff00) | ((pixel >>> 16) & 255);
+}
+
+export function mixPixels(from: number, to: number, share: number): number {
+  let mixed = 0xff000000;
+  for (let shift = 0; shift < 24; shift += 8) {
+    const start = (from >>> shift) & 255;
+    const end = (to >>> shift) & 255;
+    mixed |= Math.round(start + (end - start) * share) << shift;
+  }
+  return mixed >>> 0;
+}

@@ -1,0 +1,166 @@
+import type { Rects } from "../../layout/timeline/rects";
+import type { View } from "../../layout/axis/span";
+import { colorIndex, type Palette, SHADES } from "./palette";
+import { FULL_WEIGHT, Texture } from "./texture";
+
+/** A picture: pixels as 0xAABBGGRR, and for each the row number + 1 of the block it shows, 0 where there is none. */
+export interface FrameBuffer {
+  width: number;
+  height: number;
+  pixels: Uint32Array<ArrayBuffer>;
+  ids: Uint32Array<ArrayBuffer>;
+  /** What was drawn last; null before anything was. */
+  source: FrameSource | null;
+}
+
+/** A view, of what edition of the blocks and their lights, on what ground. */
+export interface FrameSource {
+  view: View;
+  edition: number;
+  ground: number;
+}
+
+export function emptyFrameBuffer(width: number, height: number): FrameBuffer {
+  const size = width * height;
+  return { width, height, pixels: new Uint32Array(size), ids: new Uint32Array(size), source: null };
+}
+
+/**
+ * Blocks from this many pixels on, in both directions, have an edge: one that is smaller would be all edge. At the top
+ * and the right of the picture there is none, where a block goes on: a picture that is moved would take it along.
+ */
+const MIN_EDGED = 4;
+
+/**
+ * Pixels that blocks may paint one over another, in pictures. Blocks of one region share bytes only where they share
+ * memory, so honest recordings paint a few pictures; past this, only the first row of a block is painted.
+ */
+const MAX_OVERDRAW = 64;
+
+/** Pixels of one row that are cheaper to go through than to ask whether it is worth it. */
+const SHORT_RUN = 8;
+
+/** Draws rectangles of at least one pixel as they are and smaller ones as texture. Reusable; keeps only scratch memory. */
+export class Raster {
+  private readonly texture = new Texture();
+  private budget = 0;
+
+  /**
+   * Draws over all of `frame`. `bands` are tops and bottoms of the regions in pixels, in pairs. `highlighted`, where given,
+   * holds 1 for each row to draw in full color; the others are dimmed.
+   */
+  draw(
+    frame: FrameBuffer,
+    rects: Rects,
+    bands: Float64Array,
+    palette: Palette,
+    highlighted: Uint8Array | null,
+  ): void {
+    const { width, height, pixels, ids } = frame;
+    pixels.fill(palette.background);
+    ids.fill(0);
+    paintBands(frame, bands, palette);
+    this.texture.resize(width, height, rects.length);
+    this.budget = MAX_OVERDRAW * width * height;
+    const { x0, x1, y0, y1, color, row } = rects;
+    for (let i = 0; i < rects.length; i++) {
+      const dim = highlighted !== null && highlighted[row[i]] !== 1;
+      const across = x1[i] - x0[i];
+      const down = y1[i] - y0[i];
+      const left = across < 1 ? middlePixel(x0[i], x1[i], width) : roundPositive(x0[i]);
+      const right = across < 1 ? left + 1 : roundPositive(x1[i]);
+      const top = down < 1 ? middlePixel(y0[i], y1[i], height) : roundPositive(y0[i]);
+      const bottom = down < 1 ? top + 1 : roundPositive(y1[i]);
+      const paint = colorIndex(color[i], row[i] % SHADES, dim);
+      if (across >= 1 && down >= 1) {
+        this.fill(frame, left, top, right, bottom, palette.fill[paint], palette.edge[paint], row[i] + 1);
+        continue;
+      }
+      const weight = Math.max(1, roundPositive(FULL_WEIGHT * Math.min(across, 1) * Math.min(down, 1)));
+      if (bottom - top === 1) this.texture.addRun(left, right, top, weight, paint);
+      else this.texture.addColumn(left, top, bottom, weight, paint);
+      this.claim(frame, left, top, right, bottom, row[i] + 1);
+    }
+    this.texture.blendInto(pixels, palette.fill);
+  }
+
+  private fill(
+    { width, pixels, ids }: FrameBuffer,
+    left: number,
+    top: number,
+    right: number,
+    bottom: number,
+    color: number,
+    edge: number,
+    id: number,
+  ): void {
+    const end = this.budget > 0 ? bottom : top + 1;
+    this.budget -= (right - left) * (bottom - top);
+    const edged = right - left >= MIN_EDGED && bottom - top >= MIN_EDGED;
+    for (let y = top; y < end; y++) {
+      const from = y * width + left;
+      const to = y * width + right;
+      fillRun(pixels, edged && y === top && y > 0 ? edge : color, from, to);
+      fillRun(ids, id, from, to);
+      if (edged && right < width) pixels[to - 1] = edge;
+    }
+  }
+
+  /** Makes the free pixels of a small block lead to it; larger blocks keep theirs, and so do small ones before it. */
+  private claim(
+    { width, ids }: FrameBuffer,
+    left: number,
+    top: number,
+    right: number,
+    bottom: number,
+    id: number,
+  ): void {
+    for (let y = top; y < bottom; y++) {
+      const from = y * width + left;
+      const to = y * width + right;
+      if (to - from <= SHORT_RUN) {
+        for (let i = from; i < to; i++) ids[i] |= id & whereFree(ids[i]);
+        continue;
+      }
+      // A long thin block whose ends and middle are taken has nothing worth a walk over its whole length.
+      if (ids[from] !== 0 && ids[to - 1] !== 0 && ids[(from + to) >> 1] !== 0) continue;
+      if ((this.budget -= to - from) < 0) return;
+      for (let i = from; i < to; i++) ids[i] |= id & whereFree(ids[i]);
+    }
+  }
+}
+
+/**
+ * All bits set where an id is 0, none where it is a row number + 1. The ids of small blocks are all over memory, so a
+ * branch here would be guessed wrong, and every wrong guess waits for memory.
+ */
+function whereFree(id: number): number {
+  return ((id | 0) - 1) >> 31;
+}
+
+/** Math.round of what is not negative, in a third of the time. */
+function roundPositive(edge: number): number {
+  return (edge + 0.5) | 0;
+}
+
+/** The pixel that holds the middle of an interval shorter than one. */
+function middlePixel(from: number, to: number, limit: number): number {
+  return Math.min(((from + to) / 2) | 0, limit - 1);
+}
+
+/** TypedArray.fill costs more to call than it saves on a few elements. */
+function fillRun(array: Uint32Array, value: number, from: number, to: number): void {
+  if (to - from > 32) array.fill(value, from, to);
+  else for (let i = from; i < to; i++) array[i] = value;
+}
+
+function paintBands({ width, height, pixels }: FrameBuffer, bands: Float64Array, palette: Palette): void {
+  for (let i = 0; i < bands.length; i += 2) {
+    const top = Math.max(0, Math.round(bands[i]));
+    const bottom = Math.min(height, Math.round(bands[i + 1]));
+    if (bottom <= top) continue;
+    pixels.fill(palette.region, top * width, bottom * width);
+    if (bottom - top >= MIN_EDGED && bands[i] >= 0)
+      pixels.fill(palette.regionEdge, top * width, (top + 1) * width);
+  }
+}

@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest";
+import { timelineBlocks, regionBands } from "../../layout/timeline/blocks";
+import { regionsOf, rowsOf } from "../../layout/timeline/fixture";
+import { type PaintOrder } from "../painter/picture";
+import { Painter } from "../painter/painter";
+import { makePalette } from "./palette";
+import type { FrameBuffer } from "./raster";
+
+const palette = makePalette(0xffffff, 0xeeeeee, 0xcccccc, [0xff0000, 0x0000ff]);
+const length = 1 << 17;
+// One life after another over bytes of its own, so many that a whole picture takes long.
+const rows = rowsOf(
+  Array.from({ length: 80_000 }, (_, i) => ({
+    size: 64,
+    role: i % 2,
+    defined: i,
+    last_used: Math.min(length - 1, i + ((i * 53) % 9000)),
+    offset: ((i * 7919) % 256) * 64,
+  })),
+);
+const regions = regionsOf([{ size: 1 << 14, temporary: true }]);
+
+function painter(): Painter {
+  const made = new Painter();
+  made.setBlocks(timelineBlocks(rows, regions, length, "all"), regionBands(regions, "all"));
+  return made;
+}
+
+const order = (from: number, to: number, height = 1 << 14): PaintOrder => ({
+  view: { x: [from, to], y: [0, height] },
+  width: 256,
+  height: 128,
+  palette,
+  labelWidth: 40,
+  labelHeight: 10,
+});
+
+describe("a picture of many blocks that is zoomed", () => {
+  const whole = order(0, 65_536);
+
+  it.each([
+    ["in", 8192, 57_344, 1 << 14],
+    ["in along both axes", 8192, 40_960, 1 << 13],
+    ["in twofold", 24_576, 57_344, 1 << 14],
+  ])("%s shows each pixel as the one that was there", (_, from, to, high) => {
+    const made = painter();
+    const before = made.paint(whole, null).frame;
+    const after = made.paint(order(from, to, high), null, false);
+    expect(after.rough).toBe(true);
+    for (const plane of ["pixels", "ids"] as const) {
+      const [old, scaled] = [before[plane], after.frame[plane]];
+      let differing = 0;
+      for (let y = 0; y < 128; y++)
+        for (let x = 0; x < 256; x++) {
+          const position = from + ((x + 0.5) / 256) * (to - from);
+          const byte = high - ((y + 0.5) / 128) * high;
+          const source =
+            Math.floor((1 - byte / (1 << 14)) * 128) * 256 + Math.floor((position / 65_536) * 256);
+          differing += scaled[y * 256 + x] === old[source] ? 0 : 1;
+        }
+      expect(differing).toBe(0);
+    }
+  });
+
+  it("is drawn exactly once nothing moves, whatever stood in for it", () => {
+    const wanted = order(8192, 57_344);
+    const made = painter();
+    const { frame } = made.paint(
+      wanted,
+      made.paint(order(4096, 60_000), made.paint(whole, null).frame, false).frame,
+      false,
+    );
+    const exact = made.paint(wanted, frame);
+    expect(exact.rough).toBe(false);
+    expect(differing(exact.frame, painter().paint(wanted, null).frame)).toBe(0);
+  });
+
+  it("out shows the widest picture around the last one", () => {
+    const made = painter();
+    const wide = made.paint(whole, null).frame;
+    const near = made.paint(order(16_384, 49_152), null).frame;
+    const { frame, rough } = made.paint(whole, null, false);
+    expect(rough).toBe(true);
+    const row = 64 * 256;
+    for (const x of [0, 30, 63, 192, 255]) expect(frame.ids[row + x]).toBe(wide.ids[row + x]);
+    for (const x of [64, 128, 191]) expect(frame.ids[row + x]).toBe(near.ids[row + (x - 64) * 2 + 1]);
+  });
+
+  it("out beyond all that was drawn shows ground there", () => {
+    const made = painter();
+    made.paint(order(16_384, 49_152), null);
+    const { frame, rough } = made.paint(order(8192, 57_344), null, false);
+    expect(rough).toBe(true);
+    expect([frame.pixels[64 * 256], frame.ids[64 * 256]]).toEqual([palette.region, 0]);
+  });
+
+  it.each([
+    ["is too far off", order(0, 8192)],
+    ["is elsewhere", order(65_536, 131_072)],
+    ["is of another size", { ...order(0, 65_536), width: 250 }],
+    ["has another ground", { ...whole, palette: { ...palette, background: 1 } }],
+  ])("is drawn anew where what was drawn %s", (_, wanted) => {
+    const made = painter();
+    made.paint(whole, null);
+    const anew = painter().paint(wanted, null);
+    const { frame, rough } = made.paint(wanted, null, false);
+    expect(rough).toBe(false);
+    expect(differing(frame, anew.frame)).toBe(0);
+  });
+
+  it("is drawn anew where the lights have changed, and where few blocks are in sight", () => {
+    const made = painter();
+    made.paint(order(0, 16_384), null);
+    expect(made.paint(order(0, 12_000), null, false).rough).toBe(false);
+    made.paint(whole, null);
+    made.setHighlighted(new Uint8Array(rows.length));
+    expect(made.paint(order(0, 60_000), null, false).rough).toBe(false);
+  });
+});
+
+function differing(one: FrameBuffer, other: FrameBuffer): number {
+  let count = 0;
+  one.pixels.forEach(
+    (pixel, i) => (count += pixel === other.pixels[i] && one.ids[i] === other.ids[i] ? 0 : 1),
+  );
+  return count;
+}

@@ -1,0 +1,114 @@
+import type { Span, View } from "../../layout/axis/span";
+import { emptyFrameBuffer, type FrameBuffer, type FrameSource } from "./raster";
+
+/** A picture is shown at up to so many times its scale, and down to so small a part of it. */
+const MAX_ENLARGED = 4;
+const MIN_REDUCED = 1 / 2;
+
+/** A picture, and what it shows. */
+interface CachedFrame {
+  frame: FrameBuffer;
+  shows: FrameSource;
+}
+
+/**
+ * Earlier pictures of one size that were drawn anew: the last one, and the one that shows most. While the view is
+ * zoomed they stand in for a picture that takes longer to draw than the screen does to show it.
+ */
+export class ZoomCache {
+  private last: CachedFrame | null = null;
+  private widest: CachedFrame | null = null;
+
+  /** Copies a picture that was drawn anew. */
+  keep({ width, height, pixels, ids }: FrameBuffer, shows: FrameSource): void {
+    const { last, widest } = this;
+    const reuse = last !== widest && last?.frame.width === width && last.frame.height === height;
+    const frame = reuse ? last.frame : emptyFrameBuffer(width, height);
+    frame.pixels.set(pixels);
+    frame.ids.set(ids);
+    this.last = { frame, shows };
+    if (!isReusable(widest, shows, frame) || covers(shows.view, widest.shows.view)) this.widest = this.last;
+  }
+
+  /** Whether they can stand in for a picture that shows this in `frame`. */
+  canReplace(frame: FrameBuffer, shows: FrameSource): boolean {
+    return isReusable(this.last, shows, frame) && isNear(this.last.shows.view, shows.view);
+  }
+
+  /** Shows a view in `frame`. `drawGround` is called first where there is something of it that they do not show. */
+  show(frame: FrameBuffer, view: View, drawGround: () => void): void {
+    const { last, widest } = this;
+    if (last === null || widest === null) return;
+    if (!covers(last.shows.view, view)) {
+      if (!covers(widest.shows.view, view)) drawGround();
+      rescale(widest, frame, view);
+    }
+    if (last !== widest || covers(last.shows.view, view)) rescale(last, frame, view);
+  }
+}
+
+/** Whether a picture is of this size, and of the same blocks, lights and ground. */
+function isReusable(
+  kept: CachedFrame | null,
+  shows: FrameSource,
+  { width, height }: FrameBuffer,
+): kept is CachedFrame {
+  if (kept?.frame.width !== width || kept.frame.height !== height) return false;
+  return kept.shows.edition === shows.edition && kept.shows.ground === shows.ground;
+}
+
+function covers(one: View, other: View): boolean {
+  const reaches = (of: Span, to: Span): boolean => of[0] <= to[0] && of[1] >= to[1];
+  return reaches(one.x, other.x) && reaches(one.y, other.y);
+}
+
+/** Whether the picture of one view has enough of another for the time being. */
+function isNear(of: View, wanted: View): boolean {
+  const near = (one: Span, other: Span): boolean => {
+    const enlarged = (one[1] - one[0]) / (other[1] - other[0]);
+    const middle = (other[0] + other[1]) / 2;
+    return enlarged <= MAX_ENLARGED && enlarged >= MIN_REDUCED && one[0] < middle && middle < one[1];
+  };
+  return near(of.x, wanted.x) && near(of.y, wanted.y);
+}
+
+/** Each pixel of `to`, which is to show `view`, as the one of `from` that its middle lies in; others stay as they are. */
+function rescale({ frame: from, shows }: CachedFrame, to: FrameBuffer, view: View): void {
+  const columns = sourcePixels(shows.view.x, view.x, to.width);
+  const rows = sourcePixels(flip(shows.view.y), flip(view.y), to.height);
+  copyScaled(from.pixels, to.pixels, columns, rows);
+  copyScaled(from.ids, to.ids, columns, rows);
+}
+
+/** `columns` and `rows` say of each where it comes from: those without a source, -1, are at either end. */
+function copyScaled(from: Uint32Array, to: Uint32Array, columns: Int32Array, rows: Int32Array): void {
+  const width = columns.length;
+  let [left, right] = [0, width];
+  while (left < right && columns[left] < 0) left += 1;
+  while (left < right && columns[right - 1] < 0) right -= 1;
+  for (let y = 0; y < rows.length; y++) {
+    if (rows[y] < 0) continue;
+    const row = y * width;
+    const source = rows[y] * width;
+    // Enlarged, a row is often the one above it again.
+    if (y > 0 && rows[y] === rows[y - 1]) to.copyWithin(row + left, row - width + left, row - width + right);
+    else for (let x = left; x < right; x++) to[row + x] = from[source + columns[x]];
+  }
+}
+
+/** For each of `count` pixels over the span `wanted`, which of as many over the span `of` its middle is in; else -1. */
+function sourcePixels(of: Span, wanted: Span, count: number): Int32Array {
+  const scale = (wanted[1] - wanted[0]) / (of[1] - of[0]);
+  const first = ((wanted[0] - of[0]) / (of[1] - of[0])) * count;
+  const found = new Int32Array(count);
+  for (let pixel = 0; pixel < count; pixel++) {
+    const source = Math.floor(first + (pixel + 0.5) * scale);
+    found[pixel] = source >= 0 && source < count ? source : -1;
+  }
+  return found;
+}
+
+/** Bytes grow upwards, rows downwards. */
+function flip([low, high]: Span): Span {
+  return [-high, -low];
+}

@@ -1,0 +1,168 @@
+import type { View } from "../../layout/axis/span";
+import { type RowsByAge, AgeStack } from "../../layout/stacking/age_stack";
+import { type Blocks, emptyBlocks } from "../../layout/timeline/blocks";
+import { emptyRects, type Rects, labelCandidates, yPixel } from "../../layout/timeline/rects";
+import type { Palette } from "../frame/palette";
+import { emptyFrameBuffer, type FrameBuffer, Raster, type FrameSource } from "../frame/raster";
+import { exposedStrips, moveFrame, putStrip, type Shift, findShift, stripView } from "../frame/shift";
+import { ZoomCache } from "../frame/zoom_cache";
+import { type PaintLayer, ageLayer, blockLayer } from "./layers";
+import {
+  isLabelVisible,
+  type Labels,
+  type PaintOrder,
+  type VectorParts,
+  pickLabels,
+  type Picture,
+  selectRects,
+} from "./picture";
+
+/** Of pictures that are kept: the plot, the map, and the plot over the whole window. */
+const MAX_SIZES = 3;
+
+/** More labels than this are noise, and text is the slowest thing to draw. */
+const MAX_LABELS = 250;
+
+/** Draws pictures of one timeline: holds its blocks, so that an order is only a view. */
+export class Painter {
+  private layer = blockLayer(emptyBlocks(0));
+  private bands: Float64Array = new Float64Array(0);
+  private highlighted: Uint8Array | null = null;
+  private edition = 0;
+  private readonly raster = new Raster();
+  /** Pictures that stand in for others of the same size, by the number of their pixels: the plot's and the map's. */
+  private readonly zoomCaches = new Map<number, ZoomCache>();
+
+  /** `bands`: bottom and top bytes of each region, in pairs. */
+  setBlocks(blocks: Blocks, bands: Float64Array): void {
+    this.setLayer(blockLayer(blocks), bands);
+  }
+
+  /** Rows stacked by age in place of blocks; `clock` as in Axis. */
+  setRowsByAge(ages: RowsByAge, clock: Float64Array | null, bands: Float64Array): void {
+    this.setLayer(ageLayer(new AgeStack(ages), clock), bands);
+  }
+
+  private setLayer(layer: PaintLayer, bands: Float64Array): void {
+    this.layer = layer;
+    this.bands = bands;
+    this.edition += 1;
+  }
+
+  /** 1 for each row number to show in full color, the others dimmed; null shows all. */
+  setHighlighted(highlighted: Uint8Array | null): void {
+    this.highlighted = highlighted;
+    this.edition += 1;
+  }
+
+  /**
+   * Draws into `reuse` where it has the right size. Where it shows what is wanted but moved, and `exact` is not asked
+   * for, only what comes in at the sides is drawn: so the cost of dragging does not grow with the blocks in sight. Nor
+   * does that of zooming, for which earlier pictures are scaled.
+   */
+  paint(order: PaintOrder, reuse: FrameBuffer | null, exact = true): Picture {
+    const { width, height, palette } = order;
+    const fits = reuse !== null && reuse.width === width && reuse.height === height;
+    const frame = fits ? reuse : emptyFrameBuffer(width, height);
+    const rough = !exact && this.layer.costly;
+    const shift = rough ? this.findShift(frame, order) : null;
+    const view = shift?.view ?? order.view;
+    const shows = { view, edition: this.edition, ground: palette.background };
+    const scales = this.layer.scales(view);
+    const scaled = rough && shift === null && scales && this.scale(frame, shows, palette);
+    const blocks = scaled
+      ? 0
+      : shift
+        ? this.move(frame, shift, palette)
+        : this.draw(frame, view, palette, rough);
+    frame.source = shows;
+    if (scales && shift === null && !scaled) this.zoomCacheFor(frame).keep(frame, shows);
+    const labels = this.labels(frame, { ...order, view }, rough);
+    return { frame, labels, view, rough: rough && (shift !== null || scaled || this.layer.coarsens), blocks };
+  }
+
+  /** Has earlier pictures stand in; false where none could. */
+  private scale(frame: FrameBuffer, shows: FrameSource, palette: Palette): boolean {
+    const earlier = this.zoomCacheFor(frame);
+    if (!earlier.canReplace(frame, shows)) return false;
+    const bands = this.bandsIn(shows.view, frame.height);
+    earlier.show(frame, shows.view, () => this.raster.draw(frame, emptyRects(0), bands, palette, null));
+    return true;
+  }
+
+  private zoomCacheFor({ width, height }: FrameBuffer): ZoomCache {
+    const size = width * height;
+    let found = this.zoomCaches.get(size);
+    if (found === undefined) {
+      // Sizes that a window had while it was dragged are not worth their memory.
+      if (this.zoomCaches.size >= MAX_SIZES) this.zoomCaches.clear();
+      this.zoomCaches.set(size, (found = new ZoomCache()));
+    }
+    return found;
+  }
+
+  private findShift({ source }: FrameBuffer, { view, width, height, palette }: PaintOrder): Shift | null {
+    if (source === null) return null;
+    if (source.edition !== this.edition || source.ground !== palette.background) return null;
+    return findShift(source.view, view, width, height);
+  }
+
+  /** Number of blocks drawn. */
+  private draw(frame: FrameBuffer, view: View, palette: Palette, rough: boolean): number {
+    const { width, height } = frame;
+    const rects = this.layer.layout({ view, width, height, rough, highlighted: this.highlighted });
+    this.raster.draw(frame, rects, this.bandsIn(view, height), palette, this.highlighted);
+    return rects.length;
+  }
+
+  private move(frame: FrameBuffer, shift: Shift, palette: Palette): number {
+    const { width, height } = frame;
+    moveFrame(frame, shift);
+    let blocks = 0;
+    for (const strip of exposedStrips(shift, width, height)) {
+      const drawn = emptyFrameBuffer(strip.width, strip.height);
+      blocks += this.draw(drawn, stripView(strip, shift.view, width, height), palette, true);
+      putStrip(frame, strip, drawn);
+    }
+    return blocks;
+  }
+
+  private labels(
+    frame: FrameBuffer,
+    { view, width, height, labelWidth, labelHeight }: PaintOrder,
+    rough: boolean,
+  ): Labels {
+    const rects = this.layer.layout({ view, width, height, rough, minWidth: labelWidth });
+    const chosen = labelCandidates(rects, labelWidth, labelHeight, MAX_LABELS);
+    return pickLabels(
+      rects,
+      chosen.filter((i) => isLabelVisible(rects, i, labelWidth, frame)),
+    );
+  }
+
+  /** The same picture in parts. */
+  paintParts({ view, width, height, palette }: PaintOrder): VectorParts {
+    const rects = this.layer.layout({ view, width, height, highlighted: this.highlighted });
+    const isShape = (i: number): boolean => rects.x1[i] - rects.x0[i] >= 1 && rects.y1[i] - rects.y0[i] >= 1;
+    const bands = this.bandsIn(view, height);
+    const draw = (drawn: Rects): FrameBuffer => {
+      const frame = emptyFrameBuffer(width, height);
+      this.raster.draw(frame, drawn, bands, palette, this.highlighted);
+      return frame;
+    };
+    return {
+      shapes: selectRects(rects, isShape),
+      texture: draw(selectRects(rects, (i) => !isShape(i))),
+      ground: draw(emptyRects(0)),
+    };
+  }
+
+  private bandsIn(view: View, height: number): Float64Array {
+    const pixels = new Float64Array(this.bands.length);
+    for (let i = 0; i < pixels.length; i += 2) {
+      pixels[i] = yPixel(this.bands[i + 1], view.y, height);
+      pixels[i + 1] = yPixel(this.bands[i], view.y, height);
+    }
+    return pixels;
+  }
+}

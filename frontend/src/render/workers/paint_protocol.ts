@@ -1,0 +1,76 @@
+import type { RowsByAge } from "../../layout/stacking/age_stack";
+import type { Blocks } from "../../layout/timeline/blocks";
+import type { PaintOrder, VectorParts, Picture } from "../painter/picture";
+import type { Painter } from "../painter/painter";
+import type { FrameBuffer } from "../frame/raster";
+
+/** Pictures that are drawn one after the other in the same place; a new order replaces one that still waits. */
+export type CanvasName = "plot" | "map";
+
+/** What the page asks of the painter. Frames travel to and fro without being copied. */
+export type PaintRequest =
+  | { kind: "blocks"; blocks: Blocks; bands: Float64Array }
+  | { kind: "ages"; ages: RowsByAge; clock: Float64Array | null; bands: Float64Array }
+  | { kind: "highlighted"; highlighted: Uint8Array | null }
+  | { kind: "paint"; place: CanvasName; order: PaintOrder; reuse: FrameBuffer | null; exact: boolean }
+  | { kind: "parts"; order: PaintOrder };
+
+export type PaintReply =
+  | { kind: "picture"; place: CanvasName; order: PaintOrder; picture: Picture; milliseconds: number }
+  | { kind: "parts"; parts: VectorParts }
+  | { kind: "failed"; message: string };
+
+/** Does what a request asks; null where it asks for no reply. */
+export function handleRequest(painter: Painter, request: PaintRequest): PaintReply | null {
+  switch (request.kind) {
+    case "blocks":
+      painter.setBlocks(request.blocks, request.bands);
+      return null;
+    case "ages":
+      painter.setRowsByAge(request.ages, request.clock, request.bands);
+      return null;
+    case "highlighted":
+      painter.setHighlighted(request.highlighted);
+      return null;
+    case "paint": {
+      const began = performance.now();
+      const picture = painter.paint(request.order, request.reuse, request.exact);
+      const { place, order } = request;
+      return { kind: "picture", place, order, picture, milliseconds: performance.now() - began };
+    }
+    case "parts":
+      return { kind: "parts", parts: painter.paintParts(request.order) };
+  }
+}
+
+/** The memory that goes over to the worker with a request. */
+export function requestTransfers(request: PaintRequest): Transferable[] {
+  switch (request.kind) {
+    case "blocks": {
+      const { start, end, bottom, top, color, row } = request.blocks;
+      return [start, end, bottom, top, color, row, request.bands].map(
+        (column) => column.buffer as ArrayBuffer,
+      );
+    }
+    case "paint":
+      return request.reuse === null ? [] : frameTransfers(request.reuse);
+    default:
+      return [];
+  }
+}
+
+/** The memory that comes back with a reply. */
+export function replyTransfers(reply: PaintReply): Transferable[] {
+  switch (reply.kind) {
+    case "picture":
+      return frameTransfers(reply.picture.frame);
+    case "parts":
+      return [...frameTransfers(reply.parts.texture), ...frameTransfers(reply.parts.ground)];
+    default:
+      return [];
+  }
+}
+
+function frameTransfers({ pixels, ids }: FrameBuffer): Transferable[] {
+  return [pixels.buffer, ids.buffer];
+}

@@ -1,0 +1,24 @@
+import { Painter } from "../painter/painter";
+import { handleRequest, type PaintReply, type PaintRequest, replyTransfers } from "./paint_protocol";
+
+/** The side of a worker that it sees of itself; the DOM's types describe only the page's side. */
+interface WorkerScope {
+  onmessage: ((event: MessageEvent<PaintRequest>) => void) | null;
+  postMessage(reply: PaintReply, transfer: Transferable[]): void;
+}
+
+const scope = self as unknown as WorkerScope;
+const painter = new Painter();
+
+scope.onmessage = ({ data }) => {
+  const reply = handleOrFail(data);
+  if (reply !== null) scope.postMessage(reply, replyTransfers(reply));
+};
+
+function handleOrFail(request: PaintRequest): PaintReply | null {
+  try {
+    return handleRequest(painter, request);
+  } catch (error) {
+    return { kind: "failed", message: error instanceof Error ? error.message : String(error) };
+  }
+}

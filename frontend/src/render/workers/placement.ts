@@ -1,0 +1,35 @@
+import workerUrl from "./placement_worker?worker&url";
+import { placeRows, type Placement } from "../../layout/stacking/stacking";
+import type { PlacementReply, PlacementRequest } from "./placement_protocol";
+import { startWorker } from "./start_worker";
+
+/** Fewer rows are placed at once, sooner than a worker starts. */
+const MAX_IN_PAGE = 20_000;
+
+/** Places rows, many of them in a worker. Returns the function that ends it, after which nothing is called back. */
+export function startPlacement(
+  request: PlacementRequest,
+  on: {
+    share: (share: number) => void;
+    placed: (placing: Placement) => void;
+    failed: (message: string) => void;
+  },
+): () => void {
+  if (request.lifetimes.start.length < MAX_IN_PAGE) {
+    on.placed(placeRows(request.layout, request.lifetimes, on.share));
+    return () => {};
+  }
+  const worker = startWorker(workerUrl);
+  worker.onerror = (event) => on.failed(event.message || "its worker could not be started");
+  worker.onmessage = ({ data }: MessageEvent<PlacementReply>) => {
+    if (data.kind === "share") {
+      on.share(data.share);
+      return;
+    }
+    worker.terminate();
+    if (data.kind === "placed") on.placed(data.placing);
+    else on.failed(data.message);
+  };
+  worker.postMessage(request);
+  return () => worker.terminate();
+}

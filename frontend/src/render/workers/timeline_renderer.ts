@@ -1,0 +1,129 @@
+import type { RowsByAge } from "../../layout/stacking/age_stack";
+import type { Blocks } from "../../layout/timeline/blocks";
+import type { PaintOrder, VectorParts } from "../painter/picture";
+import { type CanvasName, type PaintReply, type PaintRequest, requestTransfers } from "./paint_protocol";
+import type { FrameBuffer } from "../frame/raster";
+import { startWorker } from "./start_worker";
+import workerUrl from "./paint_worker?worker&url";
+
+export type DrawnPicture = Extract<PaintReply, { kind: "picture" }>;
+
+/** One place's orders: at most one under way and one that waits, which newer ones replace. */
+interface PaintQueue {
+  busy: boolean;
+  waiting: PaintOrder | null;
+  /** A frame that the page has done with. */
+  spare: FrameBuffer | null;
+  /** The order last asked for, and the timer that has it drawn exactly once nothing moves any more. */
+  lastOrder: PaintOrder | null;
+  settling: number;
+}
+
+const newQueue = (): PaintQueue => ({
+  busy: false,
+  waiting: null,
+  spare: null,
+  lastOrder: null,
+  settling: 0,
+});
+
+/** A pause this long, in milliseconds, ends a movement: a whole picture of a million blocks takes about as long. */
+const SETTLE_MS = 80;
+
+/** The page's side of the painter. Pictures of a place arrive in order; of orders that wait only the last is drawn. */
+export class TimelineRenderer {
+  /** The last picture of each place: the page shows it, and looks up in it whose a pixel is. */
+  readonly drawn: Record<CanvasName, DrawnPicture | null> = { plot: null, map: null };
+  private readonly queues: Record<CanvasName, PaintQueue> = { plot: newQueue(), map: newQueue() };
+  private readonly listeners: Partial<Record<CanvasName, (drawn: DrawnPicture) => void>> = {};
+  private readonly waitingForParts: ((parts: VectorParts) => void)[] = [];
+  private readonly worker = startWorker(workerUrl);
+
+  constructor(private readonly onFailed: (message: string) => void) {
+    this.worker.onmessage = ({ data }: MessageEvent<PaintReply>) => this.receive(data);
+    this.worker.onerror = (event) => onFailed(event.message || "its worker could not be started");
+  }
+
+  /** Calls back with the last picture of a place and each one from now on, in place of who was called before. */
+  listen(place: CanvasName, listener: (drawn: DrawnPicture) => void): void {
+    this.listeners[place] = listener;
+    // The worker can be sooner than the page, whose effects wait for the screen.
+    const drawn = this.drawn[place];
+    if (drawn !== null) listener(drawn);
+  }
+
+  /** Takes over the memory of `blocks` and `bands`. */
+  setBlocks(blocks: Blocks, bands: Float64Array): void {
+    this.send({ kind: "blocks", blocks, bands });
+  }
+
+  /** As Painter's; the page keeps the memory. */
+  setRowsByAge(ages: RowsByAge, clock: Float64Array | null, bands: Float64Array): void {
+    this.send({ kind: "ages", ages, clock, bands });
+  }
+
+  setHighlighted(highlighted: Uint8Array | null): void {
+    this.send({ kind: "highlighted", highlighted });
+  }
+
+  paint(place: CanvasName, order: PaintOrder): void {
+    const queue = this.queues[place];
+    window.clearTimeout(queue.settling);
+    queue.lastOrder = order;
+    if (queue.busy) queue.waiting = order;
+    else this.order(place, order, false);
+  }
+
+  private order(place: CanvasName, order: PaintOrder, exact: boolean): void {
+    const queue = this.queues[place];
+    queue.busy = true;
+    const reuse = queue.spare;
+    queue.spare = null;
+    this.send({ kind: "paint", place, order, reuse, exact });
+  }
+
+  /** Whether a place's last picture is what was last asked for, drawn exactly. */
+  isAtRest(place: CanvasName): boolean {
+    return !this.queues[place].busy && this.drawn[place]?.picture.rough === false;
+  }
+
+  parts(order: PaintOrder): Promise<VectorParts> {
+    return new Promise((resolve) => {
+      this.waitingForParts.push(resolve);
+      this.send({ kind: "parts", order });
+    });
+  }
+
+  close(): void {
+    for (const { settling } of Object.values(this.queues)) window.clearTimeout(settling);
+    this.worker.terminate();
+  }
+
+  private send(request: PaintRequest): void {
+    this.worker.postMessage(request, requestTransfers(request));
+  }
+
+  private receive(reply: PaintReply): void {
+    if (reply.kind === "failed") this.onFailed(reply.message);
+    else if (reply.kind === "parts") this.waitingForParts.shift()?.(reply.parts);
+    else this.receivePicture(reply);
+  }
+
+  private receivePicture(reply: DrawnPicture): void {
+    const { place, picture } = reply;
+    const queue = this.queues[place];
+    queue.spare = this.drawn[place]?.picture.frame ?? null;
+    this.drawn[place] = reply;
+    queue.busy = false;
+    const next = queue.waiting;
+    queue.waiting = null;
+    if (next !== null) this.order(place, next, false);
+    else if (picture.rough) queue.settling = window.setTimeout(() => this.settle(place), SETTLE_MS);
+    this.listeners[place]?.(reply);
+  }
+
+  private settle(place: CanvasName): void {
+    const { lastOrder, busy } = this.queues[place];
+    if (lastOrder !== null && !busy) this.order(place, lastOrder, true);
+  }
+}
