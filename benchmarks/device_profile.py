@@ -58,8 +58,10 @@ def generate(samples: int, seed: int = 0) -> Profile:
 
 
 def once(file: Path) -> dict[str, float]:
+    from tb_memplugin.analysis.call_graph.graph import Granularity, Refine
     from tb_memplugin.catalog import listing_of_path
-    from tb_memplugin.views.page.device_profile import Granularity, Refine, call_graph, device_profile
+    from tb_memplugin.views.page.call_graph import call_graph
+    from tb_memplugin.views.page.device_profile import device_profile
 
     start, work = time.perf_counter(), time.process_time()
     recordings = listing_of_path(str(file)).recordings

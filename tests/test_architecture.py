@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "logdir": {"errors"},
     "pasted_texts": {"logdir", "readers", "model"},
     "catalog": {"analysis", "errors", "logdir", "pasted_texts", "readers", "model"},
-    "hosts": {"analysis", "catalog", "errors", "logdir", "model", "views"},
+    "hosts": {"catalog", "errors", "logdir", "model", "views"},
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked
     "commands": {"catalog", "errors", "hosts", "logdir", "model", "sizes", "views"},
     "pytest_plugin": {"capture", "catalog", "errors", "sizes", "views"},  # runs in a user's tests

@@ -16,10 +16,10 @@ from werkzeug.wrappers import Request, Response
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import static
-from tb_memplugin.hosts.parameters import BadParameter
-from tb_memplugin.hosts.request_body import NotAccepted, sent
+from tb_memplugin.hosts.request_body import NotAccepted
 from tb_memplugin.hosts.responses import error_response, finished
 from tb_memplugin.hosts.routes import Routes
+from tb_memplugin.views.endpoints.inputs import BadParameter
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -31,12 +31,11 @@ class MemoryApp:
     """Answers about one logdir."""
 
     def __init__(self, catalog: Catalog) -> None:
-        routes = Routes(catalog)
-        self._routes, self._posted = routes.all(), routes.posted()
+        self._routes = Routes(catalog)
 
     def paths(self) -> list[str]:
         """Everything there is below the mount, for hosts that route by whole paths."""
-        return [*self._routes, *self._posted, *static.names()]
+        return [*self._routes.paths(), *static.names()]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
@@ -53,16 +52,14 @@ class MemoryApp:
 
     def _answer(self, request: Request) -> Response:
         path = request.path.lstrip("/") or "index.html"
-        allowed = ("POST",) if path in self._posted else ("GET", "HEAD")
+        allowed = self._routes.methods(path)
         if request.method not in allowed:
             refusal = error_response(405, InputError("Method not allowed", request.method, f"use {allowed[0]}"))
             refusal.headers["Allow"] = ", ".join(allowed)
             return refusal
         try:
-            if path in self._posted:
-                return self._posted[path](request, sent(request))
-            if (route := self._routes.get(path)) is not None:
-                return route(request)
+            if path in self._routes.paths():
+                return self._routes.answer(path, request)
             if path in static.names():
                 return static.response(path)
             return error_response(404, InputError("No such page", path, "open index.html"))

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.static import FOLDER
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.export.report import Question, questions, questions_of_runs
+from tb_memplugin.views.export.report import ReportSource, StoredAnswer, answers_of_recording, answers_of_runs
 
 logger = logging.getLogger(__name__)
 
@@ -66,20 +66,19 @@ def write(to: BinaryIO, title: str, recordings: Sequence[Recording], every: Sequ
     """
     document = _Document(to)
     document.begin(title)
-    held: list[Recording] = []
+    contained: list[Recording] = []
+    source = ReportSource(contained, every)
     for recording in recordings:
-        if document.size >= most and held:
+        if document.size >= most and contained:
             break
-        run = [other for other in every if other.run == recording.run]
-        beside = [other for other in run if other.source == recording.source]
-        for question in questions(recording, beside, run):
-            document.answer(question)
-        held.append(recording)
-    for question in questions_of_runs(held, every):
-        document.answer(question)
-    axes = sorted({recording.axis.value for recording in held})
-    document.end({"recordings": len(held), "of": len(every), "axes": axes})
-    return Written(len(held), document.size)
+        contained.append(recording)
+        for answer in answers_of_recording(recording, source):
+            document.answer(answer)
+    for answer in answers_of_runs(source):
+        document.answer(answer)
+    axes = sorted({recording.axis.value for recording in contained})
+    document.end({"recordings": len(contained), "of": len(every), "axes": axes})
+    return Written(len(contained), document.size)
 
 
 class _Document:
@@ -96,14 +95,14 @@ class _Document:
         for path in sorted((FOLDER / "assets").iterdir()):
             self._block(f'data-file="{html.escape(path.name)}"', path.read_bytes())
 
-    def answer(self, question: Question) -> None:
-        """What cannot be answered costs that alone: the page says that the report does not hold it."""
+    def answer(self, stored: StoredAnswer) -> None:
+        """Add an answer. One that fails is left out, and the page says so where it is needed."""
         try:
-            content = question.answer()
+            content = stored.content()
         except Exception as error:
-            logger.warning("Answering %s: %s", question.key, error, exc_info=not isinstance(error, InputError))
+            logger.warning("Answering %s: %s", stored.key, error, exc_info=not isinstance(error, InputError))
             return
-        self._numbers[question.key] = len(self._numbers)
+        self._numbers[stored.key] = len(self._numbers)
         self._block("data-answer", gzip.compress(content, GZIP_LEVEL, mtime=0))
 
     def end(self, report: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from werkzeug.test import Client, TestResponse
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts import responses, static
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.views.page import memory_viewer
+from tb_memplugin.views.endpoints.endpoint import ENDPOINTS
+from tb_memplugin.views.page import memory_viewer, recording_tables, usage
 
 RUN = "train_step/cpu"
 
@@ -93,8 +95,8 @@ def test_tables(client: Client, catalog: Catalog) -> None:
     window = {"from": "10", "to": "20", "buckets": "5"}
     for path, parameters, expected in (
         ("/api/memory_viewer", {}, memory_viewer.first_view(recording)),
-        ("/api/rows", {}, memory_viewer.rows(recording)),
-        ("/api/usage", window, memory_viewer.usage(recording, 10, 20, 5)),
+        ("/api/rows", {}, recording_tables.rows(recording)),
+        ("/api/usage", window, usage.usage(recording, 10, 20, 5)),
     ):
         answer = client.get(path, query_string={"id": recording.id, **parameters})
         assert answer.data[:4] == b"TBM1"
@@ -169,7 +171,7 @@ def test_a_failure_of_ours_is_no_traceback(client: Client, monkeypatch: pytest.M
         raise ZeroDivisionError("secret detail")
 
     recording = largest(client)
-    monkeypatch.setattr(memory_viewer, "rows", fail)
+    monkeypatch.setitem(ENDPOINTS, "rows", replace(ENDPOINTS["rows"], function=fail))
     answer = client.get("/api/rows", query_string={"id": recording["id"]})
     assert answer.status_code == 500
     error_of(answer)

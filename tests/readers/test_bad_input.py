@@ -15,7 +15,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.page import memory_viewer
+from tb_memplugin.views.page import details, memory_viewer, recording_tables
 from tb_memplugin.views.xprof import memory_viewer as xprof_memory_viewer
 
 PIECES = 50
@@ -48,9 +48,9 @@ def ask(recording: Recording) -> None:
     live = usage(recording).live
     assert peak(recording).bytes == max(live, default=0) >= min(live, default=0) >= 0
     memory_viewer.first_view(recording)
-    memory_viewer.rows(recording)
+    recording_tables.rows(recording)
     for row in range(min(len(recording.allocations), 3)):
-        memory_viewer.details(recording, row)
+        details.details(recording, row)
     advise(recording)
     if recording.program:
         xprof_memory_viewer.memory_viewer([recording], recording.program.memory_space)

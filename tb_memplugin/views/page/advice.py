@@ -13,10 +13,13 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
+from tb_memplugin.views.endpoints.inputs import RECORDING
 
 LINES_LISTED = 5  # in the terminal
 
 
+@endpoint("advice", RECORDING, report=EACH_CHOICE)
 def advice(recording: Recording) -> dict[str, Any]:
     """The answer of api/advice: pieces by what they save, each with all rows that it rests on."""
     return {

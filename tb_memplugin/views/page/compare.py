@@ -14,6 +14,8 @@ from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.model.arrays import U8
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.endpoints.endpoint import endpoint
+from tb_memplugin.views.endpoints.inputs import Choice, OptionalInteger, RecordingOf
 from tb_memplugin.views.shared.site_text import site_text, source_text
 from tb_memplugin.views.shared.summary import summary
 
@@ -29,6 +31,14 @@ Pair = tuple[Recording, Recording]
 PROGRAM_ID = re.compile(r"\(\d+\)$")
 
 
+@endpoint(
+    "compare",
+    RecordingOf("a"),
+    RecordingOf("b"),
+    OptionalInteger("at_a", -1, lambda a, b: a.length - 1),
+    OptionalInteger("at_b", -1, lambda a, b, at_a: b.length - 1),
+    Choice("by", CompareBy),
+)
 def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by: CompareBy) -> dict[str, Any]:
     """Plain values only. InputError where the two are not of a kind."""
     a, b = a.complete, b.complete

@@ -7,27 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from tb_memplugin.analysis.call_graph.graph import CallGraph, Granularity, Refine, build_call_graph
-from tb_memplugin.analysis.call_graph.samples import Samples, diff_samples, live_samples
-from tb_memplugin.analysis.leaks.classify import Verdict
-from tb_memplugin.analysis.leaks.over_snapshots import find_series, growth, natural_key
+from tb_memplugin.analysis.leaks.over_snapshots import natural_key
 from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
 from tb_memplugin.analysis.usage.figures import Figure
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.page.leaks import NAMES, sentence
-from tb_memplugin.views.shared.payload import compact
-from tb_memplugin.views.shared.site_text import source_text
+from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
+from tb_memplugin.views.endpoints.inputs import FILE, RECORDING
 from tb_memplugin.views.shared.summary import summary
 
-__all__ = ["Granularity", "Refine", "call_graph", "device_profile", "headline", "series"]
 
-NODES_LISTED = 5000
-SITES_LISTED = 100
+def has_call_graph(recording: Recording) -> bool:
+    """Accept device profiles: a predicate for reports."""
+    return recording.kind.has_call_graph
 
 
+@endpoint("device_profile", RECORDING, FILE, report=InReport(has_call_graph))
 def device_profile(recording: Recording, beside: Sequence[Recording]) -> dict[str, Any]:
     """`beside`: what else its file holds, itself among them, a recording for each device."""
     return {
@@ -116,84 +113,3 @@ def figures(recording: Recording) -> list[Figure]:
         Figure("reported_peak", "Lifetime peak", recording.reported_peak, "The most in use since the process began."),
         Figure("capacity", "Capacity", recording.capacity, "What the allocator may use of this device."),
     ]
-
-
-def call_graph(
-    recordings: Sequence[Recording], base: Sequence[Recording] | None, by: Granularity, refine: Refine, most: int
-) -> dict[str, Any]:
-    """Of these recordings together, or of their change since `base`. InputError where `refine` makes no sense."""
-    samples: Samples = live_samples(recordings)
-    if base is not None:
-        samples = diff_samples(live_samples(base), samples)
-    return _encoded(build_call_graph(samples, by, refine, most), by)
-
-
-def _encoded(found: CallGraph, by: Granularity) -> dict[str, Any]:
-    nodes, calls = found.nodes, found.calls
-    listed = slice(0, NODES_LISTED)  # those of the picture come first: they are the largest
-    function, file = (compact(text.take(np.arange(len(text))[listed])) for text in (nodes.function, nodes.file))
-    left = nodes.cum[NODES_LISTED:]
-    return {
-        "by": by.value,
-        "total": found.total,
-        "total_allocations": found.total_allocations,
-        "shown": found.shown,
-        "unplaced": found.unplaced,
-        "nodes": {
-            "function": [function[i] for i in range(len(function))],
-            "file": [file[i] for i in range(len(file))],
-            **{name: getattr(nodes, name)[listed].tolist() for name in FIGURES},
-            "drawn": found.drawn[listed].tolist(),
-        },
-        "nodes_total": len(nodes.flat),
-        "not_drawn": {
-            "nodes": int((~found.drawn).sum()),
-            "largest": int(np.abs(nodes.cum[~found.drawn]).max(initial=0)),
-        },
-        "not_listed": {"nodes": len(left), "largest": int(np.abs(left).max(initial=0))},
-        "calls": {name: getattr(calls, name).tolist() for name in calls._fields},
-    }
-
-
-FIGURES = ("line", "flat", "cum", "flat_allocations", "cum_allocations")
-
-
-def series(recording: Recording, recordings: Sequence[Recording]) -> dict[str, Any]:
-    """The answer of api/growth: a point for each of one series with `recording`, and sites, those that leak first."""
-    found = growth(find_series(recording, recordings))
-    sites = found.leaks.sites
-    shown = range(min(SITES_LISTED, len(found.holder))) if sites is not None else range(0)
-    rest = sites.live[len(shown) :].sum(axis=0).tolist() if sites is not None else []
-    return {
-        "message": found.leaks.steps.message or None,
-        "points": [
-            {
-                "id": point.id,
-                "title": point.title,
-                "host": point.host,
-                "step": point.taken.step if point.taken else None,
-                "time_ns": point.taken.time_ns if point.taken else None,
-                "bytes": int(total),
-            }
-            for point, total in zip(found.series, found.total.tolist(), strict=True)
-        ],
-        "sites": [
-            {
-                "site": _site(found.series[int(found.holder[i])], int(sites.row[i])),
-                "verdict": NAMES[Verdict(int(sites.verdict[i]))] if not found.leaks.steps.message else None,
-                "sentence": sentence(found.leaks, sites, i) if not found.leaks.steps.message else None,
-                "bytes_per_profile": float(sites.bytes_per_step[i]),
-                "confidence": round(float(sites.confidence[i]), 4),
-                "allocations": int(sites.allocations[i]),
-                "curve": sites.live[i].tolist(),
-            }
-            for i in shown
-            if sites is not None
-        ],
-        "rest": rest,
-    }
-
-
-def _site(recording: Recording, row: int) -> str:
-    what, source = recording.allocations.name[row], source_text(recording, row)
-    return " in ".join(part for part in (what if what != "buffer" else "", source) if part) or "no Python line"

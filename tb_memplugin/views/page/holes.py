@@ -8,10 +8,13 @@ import numpy as np
 
 from tb_memplugin.analysis.address import fragmentation
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.endpoints.endpoint import endpoint
+from tb_memplugin.views.endpoints.inputs import RECORDING, Integer, last_position
 
 LISTED = 200
 
 
+@endpoint("holes", RECORDING, Integer("at", -1, last_position))
 def holes(recording: Recording, position: int) -> dict[str, Any]:
     """The answer of api/holes, largest first. `below` and `above` are rows of api/rows, null at a region's edge.
 

@@ -8,8 +8,11 @@ import numpy as np
 
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_steps import Leaks, LeakSites, leaks
+from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
+from tb_memplugin.views.endpoints.inputs import COMPLETE
 from tb_memplugin.views.page.torch_profile import carried_sentences
 from tb_memplugin.views.shared.site_text import site
 
@@ -25,6 +28,7 @@ NAMES = {
 }
 
 
+@endpoint("leaks", COMPLETE, report=InReport(lambda recording: recording.axis is Axis.TIME))
 def findings(recording: Recording) -> dict[str, Any]:
     """The answer of api/leaks. `message` says why there are no findings, or what their steps are guessed from."""
     found = leaks(recording)

@@ -1,77 +1,31 @@
-"""What the Memory Profile is given: an allocator's own figures, its use over time, what is live at the peak."""
+"""The first view of a recording over time: its figures, its headline, and the largest allocations at the peak."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tb_memplugin.analysis.address.fragmentation import fragmentation
-from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs
-from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.usage.figures import Figure
-from tb_memplugin.analysis.usage.live_bytes import buckets, peak
-from tb_memplugin.analysis.usage.live_bytes import usage as usage_of
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.traffic import traffic
-from tb_memplugin.model.arrays import F64, I64
-from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import ReportedMemory
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
+from tb_memplugin.views.endpoints.inputs import RECORDING
 from tb_memplugin.views.page import torch_profile
-from tb_memplugin.views.page.memory_viewer import FIRST_BUCKETS, encode_first_view
-from tb_memplugin.views.shared.payload import Table, encode, narrow
-
-PLANNED_LISTED = 20
+from tb_memplugin.views.page.first_view import encode_first_view
+from tb_memplugin.views.page.usage import FIRST_BUCKETS, usage_over_time
 
 
+@endpoint("memory_profile", RECORDING, report=InReport(lambda recording: recording.axis is Axis.TIME))
 def first_view(recording: Recording) -> bytes:
-    """Figures, the curve and the largest allocations at the peak, as tables."""
-    curve = usage_table(recording, 0, recording.length, FIRST_BUCKETS)
-    return encode_first_view(recording, headline(recording), figures(recording), curve)
-
-
-def usage(recording: Recording, start: int, end: int, count: int) -> bytes:
-    """The curve over positions [start, end) in at most `count` buckets, as a table."""
-    return encode({"from": start, "to": end}, {"usage": usage_table(recording, start, end, count)})
-
-
-def usage_table(recording: Recording, start: int, end: int, count: int) -> Table:
-    """The curve in buckets, with the time of each bucket's first event in ns, and what the allocator says of itself.
-
-    Of each figure the most and the least: `heap` and `stack`, which `live` is the sum of, `free`, `largest_free` and
-    `fragmentation`, 0 to 1. NaN where it is not known.
-    """
-    curve = buckets(usage_of(recording), start, end, count)
-    clock = recording.clock
-    time = clock[curve.position] if clock is not None else curve.position
-    stop = min(end, recording.length)
-    said = {
-        f"{name}_{which}": reduce.reduceat(column[:stop], curve.position) if len(curve.position) else column[:0]
-        for name, column in _said(recording).items()
-        for which, reduce in (("max", np.fmax), ("min", np.fmin))
-    }
-    return {**curve._asdict(), "position": narrow(curve.position), "time_ns": time.astype(np.int64), **said}
-
-
-@memoize
-def _said(recording: Recording) -> dict[str, I64 | F64]:
-    """What the allocator says of itself, and how its free memory lies, at every event."""
-    pieces, reported = fragmentation(recording), recording.reported
-    if recording.held is not None:  # free is what this process keeps for itself
-        free = (recording.held - usage_of(recording).live).astype(np.float64)
-        return {"held": recording.held, "free": free, "largest_free": pieces.largest_free}
-    if reported is None:
-        return {"largest_free": pieces.largest_free}
-    nothing = np.full(recording.length, np.nan)
-    return {
-        "heap": reported.in_use,
-        "stack": reported.reserved,
-        "free": reported.free if recording.capacity else nothing,
-        "largest_free": pieces.largest_free,
-        "fragmentation": reported.fragmentation if pieces.told else nothing,
-    }
+    """Return the first view of a recording over time."""
+    usage = usage_over_time(recording, 0, recording.length, FIRST_BUCKETS)
+    return encode_first_view(recording, headline(recording), figures(recording), usage)
 
 
 def headline(recording: Recording) -> str:
@@ -138,29 +92,6 @@ def _largest_free(recording: Recording, position: int) -> Figure:
     # Addresses tell of holes between blocks, and not of what lies beyond the last.
     text += "." if pieces.told else ", at least: it is the largest hole between live blocks."
     return Figure("largest_free", "Largest free block", int(pieces.largest_free[position]) if known else None, text)
-
-
-def planned(recording: Recording, row: int, programs: Sequence[Recording]) -> dict[str, Any] | None:
-    """The program that a runtime allocation was made for, and the buffers planned inside it, largest first."""
-    joined = link_to_programs(recording, programs)
-    if joined.program[row] < 0:
-        return None
-    program, region = programs[joined.program[row]], int(joined.region[row])
-    rows = program.allocations
-    inside = np.flatnonzero(rows.region == region)
-    inside = inside[np.argsort(-rows.size[inside], kind="stable")]
-    return {
-        "recording": program.id,
-        "title": program.title,
-        "memory": program.memory,
-        "kind": RegionKind(int(program.regions.kind[region])).label,
-        "size": int(program.regions.size[region]),
-        "buffers": [
-            {"row": i, "name": rows.name[i], "op_name": rows.scope[i], "size": int(rows.size[i])}
-            for i in inside[:PLANNED_LISTED].tolist()
-        ],
-        "buffers_total": len(inside),
-    }
 
 
 def _at(reported: ReportedMemory | None, position: int) -> dict[str, Any]:

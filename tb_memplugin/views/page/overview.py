@@ -15,8 +15,19 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
+from tb_memplugin.views.endpoints.inputs import RUN, SOURCE
+from tb_memplugin.views.endpoints.source import Source
 from tb_memplugin.views.shared.oom import sentences
 from tb_memplugin.views.shared.summary import summary
+
+
+@endpoint("overview", SOURCE, RUN, report=EACH_CHOICE)
+def overview_of_run(source: Source, run: str) -> dict[str, Any]:
+    """Return a run's overview. What shares a memory is known only where no recording was left out."""
+    found = source.run(run)
+    answer = overview(found.recordings)
+    return {**answer, "together": []} if found.partial else answer
 
 
 def overview(recordings: Sequence[Recording]) -> dict[str, Any]:

@@ -8,10 +8,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs, running_programs
+from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs, running_intervals, running_programs
+from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
+from tb_memplugin.views.endpoints.inputs import COMPLETE, PROGRAMS, Integer, last_position
 
 
+def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> dict[str, Any]:
+    """Return each distinct answer once: number `answer[i]` is that of the positions from `start[i]` on."""
+    stretches = running_intervals(recording, programs)
+    first: dict[tuple[int, ...], int] = {}  # the first position at which each set of programs runs, in that order
+    for position, now in stretches:
+        first.setdefault(tuple(now), position)
+    numbers = {now: number for number, now in enumerate(first)}
+    return {
+        "start": [position for position, _ in stretches],
+        "answer": [numbers[tuple(now)] for _, now in stretches],
+        "answers": [joins(recording, programs, position) for position in first.values()],
+    }
+
+
+@endpoint(
+    "joins",
+    COMPLETE,
+    PROGRAMS,
+    Integer("at", -1, last_position),
+    report=InReport(lambda recording: recording.axis is Axis.TIME, every=_of_every_position),
+)
 def joins(recording: Recording, programs: Sequence[Recording], position: int) -> dict[str, Any]:
     """The answer of api/joins: what executions allocated, and what of it no planned memory was found for.
 

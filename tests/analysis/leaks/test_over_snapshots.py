@@ -14,7 +14,7 @@ from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
-from tb_memplugin.views.page.device_profile import series
+from tb_memplugin.views.page.growth import series
 
 LIB = Frame("pjit", "/x/site-packages/jax/_src/pjit.py")
 

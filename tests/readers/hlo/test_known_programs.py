@@ -29,7 +29,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes, usage
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.protos.hlo_pb2 import HloProto, LayoutProto, ShapeProto, TileProto
 from tb_memplugin.readers.hlo import read_hlo
-from tb_memplugin.views.page import memory_viewer
+from tb_memplugin.views.page import details
 
 
 def xprof_peak(made: Handmade, folder: Path) -> float:
@@ -170,7 +170,7 @@ def test_a_buffer_of_id_0_is_a_buffer() -> None:
     recording = read(made)
     assert recording.allocations.id.tolist() == [0]
     assert peak(recording) == (MIB, 0)
-    assert memory_viewer.details(recording, 0)["name"] == "first"
+    assert details.details(recording, 0)["name"] == "first"
 
 
 def test_a_shape_index_leads_through_nested_tuples(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.oom_text import read_oom_text
-from tb_memplugin.views.page import memory_viewer
+from tb_memplugin.views.page import details, memory_viewer, recording_tables, usage
 from tb_memplugin.views.terminal.explain import explain
 from tb_memplugin.views.terminal.explain_text import lines
 
@@ -290,13 +290,13 @@ def test_whatever_was_read_can_be_asked_everything(path: Path) -> None:
             continue
         for recording in recordings:
             memory_viewer.first_view(recording)
-            memory_viewer.rows(recording)
-            memory_viewer.usage(recording, 0, 1, 1)
+            recording_tables.rows(recording)
+            usage.usage(recording, 0, 1, 1)
             assert advise(recording) == []
             json.dumps(explain(recording), allow_nan=False)
             assert next(iter(lines(explain(recording)))) == memory_viewer.headline(recording)
             for row in range(min(len(recording.allocations), 3)):
-                assert memory_viewer.details(recording, row)["row"] == row
+                assert details.details(recording, row)["row"] == row
             for by in Classification:
                 assert len(forest(recording, by).leaf) == len(recording.allocations)
 

@@ -21,8 +21,8 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Axis, SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
+from tb_memplugin.views.page.details import details
 from tb_memplugin.views.page.memory_profile import figures
-from tb_memplugin.views.page.memory_viewer import details
 
 SNAPSHOTS = sorted((DATA / "torch_snapshot").glob("*.pickle")) if DATA.exists() else []
 LIVE = {"active_allocated", "active_pending_free", "active_awaiting_free"}

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from base64 import b64decode, b64encode
+from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -25,7 +26,7 @@ from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import report
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.views.page import tree
+from tb_memplugin.views.endpoints.endpoint import ENDPOINTS
 
 WHOLE = {"usage", "details", "joins"}  # answers for every window, row and position at once
 FUSED = DATA / "xplane" / "tracelens_te_fused_attn"
@@ -227,7 +228,7 @@ def test_what_fails_costs_that_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         raise InputError("broken", "tree", "none")
 
     before = written(DEMO, "jit_loss(2)").answers
-    monkeypatch.setattr(tree, "tree", fail)
+    monkeypatch.setitem(ENDPOINTS, "tree", replace(ENDPOINTS["tree"], function=fail))
     after = written(DEMO, "jit_loss(2)").answers
     assert {key for key in before if key not in after} == {key for key in before if key.startswith("tree&")}
 

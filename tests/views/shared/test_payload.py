@@ -13,7 +13,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.text import Text
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.page import memory_viewer
+from tb_memplugin.views.page import details, memory_viewer, recording_tables, usage
 from tb_memplugin.views.shared.payload import Table, compact, encode
 
 
@@ -75,7 +75,7 @@ def test_first_view_has_the_answer_and_the_largest_live_rows() -> None:
 
 
 def test_rows_has_everything_and_stacks_temporaries_first() -> None:
-    _, tables = decode(memory_viewer.rows(recording(ROWS, 4, KINDS)))
+    _, tables = decode(recording_tables.rows(recording(ROWS, 4, KINDS)))
     assert tables["rows"]["charge"] == [100, 64, 32, 0]
     assert tables["rows"]["canonical"] == [0, 1, 2, 1]
     assert tables["regions"]["kind"] == ["temporary", "parameter", "temporary"]
@@ -86,17 +86,17 @@ def test_rows_has_everything_and_stacks_temporaries_first() -> None:
 
 
 def test_usage_of_a_window() -> None:
-    meta, tables = decode(memory_viewer.usage(recording(ROWS, 4, KINDS), 1, 4, 2))
+    meta, tables = decode(usage.usage(recording(ROWS, 4, KINDS), 1, 4, 2))
     assert meta == {"from": 1, "to": 4}
     assert (tables["usage"]["position"], tables["usage"]["live_max"]) == ([1, 3], [196, 100])
 
 
 def test_details_name_the_stack_and_the_sharers() -> None:
-    details = memory_viewer.details(recording(ROWS, 4, KINDS), 1)
-    assert details["defined"] == {"position": 1, "instruction": "i1"}
-    assert [share["name"] for share in details["shares"]] == ["bitcast"]
-    assert details["shares"][0]["relation"] == "same buffer"
-    parameter = memory_viewer.details(recording(ROWS, 4, KINDS), 0)
+    found = details.details(recording(ROWS, 4, KINDS), 1)
+    assert found["defined"] == {"position": 1, "instruction": "i1"}
+    assert [share["name"] for share in found["shares"]] == ["bitcast"]
+    assert found["shares"][0]["relation"] == "same buffer"
+    parameter = details.details(recording(ROWS, 4, KINDS), 0)
     assert parameter["stack"] == [
         {"function": "layer", "file": "model.py", "line": 20},
         {"function": "main", "file": "train.py", "line": 10},

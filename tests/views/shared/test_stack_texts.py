@@ -11,7 +11,7 @@ from support.payload_decoder import decode
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
-from tb_memplugin.views.page.memory_viewer import rows
+from tb_memplugin.views.page.recording_tables import rows
 from tb_memplugin.views.shared.stack_texts import stack_texts
 
 NONE = -1

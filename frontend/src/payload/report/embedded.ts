@@ -69,8 +69,9 @@ export async function reportApi(): Promise<Api | null> {
 function fetchFromDocument(answers: Index["answers"]): Fetch {
   const blocks = document.querySelectorAll(ANSWERS);
   return (route, query) => {
-    const asked = Object.entries(query).map(([name, value]) => `${name}=${value}`);
-    const number = answers[[route, ...asked.sort()].join("&")];
+    // An empty text means the same as a parameter that is left out.
+    const given = Object.entries(query).filter(([, value]) => value !== "");
+    const number = answers[[route, ...given.map(([name, value]) => `${name}=${value}`).sort()].join("&")];
     return number === undefined
       ? Promise.reject(
           new ApiError("This report does not hold that", `api/${route}`, "ask for it where the profile is"),

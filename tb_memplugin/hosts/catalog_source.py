@@ -1,0 +1,42 @@
+"""A catalog as the source of recordings that endpoints answer about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tb_memplugin.catalog import Catalog
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.endpoints.source import RunHosts, RunRecordings, Unreadable
+
+
+class CatalogSource:
+    """Implements views.endpoints.source.Source."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    @property
+    def logdir(self) -> str:
+        return self._catalog.logdir
+
+    def runs(self) -> list[RunHosts]:
+        return [RunHosts(run.name, [file.host for file in run.files]) for run in self._catalog.runs()]
+
+    def run(self, name: str, host: str | None = None) -> RunRecordings:
+        listing = self._catalog.listing(name, host)
+        problems = [Unreadable(problem.file, problem.text) for problem in listing.problems]
+        empty = {host: reason._asdict() for host, reason in listing.silent.items()}
+        return RunRecordings(listing.recordings, problems, empty)
+
+    def recording(self, recording_id: str) -> Recording:
+        return self._catalog.recording(recording_id)
+
+    def file_of(self, recording_id: str) -> Sequence[Recording]:
+        return self._catalog.beside(recording_id)
+
+    def run_of(self, recording: Recording) -> Sequence[Recording]:
+        return self._catalog.listing(recording.run).recordings
+
+    def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
+        pasted = self._catalog.pasted.add(text)
+        return pasted.run.name, pasted.recordings

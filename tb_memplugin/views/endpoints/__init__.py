@@ -1,0 +1,1 @@
+"""Endpoints: declarations from which the server's routes, the page's typed client and offline reports are made."""

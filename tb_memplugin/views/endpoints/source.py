@@ -1,0 +1,56 @@
+"""Recordings that endpoints answer about: those of a server's catalog, or those that an offline report contains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from tb_memplugin.model.recording import Recording
+
+
+class RunHosts(NamedTuple):
+    """A run's name, and the hosts that it has files of."""
+
+    name: str
+    hosts: Sequence[str]
+
+
+class Unreadable(NamedTuple):
+    """A file or a part of one that cannot be read, and what to do about it."""
+
+    file: str
+    text: str
+
+
+class RunRecordings(NamedTuple):
+    """The recordings of a run, largest peak first, and the parts of the run that have none."""
+
+    recordings: Sequence[Recording]
+    problems: Sequence[Unreadable] = ()
+    # By host: the code, text and remedy of why it has no recording over time.
+    empty: Mapping[str, Mapping[str, str]] = {}
+    partial: bool = False  # recordings were left out of this list
+
+
+class Source(Protocol):
+    """Recordings by id, and what belongs to the same file or run. Unknown names are InputErrors."""
+
+    @property
+    def logdir(self) -> str: ...
+
+    def runs(self) -> Sequence[RunHosts]:
+        """Return all runs, newest first. InputError where there are none."""
+
+    def run(self, name: str, host: str | None = None) -> RunRecordings:
+        """Return the recordings of a run, or of one host of it."""
+
+    def recording(self, recording_id: str) -> Recording: ...
+
+    def file_of(self, recording_id: str) -> Sequence[Recording]:
+        """Return all recordings of the file that contains this one, itself included."""
+
+    def run_of(self, recording: Recording) -> Sequence[Recording]:
+        """Return all recordings of the run that contains this one, itself included."""
+
+    def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
+        """Add an error's text as a run; return the run's name and recordings. InputError where it is not one."""

@@ -1,0 +1,46 @@
+"""The first view of any recording: what a tab shows before all rows have arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_memplugin.analysis.usage.figures import Figure
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
+from tb_memplugin.views.page.recording_tables import address_table, row_table
+from tb_memplugin.views.shared import oom
+from tb_memplugin.views.shared.payload import Table, compact, encode
+from tb_memplugin.views.shared.summary import summary
+
+# More rows than a screen shows. The others follow in a second request, so that the first answer is small for programs
+# of any size.
+FIRST_ROWS = 512
+
+
+def encode_first_view(recording: Recording, headline: str, figures: Sequence[Figure], usage: Table) -> bytes:
+    """Return the headline and figures, `usage` in buckets, and the largest `rows` that are live at the peak."""
+    top = peak(recording)
+    largest = live_rows(recording, top.position)[:FIRST_ROWS]
+    summarized = summary(recording)
+    meta = {
+        "recording": summarized,
+        "axis": {"kind": recording.axis.value, "length": recording.length},
+        "headline": headline,
+        "figures": [figure._asdict() for figure in figures],
+        "caveats": summarized["caveats"],
+        "peak": {"position": top.position},
+        "regions": len(recording.regions),
+        # Over time, a failure is one of many events and is marked at its position.
+        "refusal": oom.refused(recording) if recording.axis is not Axis.TIME else None,
+    }
+    rows = {
+        name: compact(column) if isinstance(column, Text) else column
+        for name, column in row_table(recording, largest).items()
+    }
+    listed = {"row": largest.astype(np.uint32), **rows, **address_table(recording, largest)}
+    return encode(meta, {"usage": usage, "rows": listed})

@@ -1,0 +1,59 @@
+"""Growth over a series of device profiles: how much each call site has in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tb_memplugin.analysis.leaks.classify import Verdict
+from tb_memplugin.analysis.leaks.over_snapshots import find_series, growth
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
+from tb_memplugin.views.endpoints.inputs import RECORDING, SAME_RUN
+from tb_memplugin.views.page.device_profile import has_call_graph
+from tb_memplugin.views.page.leaks import NAMES, sentence
+from tb_memplugin.views.shared.site_text import source_text
+
+MAX_SITES = 100
+
+
+@endpoint("growth", RECORDING, SAME_RUN, report=InReport(has_call_graph))
+def series(recording: Recording, recordings: Sequence[Recording]) -> dict[str, Any]:
+    """The answer of api/growth: a point for each of one series with `recording`, and sites, those that leak first."""
+    found = growth(find_series(recording, recordings))
+    sites = found.leaks.sites
+    shown = range(min(MAX_SITES, len(found.holder))) if sites is not None else range(0)
+    rest = sites.live[len(shown) :].sum(axis=0).tolist() if sites is not None else []
+    return {
+        "message": found.leaks.steps.message or None,
+        "points": [
+            {
+                "id": point.id,
+                "title": point.title,
+                "host": point.host,
+                "step": point.taken.step if point.taken else None,
+                "time_ns": point.taken.time_ns if point.taken else None,
+                "bytes": int(total),
+            }
+            for point, total in zip(found.series, found.total.tolist(), strict=True)
+        ],
+        "sites": [
+            {
+                "site": _site(found.series[int(found.holder[i])], int(sites.row[i])),
+                "verdict": NAMES[Verdict(int(sites.verdict[i]))] if not found.leaks.steps.message else None,
+                "sentence": sentence(found.leaks, sites, i) if not found.leaks.steps.message else None,
+                "bytes_per_profile": float(sites.bytes_per_step[i]),
+                "confidence": round(float(sites.confidence[i]), 4),
+                "allocations": int(sites.allocations[i]),
+                "curve": sites.live[i].tolist(),
+            }
+            for i in shown
+            if sites is not None
+        ],
+        "rest": rest,
+    }
+
+
+def _site(recording: Recording, row: int) -> str:
+    what, source = recording.allocations.name[row], source_text(recording, row)
+    return " in ".join(part for part in (what if what != "buffer" else "", source) if part) or "no Python line"

@@ -1,0 +1,27 @@
+"""A pasted error message, as a run of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.views.endpoints.endpoint import endpoint
+from tb_memplugin.views.endpoints.inputs import BODY, SOURCE
+from tb_memplugin.views.endpoints.source import Source
+from tb_memplugin.views.shared.oom import sentences
+from tb_memplugin.views.shared.summary import summary
+
+
+@endpoint("paste", SOURCE, BODY, post=True)
+def paste(source: Source, text: bytes) -> dict[str, Any]:
+    """Add the text of an error as a run; `message` says why it is not one, since the page shows that beside it."""
+    try:
+        run, recordings = source.paste(text)
+    except InputError as error:
+        return {"recordings": [], "run": "", "explanation": [], "message": str(error)}
+    return {
+        "recordings": [*map(summary, recordings)],
+        "run": run,
+        "explanation": sentences(recordings[0]),
+        "message": None,
+    }

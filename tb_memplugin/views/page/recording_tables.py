@@ -1,0 +1,147 @@
+"""Tables of a recording: its allocations, the regions that they lie in, and the positions of its axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tb_memplugin.analysis.address.addresses import addresses, region_numbers, regions_have_addresses
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
+from tb_memplugin.analysis.usage.live_bytes import usage as usage_of
+from tb_memplugin.analysis.usage.steps import step_at
+from tb_memplugin.analysis.usage.traffic import count_stacks
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Axis, RegionKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.text import Strings, Text
+from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
+from tb_memplugin.views.endpoints.inputs import COMPLETE
+from tb_memplugin.views.shared.payload import Table, encode, narrow
+from tb_memplugin.views.shared.sources import sources
+from tb_memplugin.views.shared.stack_texts import stack_texts
+
+
+@endpoint("rows", COMPLETE, report=EACH_CHOICE)
+def rows(recording: Recording) -> bytes:
+    """Return tables of every allocation (`rows`), its `regions`, the axis (`program`) and, over time, `spans`."""
+    everything = np.arange(len(recording.allocations))
+    meta: dict[str, Any] = {}
+    if recording.free_stack is not None:
+        meta = {"stacks": count_stacks(recording)._asdict(), "peak_step": step_at(recording, peak(recording).position)}
+    # For a program's buffers the innermost frame is enough: a compiler merges the frames above it.
+    stack = {"stack": stack_texts(recording)} if recording.axis is Axis.TIME else {}
+    return encode(
+        meta,
+        {
+            "rows": {**row_table(recording, everything), **stack},
+            "regions": _region_table(recording),
+            "program": _position_table(recording),
+            **({"spans": _span_table(recording.spans)} if recording.spans is not None else {}),
+        },
+    )
+
+
+def row_table(recording: Recording, which: I64) -> Table:
+    """Return these rows of the allocation table, with roles and sources."""
+    table = recording.allocations
+    return {
+        "id": table.id[which],
+        "name": table.name.take(which),
+        "op": table.op.take(which),
+        "op_name": table.scope.take(which),
+        "source": sources(recording).take(which),
+        "shape": table.shape.take(which),
+        "dtype": table.dtype.take(which),
+        "role": roles(recording)[which],
+        "size": table.size[which],
+        "unpadded": table.requested[which],
+        "charge": table.charge[which],
+        "start": narrow(table.start[which]),
+        "end": narrow(table.end[which]),
+        "defined": narrow(table.defined[which]),
+        "last_used": narrow(table.last_used[which]),
+        "region": table.region[which],
+        "offset": table.offset[which],
+        "canonical": table.canonical[which],
+    }
+
+
+def address_table(recording: Recording, which: I64) -> Table:
+    """Return the source's number of each row's region, and each row's address; NaN where they are unknown."""
+    found = addresses(recording, which)
+    return {
+        "region_index": np.where(found.in_region, found.region.astype(np.float64), np.nan),
+        "address": np.where(found.addressed, found.address.astype(np.float64), np.nan),
+    }
+
+
+def _region_table(recording: Recording) -> Table:
+    """Return the regions. `base` stacks them on one axis of bytes: temporaries first, then the others, in file order.
+
+    Like a row, a region exists at positions start <= p < end. `index` is the source's number of it, `address` is
+    where it begins; NaN where they are unknown.
+    """
+    regions, index = recording.regions, region_numbers(recording).astype(np.float64)
+    temporary = regions.kind == RegionKind.TEMPORARY
+    order = np.argsort(~temporary, kind="stable")
+    base = np.zeros(len(regions), dtype=np.int64)
+    base[order] = np.cumsum(np.r_[0, regions.size[order]])[:-1]
+    kinds, code = np.unique(regions.kind, return_inverse=True)
+    labels = Strings.of([RegionKind(kind).label for kind in kinds.tolist()])
+    return {
+        "kind": Text(code.astype(np.int32), labels),
+        "index": index,
+        "address": index if regions_have_addresses(recording) else np.full(len(index), np.nan),
+        "size": regions.size,
+        "base": base,
+        "temporary": temporary.astype(np.uint8),
+        "start": narrow(regions.start if regions.start is not None else np.full(len(regions), -1)),
+        "end": narrow(regions.end if regions.end is not None else np.full(len(regions), recording.length)),
+    }
+
+
+def _span_table(spans: NamedSpans) -> Table:
+    return {"name": spans.name, "kind": spans.kind, "start_ns": spans.start_ns, "end_ns": spans.end_ns}
+
+
+def _position_table(recording: Recording) -> Table:
+    """Return the instruction of a program, or the event of an allocator, at each position of the axis."""
+    program = recording.program
+    if program is None:
+        return _event_table(recording)
+    return {
+        "name": program.name,
+        "op": program.op,
+        "op_name": program.scope,
+        "computation": program.computation,
+    }
+
+
+def _event_table(recording: Recording) -> Table:
+    n = recording.length
+    kind = _event_kinds(recording) if recording.events is None else recording.events
+    nothing = Text(np.full(n, -1, dtype=np.int32), Strings.of([]))
+    # A single moment needs no time. The page numbers several events that have none.
+    clock = np.zeros(1, dtype=np.int64) if n == 1 else recording.clock
+    times = {"time_ns": clock} if clock is not None else {}
+    return {
+        "name": kind,
+        "op": kind,
+        "op_name": nothing,
+        "computation": nothing,
+        **times,
+        "unexplained": usage_of(recording).live - explained_bytes(recording),
+    }
+
+
+def _event_kinds(recording: Recording) -> Text:
+    """Name each event `allocation` or `free`, from the rows that start or end there."""
+    rows, n = recording.allocations, recording.length
+    allocated, freed = rows.start[rows.start >= 0], rows.end[rows.end < n]
+    is_free = np.zeros(n, dtype=np.int32)
+    is_free[freed] = 1
+    is_free[allocated] = 0
+    return Text(is_free, Strings.of(["allocation", "free"]))
