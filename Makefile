@@ -1,11 +1,11 @@
-# `make` lists what there is to make. Everything is installed into .venv and frontend/node_modules.
+# `make` lists the available targets. Everything is installed into .venv and frontend/node_modules.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# Any Python from 3.11 on; the first that there is.
+# The first Python of version 3.11 or later.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 BIN := .venv/bin
@@ -14,16 +14,16 @@ PORT ?= 8791
 
 NATIVE := $(wildcard tb_memplugin/native/*/*.pyx)
 SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
-PYTHON_CODE := tb_memplugin tests benchmarks demo_logdir setup.py
+PYTHON_CODE := tb_memplugin tests benchmarks demo_logdir setup.py .ci
 
-help: ## list the recipes
+help: ## list the available targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/installed tb_memplugin/static/index.html ## install tb-memplugin with its hosts into .venv, page included
 
-demo: setup ## summary of demo_logdir/, then serve it: HOST=xprof|tensorboard|standalone PORT=8791
+demo: setup ## print a summary of demo_logdir/, then serve it: HOST=xprof|tensorboard|standalone PORT=8791
 	$(BIN)/tb-memplugin summary demo_logdir
-	@echo; echo "Open http://localhost:$(PORT)/$(PAGE_$(HOST)) (Ctrl+C ends it)"; echo
+	@echo; echo "Open http://localhost:$(PORT)/$(PAGE_$(HOST)) (Ctrl+C stops the server)"; echo
 	@$(SERVE_$(HOST)) --logdir demo_logdir --port $(PORT)
 
 SERVE_xprof = $(BIN)/tb-memplugin xprof
@@ -32,23 +32,37 @@ SERVE_standalone = $(BIN)/tb-memplugin serve
 PAGE_xprof = ?tag=memory_viewer
 PAGE_tensorboard = \#memory
 
-test: .venv/tested tb_memplugin/static/index.html chromium lint types ## all checks: lint, types, the page's tests, Python's
+check: .venv/tested frontend/node_modules/.package-lock.json ## lint, types and unit tests, without a browser: before each commit
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint types unit
+
+unit: .venv/tested frontend/node_modules/.package-lock.json
+	$(BIN)/python -m pytest --quiet -m "not browser and not slow"
+	cd frontend && npm test
+
+test: .venv/tested tb_memplugin/static/index.html chromium lint types ## everything: lint, types and all tests
 	cd frontend && npm test
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
 
-lint: .venv/tested frontend/node_modules/.package-lock.json ## style and format of Python and TypeScript
+lint: .venv/tested frontend/node_modules/.package-lock.json ## check the style and format of Python and TypeScript
 	$(BIN)/ruff check $(wildcard $(PYTHON_CODE))
 	$(BIN)/ruff format --check $(wildcard $(PYTHON_CODE))
 	cd frontend && npm run lint
 
-types: .venv/tested frontend/node_modules/.package-lock.json ## strict types of Python and TypeScript
+types: .venv/tested frontend/node_modules/.package-lock.json ## check the types of Python and TypeScript
 	$(BIN)/mypy $(filter-out setup.py,$(wildcard $(PYTHON_CODE)))
 	cd frontend && npm run types
 
-bench: .venv/tested ## speed, against XProf's converter on the same files
+bench: .venv/tested ## measure speed, against XProf's converter on the same files
 	$(BIN)/python -m benchmarks
 
-# Generated code runs with any later protobuf, never with an earlier one, so an old compiler, in its own environment.
+# The wheel is built from the sdist, then installed and tried with neither Node nor a compiler on the PATH.
+dist: .venv/installed tb_memplugin/static/index.html ## build an sdist and a wheel in dist/, and try the wheel
+	$(BIN)/python -m pip install --quiet build
+	rm -rf dist
+	$(BIN)/python -m build
+	$(PYTHON) .ci/try_wheel.py dist/*.whl demo_logdir
+
+# Generated code runs with any later protobuf, never with an earlier one, so the compiler is an old one in its own environment.
 protos: build/protoc/bin/protoc-gen-mypy ## generate the _pb2 modules from the .proto files
 	PATH=$(CURDIR)/build/protoc/bin:$$PATH build/protoc/bin/python -m grpc_tools.protoc \
 		-I. --python_out=. --mypy_out=quiet:. tb_memplugin/protos/*.proto
@@ -57,10 +71,10 @@ build/protoc/bin/protoc-gen-mypy:
 	$(PYTHON) -m venv build/protoc
 	build/protoc/bin/python -m pip install --quiet 'grpcio-tools==1.71.2' 'mypy-protobuf==3.7.0' setuptools
 
-pictures: .venv/tested tb_memplugin/static/index.html chromium ## take the README's pictures again
+pictures: .venv/tested tb_memplugin/static/index.html chromium ## take the pictures of README.md and docs/ again
 	$(BIN)/python frontend/pictures/take.py
 
-clean: ## remove what was built and installed
+clean: ## remove everything that was built and installed
 	rm -rf .venv build dist *.egg-info frontend/node_modules tb_memplugin/static tb_memplugin/native/*/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -95,4 +109,4 @@ tb_memplugin/static/index.html: frontend/node_modules/.package-lock.json $(SOURC
 	cd frontend && npm run build
 	touch $@
 
-.PHONY: help setup demo test lint types bench protos pictures clean chromium
+.PHONY: help setup demo check unit test dist lint types bench protos pictures clean chromium

@@ -1,3 +1,18 @@
-"""Fixtures that tests of several rooms use."""
+"""Fixtures that tests of several rooms use, and the marks that follow from what a test uses."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
 from support.hook_environment import environment as environment
+from support.reach import needs_shared_data, reaches_slow_modules
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function):
+            if needs_shared_data(item):
+                item.add_marker(pytest.mark.shared_data)
+            if reaches_slow_modules(item):
+                item.add_marker(pytest.mark.slow)
