@@ -22,7 +22,7 @@ from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.pasted_texts import PastedTexts
-from tb_memplugin.readers.common.part import Reason
+from tb_memplugin.readers.common.part import NoEventsReason
 from tb_memplugin.readers.oom_text import MAX_BYTES, read_oom_text
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Listing:
 
     recordings: list[Recording] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    silent: dict[str, Reason] = field(default_factory=dict)  # by host: why it has no recording over time
+    silent: dict[str, NoEventsReason] = field(default_factory=dict)  # by host: why it has no recording over time
 
     @property
     def nbytes(self) -> int:
@@ -185,8 +185,8 @@ def read_file(file: HostFile, run: str) -> Listing:
             recordings = part.read()
             for recording in recordings:
                 peak(recording)  # cached on the recording, and the first thing that every caller asks
-            if not recordings and part.why_none is not None:
-                listing.silent[file.host] = part.why_none()
+            if not recordings and part.no_events_reason is not None:
+                listing.silent[file.host] = part.no_events_reason()
         except Exception as error:
             listing.problems.append(_problem(file.path, part.title, error))
         else:

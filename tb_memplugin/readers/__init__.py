@@ -1,4 +1,4 @@
-"""Bytes in, Recordings out: one module per format, chosen here."""
+"""Readers of profile files: one package per format, chosen by the file's name."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from functools import partial
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import RecordingKind
-from tb_memplugin.readers.common.part import Part
+from tb_memplugin.readers.common.part import FilePart
 
 
-def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:
-    """What a file holds, by its name; nothing is parsed but the list. Raises InputError naming the file."""
+def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
+    """List the parts of a file, by its name, without parsing their contents.
+
+    Raises InputError, naming the file, where the format is unknown or the list of parts is damaged.
+    """
     if not len(data):
-        raise InputError("the file is empty", path, "the profile was not written to its end; profile again")
+        raise InputError("the file is empty", path, "the profile was not fully written; profile again")
     if path.endswith(".xplane.pb"):
         from tb_memplugin.readers.xplane import open_xplane
 
@@ -22,10 +25,10 @@ def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str =
         from tb_memplugin.readers.hlo import read_hlo
 
         name = re.sub(r"(\.hlo_proto|\.hlo)\.pb$", "", path.rsplit("/", 1)[-1])
-        # XProf names the file by the program's key. Any other name is only a name; the key is then in the file.
+        # XProf names the file after the program's key. With any other name the key is read from the file.
         title = name if re.search(r"\(\d+\)$", name) else ""
         read = partial(read_hlo, data, title=title, run=run, host=host, source=path)
-        return [Part(name, RecordingKind.PROGRAM, path, len(data), read)]
+        return [FilePart(name, RecordingKind.PROGRAM, path, len(data), read)]
     if path.endswith((".prof", ".pprof", ".pb.gz")):
         from tb_memplugin.readers.pprof import open_pprof
 
@@ -34,17 +37,17 @@ def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str =
         from tb_memplugin.readers.oom_text import read_oom_text
 
         read = partial(read_oom_text, data, run=run, host=host, source=path)
-        return [Part("out-of-memory error", RecordingKind.OUT_OF_MEMORY, path, len(data), read)]
+        return [FilePart("out-of-memory error", RecordingKind.OUT_OF_MEMORY, path, len(data), read)]
     if path.endswith((".json.gz", ".raw.gz", ".trace.json", ".memory.json", ".raw.json")):
         from tb_memplugin.readers.torch_profiler import open_torch_profiler
 
         return open_torch_profiler(data, path, run=run, host=host)
     if path.endswith((".pickle", ".pkl", ".json")):
-        # A timeline or a trace may be saved as plain .json too.
+        # PyTorch's profiler and memory snapshots both write plain .json files.
         from tb_memplugin.readers.torch_profiler import is_of_profiler, open_torch_profiler
         from tb_memplugin.readers.torch_snapshot import open_snapshot
 
         if path.endswith(".json") and is_of_profiler(data):
             return open_torch_profiler(data, path, run=run, host=host)
         return open_snapshot(data, path, run=run, host=host)
-    raise InputError("not a file we read", path, "give a logdir, a run, an .xplane.pb or a *.hlo_proto.pb")
+    raise InputError("unknown file type", path, "pass a logdir, a run, an .xplane.pb or a *.hlo_proto.pb")

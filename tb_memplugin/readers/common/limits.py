@@ -1,4 +1,4 @@
-"""What no memory holds: a damaged file may claim any number of bytes, and the sums of a few would overflow."""
+"""Limits of plausible sizes and times. A damaged file may contain any number, and a sum of a few would overflow."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import numpy.typing as npt
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
 
-LARGEST = 2**50  # bytes, and things that are counted; no device has a PiB
-LATEST = 2**52  # microseconds since 1970: in the year 2112, and in nanoseconds still 64 bits
+MAX_BYTES = 2**50  # also the limit of counts; no device has a PiB
+MAX_TIME_US = 2**52  # microseconds since 1970: the year 2112, which in nanoseconds still fits 64 bits
 
 
-def possible(column: I64) -> npt.NDArray[np.bool_]:
-    """Whether each number of bytes, or change of them, can be."""
-    return np.asarray((column >= -LARGEST) & (column <= LARGEST))
+def is_plausible(column: I64) -> npt.NDArray[np.bool_]:
+    """Return a mask of the sizes, or changes of size, between -1 PiB and 1 PiB."""
+    return np.asarray((column >= -MAX_BYTES) & (column <= MAX_BYTES))
 
 
-def impossible(count: int, what: str) -> list[Caveat]:
-    """One caveat for so many of these, none for none. `what` ends in what becomes of them."""
-    text = f"{count:,} {what}: damage, as no memory is that large."
+def impossible_bytes(count: int, problem: str) -> list[Caveat]:
+    """Return one caveat about `count` values, or none where `count` is 0.
+
+    `problem` completes the sentence after the count and says how such values are treated.
+    """
+    text = f"{count:,} {problem}. The file is damaged: no memory is that large."
     return [Caveat("impossible_bytes", text)] if count else []

@@ -1,4 +1,4 @@
-"""One thing in a file that can be read on its own."""
+"""Separately readable parts of a file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 
 
-class Reason(NamedTuple):
-    """Why there is nothing, and what to do; `code` is for programs."""
+class NoEventsReason(NamedTuple):
+    """The reason why a profile has no allocator events, and the remedy; `code` is stable, for programs."""
 
     code: str
     text: str
@@ -19,12 +19,12 @@ class Reason(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
-    """A file is opened for the list of its parts; `read` then parses one. A damaged part costs only itself."""
+class FilePart:
+    """A part of a file. `read` parses it alone, so damage in one part leaves the others readable."""
 
     title: str
     kind: RecordingKind
     source: str
     size: int  # bytes in the file
     read: Callable[[], list[Recording]]
-    why_none: Callable[[], Reason] | None = None  # where `read` finds no recording at all
+    no_events_reason: Callable[[], NoEventsReason] | None = None  # called where `read` returns no recording

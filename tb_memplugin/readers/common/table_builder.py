@@ -1,4 +1,4 @@
-"""Tables of a recording in which what a source does not tell is left empty."""
+"""Allocation and region tables with defaults for columns that a source lacks."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ def allocations(
     op: Text | None = None,
     scope: Text | None = None,
 ) -> Allocations:
-    """Rows that share no memory, each charged for all of its bytes.
+    """Build a table of n rows that share no memory, each charged for all of its bytes.
 
-    What is not given is unknown: ids are then the numbers of the rows, as much was asked for as there is, and the axis
-    is one moment.
+    Omitted columns are unknown. Defaults: ids are row numbers, `requested` equals `size`, and the axis is one instant.
     """
     n = len(size)
-    nothing = Text(np.full(n, -1, dtype=np.int32), Strings.of([]))
+    no_text = Text(np.full(n, -1, dtype=np.int32), Strings.of([]))
     unknown = np.full(n, -1, dtype=np.int32)
-    begins = np.zeros(n, dtype=np.int64) if start is None else start
-    ends = begins + 1 if end is None else end
+    start_column = np.zeros(n, dtype=np.int64) if start is None else start
+    end_column = start_column + 1 if end is None else end
     return Allocations(
         id=np.arange(n) if id is None else id,
         size=size,
         requested=size if requested is None else requested,
         charge=size,
-        start=begins,
-        end=ends,
-        defined=begins,
-        last_used=np.maximum(ends - 1, begins) if last_used is None else last_used,
+        start=start_column,
+        end=end_column,
+        defined=start_column,
+        last_used=np.maximum(end_column - 1, start_column) if last_used is None else last_used,
         region=unknown if region is None else region,
         offset=unknown.astype(np.int64) if offset is None else offset,
         canonical=np.arange(n, dtype=np.int32),
         role=np.full(n, Role.UNKNOWN, dtype=np.uint8) if role is None else role,
         stack=unknown if stack is None else stack,
-        name=nothing if name is None else name,
-        shape=nothing if shape is None else shape,
-        dtype=nothing if dtype is None else dtype,
-        op=nothing if op is None else op,
-        scope=nothing if scope is None else scope,
+        name=no_text if name is None else name,
+        shape=no_text if shape is None else shape,
+        dtype=no_text if dtype is None else dtype,
+        op=no_text if op is None else op,
+        scope=no_text if scope is None else scope,
     )
 
 
 def no_regions() -> Regions:
-    nothing = np.empty(0, dtype=np.int64)
-    return Regions(nothing, nothing, np.empty(0, dtype=np.uint8))
+    """Build an empty table of regions."""
+    empty = np.empty(0, dtype=np.int64)
+    return Regions(empty, empty, np.empty(0, dtype=np.uint8))

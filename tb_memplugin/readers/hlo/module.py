@@ -17,7 +17,7 @@ from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import gather, intern
 from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloProto
-from tb_memplugin.readers.common.id_index import Index
+from tb_memplugin.readers.common.id_index import IdIndex
 from tb_memplugin.readers.hlo.shapes import ShapeTable
 
 COMPUTATIONS = "hlo_module.computations"
@@ -168,12 +168,12 @@ class Module:
         return named[0] if named else n - 1
 
     @cached_property
-    def instruction_index(self) -> Index:
-        return Index(self.instructions["id"])
+    def instruction_index(self) -> IdIndex:
+        return IdIndex(self.instructions["id"])
 
     @cached_property
-    def computation_index(self) -> Index:
-        return Index(self.computations["id"])
+    def computation_index(self) -> IdIndex:
+        return IdIndex(self.computations["id"])
 
     @cached_property
     def operands(self) -> Lists:
@@ -211,7 +211,7 @@ class Module:
         both = Spans(np.r_[known.start, wanted.start], np.r_[known.length, wanted.length])
         codes = intern(self.data, *both)[0].astype(np.int64)
         n = len(known.start)
-        rows[named] = Index(codes[:n]).rows(codes[n:])
+        rows[named] = IdIndex(codes[:n]).rows(codes[n:])
         return rows
 
     @cached_property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tb_memplugin.model.tables import ReportedMemory
-from tb_memplugin.readers.common.limits import LARGEST
+from tb_memplugin.readers.common.limits import MAX_BYTES
 
 PREFIX = "tb_memplugin "
 
@@ -57,4 +57,4 @@ def _devices(found: object) -> dict[str, dict[str, int]]:
 
 
 def _whole(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value <= LARGEST else None
+    return value if type(value) is int and 0 <= value <= MAX_BYTES else None

@@ -20,10 +20,10 @@ from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import Interner, gather, intern
 from tb_memplugin.protos.pprof_pb2 import Profile as ProfileProto
 from tb_memplugin.protos.pprof_pb2 import Sample as SampleProto
-from tb_memplugin.readers.common.gzip_file import unpacked
+from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.pprof.stacks import Locations
 
-MAX_BYTES = 1 << 31  # unpacked: forty million samples. A few KiB of zeros must not fill the memory
+MAX_BYTES = 1 << 31  # decompress: forty million samples. A few KiB of zeros must not fill the memory
 BATCH = 1 << 16  # samples opened at once: a stack is 16 bytes a frame while it is open
 
 OUTLINE = Plan(
@@ -51,7 +51,7 @@ class Profile:
 
 def read_profile(data: bytes | memoryview, path: str) -> Profile:
     """InputError where it is no profile, a damaged one, or one of something other than memory."""
-    raw = unpacked(data, path, MAX_BYTES)
+    raw = decompress(data, path, MAX_BYTES)
     try:
         tables = scan(raw, OUTLINE)
         strings = _strings(raw, tables["string_table"]["value"])

@@ -16,8 +16,8 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Allocations, Regions
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
-from tb_memplugin.readers.common.limits import LARGEST
-from tb_memplugin.readers.common.part import Part
+from tb_memplugin.readers.common.limits import MAX_BYTES
+from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.pprof import notes
 from tb_memplugin.readers.pprof.profile import Profile, read_profile
 
@@ -26,11 +26,11 @@ EXECUTABLES = "executables"  # the memory of those that no device is told of, wh
 UNTOLD = "unknown device"
 
 
-def open_pprof(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:
+def open_pprof(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
     """The one part of a profile. InputError when it is read and is none."""
     title = path.replace("\\", "/").rpartition("/")[2]
     read = partial(_read, data, path, title, run, host)
-    return [Part(title, RecordingKind.DEVICE_PROFILE, path, len(data), read)]
+    return [FilePart(title, RecordingKind.DEVICE_PROFILE, path, len(data), read)]
 
 
 def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) -> list[Recording]:
@@ -57,7 +57,7 @@ def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) 
                 ),
                 stacks=profile.stacks,
                 reported=notes.reported(device),
-                counts=np.clip(profile.count[rows], 0, LARGEST),
+                counts=np.clip(profile.count[rows], 0, MAX_BYTES),
                 taken=CaptureInfo(profile.time_ns, note.step),
                 reported_peak=device.get("peak_bytes_in_use"),
                 capacity=device.get("bytes_limit"),
@@ -98,7 +98,7 @@ def _executable(kind: Text) -> npt.NDArray[np.bool_]:
 
 def _known(profile: Profile) -> I64:
     """Bytes, 0 where the file does not know them."""
-    return np.where((profile.bytes >= 0) & (profile.bytes <= LARGEST), profile.bytes, 0)
+    return np.where((profile.bytes >= 0) & (profile.bytes <= MAX_BYTES), profile.bytes, 0)
 
 
 def _allocations(profile: Profile, rows: I64, size: I64) -> Allocations:
@@ -114,9 +114,9 @@ def _allocations(profile: Profile, rows: I64, size: I64) -> Allocations:
 
 
 def _unknown_sizes(profile: Profile, rows: I64) -> list[Caveat]:
-    size, count = profile.bytes[rows], np.clip(profile.count[rows], 0, LARGEST)
+    size, count = profile.bytes[rows], np.clip(profile.count[rows], 0, MAX_BYTES)
     unknown = int(count[size < 0].sum())
-    damaged = int(((size > LARGEST) | (profile.count[rows] > LARGEST) | (profile.count[rows] < 0)).sum())
+    damaged = int(((size > MAX_BYTES) | (profile.count[rows] > MAX_BYTES) | (profile.count[rows] < 0)).sum())
     found = []
     if unknown:
         text = f"The runtime does not know the size of {unknown:,} of these, as of executables on TPU; they count as 0."

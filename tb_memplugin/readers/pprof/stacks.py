@@ -11,7 +11,7 @@ from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.graph.stack_tree import Chains
-from tb_memplugin.readers.common.id_index import Index
+from tb_memplugin.readers.common.id_index import IdIndex
 
 LINES = 2**31 - 1
 
@@ -24,7 +24,7 @@ class StringTable(Protocol):
 class Locations:
     """Places by their ids, and the stacks seen so far."""
 
-    index: Index
+    index: IdIndex
     function: Text  # of each distinct frame
     file: Text
     line: I32
@@ -37,7 +37,7 @@ class Locations:
         functions, lines = tables["function"], tables["location.line"]
         places = len(tables["location"]["id"])
         # One more of each for what is not there: a location without lines, a function that is not in the file.
-        which = Index(functions["id"]).rows(lines["function_id"])
+        which = IdIndex(functions["id"]).rows(lines["function_id"])
         which = np.where(which < 0, len(functions["id"]), which)
         lines_of = np.bincount(lines["parent"], minlength=places + 1)
         bare = np.flatnonzero(lines_of == 0)  # the last one stands for ids that no location has
@@ -51,7 +51,7 @@ class Locations:
         keys = np.stack([name.codes[code], file.codes[code], number], axis=1)
         frames, first, frame = _distinct(keys)
         return Locations(
-            index=Index(tables["location"]["id"]),
+            index=IdIndex(tables["location"]["id"]),
             function=name.take(code[first]),
             file=file.take(code[first]),
             line=frames[:, 2].astype(np.int32),

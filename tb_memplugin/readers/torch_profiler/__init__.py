@@ -12,13 +12,13 @@ import numpy as np
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.common.gzip_file import unpacked
-from tb_memplugin.readers.common.part import Part
+from tb_memplugin.readers.common.gzip_file import decompress
+from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.torch_profiler.curves import read_curves
 from tb_memplugin.readers.torch_profiler.memory_events import read_memory_events
 from tb_memplugin.readers.torch_profiler.versions import read_versions
 
-MOST_BYTES = 8 << 30  # of a file once unpacked
+MOST_BYTES = 8 << 30  # of a file once decompress
 LOOKED_AT = 1 << 16
 LISTS, TRACE = re.compile(rb"\s*\[\s*\["), b'"traceEvents"'
 
@@ -29,14 +29,14 @@ def is_of_profiler(data: bytes | memoryview) -> bool:
     return bool(LISTS.match(head)) or TRACE in head
 
 
-def open_torch_profiler(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:
+def open_torch_profiler(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
     read = partial(_read, data, path, run=run, host=host)
-    return [Part(host, RecordingKind.TORCH_TIMELINE, path, len(data), read)]
+    return [FilePart(host, RecordingKind.TORCH_TIMELINE, path, len(data), read)]
 
 
 def _read(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
     """By what is in it: a trace is an object, export_memory_timeline writes lists. InputError naming the file."""
-    raw = unpacked(data, path, MOST_BYTES)
+    raw = decompress(data, path, MOST_BYTES)
     where = run, host, path
     if bytes(raw[:LOOKED_AT]).lstrip()[:1] == b"{":
         return read_memory_events(raw, where)

@@ -8,7 +8,7 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.readers.common.limits import impossible, possible
+from tb_memplugin.readers.common.limits import impossible_bytes, is_plausible
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
 from tb_memplugin.readers.torch_profiler.timeline_table import Where, timeline
 from tb_memplugin.readers.torch_profiler.versions import MEMORY
@@ -21,7 +21,7 @@ def read_curves(time_us: I64, sizes: I64, where: Where) -> list[Recording]:
 
     A category at one level is a row, for as long as it stays there.
     """
-    kept = possible(sizes[:, 1:])
+    kept = is_plausible(sizes[:, 1:])
     by_category = np.where(kept, sizes[:, 1:], 0).T.clip(0)
     n = len(time_us)
     begins = np.c_[np.ones(len(by_category), bool), np.diff(by_category, axis=1) != 0]
@@ -46,6 +46,6 @@ def read_curves(time_us: I64, sizes: I64, where: Where) -> list[Recording]:
             size[some],
             roles(category[some]),
             Text(number.astype(np.int32), names),
-            caveats=[caveat, *impossible(int((~kept).sum()), "sums are impossible, and count as 0")],
+            caveats=[caveat, *impossible_bytes(int((~kept).sum()), "sums are impossible, and count as 0")],
         )
     ]

@@ -14,10 +14,10 @@ from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans, ReportedMemory
 from tb_memplugin.model.text import Text
-from tb_memplugin.readers.common.limits import LATEST, impossible, possible
+from tb_memplugin.readers.common.limits import MAX_TIME_US, impossible_bytes, is_plausible
+from tb_memplugin.readers.common.pairing import pair
 from tb_memplugin.readers.torch_profiler.operators import Heads
 from tb_memplugin.readers.torch_profiler.timeline_table import Where, timeline
-from tb_memplugin.readers.xplane.allocator.pairing import pair
 
 # An event is an object with the name and one object inside, its arguments. What else a trace holds, a hundred times
 # as much, is never parsed.
@@ -41,8 +41,8 @@ def read_memory_events(raw: bytes | memoryview, where: Where) -> list[Recording]
     if not len(events):
         remedy = "profile with torch.profiler.profile(profile_memory=True)"
         raise InputError("The trace has no [memory] events", where[2], remedy)
-    kept = possible(values[:, 1:4]).all(axis=1) & (np.abs(time) < LATEST)
-    left_out = impossible(int((~kept).sum()), "events tell impossible bytes or times, and are left out")
+    kept = is_plausible(values[:, 1:4]).all(axis=1) & (np.abs(time) < MAX_TIME_US)
+    left_out = impossible_bytes(int((~kept).sum()), "events tell impossible bytes or times, and are left out")
     time, values, thread = time[kept], values[kept], thread[kept]
     heads = Heads(raw)
     operator, spans = heads.around(time, thread), heads.marked()
@@ -79,8 +79,8 @@ def _device(
     # What was there before the first event, and no event of the trace tells of, is the rest of the allocator's sum.
     before = int(allocated[0] - explained[0]) if told.all() else 0
     caveats = [*left_out]
-    if pairs.taken:
-        text = f"{pairs.taken:,} allocations came to an address in use; the one before ended there, unseen."
+    if pairs.address_taken:
+        text = f"{pairs.address_taken:,} allocations came to an address in use; the one before ended there, unseen."
         caveats.append(Caveat("taken-address", text))
     if before > 0:
         start, end, size = np.r_[start, -1], np.r_[end, n], np.r_[size[row], before]

@@ -10,8 +10,8 @@ import numpy as np
 from tb_memplugin.model.arrays import F64, I64
 from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Text
-from tb_memplugin.readers.common.limits import LATEST
-from tb_memplugin.readers.common.torch_steps import kind_of_mark
+from tb_memplugin.readers.common.limits import MAX_TIME_US
+from tb_memplugin.readers.common.torch_steps import annotation_kind
 
 # The head of an event as the profiler writes it, whose keys are always in this order.
 HEAD = re.compile(
@@ -27,7 +27,7 @@ class Heads:
     """Events with a name and a length, in order of their starts; times in microseconds."""
 
     def __init__(self, raw: bytes | memoryview) -> None:
-        found = [head for head in HEAD.findall(raw) if max(float(head[3]), float(head[4])) < LATEST]
+        found = [head for head in HEAD.findall(raw) if max(float(head[3]), float(head[4])) < MAX_TIME_US]
         start = np.array([float(begins) for _, _, _, begins, _ in found])
         order = np.argsort(start, kind="stable")
         self.start: F64 = start[order]
@@ -57,7 +57,7 @@ class Heads:
         if not len(which):
             return None
         name = self.name.take(which)
-        kinds = [int(kind_of_mark(name[i])) for i in range(len(which))]
+        kinds = [int(annotation_kind(name[i])) for i in range(len(which))]
         start, end = (np.round(time[which] * MICROSECOND).astype(np.int64) for time in (self.start, self.end))
         return NamedSpans(name, np.array(kinds, np.uint8), start, end)
 

@@ -10,7 +10,7 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.readers.common.limits import impossible, possible
+from tb_memplugin.readers.common.limits import impossible_bytes, is_plausible
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
 from tb_memplugin.readers.torch_profiler.timeline_table import Where, timeline
 
@@ -26,7 +26,7 @@ class Action(IntEnum):
 
 def read_versions(rows: I64, where: Where) -> list[Recording]:
     """`rows`: n x (nanoseconds, action, bytes, category), in order; bytes are negative where memory goes."""
-    kept = possible(rows[:, 2])
+    kept = is_plausible(rows[:, 2])
     time, action, change, category = rows[kept].T
     old = action == Action.PREEXISTING
     # What was there before stands before the first event: it is no event itself.
@@ -40,7 +40,7 @@ def read_versions(rows: I64, where: Where) -> list[Recording]:
                       "its size and category. The sums are right, lives may be swapped.")]  # fmt: skip
     if strays:
         caveats.append(Caveat("free-without-allocation", f"{strays:,} frees have no allocation; they are left out."))
-    caveats += impossible(int((~kept).sum()), "rows tell impossible bytes, and are left out")
+    caveats += impossible_bytes(int((~kept).sum()), "rows tell impossible bytes, and are left out")
     row = np.flatnonzero(~ends)
     number = np.clip(kind[row], 0, len(CATEGORIES) - 1)
     name = Text(number.astype(np.int32), Text.of([category.name for category in CATEGORIES]).strings)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from tb_memplugin.model.kinds import RecordingKind
-from tb_memplugin.readers.common.part import Part
+from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.torch_snapshot.recordings import read_snapshot
 
 
-def open_snapshot(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[Part]:
+def open_snapshot(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
     """One part: what devices there are is known only once all of it is read."""
     read = partial(read_snapshot, data, path, run=run, host=host)
-    return [Part(host, RecordingKind.TORCH_SNAPSHOT, path, len(data), read)]
+    return [FilePart(host, RecordingKind.TORCH_SNAPSHOT, path, len(data), read)]

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.tables import Regions
+from tb_memplugin.readers.common.pairing import pair
 from tb_memplugin.readers.torch_snapshot.lifetimes import Lives
 from tb_memplugin.readers.torch_snapshot.segments import Segments
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
-from tb_memplugin.readers.xplane.allocator.pairing import pair
 
 U64 = npt.NDArray[np.uint64]
 MAPS = [Action.SEGMENT_MAP, Action.SEGMENT_UNMAP]

@@ -8,7 +8,7 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Text
-from tb_memplugin.readers.common.torch_steps import kind_of_mark
+from tb_memplugin.readers.common.torch_steps import annotation_kind
 from tb_memplugin.readers.torch_snapshot.pickle_columns import Nodes, Values
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace, read_times
 from tb_memplugin.sizes import bytes_text
@@ -53,5 +53,5 @@ def _marks(
             begun = open_.get(name[row])
             found.append((name[row], begun.pop() if begun else first, time[row]))
     found += [(label, start, last) for label, starts in open_.items() for start in starts]
-    kinds = [int(kind_of_mark(label)) for label, _, _ in found]
+    kinds = [int(annotation_kind(label)) for label, _, _ in found]
     return [label for label, _, _ in found], kinds, [s for _, s, _ in found], [e for _, _, e in found]

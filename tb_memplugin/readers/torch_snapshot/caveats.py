@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.model.caveats import Caveat
-from tb_memplugin.readers.common.limits import impossible
+from tb_memplugin.readers.common.limits import impossible_bytes
 from tb_memplugin.readers.torch_snapshot.lifetimes import Lives
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
 
@@ -42,5 +42,5 @@ def caveats(trace: Trace, lives: Lives, settings: Mapping[str, Any], backwards: 
             found.append(Caveat(code, f"{count:,} {text}."))
     if len(trace) and not np.isin(trace.action, [Action.FREE_REQUESTED, Action.FREE_COMPLETED]).any():
         found.append(Caveat("no-frees", "The trace has no free: it may have been told to leave them out."))
-    found += impossible(trace.impossible, "events tell impossible sizes, which are left out")
+    found += impossible_bytes(trace.impossible, "events tell impossible sizes, which are left out")
     return tuple(found)

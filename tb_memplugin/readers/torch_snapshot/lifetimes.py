@@ -10,10 +10,10 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.native.torch import caching_allocator
+from tb_memplugin.readers.common.pairing import pair
 from tb_memplugin.readers.torch_snapshot.segments import Blocks, Segments
 from tb_memplugin.readers.torch_snapshot.size_rounding import ROUNDED, rounded
 from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
-from tb_memplugin.readers.xplane.allocator.pairing import pair
 
 BLOCK_KINDS = {
     Action.SEGMENT_ALLOC: caching_allocator.SEGMENT_ALLOC,
@@ -77,7 +77,7 @@ def lifetimes(trace: Trace, segments: Segments, blocks: Blocks, settings: Mappin
         address=address,
         size=np.r_[size, rounded(trace.size[stray], settings), blocks.size[old]],
         requested=np.r_[trace.size[allocs], trace.size[stray], np.where(told >= 0, told, blocks.size[old])],
-        taken=pairs.taken,
+        taken=pairs.address_taken,
         lost=lost,
         guessed=guessed + (0 if settings.get(ROUNDED) else len(stray)),
     )

@@ -16,7 +16,7 @@ from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.text.strings import gather
 from tb_memplugin.native.torch import plain_pickle
 from tb_memplugin.native.torch import plain_values as plain
-from tb_memplugin.readers.common.limits import possible
+from tb_memplugin.readers.common.limits import is_plausible
 
 Nodes = npt.NDArray[np.uint32]
 ROW_BITS = 40  # of a dict's value: the rest is its table
@@ -97,7 +97,7 @@ class Values:
     def sizes(self, nodes: Nodes) -> I64:
         """Bytes: never negative, 0 where none are told or none can be."""
         found = self.integers(nodes, 0)
-        return np.where(possible(found), found, 0).clip(0)
+        return np.where(is_plausible(found), found, 0).clip(0)
 
     def known(self, nodes: Nodes) -> npt.NDArray[np.bool_]:
         return np.asarray(self.plain.kind[nodes] == plain.INT)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I64, U8
 from tb_memplugin.model.text import Text
-from tb_memplugin.readers.common.limits import LATEST, possible
+from tb_memplugin.readers.common.limits import MAX_TIME_US, is_plausible
 from tb_memplugin.readers.torch_snapshot.pickle_columns import Nodes, Values
 from tb_memplugin.readers.torch_snapshot.segments import read_pools
 
@@ -69,7 +69,7 @@ def read_trace(values: Values, events: Nodes) -> Trace:
     actions = np.array([*(SPELT.get(name.strings[i], Action.OTHER) for i in range(len(name.strings))), Action.OTHER])
     address = values.column(events, "addr")
     size = values.integers(values.column(events, "size"))
-    fits = possible(size)
+    fits = is_plausible(size)
     return Trace(
         action=actions[name.codes].astype(np.uint8),
         address=values.integers(address),
@@ -92,4 +92,4 @@ def read_trace(values: Values, events: Nodes) -> Trace:
 def read_times(values: Values, events: Nodes) -> I64:
     """Microseconds since 1970; -1 where none are told, or none that can be."""
     time = values.integers(values.column(events, "time_us"))
-    return np.where((time >= 0) & (time < LATEST), time, -1)
+    return np.where((time >= 0) & (time < MAX_TIME_US), time, -1)

@@ -1,4 +1,4 @@
-"""Why a host's profile holds no allocator events."""
+"""Reasons why a profile has no allocator events."""
 
 from __future__ import annotations
 
@@ -11,78 +11,80 @@ from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.xplane.all_events import any_event
 from tb_memplugin.protos.xplane_pb2 import ProfileOptions
-from tb_memplugin.readers.common.part import Reason
+from tb_memplugin.readers.common.part import NoEventsReason
 from tb_memplugin.readers.xplane.allocator import events as allocator_events
 from tb_memplugin.readers.xplane.planes import Plane
 
 ENVIRONMENT, OPTIONS_STAT = "Task Environment", "profile_options"
 DEVICE, NO_DEVICES = "/device:", ("/device:CPU", "/device:CUSTOM")
 OPTIONS = Plan(ProfileOptions.DESCRIPTOR)
-TOLD_FROM = 2  # the host tracer's level from which allocators tell what they do; it is JAX's default
+MIN_TRACER_LEVEL = 2  # of the host tracer, for allocators to log events; JAX's default
 
-PLANNED = "The Memory Viewer shows what each program plans to use."
-CPU = Reason(
+SEE_PLANS = "The Memory Viewer shows the memory that each program plans to use."
+CPU = NoEventsReason(
     "cpu_backend",
-    "No accelerator is in this profile, and JAX's CPU backend does not tell what it allocates.",
-    "Put tb_memplugin.capture.track() around the loop to record JAX's live arrays on any backend. " + PLANNED,
+    "No accelerator is in this profile, and JAX's CPU backend does not log its allocations.",
+    "Wrap the loop in tb_memplugin.capture.track() to record JAX's live arrays on any backend. " + SEE_PLANS,
 )
-TRACER_LEVEL = Reason(
+TRACER_LEVEL = NoEventsReason(
     "tracer_level",
-    f"The host tracer ran at level {{level}}, and allocators tell what they do from level {TOLD_FROM} on.",
-    f"Profile again with jax.profiler.ProfileOptions().host_tracer_level = {TOLD_FROM}. " + PLANNED,
+    f"The host tracer ran at level {{level}}; allocators log events at level {MIN_TRACER_LEVEL} and above.",
+    f"Profile again with jax.profiler.ProfileOptions().host_tracer_level = {MIN_TRACER_LEVEL}. " + SEE_PLANS,
 )
-NO_DEVICE_WORK = Reason(
+NO_DEVICE_WORK = NoEventsReason(
     "no_device_work",
-    "The devices did nothing while the profile was taken, so nothing was allocated on them.",
+    "The devices ran nothing during the profile, so nothing was allocated on them.",
     "Profile some steps of the loop, and wait for their results (jax.block_until_ready) before the profile ends. "
-    + PLANNED,
+    + SEE_PLANS,
 )
-NOTHING_TOLD = Reason(
-    "nothing_told",
-    "No allocator told of anything: all memory was allocated before the profile began, the allocator is one that does "
-    f"not tell (XLA_PYTHON_CLIENT_ALLOCATOR=platform), or the host tracer's level was below {TOLD_FROM}.",
-    f"Profile from the first step on, with host_tracer_level {TOLD_FROM} and JAX's default allocator. " + PLANNED,
+NO_ALLOCATOR_EVENTS = NoEventsReason(
+    "no_allocator_events",
+    "No allocator logged an event. Possible reasons: all memory was allocated before the profile started, the "
+    "allocator logs no events (XLA_PYTHON_CLIENT_ALLOCATOR=platform), or the host tracer ran below level "
+    f"{MIN_TRACER_LEVEL}.",
+    f"Profile from the first step, with host_tracer_level {MIN_TRACER_LEVEL} and JAX's default allocator. " + SEE_PLANS,
 )
 
 
-class _Levels(NamedTuple):
+class _TracerLevels(NamedTuple):
     host: int
     device: int
 
 
-def reason(planes: Sequence[Plane]) -> Reason:
-    """For a profile without allocator events. Looks at names, and at no more of the events than whether there are any.
+def no_events_reason(planes: Sequence[Plane]) -> NoEventsReason:
+    """Return the reason why a profile has no allocator events, from names and from whether planes have events at all.
 
-    Where several reasons apply it is the one that would remain without the others. ValueError where a plane is damaged.
+    Where several reasons apply, return the one that would remain without the others. Raises ValueError where a plane
+    is damaged.
     """
-    levels = _levels(planes)
+    levels = _tracer_levels(planes)
     devices = [p for p in planes if p.name.startswith(DEVICE) and not p.name.startswith(NO_DEVICES)]
-    # Without the device tracer no device is in a profile, also where there is one.
+    # With the device tracer off, a profile has no device planes even on a machine with accelerators.
     if not devices and (levels is None or levels.device):
         return CPU
-    if levels is not None and levels.host < TOLD_FROM:
+    if levels is not None and levels.host < MIN_TRACER_LEVEL:
         return TRACER_LEVEL._replace(text=TRACER_LEVEL.text.format(level=levels.host))
     if not any(any_event(p.data) for p in planes if p.name == allocator_events.PLANE):
         return TRACER_LEVEL._replace(text=TRACER_LEVEL.text.format(level=0))
     if devices and not any(any_event(p.data) for p in devices):
         return NO_DEVICE_WORK
-    return NOTHING_TOLD
+    return NO_ALLOCATOR_EVENTS
 
 
-def _levels(planes: Sequence[Plane]) -> _Levels | None:
-    """What the profiler was asked for; older ones do not tell, and damaged ones do not either."""
+def _tracer_levels(planes: Sequence[Plane]) -> _TracerLevels | None:
+    """Return the requested tracer levels; None in profiles of older profilers, which lack them, and in damaged ones."""
     for plane in planes:
         if plane.name == ENVIRONMENT:
             stats = plane.metadata["stats"]
             for row in np.flatnonzero(stats["bytes_value"].length).tolist():
                 if plane.stat_names.get(int(stats["metadata_id"][row])) == OPTIONS_STAT:
-                    return _read(plane.data, stats["bytes_value"].take(np.array([row])))
+                    return _parse_levels(plane.data, stats["bytes_value"].take(np.array([row])))
     return None
 
 
-def _read(data: memoryview, options: Spans) -> _Levels | None:
+def _parse_levels(data: memoryview, options: Spans) -> _TracerLevels | None:
     try:
-        told = scan(data, OPTIONS, options)[""]
+        columns = scan(data, OPTIONS, options)[""]
     except ValueError:
         return None
-    return _Levels(int(told["host_tracer_level"][0]), int(told["device_tracer_level"][0]))
+    return _TracerLevels(int(columns["host_tracer_level"][0]), int(columns["device_tracer_level"][0]))

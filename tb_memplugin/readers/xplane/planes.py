@@ -1,4 +1,4 @@
-"""A plane of a profile: its name, and the names that its events and stats go by."""
+"""Planes of an XSpace, with the names of their events and stats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ METADATA = Plan(PlaneMetadata.DESCRIPTOR)
 
 
 class Plane:
-    """Nothing is parsed until it is asked for; ValueError then, where the bytes are no plane."""
+    """An XPlane, parsed on first access; the properties raise ValueError where the bytes are no plane."""
 
     def __init__(self, data: memoryview) -> None:
         self.data = data
@@ -29,12 +29,12 @@ class Plane:
 
     @cached_property
     def event_names(self) -> dict[int, str]:
-        """By metadata id."""
+        """Event names by metadata id."""
         return self._names("event_metadata")
 
     @cached_property
     def stat_names(self) -> dict[int, str]:
-        """By metadata id. A stat's value may be one of these names too."""
+        """Stat names by metadata id. A stat's value may also refer to one of these names."""
         return self._names("stat_metadata")
 
     def _names(self, table: str) -> dict[int, str]:
@@ -46,11 +46,11 @@ class Plane:
         return bytes(self.data[start : start + length]).decode("utf-8", "replace")
 
 
-def planes(data: bytes | memoryview) -> list[Plane]:
-    """The planes of a profile. ValueError where it is none."""
+def read_planes(data: bytes | memoryview) -> list[Plane]:
+    """List the planes of an XSpace. Raises ValueError where it has none."""
     view = memoryview(data)
     spans = scan(view, PLANES)["planes"]["value"]
-    found = [Plane(view[s : s + n]) for s, n in zip(spans.start.tolist(), spans.length.tolist(), strict=True)]
-    if not found:
-        raise ValueError("it holds no plane")
-    return found
+    planes = [Plane(view[s : s + n]) for s, n in zip(spans.start.tolist(), spans.length.tolist(), strict=True)]
+    if not planes:
+        raise ValueError("it contains no plane")
+    return planes

@@ -1,4 +1,4 @@
-"""The compiled programs that a profile carries, in its metadata plane."""
+"""Compiled programs in a profile, from its metadata plane."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from tb_memplugin.readers.xplane.planes import Plane
 
-PLANE = "/host:metadata"
+METADATA_PLANE = "/host:metadata"
 HLO_STAT = "hlo proto"  # "Hlo Proto"; libtpu 0.0.37 spells it "HLO Proto"
 ID_STAT = "program_id"
 NAME_AND_ID = re.compile(r"(.*)\((\d+)\)", re.DOTALL)
 
 
-def programs(plane: Plane) -> list[tuple[str, memoryview]]:
-    """(key, HloProto) of each program; the key is `name(program id)`. ValueError where the plane is damaged."""
+def read_programs(plane: Plane) -> list[tuple[str, memoryview]]:
+    """List the programs as (key, HloProto); a key is `name(program id)`. Raises ValueError on a damaged plane."""
     stats = plane.metadata["event_metadata.value.stats"]
     found = []
     for row in np.flatnonzero(stats["bytes_value"].length).tolist():
@@ -27,7 +27,7 @@ def programs(plane: Plane) -> list[tuple[str, memoryview]]:
 
 
 def _key(plane: Plane, stats: dict[str, Any], event: int) -> str:
-    """The id is a stat of its own, else the number that the event's name ends in, else the event's own id."""
+    """Build the key from the program_id stat, else the number that ends the event's name, else the event's own id."""
     events = plane.metadata["event_metadata"]
     name = plane.text(events["value.name"], event)
     program_id = int(events["key"][event])

@@ -14,9 +14,9 @@ from werkzeug.test import Client
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.protos.xplane_pb2 import ProfileOptions, XSpace
-from tb_memplugin.readers.common.part import Reason
-from tb_memplugin.readers.xplane.no_events import reason
-from tb_memplugin.readers.xplane.planes import planes
+from tb_memplugin.readers.common.part import NoEventsReason
+from tb_memplugin.readers.xplane.no_events import no_events_reason
+from tb_memplugin.readers.xplane.planes import read_planes
 
 BUSY, IDLE = True, False
 
@@ -41,8 +41,8 @@ def profile(*devices: tuple[str, bool], level: int | None = 2, device_level: int
     return space
 
 
-def why(space: XSpace) -> Reason:
-    return reason(planes(space.SerializeToString()))
+def why(space: XSpace) -> NoEventsReason:
+    return no_events_reason(read_planes(space.SerializeToString()))
 
 
 GPU, TPU = "/device:GPU:0", "/device:TPU:3"
@@ -61,9 +61,9 @@ GPU, TPU = "/device:GPU:0", "/device:TPU:3"
         (profile(level=1, device_level=0), "tracer_level"),
         (profile((GPU, IDLE), (TPU, IDLE)), "no_device_work"),
         (profile((GPU, IDLE), level=None), "no_device_work"),
-        (profile((GPU, IDLE), (TPU, BUSY)), "nothing_told"),
-        (profile((GPU, BUSY), level=3), "nothing_told"),
-        (profile(device_level=0), "nothing_told"),
+        (profile((GPU, IDLE), (TPU, BUSY)), "no_allocator_events"),
+        (profile((GPU, BUSY), level=3), "no_allocator_events"),
+        (profile(device_level=0), "no_allocator_events"),
     ],
 )
 def test_the_reason_that_applies(space: XSpace, code: str) -> None:
@@ -109,7 +109,7 @@ def captured(level: int, folder: Path) -> bytes:
         (0, BUSY, "tracer_level"),
         (1, BUSY, "tracer_level"),
         (2, IDLE, "no_device_work"),
-        (2, BUSY, "nothing_told"),
+        (2, BUSY, "no_allocator_events"),
     ],
 )
 def test_what_jax_writes(level: int, device: bool | None, code: str, tmp_path: Path) -> None:

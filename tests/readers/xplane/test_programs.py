@@ -7,7 +7,7 @@ from support.hand_built import MIB, two_halves
 
 from tb_memplugin.protos.xplane_pb2 import XEventMetadata, XSpace
 from tb_memplugin.readers import open_file
-from tb_memplugin.readers.common.part import Part
+from tb_memplugin.readers.common.part import FilePart
 
 HLO, PROGRAM_ID = 1, 2  # of stat metadata
 
@@ -32,7 +32,7 @@ class Profile:
         event.stats.add(metadata_id=HLO, bytes_value=program())
         return event
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[FilePart]:
         parts = open_file(self.space.SerializeToString(), "/logs/host.xplane.pb")
         return [part for part in parts if part.kind == "program"]
 

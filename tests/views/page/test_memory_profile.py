@@ -247,7 +247,7 @@ def test_a_figure_that_some_events_do_not_tell_stays_what_it_was() -> None:
     assert tables["usage"]["free_max"] == [90, 90, 90, 70]
     assert tables["usage"]["stack_min"] == [3, 3, 3, 3]
     assert recording.capacity == 95
-    assert "2 of 4 events" in next(c.text for c in recording.caveats if c.code == "free_untold")
+    assert "2 of 4 events" in next(c.text for c in recording.caveats if c.code == "free_missing")
 
 
 def test_windows_and_holes_over_http() -> None:

@@ -11,7 +11,7 @@ from tb_memplugin.model.dataflow import Derivation
 from tb_memplugin.model.text import Strings
 from tb_memplugin.native.protobuf.messages import scan
 from tb_memplugin.native.text.strings import intern
-from tb_memplugin.readers.common.id_index import Index
+from tb_memplugin.readers.common.id_index import IdIndex
 from tb_memplugin.readers.hlo.dataflow.nodes import is_one_of, within
 from tb_memplugin.readers.hlo.module import COMPUTATION, COMPUTATIONS, Lists, Module
 from tb_memplugin.readers.hlo.shapes import ShapeTable, elements_of
@@ -39,7 +39,7 @@ class Bodies:
         n = len(table["id"])
         bounds = np.searchsorted(table["parent"], np.arange(len(rows) + 1))
         self.first, self.stop = bounds[:-1][which].astype(np.int64), bounds[1:][which].astype(np.int64)
-        self.index = Index(table["id"])
+        self.index = IdIndex(table["id"])
         lists = Lists.of(inside["instructions.operand_ids"], n)
         self.begin, self.count = lists.begin.astype(np.int64), lists.count()
         self.operand = self.index.rows(lists.values)

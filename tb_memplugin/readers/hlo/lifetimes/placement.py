@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.native.hlo.liveness import hand_over, replay
-from tb_memplugin.readers.common.id_index import Index
+from tb_memplugin.readers.common.id_index import IdIndex
 from tb_memplugin.readers.hlo.lifetimes.uses import Dataflow
 from tb_memplugin.readers.hlo.module import ALLOCATIONS, Module
 
@@ -59,7 +59,7 @@ def place(module: Module, dataflow: Dataflow, *, use_traces: bool = True) -> Pla
     """All buffers of all allocations on the schedule. `use_traces=False` rebuilds everything, to test the rebuild."""
     assigned = module.tables[f"{ALLOCATIONS}.assigned"]
     length = dataflow.schedule.length
-    buffer = Index(module.buffers["id"]).rows(assigned["logical_buffer_id"])
+    buffer = IdIndex(module.buffers["id"]).rows(assigned["logical_buffer_id"])
     region = assigned["parent"].astype(np.int32)
     known = buffer >= 0
     defined = np.where(known, dataflow.defined[buffer] if len(dataflow.defined) else -1, -1)
@@ -91,7 +91,7 @@ def _replay(module: Module, rows: Placement, temporary: Mask, length: int) -> Ma
     events = module.events
     if not len(rows.buffer) or not len(module.buffers["id"]) or not len(events["kind"]):
         return np.zeros(len(rows.buffer), dtype=bool)
-    by_buffer = Index(np.where(rows.buffer >= 0, module.buffers["id"][rows.buffer], -1))
+    by_buffer = IdIndex(np.where(rows.buffer >= 0, module.buffers["id"][rows.buffer], -1))
     start, end, own, charge, canonical, traced, peak, odd = replay(
         events["parent"].astype(np.int32),
         np.minimum(events["kind"], 3).astype(np.int8),

@@ -1,1 +1,1 @@
-"""Allocator events of a profile, as one Recording per allocator."""
+"""Allocator events of a profile: one Recording per allocator."""

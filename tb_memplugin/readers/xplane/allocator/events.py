@@ -1,4 +1,4 @@
-"""The events in which allocators say what they did, as columns: every one, in order of time over all threads."""
+"""Allocator events as columns, ordered by time over all threads."""
 
 from __future__ import annotations
 
@@ -21,55 +21,58 @@ BYTES = (
 NUMBERS = (*BYTES, "addr", "data_type", "group_id", "index_on_host")
 TEXTS = ("allocator_name", "tf_op", "region_type", "shape")
 FRACTION = "fragmentation"
-# The same by older and other writers.
+# Names of the same stats in older and other writers.
 SPELLINGS = {"device_ordinal": "index_on_host", "address": "addr", "tensor_shapes": "shape"}
 UNKNOWN = "any other stat"
 COLUMNS = {name: number for number, name in enumerate((*NUMBERS, *TEXTS, FRACTION, UNKNOWN))}
-UNUSED = {"id"}  # a running number; names that begin with _ are the tracer's own
-MISSING = -(2**63)  # of a number that an event does not tell
-MOST = 2**50  # bytes: no memory is larger
-BEYOND = 2**62  # no address is; below, the end of an allocation is a number too
+UNUSED = {"id"}  # a running number. Names with a leading _ are internal to the tracer.
+MISSING = -(2**63)  # the value of a number that an event lacks
+MAX_BYTES = 2**50  # no device has a PiB
+ADDRESS_LIMIT = 2**62  # below it, the end address of an allocation fits 64 bits too
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class AllocatorEvents:
-    """One row per event. Numbers are MISSING, texts empty and the fraction NaN where the event does not tell."""
+    """One row per event. In an event that lacks them, numbers are MISSING, texts empty and the fraction NaN."""
 
-    place: I64  # among the plane's allocator events, in file order
+    file_row: I64  # index among the plane's allocator events, in file order
     line: I64  # of the plane: the thread
-    time_ps: I64  # since the host's first line began
-    began_ns: int  # when that was, on the profile's clock
+    time_ps: I64  # since the start of the host's first line
+    start_ns: int  # start of that line, on the profile's clock
     frees: Mask
     numbers: dict[str, I64]
     texts: dict[str, Text]
     fragmentation: F64  # 0..1
-    impossible: Mask  # a figure in bytes is below 0 or above MOST, and so left out
-    out_of_order: Mask  # earlier than the event before it on its thread
-    unknown: Mask  # has a stat that is not read
+    impossible: Mask  # has a size below 0 or above MAX_BYTES, which is ignored
+    out_of_order: Mask  # earlier than the previous event on its thread
+    unknown: Mask  # has a stat that is not read here
 
     def __len__(self) -> int:
         return len(self.line)
 
 
-def ids(plane: Plane) -> frozenset[int]:
-    """The metadata ids of the plane's allocator events."""
+def allocator_event_ids(plane: Plane) -> frozenset[int]:
+    """Return the metadata ids of the plane's allocator events."""
     return frozenset(key for key, name in plane.event_names.items() if name in (ALLOCATION, DEALLOCATION))
 
 
-def read(plane: Plane) -> AllocatorEvents | None:
-    """Sorted by time, events of one instant in file order. None where the plane has none. ValueError if damaged."""
-    kinds = {key: int(plane.event_names[key] == DEALLOCATION) for key in ids(plane)}
+def read_allocator_events(plane: Plane) -> AllocatorEvents | None:
+    """Read the allocator events, sorted by time; simultaneous events keep file order.
+
+    Returns None where the plane has none. Raises ValueError where the plane is damaged.
+    """
+    kinds = {key: int(plane.event_names[key] == DEALLOCATION) for key in allocator_event_ids(plane)}
     if not kinds:
         return None
     found = collect(plane.data, kinds, _columns(plane), len(COLUMNS))
     line, offset = found["line"], found["offset_ps"]
     if not len(line):
         return None
-    # Lines have a clock of their own: their timestamp, plus the event's offset. Since 1970, picoseconds overflow.
-    began = int(found["line_timestamp_ns"].min())
-    time = (found["line_timestamp_ns"] - began)[line] * 1000 + offset
+    # An event's time is its line's timestamp plus an offset. Picoseconds since 1970 would overflow.
+    start_ns = int(found["line_timestamp_ns"].min())
+    time = (found["line_timestamp_ns"] - start_ns)[line] * 1000 + offset
     order = np.argsort(time, kind="stable")
 
     def cells(name: str) -> tuple[I64, U8]:
@@ -78,15 +81,15 @@ def read(plane: Plane) -> AllocatorEvents | None:
 
     numbers = {name: _number(*cells(name)) for name in NUMBERS}
     return AllocatorEvents(
-        place=order,
+        file_row=order,
         line=line[order],
         time_ps=time[order],
-        began_ns=began,
+        start_ns=start_ns,
         frees=found["kind"][order] == 1,
         numbers=numbers,
         texts={name: _text(plane, found["texts"][COLUMNS[name]], *cells(name)) for name in TEXTS},
         fragmentation=_fraction(*cells(FRACTION)),
-        impossible=_without_impossible(numbers),
+        impossible=_drop_impossible(numbers),
         out_of_order=np.r_[False, (line[1:] == line[:-1]) & (offset[1:] < offset[:-1])][order],
         unknown=found["form"][COLUMNS[UNKNOWN]][order] != ABSENT,
     )
@@ -101,13 +104,13 @@ def _columns(plane: Plane) -> dict[int, int]:
     }
 
 
-def _without_impossible(numbers: dict[str, I64]) -> Mask:
-    """Makes what cannot be MISSING; the events that had such a figure in bytes."""
+def _drop_impossible(numbers: dict[str, I64]) -> Mask:
+    """Set impossible numbers to MISSING, in place; return a mask of the events with an impossible size."""
     address = numbers["addr"]
-    address[(address < 0) | (address >= BEYOND)] = MISSING
+    address[(address < 0) | (address >= ADDRESS_LIMIT)] = MISSING
     impossible = np.zeros(len(numbers["addr"]), dtype=bool)
     for name in BYTES:
-        wrong = (numbers[name] != MISSING) & ((numbers[name] < 0) | (numbers[name] > MOST))
+        wrong = (numbers[name] != MISSING) & ((numbers[name] < 0) | (numbers[name] > MAX_BYTES))
         numbers[name][wrong] = MISSING
         impossible |= wrong
     return impossible
@@ -123,17 +126,17 @@ def _number(value: I64, form: U8) -> I64:
 
 
 def _fraction(value: I64, form: U8) -> F64:
-    """A whole number, 0 or 1, is written as an integer; NaN where it is no fraction."""
+    """Return the fractions, NaN outside 0..1. Writers store the fractions 0 and 1 as integers."""
     fraction: F64 = np.where(form == DOUBLE, value.view(np.float64), np.where(form == NUMBER, value, np.nan))
     fraction[~((fraction >= 0) & (fraction <= 1))] = np.nan
     return fraction
 
 
-def _text(plane: Plane, spelt_out: list[bytes], value: I64, form: U8) -> Text:
-    """Spelt out in the event, or the name of a stat that it refers to."""
+def _text(plane: Plane, inline_texts: list[bytes], value: I64, form: U8) -> Text:
+    """Return the texts of a stat: inline in the event, or the name of the stat that the value refers to."""
     codes = np.where(form == TEXT, value, -1).astype(np.int32)
     referred = form == REFERENCE
     ids, which = np.unique(value[referred], return_inverse=True)
-    codes[referred] = len(spelt_out) + which
+    codes[referred] = len(inline_texts) + which
     names = [plane.stat_names.get(i, "").encode() for i in ids.tolist()]
-    return Text(codes, Strings.of_bytes([*spelt_out, *names]))
+    return Text(codes, Strings.of_bytes([*inline_texts, *names]))

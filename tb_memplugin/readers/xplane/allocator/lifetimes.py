@@ -1,4 +1,4 @@
-"""The lifetimes that an allocator's events are the ends of."""
+"""Lifetimes of allocations, from an allocator's events."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
 from tb_memplugin.readers.xplane.host.calls import HostCalls
 
 BEFORE = "live before the recording"
-NO_NAMES = {"", "dummy", "(null)"}  # what JAX's runtime puts where TensorFlow names the op
+NO_NAMES = {"", "dummy", "(null)"}  # JAX's runtime writes these where TensorFlow writes the op
 
-# TensorFlow's DataType, as allocator events give it; 0 is none.
+# TensorFlow's DataType enum, which allocator events use; 0 is no type.
 DTYPES = {
     1: "f32", 2: "f64", 3: "s32", 4: "u8", 5: "s16", 6: "s8", 7: "string", 8: "c64", 9: "s64", 10: "pred",
     14: "bf16", 17: "u16", 18: "c128", 19: "f16", 22: "u32", 23: "u64",
@@ -26,34 +26,35 @@ DTYPES = {
 
 
 class Lifetimes(NamedTuple):
-    """A row per allocation, then one per free of what was live before, then one for the rest of that, if any."""
+    """Rows: allocations, frees of memory from before the recording, then at most one for the rest of that memory."""
 
     rows: Allocations
     free_stack: I32
-    base: int  # the lowest address
-    before: int  # bytes live before and not freed, below 0 where more was freed than was in use
-    orphaned: int  # bytes live before and freed
-    orphans: int  # by so many frees
+    base_address: int  # the lowest address
+    before: int  # bytes live at the start and never freed; negative where more was freed than was in use
+    orphaned: int  # bytes live at the start and freed later
+    orphans: int  # the number of those frees
 
 
 def lifetimes(log: AllocatorLog) -> Lifetimes:
+    """Pair an allocator's allocations with their frees, as rows."""
     partner, address = log.pairs.partner, log.address
     allocated, orphans = np.flatnonzero(~log.frees), np.flatnonzero(log.frees & (partner < 0))
     orphaned = int(log.size[orphans].sum())
     before = int(log.in_use[0] - log.change[0]) - orphaned
-    born = np.r_[allocated, orphans]  # the event that a row is known from
-    rest = int(before > 0)
+    row_event = np.r_[allocated, orphans]  # the event behind each row
+    rest_rows = int(before > 0)
 
-    def column(of_events: I64 | I32, of_rest: int) -> I64:
-        return np.concatenate([of_events[born].astype(np.int64), np.full(rest, of_rest, dtype=np.int64)])
+    def column(values: I64 | I32, rest_value: int) -> I64:
+        return np.concatenate([values[row_event].astype(np.int64), np.full(rest_rows, rest_value, dtype=np.int64)])
 
     start = column(np.where(log.frees, -1, np.arange(len(log))), -1)
     end = column(np.where(log.frees, np.arange(len(log)), np.where(partner >= 0, partner, len(log))), len(log))
     size = column(log.size, before)
-    known = address != MISSING
-    base = int(address[known].min()) if known.any() else 0
+    has_address = address != MISSING
+    base_address = int(address[has_address].min()) if has_address.any() else 0
     frame = column(np.where(log.frees, -1, log.frame), -1).astype(np.int32)
-    # An allocation at an address that is still taken ends a row too, and frees nothing.
+    # An allocation at an address in use also ends the earlier row, but has no free event and so no free stack.
     freed = np.where((partner >= 0) & log.frees[partner], log.frame[partner], -1)
     rows = Allocations(
         id=column(log.rows, -1),
@@ -65,60 +66,60 @@ def lifetimes(log: AllocatorLog) -> Lifetimes:
         defined=start,
         last_used=end - 1,
         region=np.zeros(len(start), dtype=np.int32),
-        offset=column(np.where(known, address - base, -1), -1),
+        offset=column(np.where(has_address, address - base_address, -1), -1),
         canonical=np.arange(len(start), dtype=np.int32),
         role=np.full(len(start), int(Role.UNKNOWN), dtype=np.uint8),
         stack=frame,
-        name=_names(log, born, frame, rest),
-        shape=_with(log.text("shape").take(born), "", rest),
+        name=_names(log, row_event, frame, rest_rows),
+        shape=_append_rows(log.text("shape").take(row_event), "", rest_rows),
         dtype=_dtypes(column(log.number("data_type"), 0)),
-        op=_with(log.text("region_type").take(born), "", rest),
+        op=_append_rows(log.text("region_type").take(row_event), "", rest_rows),
         scope=_scopes(log, frame),
     )
     free_stack = column(np.where(log.frees, log.frame, freed), -1).astype(np.int32)
-    return Lifetimes(rows, free_stack, base, before, orphaned, len(orphans))
+    return Lifetimes(rows, free_stack, base_address, before, orphaned, len(orphans))
 
 
-def _names(log: AllocatorLog, born: I64, frame: I32, rest: int) -> Text:
-    """The op where the runtime names one, else what it was made in, else nothing."""
-    ops, places = log.text("tf_op").take(born), _places(log.calls)
-    named = np.array([ops.strings[i] not in NO_NAMES for i in range(len(ops.strings))] + [False])[ops.codes]
-    inside = frame[: len(born)]
-    code = np.where(inside >= 0, places.codes[inside], -1) if len(places) else np.full(len(born), -1)
-    strings = Strings.joined(ops.strings, places.strings)
-    codes = np.where(named, ops.codes, np.where(code >= 0, len(ops.strings) + code, -1)).astype(np.int32)
-    return _with(Text(codes, strings), BEFORE, rest)
+def _names(log: AllocatorLog, row_event: I64, frame: I32, rest_rows: int) -> Text:
+    """Return the op where the runtime names one, else the function of the innermost frame, else nothing."""
+    ops, functions = log.text("tf_op").take(row_event), _frame_functions(log.calls)
+    has_op = np.array([ops.strings[i] not in NO_NAMES for i in range(len(ops.strings))] + [False])[ops.codes]
+    innermost = frame[: len(row_event)]
+    code = np.where(innermost >= 0, functions.codes[innermost], -1) if len(functions) else np.full(len(row_event), -1)
+    strings = Strings.joined(ops.strings, functions.strings)
+    codes = np.where(has_op, ops.codes, np.where(code >= 0, len(ops.strings) + code, -1)).astype(np.int32)
+    return _append_rows(Text(codes, strings), BEFORE, rest_rows)
 
 
-def _places(calls: HostCalls) -> Text:
-    """Each frame, and the jitted function for those of the runtime that all programs' own memory is made in."""
+def _frame_functions(calls: HostCalls) -> Text:
+    """Return the function of each frame; for the runtime's frames that all programs share, the jitted function."""
     functions, jitted = calls.stacks.function, calls.jitted
     if not len(jitted):
         return functions
     strings = functions.strings
     shared = np.isin(functions.codes, [i for i in range(len(strings)) if strings[i] in PROGRAM_FRAMES])
-    inside = np.r_[np.diff(jitted.strings.offsets) > 0, False][jitted.codes]
-    codes = np.where(shared & inside, len(strings) + jitted.codes, functions.codes)
+    in_jitted = np.r_[np.diff(jitted.strings.offsets) > 0, False][jitted.codes]
+    codes = np.where(shared & in_jitted, len(strings) + jitted.codes, functions.codes)
     return Text(codes.astype(np.int32), Strings.joined(strings, jitted.strings))
 
 
 def _scopes(log: AllocatorLog, frame: I32) -> Text:
-    """The jitted function that each was made in."""
+    """Return the jitted function around each row's innermost frame."""
     jitted = log.calls.jitted
     if not len(jitted):
         return Text(np.full(len(frame), -1, dtype=np.int32), Strings.of([]))
     return Text(np.where(frame >= 0, jitted.codes[frame], -1).astype(np.int32), jitted.strings)
 
 
-def _with(text: Text, last: str, count: int) -> Text:
-    """The column, and `count` (0 or 1) rows more that say `last`."""
+def _append_rows(text: Text, value: str, count: int) -> Text:
+    """Append `count` (0 or 1) rows of `value` to a text column."""
     strings = text.strings
-    added = Strings(strings.blob + last.encode(), np.r_[strings.offsets, strings.offsets[-1] + len(last.encode())])
-    return Text(np.r_[text.codes, np.full(count, len(strings))].astype(np.int32), added)
+    extended = Strings(strings.blob + value.encode(), np.r_[strings.offsets, strings.offsets[-1] + len(value.encode())])
+    return Text(np.r_[text.codes, np.full(count, len(strings))].astype(np.int32), extended)
 
 
 def _dtypes(numbers: I64) -> Text:
-    known = sorted(DTYPES)
-    code = np.searchsorted(known, numbers)
-    code = np.where(np.isin(numbers, known), code, -1)
-    return Text(code.astype(np.int32), Strings.of([DTYPES[number] for number in known]))
+    has_address = sorted(DTYPES)
+    code = np.searchsorted(has_address, numbers)
+    code = np.where(np.isin(numbers, has_address), code, -1)
+    return Text(code.astype(np.int32), Strings.of([DTYPES[number] for number in has_address]))

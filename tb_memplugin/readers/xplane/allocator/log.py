@@ -1,4 +1,4 @@
-"""The events of one allocator, and what they say together: who ends what, how many bytes, and how much is in use."""
+"""Events of one allocator, with their pairing, sizes and bytes in use."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.text import Text
+from tb_memplugin.readers.common.pairing import Pairs, pair
 from tb_memplugin.readers.xplane.allocator.events import MISSING, AllocatorEvents, Mask
-from tb_memplugin.readers.xplane.allocator.pairing import Pairs, pair
 from tb_memplugin.readers.xplane.host.calls import HostCalls
 
 
 @dataclass(frozen=True)
 class AllocatorLog:
-    """Columns have one entry per event, in order of time."""
+    """The events of one allocator; each column has one entry per event, ordered by time."""
 
     events: AllocatorEvents
-    rows: I64  # of `events`, those that are this allocator's
+    rows: I64  # this allocator's rows of `events`
     calls: HostCalls
 
     def __len__(self) -> int:
@@ -33,8 +33,8 @@ class AllocatorLog:
 
     @cached_property
     def frame(self) -> I32:
-        """The innermost frame that it was made in, -1 where nothing encloses it."""
-        return self.calls.leaf[self.events.place[self.rows]]
+        """The innermost frame around each event; -1 none."""
+        return self.calls.leaf[self.events.file_row[self.rows]]
 
     @cached_property
     def frees(self) -> Mask:
@@ -49,10 +49,10 @@ class AllocatorLog:
         return pair(self.address, self.frees, self.address != MISSING)
 
     @cached_property
-    def told_size(self) -> I64:
-        """Bytes of its allocation, as placed; MISSING where nothing tells.
+    def reported_size(self) -> I64:
+        """Bytes of the event's allocation, as placed; MISSING where they cannot be found.
 
-        TPU's frees do not say: theirs is their allocation's, else what the memory in use fell by.
+        Frees on TPU have no size. A free then has its allocation's size, else the decrease of the bytes in use.
         """
         partner, in_use = self.pairs.partner, self.number("bytes_allocated")
         size = self.number("allocation_bytes")
@@ -64,44 +64,47 @@ class AllocatorLog:
 
     @cached_property
     def size(self) -> I64:
-        """The same, 0 where nothing tells."""
-        return np.maximum(self.told_size, 0)
+        """`reported_size`, with 0 for MISSING."""
+        return np.maximum(self.reported_size, 0)
 
     @cached_property
     def requested(self) -> I64:
-        """Bytes asked for; as placed where the event does not tell, which is no more than unknown padding."""
+        """Bytes requested; where the event has no such number, the bytes as placed, as the padding is then unknown."""
         requested = self.number("requested_bytes")
         return np.where(requested == MISSING, self.size, np.minimum(requested, self.size))
 
     @cached_property
     def change(self) -> I64:
-        """Bytes by which it changes what is in use."""
+        """Bytes that the event adds to the bytes in use; negative for a free."""
         return np.where(self.frees, -self.size, self.size)
 
     @cached_property
     def in_use(self) -> I64:
-        """Bytes in use after it; where it does not tell, what the last before it told, else the first after it, and
-        what happened in between. Where none tells, the least that it can have been."""
+        """Bytes in use after each event.
+
+        An event without the number gets it from the last event before that has it, else from the first after, plus the
+        changes in between. Where no event has it, the series is the lowest that never falls below 0.
+        """
         in_use = self.number("bytes_allocated")
-        told = in_use != MISSING
-        if told.all():
+        present = in_use != MISSING
+        if present.all():
             return in_use
         change = np.cumsum(self.change)
-        if not told.any():
+        if not present.any():
             return change - min(0, int(change.min()))
-        last = _last(told)
+        last = _last_present(present)
         filled: I64 = in_use[last] - change[last] + change
         return filled
 
-    def last_told(self, name: str) -> I64:
-        """What it tells, else the last before it that did, else the first; 0 where none does."""
+    def forward_fill(self, name: str) -> I64:
+        """Return a number per event: its own, else the last before it, else the first; all 0 where no event has it."""
         numbers = self.number(name)
-        told = numbers != MISSING
-        filled: I64 = numbers[_last(told)] if told.any() else np.zeros_like(numbers)
+        present = numbers != MISSING
+        filled: I64 = numbers[_last_present(present)] if present.any() else np.zeros_like(numbers)
         return filled
 
 
-def _last(told: Mask) -> I64:
-    """Per event the last up to it that tells; before the first of those, the first. Some event tells."""
-    last: I64 = np.maximum.accumulate(np.where(told, np.arange(len(told)), int(np.argmax(told))))
+def _last_present(present: Mask) -> I64:
+    """Return, per event, the last present event up to it, else the first present one. At least one is present."""
+    last: I64 = np.maximum.accumulate(np.where(present, np.arange(len(present)), int(np.argmax(present))))
     return last

@@ -1,4 +1,4 @@
-"""What each allocator of a host did while the profile ran: one Recording per allocator, one position per event."""
+"""Recordings of a host's allocators, with one position per event."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from tb_memplugin.readers.xplane.allocator.caveats import caveats
 from tb_memplugin.readers.xplane.allocator.events import MISSING, AllocatorEvents
 from tb_memplugin.readers.xplane.allocator.lifetimes import DTYPES, lifetimes
 from tb_memplugin.readers.xplane.allocator.log import AllocatorLog
-from tb_memplugin.readers.xplane.device.spans import module_spans, with_modules
+from tb_memplugin.readers.xplane.device.spans import merge_spans, module_spans
 from tb_memplugin.readers.xplane.host.calls import HostCalls, host_calls, no_calls
 from tb_memplugin.readers.xplane.planes import Plane
 
 TITLE = "allocator"
 UNNAMED = "unnamed allocator"
-# Of tb_memplugin.capture, which tells what came and went when it looks: what it is called from then made nothing.
-LOOKED_AT = " live arrays"
+# tb_memplugin.capture logs the changes since its last sample. The stack of a sample is not where arrays were allocated.
+SAMPLED_SUFFIX = " live arrays"
 
 
-class _Calls:
-    """The stacks of one plane's allocator events, found when first asked for and once for all of its allocators.
+class _LazyCalls:
+    """The stacks of one plane's allocator events, read on first access and shared by all of its allocators.
 
-    They take several times as long as all the rest, since for them every event of the host must be looked at.
+    Stacks take several times as long as the rest, since every event of the host must be parsed.
     """
 
     def __init__(self, plane: Plane, source: str) -> None:
@@ -41,9 +41,9 @@ class _Calls:
         self._source = source
 
     @cached_property
-    def found(self) -> HostCalls:
+    def calls(self) -> HostCalls:
         try:
-            return host_calls(self._plane, allocator_events.ids(self._plane))
+            return host_calls(self._plane, allocator_events.allocator_event_ids(self._plane))
         except ValueError as error:
             raise InputError(f"the host's events are damaged ({error})", self._source, "profile again") from error
 
@@ -51,74 +51,77 @@ class _Calls:
 def read_allocators(
     plane: Plane, cores: Mapping[str, Plane] | None = None, *, run: str, host: str, source: str
 ) -> list[Recording]:
-    """In the order in which people count: GPU_2_bfc before GPU_10_bfc. Stacks and spans come with `complete`.
+    """Read one Recording per allocator, in natural order: GPU_2_bfc before GPU_10_bfc.
 
-    `cores`: by a memory's name, the plane of its device. Raises InputError where the host's plane is damaged.
+    `cores`: the device planes by the name of their memory. Call stacks and spans are read on demand. Raises InputError
+    where the host's plane is damaged.
     """
     try:
-        events = allocator_events.read(plane)
+        events = allocator_events.read_allocator_events(plane)
     except ValueError as error:
         raise InputError(f"the host's events are damaged ({error})", source, "profile again") from error
     if events is None:
         return []
     names, which = memories(events)
-    calls, nothing = _Calls(plane, source), no_calls(len(events))
+    lazy, without_calls = _LazyCalls(plane, source), no_calls(len(events))
 
     def recording(number: int) -> Recording:
         name, rows = names[number], np.flatnonzero(which == number)
 
         def complete() -> Recording:
-            found = replace(calls.found, leaf=nothing.leaf) if name.endswith(LOOKED_AT) else calls.found
-            made = _recording(AllocatorLog(events, rows, found), name, run, host, source)
-            return _with_modules(made, (cores or {}).get(name), events.began_ns)
+            calls = replace(lazy.calls, leaf=without_calls.leaf) if name.endswith(SAMPLED_SUFFIX) else lazy.calls
+            with_calls = _recording(AllocatorLog(events, rows, calls), name, run, host, source)
+            return _add_device_executions(with_calls, (cores or {}).get(name), events.start_ns)
 
-        return replace(_recording(AllocatorLog(events, rows, nothing), name, run, host, source), later=complete)
+        return replace(_recording(AllocatorLog(events, rows, without_calls), name, run, host, source), later=complete)
 
-    return [recording(number) for number in sorted(range(len(names)), key=lambda number: counted(names[number]))]
+    return [
+        recording(number) for number in sorted(range(len(names)), key=lambda number: natural_sort_key(names[number]))
+    ]
 
 
-def _with_modules(recording: Recording, device: Plane | None, began_ns: int) -> Recording:
-    """With the executions that the device tells of itself, where it does."""
+def _add_device_executions(recording: Recording, device: Plane | None, start_ns: int) -> Recording:
+    """Add the executions from the device's own plane, where it has any."""
     if device is None or recording.spans is None:
         return recording
     try:
-        return replace(recording, spans=with_modules(recording.spans, module_spans(device, began_ns)))
+        return replace(recording, spans=merge_spans(recording.spans, module_spans(device, start_ns)))
     except ValueError as error:
-        text = f"The device's own executions cannot be read ({error}); the host's calls are shown."
+        text = f"The device's record of executions is damaged ({error}); the host's calls are shown instead."
         return replace(recording, caveats=(*recording.caveats, Caveat("device_damaged", text)))
 
 
 def memories(events: AllocatorEvents) -> tuple[list[str], I64]:
-    """The memories that the events name, and which of them each event is about."""
+    """Return the names of the memories, and per event the index of its memory."""
     code, index = events.texts["allocator_name"].codes.astype(np.int64), events.numbers["index_on_host"]
-    # An allocator's name wins; without one, TPU's runtime numbers its cores, from 0.
+    # An allocator's name has priority. TPU's runtime writes no name, but numbers its cores from 0.
     key = np.where(code >= 0, code, -2 - np.maximum(index, -1))
     keys, which = np.unique(key, return_inverse=True)
     strings = events.texts["allocator_name"].strings
     names = [strings[k] if k >= 0 else UNNAMED if k == -1 else f"TPU core {-2 - k}" for k in keys.tolist()]
-    # One name may be spelt out in some events and referred to in others.
+    # A name may be inline in some events and a reference in others.
     distinct, same = np.unique(names, return_inverse=True)
     return distinct.tolist(), same.ravel()[which.ravel()].astype(np.int64)
 
 
-def counted(name: str) -> list[tuple[int, str]]:
-    """A key that sorts numbers within names by their value."""
+def natural_sort_key(name: str) -> list[tuple[int, str]]:
+    """Return a sort key under which numbers within names compare by value."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
 
 
 def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str) -> Recording:
     found = lifetimes(log)
-    rows, free_told = found.rows, log.number("bytes_available") != MISSING
+    rows, free_present = found.rows, log.number("bytes_available") != MISSING
     reported = ReportedMemory(
         in_use=log.in_use,
-        reserved=log.last_told("bytes_reserved"),
-        free=log.last_told("bytes_available"),
+        reserved=log.forward_fill("bytes_reserved"),
+        free=log.forward_fill("bytes_available"),
         lifetime_peak=np.maximum(log.number("peak_bytes_in_use"), 0),
         fragmentation=log.events.fragmentation[log.rows],
     )
-    whole = reported.in_use + reported.reserved + reported.free
+    total = reported.in_use + reported.reserved + reported.free
     extent = int((rows.offset + rows.size)[rows.offset >= 0].max(initial=0))
-    counts = _counts(log, unnamed=memory == UNNAMED)
+    counts = _count_caveats(log, unnamed=memory == UNNAMED)
     return Recording(
         kind=RecordingKind.ALLOCATOR,
         title=TITLE,
@@ -129,33 +132,35 @@ def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str)
         axis=Axis.TIME,
         length=len(log),
         allocations=rows,
-        regions=Regions(np.array([found.base]), np.array([extent]), np.array([int(RegionKind.TEMPORARY)], np.uint8)),
+        regions=Regions(
+            np.array([found.base_address]), np.array([extent]), np.array([int(RegionKind.TEMPORARY)], np.uint8)
+        ),
         stacks=log.calls.stacks,
         spans=log.calls.spans,
         free_stack=found.free_stack,
         reported=reported,
         clock=log.events.time_ps[log.rows] // 1000,
         reported_peak=int(reported.lifetime_peak.max()) or None,
-        capacity=int(whole[free_told].max(initial=0)) or None,
+        capacity=int(total[free_present].max(initial=0)) or None,
         caveats=caveats(found.before, found.orphaned, found.orphans, len(log), counts),
     )
 
 
-def _counts(log: AllocatorLog, *, unnamed: bool) -> dict[str, int]:
-    """Of how many events each caveat is."""
+def _count_caveats(log: AllocatorLog, *, unnamed: bool) -> dict[str, int]:
+    """Count the events that each caveat concerns, by its code."""
     events, rows = log.events, log.rows
-    free_told = log.number("bytes_available") != MISSING
+    free_present = log.number("bytes_available") != MISSING
     masks = {
         "unnamed": np.full(len(log), unnamed),
         "no_address": log.address == MISSING,
-        "in_use_untold": log.number("bytes_allocated") == MISSING,
-        "free_untold": ~free_told & free_told.any(),
+        "in_use_missing": log.number("bytes_allocated") == MISSING,
+        "free_missing": ~free_present & free_present.any(),
         "in_use_differs": np.diff(log.in_use) != log.change[1:],
-        "size_untold": log.told_size == MISSING,
+        "size_missing": log.reported_size == MISSING,
         "impossible_bytes": events.impossible[rows],
-        "fragmentation_untold": np.isnan(events.fragmentation[rows]),
+        "fragmentation_missing": np.isnan(events.fragmentation[rows]),
         "out_of_order": events.out_of_order[rows],
         "unknown_stats": events.unknown[rows],
         "unknown_dtype": ~np.isin(log.number("data_type"), [MISSING, 0, *DTYPES]),
     }
-    return {"address_taken": log.pairs.taken, **{code: int(mask.sum()) for code, mask in masks.items()}}
+    return {"address_taken": log.pairs.address_taken, **{code: int(mask.sum()) for code, mask in masks.items()}}

@@ -1,1 +1,1 @@
-"""Device planes of a profile: memory size and executed programs."""
+"""Device planes: memory size and executed programs."""

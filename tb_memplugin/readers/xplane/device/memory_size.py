@@ -1,4 +1,4 @@
-"""How much memory a device has, as its own plane says."""
+"""Memory size of a device, from its plane."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 from tb_memplugin.readers.xplane.planes import Plane
 
-PLANE = re.compile(r"/device:GPU:\d+")  # TPU's planes do not say
+PLANE = re.compile(r"/device:GPU:\d+")  # TPU planes have no such stat
 STAT = "memory_size"
-SOURCE = "the memory of the smallest device"
+CAPACITY_SOURCE = "the memory of the smallest device"
 
 
-def device_memory(planes: Sequence[Plane]) -> int | None:
-    """Bytes of the smallest device, which a program must fit; None where no device says.
+def device_memory_size(planes: Sequence[Plane]) -> int | None:
+    """Return the bytes of the smallest device, since a program must fit on all; None where no plane has a size.
 
-    What a damaged plane would have said is unknown too: it costs the programs nothing else.
+    A damaged plane counts as one without a size, so that the programs stay readable.
     """
     try:
         sizes = [size for plane in planes if PLANE.fullmatch(plane.name) for size in _sizes(plane)]

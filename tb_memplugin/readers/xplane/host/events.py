@@ -1,4 +1,4 @@
-"""All that a host's threads did, event by event."""
+"""Events of a host's threads, as columns."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I32, I64
 
-STEP_NUMBER, GROUP = "step_num", "group_id"  # a group is a step, as XProf finds them
-# A producer on one thread and its consumer on another carry the same pair of a type and an id.
+STEP_NUMBER, GROUP = "step_num", "group_id"  # XProf groups the events of a step
+# Producer type and id, consumer type and id: a producer on one thread and its consumer on another have equal pairs.
 LINKS = ("_pt", "_p", "_ct", "_c")
-RUN, DRIVER_CALL = "run_id", "correlation_id"  # of a program, and of the accelerator's driver
+RUN, DRIVER_CALL = "run_id", "correlation_id"  # an execution of a program, a call of the accelerator's driver
 PYTHON_FRAME = re.compile(r"\$(.+):(\d+) (.+)", re.DOTALL)
 JITTED = re.compile(r"PjitFunction\((.+)\)", re.DOTALL)
 
@@ -23,25 +23,25 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class HostEvents:
-    """Every event of a host, line by line: its kind is its place among `names`, -1 where it has none."""
+    """All events of a host, line by line. `kind` indexes `names`; -1 is an event without a name."""
 
     names: list[str]
     kind: I32
     start_ps: I64
     stop_ps: I64
-    parent: I32  # the event of the same line that encloses it, -1 where none does
-    line_events: I64  # how many are on each line: the thread
-    stats: dict[str, tuple[I32, I64]]  # the events that have a number, and the number
+    parent: I32  # the enclosing event of the same line; -1 none
+    line_events: I64  # events per line, that is, per thread
+    stats: dict[str, tuple[I32, I64]]  # by stat name: the events that have the stat, and its values
 
-    def of_kinds(self, chosen: Iterable[int]) -> Mask:
-        """Which events are of the chosen kinds."""
-        flags = np.zeros(len(self.names) + 1, dtype=bool)  # the last is of those without a name
-        flags[list(chosen)] = True
+    def of_kinds(self, kinds: Iterable[int]) -> Mask:
+        """Return a mask of the events of these kinds."""
+        flags = np.zeros(len(self.names) + 1, dtype=bool)  # the last entry is for kind -1
+        flags[list(kinds)] = True
         mask: Mask = flags[self.kind]
         return mask
 
-    def having(self, *stats: str) -> Mask:
-        """Which events have any of these numbers."""
+    def having_any(self, *stats: str) -> Mask:
+        """Return a mask of the events that have any of these stats."""
         mask = np.zeros(len(self.kind), dtype=bool)
         for name in stats:
             mask[self.stats[name][0]] = True

@@ -1,4 +1,4 @@
-"""The named intervals of a host: steps, calls of compiled programs, and what the user put around those."""
+"""Named intervals of a host: steps, calls of compiled programs, and user annotations."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Strings, Text
-from tb_memplugin.readers.xplane.host.annotations import annotated
+from tb_memplugin.readers.xplane.host.annotations import find_annotations
 from tb_memplugin.readers.xplane.host.events import GROUP, JITTED, STEP_NUMBER, HostEvents
 
-NUMBERED = 0x7FFFFFFF  # a step's number, 31 bits of it
+STEP_NUMBER_MASK = 0x7FFFFFFF  # the low 31 bits of a step's number
 
 
 @dataclass(frozen=True)
-class _Found:
-    """Spans of one kind; those with one `label` have one name."""
+class _Spans:
+    """Spans of one kind. Spans with equal `label` have the same name."""
 
     kind: SpanKind
     start_ps: I64
@@ -29,68 +29,69 @@ class _Found:
 
 
 def host_spans(events: HostEvents) -> NamedSpans:
+    """Find the steps, executions and annotations of a host, ordered by start."""
     jitted = {i: match[1] for i, name in enumerate(events.names) if (match := JITTED.fullmatch(name))}
     calls = events.of_kinds(jitted)
-    found = [
+    span_lists = [
         _steps(events),
         _of_events(SpanKind.EXECUTION, events, _outermost(events, np.flatnonzero(calls)), jitted),
         _of_events(
-            SpanKind.ANNOTATION, events, np.flatnonzero(annotated(events, calls)), dict(enumerate(events.names))
+            SpanKind.ANNOTATION, events, np.flatnonzero(find_annotations(events, calls)), dict(enumerate(events.names))
         ),
     ]
-    return _joined(found)
+    return _merge(span_lists)
 
 
-def _steps(events: HostEvents) -> _Found:
-    """Events that carry a step's number; where none does, all that a group's events take up is a step."""
-    marked, number = events.stats[STEP_NUMBER]
-    if not len(marked):
+def _steps(events: HostEvents) -> _Spans:
+    """Return the events with a step number; without any, the time of each group of events is a step."""
+    numbered, number = events.stats[STEP_NUMBER]
+    if not len(numbered):
         return _groups(events)
-    label = (events.kind[marked].astype(np.int64) << 32) + (number & NUMBERED)
+    label = (events.kind[numbered].astype(np.int64) << 32) + (number & STEP_NUMBER_MASK)
     names = {
-        code: f"{events.names[code >> 32] if code >= 0 else ''} {code & NUMBERED}".lstrip()
+        code: f"{events.names[code >> 32] if code >= 0 else ''} {code & STEP_NUMBER_MASK}".lstrip()
         for code in np.unique(label).tolist()
     }
-    return _Found(SpanKind.STEP, events.start_ps[marked], events.stop_ps[marked], label, names)
+    return _Spans(SpanKind.STEP, events.start_ps[numbered], events.stop_ps[numbered], label, names)
 
 
-def _groups(events: HostEvents) -> _Found:
+def _groups(events: HostEvents) -> _Spans:
     grouped, number = events.stats[GROUP]
     groups, which = np.unique(number, return_inverse=True)
     start, stop = np.full(len(groups), 2**63 - 1), np.full(len(groups), -(2**63))
     np.minimum.at(start, which, events.start_ps[grouped])
     np.maximum.at(stop, which, events.stop_ps[grouped])
-    # A group within another's time is a side of its work, as the input that it reads, and no step beside it.
+    # A group within another group's time is a part of its work, such as reading input, not a step of its own.
     order = np.lexsort((-stop, start))
     reach = np.maximum.accumulate(stop[order])
-    whole = order[np.r_[True, stop[order][1:] > reach[:-1]]] if len(order) else order
-    names = {code: f"step {code}" for code in groups[whole].tolist()}
-    return _Found(SpanKind.STEP, start[whole], stop[whole], groups[whole], names)
+    outermost = order[np.r_[True, stop[order][1:] > reach[:-1]]] if len(order) else order
+    names = {code: f"step {code}" for code in groups[outermost].tolist()}
+    return _Spans(SpanKind.STEP, start[outermost], stop[outermost], groups[outermost], names)
 
 
-def _of_events(kind: SpanKind, events: HostEvents, which: npt.NDArray[np.integer], names: dict[int, str]) -> _Found:
+def _of_events(kind: SpanKind, events: HostEvents, which: npt.NDArray[np.integer], names: dict[int, str]) -> _Spans:
     label = events.kind[which].astype(np.int64)
-    return _Found(kind, events.start_ps[which], events.stop_ps[which], label, names)
+    return _Spans(kind, events.start_ps[which], events.stop_ps[which], label, names)
 
 
 def _outermost(events: HostEvents, calls: I64) -> I64:
-    """Without those right inside a call of the same: JAX marks the call, and again what is compiled of it."""
+    """Drop calls directly nested in a call of the same function: JAX marks the call, and again its compiled part."""
     above = events.parent[calls]
-    kept: I64 = calls[(above < 0) | (events.kind[above] != events.kind[calls])]
-    return kept
+    outermost_calls: I64 = calls[(above < 0) | (events.kind[above] != events.kind[calls])]
+    return outermost_calls
 
 
-def _joined(found: list[_Found]) -> NamedSpans:
-    """In order of time; without those that last for no time."""
+def _merge(span_lists: list[_Spans]) -> NamedSpans:
+    """Merge the spans in order of start, and drop those of zero length."""
     names: dict[str, int] = {}
     codes: list[I64] = []
-    for spans in found:
+    for spans in span_lists:
         labels, which = np.unique(spans.label, return_inverse=True)
         numbers = [names.setdefault(spans.names[label], len(names)) for label in labels.tolist()]
         codes.append(np.array(numbers, dtype=np.int64)[which.ravel()])
-    start, stop = np.concatenate([s.start_ps for s in found]), np.concatenate([s.stop_ps for s in found])
-    kind = np.repeat([int(s.kind) for s in found], [len(s.start_ps) for s in found])
-    lasting = np.flatnonzero(stop > start)
-    order = lasting[np.argsort(start[lasting], kind="stable")]
+    start, stop = np.concatenate([s.start_ps for s in span_lists]), np.concatenate([s.stop_ps for s in span_lists])
+    kind = np.repeat([int(s.kind) for s in span_lists], [len(s.start_ps) for s in span_lists])
+    nonempty = np.flatnonzero(stop > start)
+    order = nonempty[np.argsort(start[nonempty], kind="stable")]
     text = Text(np.concatenate(codes)[order].astype(np.int32), Strings.of(list(names)))
     return NamedSpans(text, kind[order].astype(np.uint8), start[order] // 1000, stop[order] // 1000)

@@ -11,7 +11,14 @@ from support.allocator_planes import FREES, REAL, Event, Log, events_of, same_nu
 from support.profiles import profiles
 
 from tb_memplugin.protos.xplane_pb2 import XPlane, XSpace
-from tb_memplugin.readers.xplane.allocator.events import MISSING, MOST, NUMBERS, TEXTS, AllocatorEvents, read
+from tb_memplugin.readers.xplane.allocator.events import (
+    MAX_BYTES,
+    MISSING,
+    NUMBERS,
+    TEXTS,
+    AllocatorEvents,
+    read_allocator_events,
+)
 from tb_memplugin.readers.xplane.planes import Plane
 
 EPOCH_NS = 1_760_000_000 * 10**9  # a clock that counts from 1970, which in picoseconds is beyond 64 bits
@@ -24,7 +31,7 @@ COUNTS = {
 
 
 def events(plane: XPlane) -> AllocatorEvents:
-    found = read(Plane(memoryview(plane.SerializeToString())))
+    found = read_allocator_events(Plane(memoryview(plane.SerializeToString())))
     assert found is not None
     return found
 
@@ -59,7 +66,7 @@ def test_a_plane_without_such_events_has_none(path: Path) -> None:
     for plane in XSpace.FromString(path.read_bytes()).planes:
         ids = {key for key, event in plane.event_metadata.items() if event.name.decode() in FREES}
         some = any(event.metadata_id in ids for line in plane.lines for event in line.events)
-        assert (read(Plane(memoryview(plane.SerializeToString()))) is not None) == some
+        assert (read_allocator_events(Plane(memoryview(plane.SerializeToString()))) is not None) == some
 
 
 @pytest.mark.parametrize(
@@ -73,7 +80,7 @@ def test_events_of_all_threads_are_in_order_of_absolute_time(began: int) -> None
     assert found.numbers["addr"].tolist() == [0, 1, 2, 3]
     assert found.time_ps.tolist() == [2000, 201_000, 202_000, 203_000]
     assert found.line.tolist() == [1, 0, 1, 0]
-    assert found.place.tolist() == [2, 0, 3, 1]
+    assert found.file_row.tolist() == [2, 0, 3, 1]
     assert found.frees.tolist() == [False, False, False, True]
     assert not found.out_of_order.any()
 
@@ -116,7 +123,7 @@ def test_other_spellings() -> None:
 
 @pytest.mark.parametrize(
     ("written", "read_as"),
-    [(12.0, 12), (math.nan, MISSING), (math.inf, MISSING), ("12", MISSING), (0, 0), (MOST, MOST)],
+    [(12.0, 12), (math.nan, MISSING), (math.inf, MISSING), ("12", MISSING), (0, 0), (MAX_BYTES, MAX_BYTES)],
 )
 def test_a_number_in_another_form(written: object, read_as: int) -> None:
     found = events(Log().add(False, 0, requested_bytes=written).plane)
@@ -124,7 +131,7 @@ def test_a_number_in_another_form(written: object, read_as: int) -> None:
     assert not found.impossible.any()
 
 
-@pytest.mark.parametrize("impossible", [-1, -(2**62), MOST + 1, 2**62, -5.0])
+@pytest.mark.parametrize("impossible", [-1, -(2**62), MAX_BYTES + 1, 2**62, -5.0])
 def test_impossible_bytes_are_left_out_and_told(impossible: float) -> None:
     found = events(Log().add(False, 0, requested_bytes=impossible, bytes_allocated=5).add(False, 1, addr=7).plane)
     assert found.numbers["requested_bytes"].tolist() == [MISSING, MISSING]

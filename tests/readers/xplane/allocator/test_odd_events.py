@@ -52,11 +52,11 @@ def test_a_pair_of_good_events_has_no_caveat() -> None:
         ({"allocator_name": None, "index_on_host": -4}, "unnamed"),
         ({"allocation_bytes": -8}, "impossible_bytes"),
         ({"bytes_reserved": -1}, "impossible_bytes"),
-        ({"bytes_allocated": None}, "in_use_untold"),
-        ({"bytes_allocated": 2**61}, "in_use_untold"),
-        ({"fragmentation": float("nan")}, "fragmentation_untold"),
-        ({"fragmentation": "NaN"}, "fragmentation_untold"),
-        ({"fragmentation": None}, "fragmentation_untold"),
+        ({"bytes_allocated": None}, "in_use_missing"),
+        ({"bytes_allocated": 2**61}, "in_use_missing"),
+        ({"fragmentation": float("nan")}, "fragmentation_missing"),
+        ({"fragmentation": "NaN"}, "fragmentation_missing"),
+        ({"fragmentation": None}, "fragmentation_missing"),
         ({"what_is_this": 1}, "unknown_stats"),
         ({"data_type": 999}, "unknown_dtype"),
     ],
@@ -134,7 +134,7 @@ def test_in_use_is_added_up_where_it_is_not_told() -> None:
         recording = events(*told)
         assert recording.reported is not None
         assert recording.reported.in_use.tolist() == expected
-        assert counts(recording) == {"in_use_untold": told.count(None)}
+        assert counts(recording) == {"in_use_missing": told.count(None)}
         assert unexplained(recording) == [0, 0, 0]
 
 
@@ -150,7 +150,7 @@ def test_sizes_that_are_not_told() -> None:
     assert recording.caveats == ()
     silent = made((False, {"addr": 1}), (True, {"addr": 1}))
     assert silent.allocations.size.tolist() == [0]
-    assert counts(silent) == {"in_use_untold": 2, "size_untold": 2}
+    assert counts(silent) == {"in_use_missing": 2, "size_missing": 2}
 
 
 def test_what_is_asked_for_is_at_most_what_is_given() -> None:

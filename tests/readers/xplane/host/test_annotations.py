@@ -13,7 +13,7 @@ from support.profiles import profiles
 
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.readers.xplane.host.calls import host_calls
-from tb_memplugin.readers.xplane.planes import planes
+from tb_memplugin.readers.xplane.planes import read_planes
 
 CALL = "PjitFunction(f)"
 
@@ -24,7 +24,7 @@ def annotated(host: Host) -> list[tuple[str, int, int]]:
 
 def in_profile(path: Path) -> Counter[str]:
     """Annotations of a profile by name, whether or not its allocators tell anything."""
-    found = [host_calls(plane, []).spans for plane in planes(path.read_bytes()) if plane.name == "/host:CPU"]
+    found = [host_calls(plane, []).spans for plane in read_planes(path.read_bytes()) if plane.name == "/host:CPU"]
     return Counter(name for spans in found for name, _, _ in of_kind(spans, SpanKind.ANNOTATION))
 
 

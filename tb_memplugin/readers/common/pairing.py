@@ -1,4 +1,4 @@
-"""Which free ends which allocation."""
+"""Pairs of allocations and frees, by address."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tb_memplugin.model.arrays import I64
 
 
 class Pairs(NamedTuple):
-    """Per event, in order of time: for an allocation the event that ends it, for a free the one that it ends.
+    """Partners of events ordered by time: for an allocation the event that ends it, for a free its allocation.
 
-    -1 where there is none. An allocation at an address that is taken ends the one before it: `taken` counts those.
+    -1 is no partner. An allocation at an address in use ends the earlier one there; `address_taken` counts those.
     """
 
     partner: I64
-    taken: int
+    address_taken: int
 
 
 def pair(address: I64, frees: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_]) -> Pairs:
-    """A free ends the latest allocation at its address. Events whose address is not known stay alone."""
+    """Pair each free with the latest allocation at its address. Events without a `known` address have no partner."""
     events = np.flatnonzero(known)
     order = events[np.argsort(address[events], kind="stable")]  # by address, then by time
     here, after = order[:-1], order[1:]
