@@ -1,6 +1,7 @@
-"""HloProto: a compiled program's buffers, where they lie, and when they live in program order.
+"""HloProto: buffers of a compiled program, their addresses, and their lifetimes in program order.
 
-module (tables of the file) -> schedule (the axis) -> nodes, flows, dataflow (reads) -> placement -> recordings
+Data flows from module/ (tables of the file, schedule) to dataflow/ (uses and values) to lifetimes/ (placement), and
+from these to columns and recordings.
 """
 
 from tb_memplugin.readers.hlo.recordings import read_hlo

@@ -1,4 +1,4 @@
-"""What had to be guessed about a program, in words for the page and the terminal."""
+"""Caveats about assumptions in reading a program."""
 
 from __future__ import annotations
 
@@ -7,37 +7,40 @@ import numpy as np
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.readers.hlo.lifetimes.placement import Placement
-from tb_memplugin.readers.hlo.lifetimes.schedule import Schedule
-from tb_memplugin.readers.hlo.module import Module
+from tb_memplugin.readers.hlo.module.schedule import Schedule
+from tb_memplugin.readers.hlo.module.tables import HloModule
 
 
-def caveats(module: Module, schedule: Schedule, placement: Placement, rows: I64) -> tuple[Caveat, ...]:
-    """What had to be guessed, for the rows of one memory space."""
+def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I64) -> tuple[Caveat, ...]:
+    """Return the caveats that concern `rows`, those of one memory space."""
     found = []
     rebuilt = rows[placement.rebuilt[rows]]
     if len(rebuilt):
-        claimed = np.bincount(placement.region[rebuilt], placement.size[rebuilt], len(placement.region_kind))
+        rebuilt_bytes = np.bincount(placement.region[rebuilt], placement.size[rebuilt], len(placement.region_kind))
         found.append(
             Caveat(
                 "lifetimes_rebuilt",
-                f"The compiler left no trace of when {len(rebuilt)} temporary buffers live. Their lifetimes are "
-                "rebuilt from the schedule, the uses and the aliases, so live bytes are close but not the compiler's.",
-                int(np.minimum(claimed, module.allocations["size"]).sum()),
+                f"The compiler's trace lacks the lifetimes of {len(rebuilt):,} temporary buffers. They are "
+                "reconstructed from the schedule, uses and aliases, so live bytes are close to the compiler's but may "
+                "differ.",
+                int(np.minimum(rebuilt_bytes, module.allocations["size"]).sum()),
             )
         )
     if not schedule.from_file:
         found.append(
             Caveat(
-                "no_schedule", "The program has no schedule; its instructions are taken in the order they are listed."
+                "no_schedule",
+                "The program has no schedule; its instructions are assumed to run in the listed order.",
             )
         )
-    lost = rows[placement.buffer[rows] < 0]
-    if len(lost):
+    undescribed = rows[placement.buffer[rows] < 0]
+    if len(undescribed):
         found.append(
             Caveat(
                 "unknown_buffers",
-                f"{len(lost)} buffers are placed but not described; they are taken to live all along.",
-                int(placement.size[lost].sum()),
+                f"{len(undescribed):,} buffers are assigned memory but not described; they are assumed to be live "
+                "throughout.",
+                int(placement.size[undescribed].sum()),
             )
         )
     described = rows[placement.buffer[rows] >= 0]
@@ -46,22 +49,23 @@ def caveats(module: Module, schedule: Schedule, placement: Placement, rows: I64)
         found.append(
             Caveat(
                 "unknown_instructions",
-                f"{len(missing)} buffers name instructions that the program lacks; they are taken to live all along.",
+                f"{len(missing):,} buffers refer to missing instructions; they are assumed to be live throughout.",
                 int(placement.size[missing].sum()),
             )
         )
-    if placement.odd_events:
+    if placement.inconsistent_events:
         found.append(
             Caveat(
-                "odd_events", f"{placement.odd_events} events of the compiler's trace make no sense and are left out."
+                "inconsistent_events",
+                f"{placement.inconsistent_events:,} events of the compiler's trace are inconsistent and ignored.",
             )
         )
     if placement.conflicts:
         found.append(
             Caveat(
                 "reused_early",
-                f"{placement.conflicts} buffers are overwritten while our reading of the program still needs them; "
-                "each is taken to end there.",
+                f"{placement.conflicts:,} buffers are overwritten before their last use as reconstructed here; each is "
+                "assumed to end where it is overwritten.",
             )
         )
     return tuple(found)

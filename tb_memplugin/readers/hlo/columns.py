@@ -1,4 +1,4 @@
-"""The columns of a program's allocations, from its placement and the instructions that define its buffers."""
+"""Allocation columns of a program, from its placement and the instructions that define its buffers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.tables import Allocations
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.text.strings import join
-from tb_memplugin.readers.hlo import shapes
 from tb_memplugin.readers.hlo.lifetimes.placement import Placement
-from tb_memplugin.readers.hlo.module import BUFFERS, Lists, Module
+from tb_memplugin.readers.hlo.module import shapes
+from tb_memplugin.readers.hlo.module.lists import Lists
+from tb_memplugin.readers.hlo.module.tables import BUFFERS, HloModule
 
 
-def columns(module: Module, placement: Placement, stack_of: I32) -> Allocations:
-    """All rows of the module; regions and canonical rows are still numbered over the whole module."""
+def allocation_columns(module: HloModule, placement: Placement, leaf_frame: I32) -> Allocations:
+    """Build the rows of all memory spaces; regions and canonical rows are numbered over the whole module."""
     buffer = placement.buffer
     known = buffer >= 0
     has_buffers = len(module.buffers["id"]) > 0
@@ -36,7 +37,7 @@ def columns(module: Module, placement: Placement, stack_of: I32) -> Allocations:
         offset=placement.offset,
         canonical=placement.canonical,
         role=_roles(placement)[placement.region],
-        stack=np.where(instruction >= 0, stack_of[instruction], -1).astype(np.int32),
+        stack=np.where(instruction >= 0, leaf_frame[instruction], -1).astype(np.int32),
         name=_names(module, buffer, instruction),
         shape=shape,
         dtype=dtype,
@@ -46,7 +47,7 @@ def columns(module: Module, placement: Placement, stack_of: I32) -> Allocations:
 
 
 def _roles(placement: Placement) -> U8:
-    """Per region, the first that applies."""
+    """Return the role of each region; of several kinds the first in `rules` decides."""
     kind = placement.region_kind
     rules = [
         (RegionKind.PARAMETER, Role.PARAMETER),
@@ -63,23 +64,23 @@ def _of_instructions(column: Text, instruction: I32) -> Text:
     return Text(np.where(instruction >= 0, column.codes[instruction], -1).astype(np.int32), column.strings)
 
 
-def _names(module: Module, buffer: I32, instruction: I32) -> Text:
-    """The defining instruction's name, and the shape index within its result: `fusion.3{1}`."""
-    names = module.names(module.instructions["name"].take(np.maximum(instruction, 0)))
+def _names(module: HloModule, buffer: I32, instruction: I32) -> Text:
+    """Return the buffers' names: the defining instruction, and the shape index within its result, `fusion.3{1}`."""
+    names = module.distinct_texts(module.instructions["name"].take(np.maximum(instruction, 0)))
     path = Lists.of(module.tables[f"{BUFFERS}.defined_at.shape_index"], len(module.buffers["id"]))
     indices = _index_texts(path, buffer)
-    nothing = np.where(instruction >= 0, names.codes, -1).astype(np.int32)
-    joined = Strings(
+    name_codes = np.where(instruction >= 0, names.codes, -1).astype(np.int32)
+    names_with_indices = Strings(
         *join(
-            names.strings.blob, names.strings.offsets, nothing,
+            names.strings.blob, names.strings.offsets, name_codes,
             indices.strings.blob, indices.strings.offsets, indices.codes,
         )
     )  # fmt: skip
-    return Text(np.arange(len(buffer), dtype=np.int32), joined)
+    return Text(np.arange(len(buffer), dtype=np.int32), names_with_indices)
 
 
 def _index_texts(path: Lists, buffer: I32) -> Text:
-    """`{1,0}` of each buffer, empty at the top of a shape. Distinct indices are few: each is written once."""
+    """Return the shape index of each buffer, `{1,0}`, empty for a whole result. Few indices are distinct."""
     count = np.where(buffer >= 0, path.count()[buffer], 0) if len(path.begin) > 1 else np.zeros(len(buffer), int)
     depth = int(count.max(initial=0))
     if not depth:
@@ -90,24 +91,24 @@ def _index_texts(path: Lists, buffer: I32) -> Text:
     return Text(code.ravel().astype(np.int32), Strings.of(texts))
 
 
-def _shape_columns(module: Module, node: I32) -> tuple[Text, Text, I64]:
-    """Shape text, dtype and unpadded bytes per row; each distinct shape is looked at once. Node -1 is unknown."""
-    table, _ = module.shape_of
+def _shape_columns(module: HloModule, node: I32) -> tuple[Text, Text, I64]:
+    """Return shape text, dtype and unpadded bytes per row, formatting each distinct shape once. Node -1 is unknown."""
+    table, _ = module.instruction_shapes
     codes = np.where(node >= 0, table.kind[node], -1).astype(np.int32)
-    texts = Strings.of([shapes.text(proto) for proto in table.protos])
-    dtypes = Strings.of([shapes.dtype(proto) for proto in table.protos])
-    unpadded = np.array([*map(shapes.unpadded_bytes, table.protos), 0], dtype=np.int64)  # the last: of none
+    texts = Strings.of([shapes.shape_text(proto) for proto in table.protos])
+    dtypes = Strings.of([shapes.dtype_name(proto) for proto in table.protos])
+    unpadded = np.array([*map(shapes.unpadded_bytes, table.protos), 0], dtype=np.int64)  # the last entry is for code -1
     return Text(codes, texts), Text(codes, dtypes), unpadded[codes]
 
 
-def take(table: Allocations, rows: I64, regions: I64, n_regions: int) -> Allocations:
-    """The rows of one memory space, with regions and canonical rows numbered within it."""
+def select_rows(table: Allocations, rows: I64, regions: I64, n_regions: int) -> Allocations:
+    """Return the rows of one memory space, with regions and canonical rows renumbered within it."""
     region_number = np.full(n_regions, -1, dtype=np.int32)
     region_number[regions] = np.arange(len(regions))
     row_number = np.full(len(table), -1, dtype=np.int32)
     row_number[rows] = np.arange(len(rows))
-    taken = {name: getattr(table, name) for name in Allocations.__slots__}
-    taken = {name: c.take(rows) if isinstance(c, Text) else c[rows] for name, c in taken.items()}
-    taken["region"] = region_number[taken["region"]]
-    taken["canonical"] = row_number[taken["canonical"]]
-    return Allocations(**taken)
+    columns = {name: getattr(table, name) for name in Allocations.__slots__}
+    columns = {name: c.take(rows) if isinstance(c, Text) else c[rows] for name, c in columns.items()}
+    columns["region"] = region_number[columns["region"]]
+    columns["canonical"] = row_number[columns["canonical"]]
+    return Allocations(**columns)

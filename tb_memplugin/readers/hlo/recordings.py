@@ -1,4 +1,4 @@
-"""HloProto in, Recordings out: one per memory space that the program uses."""
+"""Recordings of a compiled program, one per memory space that it uses."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Regions
-from tb_memplugin.readers.hlo.backend import for_cpu
 from tb_memplugin.readers.hlo.caveats import caveats
-from tb_memplugin.readers.hlo.columns import columns, take
-from tb_memplugin.readers.hlo.dataflow.values import values_of
-from tb_memplugin.readers.hlo.lifetimes.placement import Placement, place
-from tb_memplugin.readers.hlo.lifetimes.schedule import Schedule, flatten
+from tb_memplugin.readers.hlo.columns import allocation_columns, select_rows
+from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
+from tb_memplugin.readers.hlo.dataflow.values import dataflow_values
+from tb_memplugin.readers.hlo.lifetimes.placement import Placement, place_buffers
 from tb_memplugin.readers.hlo.lifetimes.scoped_memory import scoped_memory
-from tb_memplugin.readers.hlo.lifetimes.uses import Dataflow
-from tb_memplugin.readers.hlo.module import Module
-from tb_memplugin.readers.hlo.sharding import copies_of, devices_of
-from tb_memplugin.readers.hlo.stacks import stacks_of
+from tb_memplugin.readers.hlo.module.backend import is_cpu_program
+from tb_memplugin.readers.hlo.module.schedule import Schedule, flatten_schedule
+from tb_memplugin.readers.hlo.module.sharding import device_count, replica_counts
+from tb_memplugin.readers.hlo.module.stacks import read_stacks
+from tb_memplugin.readers.hlo.module.tables import HloModule
 
 MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "Sflag", 3: "CMEM", 4: "SMEM", 5: "Host", 6: "SparseCore"}
 
 
 def memory_name(space: int) -> str:
-    """The name of an XLA memory space, which is a buffer's colour."""
+    """Return the name of an XLA memory space, which is a buffer's color."""
     return MEMORY_SPACES.get(space, f"Memory space {space}")
 
 
 def read_hlo(
     data: bytes | memoryview, *, title: str = "", run: str = "", host: str = "", source: str, use_traces: bool = True
 ) -> list[Recording]:
-    """The recordings of one serialized HloProto, in order of memory space.
+    """Read the recordings of a serialized HloProto, in order of memory space.
 
-    `title` defaults to the module's name and id. Raises InputError where the bytes are no compiled program. With
-    `use_traces=False` the compiler's own traces are ignored and all lifetimes rebuilt, which tests compare.
+    `title` defaults to the module's name and id. `use_traces=False` ignores the compiler's heap simulator traces and
+    reconstructs all lifetimes, for tests. Raises InputError where the bytes are no compiled program.
     """
-    module = Module(data, source)
-    schedule = flatten(module)
-    dataflow = Dataflow(module, schedule)
-    placement = place(module, dataflow, use_traces=use_traces)
-    stacks, stack_of = stacks_of(module)
+    module = HloModule(data, source)
+    schedule = flatten_schedule(module)
+    dataflow = DataflowAnalysis(module, schedule)
+    placement = place_buffers(module, dataflow, use_traces=use_traces)
+    stacks, leaf_frame = read_stacks(module)
     spaces = np.unique(module.allocations["color"][module.allocations["size"] > 0])
     peak = reported_peak(module, placement)
-    table = columns(module, placement, stack_of)
-    program = _program(module, schedule, stack_of)
-    values = Lazy(partial(values_of, module, dataflow), module.nbytes)
+    table = allocation_columns(module, placement, leaf_frame)
+    program = _program(module, schedule, leaf_frame)
+    values = Lazy(partial(dataflow_values, module, dataflow), module.nbytes)
     recordings = []
     for space in spaces.tolist():
         regions = np.flatnonzero(module.allocations["color"] == space)
@@ -65,7 +65,7 @@ def read_hlo(
                 memory=memory_name(space),
                 axis=Axis.PROGRAM_ORDER,
                 length=schedule.length,
-                allocations=take(table, rows, regions, len(module.allocations["index"])),
+                allocations=select_rows(table, rows, regions, len(module.allocations["index"])),
                 regions=Regions(
                     module.allocations["index"][regions],
                     module.allocations["size"][regions],
@@ -86,11 +86,11 @@ def read_hlo(
     return recordings
 
 
-def reported_peak(module: Module, placement: Placement) -> int:
-    """JAX's `peak_memory_in_bytes`, by XLA's own rule, in bytes over all memory spaces.
+def reported_peak(module: HloModule, placement: Placement) -> int:
+    """Return JAX's `peak_memory_in_bytes`, by XLA's rule, in bytes over all memory spaces.
 
-    Parameters, constants and outputs count with their largest buffer each; temporaries only as far as traces tell.
-    Where there are no traces it is as if the program had no temporaries.
+    Each allocation of parameters, constants or outputs counts with its largest buffer, and temporary memory with the
+    traces' peak. Without traces, temporary memory counts as 0.
     """
     kind = placement.region_kind
     static = ((kind & RegionKind.THREAD_LOCAL) == 0) & (kind != RegionKind.TEMPORARY)
@@ -99,20 +99,20 @@ def reported_peak(module: Module, placement: Placement) -> int:
     return int(largest[static].sum()) + placement.trace_peak
 
 
-def _program(module: Module, schedule: Schedule, stack_of: I32) -> Program:
+def _program(module: HloModule, schedule: Schedule, leaf_frame: I32) -> Program:
     order = schedule.order
-    computations = module.names(module.computations["name"])
-    devices = devices_of(module)
+    computations = module.distinct_texts(module.computations["name"])
+    devices = device_count(module)
     return Program(
         module=module.name,
         entry_computation=module.entry_computation,
-        memory_space=-1,  # one for each space, see read_hlo
-        name=module.names(module.instructions["name"].take(order)),
+        memory_space=-1,  # set per memory space in read_hlo
+        name=module.distinct_texts(module.instructions["name"].take(order)),
         op=module.opcode.take(order),
         scope=module.scope.take(order),
         computation=computations.take(module.instructions["parent"][order]),
-        stack=stack_of[order],
+        stack=leaf_frame[order],
         devices=devices,
-        copies=copies_of(module, devices),
-        for_cpu=for_cpu(module),
+        copies=replica_counts(module, devices),
+        for_cpu=is_cpu_program(module),
     )

@@ -124,7 +124,7 @@ def test_a_buffer_that_comes_twice_counts_once(tmp_path: Path) -> None:
     recording = read(made)
     assert peak(recording) == (6 * MIB, 1)
     assert usage(recording).live.max() <= reserved_bytes(recording)
-    assert codes(recording) == {"odd_events"}
+    assert codes(recording) == {"inconsistent_events"}
     assert xprof_peak(made, tmp_path) == 9 * MIB  # more than the program asks for
 
 
@@ -133,7 +133,7 @@ def test_events_of_buffers_that_nobody_knows_are_left_out() -> None:
     made.allocation((first, 0), (second, 3 * MIB), size=6 * MIB)
     made.trace((ALLOC, first.id), (ALLOC, 77), (SHARE_WITH, second.id, 78), (FREE, 77), (FREE, first.id))
     recording = read(made)
-    (odd,) = [caveat for caveat in recording.caveats if caveat.code == "odd_events"]
+    (odd,) = [caveat for caveat in recording.caveats if caveat.code == "inconsistent_events"]
     assert odd.text.startswith("3 ")
     assert peak(recording) == (6 * MIB, 1)  # the second has no event that makes sense: its life is rebuilt
 

@@ -1,1 +1,1 @@
-"""Values of a compiled program: uses, derivations, arguments and results."""
+"""Dataflow analysis of a compiled program: uses, derivations, arguments and results of its values."""

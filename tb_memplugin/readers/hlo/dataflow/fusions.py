@@ -1,4 +1,4 @@
-"""What is inside fusions, as far as it tells how results come of operands, element by element."""
+"""FusedComputations of fusions: which results are derived element by element from which operands."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from tb_memplugin.model.text import Strings
 from tb_memplugin.native.protobuf.messages import scan
 from tb_memplugin.native.text.strings import intern
 from tb_memplugin.readers.common.id_index import IdIndex
-from tb_memplugin.readers.hlo.dataflow.nodes import is_one_of, within
-from tb_memplugin.readers.hlo.module import COMPUTATION, COMPUTATIONS, Lists, Module
-from tb_memplugin.readers.hlo.shapes import ShapeTable, elements_of
+from tb_memplugin.readers.hlo.dataflow.nodes import is_one_of, range_offsets
+from tb_memplugin.readers.hlo.module.lists import Lists
+from tb_memplugin.readers.hlo.module.shapes import ShapeTable, elements_of
+from tb_memplugin.readers.hlo.module.tables import COMPUTATION, COMPUTATIONS, HloModule
 
-COPIED = {"bitcast", "copy", "reshape", "transpose", "reverse", "opt-barrier", "convert", "all-reduce"}
+COPYING = {"bitcast", "copy", "reshape", "transpose", "reverse", "opt-barrier", "convert", "all-reduce"}
 ELEMENTWISE = {
     "abs", "add", "and", "atan2", "bitcast-convert", "cbrt", "ceil", "clamp", "compare", "complex", "cosine", "divide",
     "erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite", "log", "log-plus-one", "logistic",
@@ -25,65 +26,67 @@ ELEMENTWISE = {
     "shift-right-logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor",
 }  # fmt: skip
 IN_PLACE = {"dynamic-update-slice", "scatter"}
-PARTS = {"slice", "dynamic-slice", "concatenate", "pad", "all-gather", "reduce-scatter"}
-UNLIKE = 255
+PARTIAL = {"slice", "dynamic-slice", "concatenate", "pad", "all-gather", "reduce-scatter"}
+NOT_DERIVED = 255
 
 
-class Bodies:
-    """The instructions of some fused computations as one graph; `first` and `stop` are each computation's rows."""
+class FusedComputations:
+    """The instructions of fused computations as one graph; `first` and `stop` delimit each computation's rows."""
 
-    def __init__(self, module: Module, computations: I64) -> None:
+    def __init__(self, module: HloModule, computations: I64) -> None:
         rows, which = np.unique(computations, return_inverse=True)
-        inside = scan(module.data, COMPUTATION, module.tables[COMPUTATIONS]["span"].take(rows))
-        table = inside["instructions"]
+        contents = scan(module.data, COMPUTATION, module.tables[COMPUTATIONS]["span"].take(rows))
+        table = contents["instructions"]
         n = len(table["id"])
         bounds = np.searchsorted(table["parent"], np.arange(len(rows) + 1))
         self.first, self.stop = bounds[:-1][which].astype(np.int64), bounds[1:][which].astype(np.int64)
         self.index = IdIndex(table["id"])
-        lists = Lists.of(inside["instructions.operand_ids"], n)
+        lists = Lists.of(contents["instructions.operand_ids"], n)
         self.begin, self.count = lists.begin.astype(np.int64), lists.count()
         self.operand = self.index.rows(lists.values)
         self.parameter_number = table["parameter_number"]
-        opcode = module.texts(table["opcode"])
-        likeness, weights = opcode_classes(opcode.strings)
+        opcode = module.interned_texts(table["opcode"])
+        likeness, weights = classify_opcodes(opcode.strings)
         self.weight = weights[opcode.codes]
         self.is_tuple = is_one_of(opcode, {"tuple"})
         self.is_parameter = is_one_of(opcode, {"parameter"})
         elements = _elements(module, table)
         user = np.repeat(np.arange(n), self.count)
-        of = np.where(self.operand >= 0, elements[self.operand], -1) if n else elements[:0]
-        self.kind = kinds(likeness[opcode.codes[user]], within(self.count), elements[user], of)
+        operand_elements = np.where(self.operand >= 0, elements[self.operand], -1) if n else elements[:0]
+        self.kind = operand_derivations(
+            likeness[opcode.codes[user]], range_offsets(self.count), elements[user], operand_elements
+        )
 
 
-def _elements(module: Module, table: dict[str, Any]) -> I64:
+def _elements(module: HloModule, table: dict[str, Any]) -> I64:
     codes, first = intern(module.data, *table["shape"])
-    shapes = ShapeTable.parse([*module.pieces(table["shape"].take(first)), b""])
+    shapes = ShapeTable.parse([*module.bytes_of(table["shape"].take(first)), b""])
     elements = np.array([elements_of(shape) for shape in shapes.protos], dtype=np.int64)
     found: I64 = elements[shapes.kind[shapes.begin]][codes]
     return found
 
 
-def opcode_classes(opcodes: Strings) -> tuple[U8, U8]:
-    """Per opcode, and for none: its Derivation or UNLIKE, and how many steps it is."""
-    found = np.full(len(opcodes) + 1, UNLIKE, dtype=np.uint8)
+def classify_opcodes(opcodes: Strings) -> tuple[U8, U8]:
+    """Return, per opcode and lastly for none, its derivation kind (or NOT_DERIVED) and how many steps it counts."""
+    found = np.full(len(opcodes) + 1, NOT_DERIVED, dtype=np.uint8)
     weight = np.ones(len(opcodes) + 1, dtype=np.uint8)
     for i in range(len(opcodes)):
         name = opcodes[i]
-        if name in COPIED or name in ELEMENTWISE:
+        if name in COPYING or name in ELEMENTWISE:
             found[i], weight[i] = Derivation.ELEMENTWISE, name in ELEMENTWISE
         elif name in IN_PLACE:
             found[i] = Derivation.IN_PLACE
-        elif name in PARTS:
+        elif name in PARTIAL:
             found[i], weight[i] = Derivation.PART, 0
     return found, weight
 
 
-def kinds(likeness: U8, nth: I64, result: I64, operand: I64) -> U8:
-    """Per operand of an instruction of this likeness, by how many elements the two have."""
+def operand_derivations(likeness: U8, nth: I64, result: I64, operand: I64) -> U8:
+    """Return, per operand, the derivation kind of the result from it, considering the numbers of elements of both."""
     same = (result == operand) & (result > 0)
     kept = np.select(
         [likeness == Derivation.ELEMENTWISE, likeness == Derivation.IN_PLACE, likeness == Derivation.PART],
-        [same, same & (nth == 0), operand > 1],  # an index is no part
+        [same, same & (nth == 0), operand > 1],  # a scalar operand is an index
         False,
     )
-    return np.where(kept, likeness, UNLIKE).astype(np.uint8)
+    return np.where(kept, likeness, NOT_DERIVED).astype(np.uint8)

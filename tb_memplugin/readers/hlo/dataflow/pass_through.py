@@ -1,7 +1,6 @@
-"""Which instructions only pass values on, and where to.
+"""Instructions that only forward values: tuples and their elements, bitcasts, asynchronous halves, calls, loops.
 
-A flow says that some nodes show the same memory as others: through tuple, get-tuple-element, bitcast, the halves of
-asynchronous operations, calls, loops and branches.
+A flow from one range of nodes to another means that both refer to the same memory.
 """
 
 from __future__ import annotations
@@ -11,14 +10,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_memplugin.model.arrays import I32
-from tb_memplugin.readers.hlo.dataflow.nodes import Nodes, Range, at, spread, within
+from tb_memplugin.readers.hlo.dataflow.nodes import (
+    NodeRanges,
+    ResultNodes,
+    expand_ranges,
+    range_offsets,
+    take_or_missing,
+)
 
-# The whole result shows operand 0.
-PASS_ON = {"bitcast", "opt-barrier", "add-dependency", "domain", "all-reduce-done", "async-update"}
-# Asynchronous halves: the start's tuple shows its operand at one element, the done shows one element of the start.
-# copy-start's {0} is the copy and {1} its source; a collective's {0} is its operand and {1} its result.
-START_SHOWS_OPERAND = {"copy-start": 1, "send": 0, "all-gather-start": 0, "collective-permute-start": 0}
-DONE_SHOWS_START = {
+# Instructions whose whole result is operand 0.
+FORWARDING = {"bitcast", "opt-barrier", "add-dependency", "domain", "all-reduce-done", "async-update"}
+# Halves of asynchronous operations. The start's result tuple has its operand at this element, and the done's result is
+# this element of the start's. {0} of copy-start is the copy and {1} its source; {0} of a collective is its operand and
+# {1} its result.
+START_OPERAND_ELEMENT = {"copy-start": 1, "send": 0, "all-gather-start": 0, "collective-permute-start": 0}
+DONE_RESULT_ELEMENT = {
     "copy-done": 0,
     "recv-done": 0,
     "all-gather-done": 1,
@@ -30,78 +36,78 @@ CALLS = {"call", "async-start"}
 
 @dataclass(frozen=True)
 class Flows:
-    """`count[i]` nodes from `target[i]` on show those from `source[i]` on; by rising target."""
+    """Ranges of nodes: `count[i]` nodes from `target[i]` share memory with those from `source[i]`; sorted by target."""
 
     target: I32
     source: I32
     count: I32
 
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """(target node, source node), one pair per node."""
-        return spread(self.target, self.count), spread(self.source, self.count)
+        """Return (target nodes, source nodes), one pair per node."""
+        return expand_ranges(self.target, self.count), expand_ranges(self.source, self.count)
 
 
-def flows(nodes: Nodes) -> Flows:
-    """All flows that go with the schedule."""
-    pieces = [_pass_on(nodes), _elements(nodes), _tuples(nodes), *_asynchronous(nodes), *_calls(nodes)]
-    target, source, count = _stack(pieces)
+def find_flows(nodes: ResultNodes) -> Flows:
+    """Find all flows in the direction of the schedule."""
+    ranges = [_forwarded(nodes), _elements(nodes), _tuples(nodes), *_asynchronous(nodes), *_calls(nodes)]
+    target, source, count = _concatenate(ranges)
     order = np.argsort(target, kind="stable")
     return Flows(target[order], source[order], count[order])
 
 
-def back_edges(nodes: Nodes) -> Flows:
-    """From a loop body's result to its parameter: the next turn, against the schedule."""
-    pieces = [
-        nodes.whole(parameter, nodes.root(body))
-        for p in nodes.where({"while"}).tolist()
+def loop_back_flows(nodes: ResultNodes) -> Flows:
+    """Find the flows from a loop body's result to its parameter, that is, to the next iteration."""
+    ranges = [
+        nodes.link_results(parameter, nodes.root(body))
+        for p in nodes.positions_of({"while"}).tolist()
         for body in nodes.callees(p)[:1]
         for _, parameter in nodes.parameters(body)
     ]
-    return Flows(*_stack(pieces))
+    return Flows(*_concatenate(ranges))
 
 
-def _pass_on(nodes: Nodes) -> Range:
-    target = nodes.where(PASS_ON)
+def _forwarded(nodes: ResultNodes) -> NodeRanges:
+    target = nodes.positions_of(FORWARDING)
     source = nodes.operand(target, 0)
     return nodes.link(target, source, nodes.top(target), nodes.top(source))
 
 
-def _elements(nodes: Nodes) -> Range:
-    target = nodes.where({"get-tuple-element"})
+def _elements(nodes: ResultNodes) -> NodeRanges:
+    target = nodes.positions_of({"get-tuple-element"})
     source = nodes.operand(target, 0)
     index = nodes.module.instructions["tuple_index"][nodes.schedule.order[target]]
     return nodes.link(target, source, nodes.top(target), nodes.element(source, index))
 
 
-def _tuples(nodes: Nodes) -> Range:
-    tuples = nodes.where({"tuple"})
+def _tuples(nodes: ResultNodes) -> NodeRanges:
+    tuples = nodes.positions_of({"tuple"})
     lists, rows = nodes.module.operands, nodes.schedule.order[tuples]
     counts = lists.count()[rows]
     target = np.repeat(tuples, counts)
-    source = at(nodes.schedule.position, lists.values[spread(lists.begin[rows], counts)])
-    return nodes.link(target, source, nodes.element(target, within(counts)), nodes.top(source))
+    source = take_or_missing(nodes.schedule.position, lists.values[expand_ranges(lists.begin[rows], counts)])
+    return nodes.link(target, source, nodes.element(target, range_offsets(counts)), nodes.top(source))
 
 
-def _asynchronous(nodes: Nodes) -> list[Range]:
-    pieces = []
-    for opcode, element in START_SHOWS_OPERAND.items():
-        target = nodes.where({opcode})
+def _asynchronous(nodes: ResultNodes) -> list[NodeRanges]:
+    ranges = []
+    for opcode, element in START_OPERAND_ELEMENT.items():
+        target = nodes.positions_of({opcode})
         source = nodes.operand(target, 0)
-        pieces.append(nodes.link(target, source, nodes.element(target, element), nodes.top(source)))
-    for opcode, element in DONE_SHOWS_START.items():
-        target = nodes.where({opcode})
+        ranges.append(nodes.link(target, source, nodes.element(target, element), nodes.top(source)))
+    for opcode, element in DONE_RESULT_ELEMENT.items():
+        target = nodes.positions_of({opcode})
         source = nodes.operand(target, 0)
-        pieces.append(nodes.link(target, source, nodes.top(target), nodes.element(source, element)))
-    return pieces
+        ranges.append(nodes.link(target, source, nodes.top(target), nodes.element(source, element)))
+    return ranges
 
 
-def _calls(nodes: Nodes) -> list[Range]:
-    """Arguments into parameters, results out: `call`, `async-start`, `while`, `conditional`.
+def _calls(nodes: ResultNodes) -> list[NodeRanges]:
+    """Link arguments to parameters and results to callers, for `call`, `async-start`, `while` and `conditional`.
 
-    There are few of them, and few parameters each (a loop carries one tuple), so this is a plain loop.
+    A plain loop suffices: such instructions are few, with few parameters each, as a loop carries one tuple.
     """
-    pieces = []
-    for p in nodes.where({*CALLS, "while", "conditional"}).tolist():
+    ranges = []
+    for p in nodes.positions_of({*CALLS, "while", "conditional"}).tolist():
         opcode = nodes.module.opcode[int(nodes.schedule.order[p])]
         here = np.array([p], np.int32)
         for branch, callee in enumerate(nodes.callees(p)):
@@ -109,21 +115,21 @@ def _calls(nodes: Nodes) -> list[Range]:
                 continue
             for number, parameter in nodes.parameters(callee):
                 argument = branch + 1 if opcode == "conditional" else number
-                pieces.append(nodes.whole(parameter, int(nodes.operand(here, argument)[0])))
+                ranges.append(nodes.link_results(parameter, int(nodes.operand(here, argument)[0])))
             if opcode == "while" and branch:
-                continue  # its second computation is the condition, whose result goes nowhere
+                continue  # the second computation is the condition, whose result is not forwarded
             root = nodes.root(callee)
             if opcode == "async-start":  # (arguments, result, context)
                 there = np.array([root], np.int32)
-                pieces.append(nodes.link(here, there, nodes.element(here, 1), nodes.top(there)))
+                ranges.append(nodes.link(here, there, nodes.element(here, 1), nodes.top(there)))
             else:
-                pieces.append(nodes.whole(p, root))
-    return pieces
+                ranges.append(nodes.link_results(p, root))
+    return ranges
 
 
-def _stack(pieces: list[Range]) -> Range:
+def _concatenate(ranges: list[NodeRanges]) -> NodeRanges:
     none = np.empty(0, dtype=np.int32)
-    target, source, count = zip((none, none, none), *pieces, strict=True)
+    target, source, count = zip((none, none, none), *ranges, strict=True)
     return (
         np.concatenate(target).astype(np.int32),
         np.concatenate(source).astype(np.int32),

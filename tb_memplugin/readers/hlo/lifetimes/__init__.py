@@ -1,1 +1,1 @@
-"""Buffer lifetimes on the flattened schedule of a compiled program."""
+"""Lifetimes of logical buffers on a program's flattened schedule."""

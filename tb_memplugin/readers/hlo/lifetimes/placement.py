@@ -1,7 +1,7 @@
-"""When each logical buffer is held: by the heap simulator's traces, or rebuilt where there is none.
+"""Lifetimes of logical buffers, from the heap simulator's traces or reconstructed where those lack a buffer.
 
-Memory of parameters, outputs, constants and thread-locals is held for the whole program. The rest, temporary
-memory, is shared out over time; the compiler's own traces say how, for the buffers they name.
+Memory of parameters, outputs, constants and thread-locals is reserved for the whole program. The rest, temporary
+memory, is reused over time. The compiler's traces record how, for the buffers that they contain.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.native.hlo.liveness import hand_over, replay
 from tb_memplugin.readers.common.id_index import IdIndex
-from tb_memplugin.readers.hlo.lifetimes.uses import Dataflow
-from tb_memplugin.readers.hlo.module import ALLOCATIONS, Module
+from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
+from tb_memplugin.readers.hlo.module.tables import ALLOCATIONS, HloModule
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass
 class Placement:
-    """One row per (buffer allocation, logical buffer in it); columns as in recording.Allocations."""
+    """One row per (buffer allocation, logical buffer in it), with columns as in model.tables.Allocations."""
 
-    buffer: I32  # row of the logical buffer, -1 where the file lacks it
+    buffer: I32  # row of the logical buffer; -1 missing in the file
     region: I32  # row of the buffer allocation
     offset: I64
     size: I64
@@ -36,13 +36,14 @@ class Placement:
     charge: I64
     canonical: I32
     region_kind: U8  # per buffer allocation
-    rebuilt: Mask  # rows of temporary memory whose lifetimes no trace gave
-    odd_events: int = 0
-    conflicts: int = 0  # rebuilt rows whose bytes another took while they were still to be read
-    trace_peak: int = 0  # of the running sum over the traces' events
+    rebuilt: Mask  # rows of temporary memory that no trace contains
+    inconsistent_events: int = 0
+    conflicts: int = 0  # rebuilt rows overwritten before their last use
+    trace_peak: int = 0  # maximum of the running sum over the traces' events, in bytes
 
 
-def region_kinds(module: Module) -> U8:
+def region_kinds(module: HloModule) -> U8:
+    """Return the RegionKind flags of each buffer allocation."""
     table = module.allocations
     kinds = np.zeros(len(table["index"]), dtype=np.uint8)
     for column, kind in (
@@ -55,8 +56,8 @@ def region_kinds(module: Module) -> U8:
     return kinds
 
 
-def place(module: Module, dataflow: Dataflow, *, use_traces: bool = True) -> Placement:
-    """All buffers of all allocations on the schedule. `use_traces=False` rebuilds everything, to test the rebuild."""
+def place_buffers(module: HloModule, dataflow: DataflowAnalysis, *, use_traces: bool = True) -> Placement:
+    """Place all buffers on the schedule. `use_traces=False` reconstructs all lifetimes, to test the reconstruction."""
     assigned = module.tables[f"{ALLOCATIONS}.assigned"]
     length = dataflow.schedule.length
     buffer = IdIndex(module.buffers["id"]).rows(assigned["logical_buffer_id"])
@@ -64,7 +65,7 @@ def place(module: Module, dataflow: Dataflow, *, use_traces: bool = True) -> Pla
     known = buffer >= 0
     defined = np.where(known, dataflow.defined[buffer] if len(dataflow.defined) else -1, -1)
     last_used = np.where(known, dataflow.last_used[buffer] if len(dataflow.defined) else -1, -1)
-    # An instruction outside the schedule (in a fusion, say) tells nothing: its buffer may live all along.
+    # A buffer defined outside the schedule, for example in a fusion, may be live throughout.
     last_used = np.where(defined < 0, length, last_used)
     n = len(buffer)
     rows = Placement(
@@ -75,24 +76,24 @@ def place(module: Module, dataflow: Dataflow, *, use_traces: bool = True) -> Pla
     )  # fmt: skip
     kind = rows.region_kind[region]
     temporary = kind == RegionKind.TEMPORARY
-    traced = _replay(module, rows, temporary, length) if use_traces else np.zeros(n, dtype=bool)
-    _mark_given(module, rows, kind, length)
-    _rebuild(dataflow, rows, np.flatnonzero(~traced & ((kind & RegionKind.THREAD_LOCAL) == 0)))
-    # A trace leaves out the pointer tables of tuples, a few bytes each; so do we, to count what it counts.
-    tables = ~traced & temporary & _is_tuple(module, buffer) & np.isin(region, region[traced])
-    rows.charge[tables] = 0
-    rows.rebuilt = temporary & ~traced & ~tables & (rows.size > 0)
-    _hold(module, rows, np.flatnonzero(~temporary), length)
+    traced = _apply_traces(module, rows, temporary, length) if use_traces else np.zeros(n, dtype=bool)
+    _mark_arguments_and_constants(module, rows, kind, length)
+    _reconstruct(dataflow, rows, np.flatnonzero(~traced & ((kind & RegionKind.THREAD_LOCAL) == 0)))
+    # Traces omit the pointer tables of tuples, a few bytes each. They count 0 here too, to match the traces' sums.
+    tuple_tables = ~traced & temporary & _is_tuple(module, buffer) & np.isin(region, region[traced])
+    rows.charge[tuple_tables] = 0
+    rows.rebuilt = temporary & ~traced & ~tuple_tables & (rows.size > 0)
+    _reserve_for_program(module, rows, np.flatnonzero(~temporary), length)
     return rows
 
 
-def _replay(module: Module, rows: Placement, temporary: Mask, length: int) -> Mask:
-    """Place what the traces name; returns which temporary rows that are."""
+def _apply_traces(module: HloModule, rows: Placement, temporary: Mask, length: int) -> Mask:
+    """Set the lifetimes that traces contain; return a mask of those rows."""
     events = module.events
     if not len(rows.buffer) or not len(module.buffers["id"]) or not len(events["kind"]):
         return np.zeros(len(rows.buffer), dtype=bool)
     by_buffer = IdIndex(np.where(rows.buffer >= 0, module.buffers["id"][rows.buffer], -1))
-    start, end, own, charge, canonical, traced, peak, odd = replay(
+    start, end, own_end, charge, canonical, traced, peak, inconsistent = replay(
         events["parent"].astype(np.int32),
         np.minimum(events["kind"], 3).astype(np.int8),
         by_buffer.rows(events["buffer_id"]),
@@ -101,25 +102,25 @@ def _replay(module: Module, rows: Placement, temporary: Mask, length: int) -> Ma
     )  # fmt: skip
     placed: Mask = temporary & (traced != 0)
     rows.start[placed], rows.end[placed] = start[placed], end[placed]
-    rows.defined[placed], rows.last_used[placed] = start[placed], own[placed] - 1
+    rows.defined[placed], rows.last_used[placed] = start[placed], own_end[placed] - 1
     rows.charge[placed], rows.canonical[placed] = charge[placed], canonical[placed]
-    rows.trace_peak, rows.odd_events = peak, odd
+    rows.trace_peak, rows.inconsistent_events = peak, inconsistent
     return placed
 
 
-def _rebuild(dataflow: Dataflow, rows: Placement, which: I64) -> None:
-    """Lifetimes from definition to last use; what goes into a loop, its carry and its result are one memory."""
+def _reconstruct(dataflow: DataflowAnalysis, rows: Placement, which: I64) -> None:
+    """Set lifetimes from definition to last use. The input, carry and result of a loop share one memory."""
     order = which[np.lexsort((rows.start[which], rows.region[which]))]
-    at = np.full(len(dataflow.defined) + 1, -1, dtype=np.int64)  # logical buffer -> place in `order`
-    at[rows.buffer[order]] = np.arange(len(order))
-    at[-1] = -1
-    left, right = (at[side] for side in dataflow.carries)
-    together = (left >= 0) & (right >= 0)
-    left, right = left[together], right[together]
-    same = (rows.region[order[left]] == rows.region[order[right]]) & (
+    index = np.full(len(dataflow.defined) + 1, -1, dtype=np.int64)  # logical buffer -> index in `order`
+    index[rows.buffer[order]] = np.arange(len(order))
+    index[-1] = -1
+    left, right = (index[side] for side in dataflow.loop_carried)
+    both_present = (left >= 0) & (right >= 0)
+    left, right = left[both_present], right[both_present]
+    same_address = (rows.region[order[left]] == rows.region[order[right]]) & (
         rows.offset[order[left]] == rows.offset[order[right]]
     )
-    canonical = _connected(len(order), left[same], right[same])
+    canonical = _connected_components(len(order), left[same_address], right[same_address])
     end = rows.end[order]
     rows.conflicts = hand_over(
         rows.region[order].astype(np.int64), rows.offset[order], rows.size[order],
@@ -130,8 +131,8 @@ def _rebuild(dataflow: Dataflow, rows: Placement, which: I64) -> None:
     rows.canonical[order] = order[canonical]
 
 
-def _mark_given(module: Module, rows: Placement, kind: U8, length: int) -> None:
-    """What is there before the program starts: its arguments and constants."""
+def _mark_arguments_and_constants(module: HloModule, rows: Placement, kind: U8, length: int) -> None:
+    """Make the program's arguments and constants live before it starts."""
     rows.last_used[(kind & RegionKind.CONSTANT) != 0] = length
     buffer = rows.buffer
     instruction = np.where(buffer >= 0, module.buffer_instruction[buffer], -1) if len(module.buffers["id"]) else buffer
@@ -141,26 +142,26 @@ def _mark_given(module: Module, rows: Placement, kind: U8, length: int) -> None:
     rows.defined[argument] = rows.start[argument] = -1
 
 
-def _is_tuple(module: Module, buffer: I32) -> Mask:
-    table, _ = module.shape_of
+def _is_tuple(module: HloModule, buffer: I32) -> Mask:
+    table, _ = module.instruction_shapes
     node = np.where(buffer >= 0, module.buffer_node[buffer], -1) if len(module.buffer_node) else buffer
     return (node >= 0) & (table.child_count[node] > 0)
 
 
-def _hold(module: Module, rows: Placement, which: I64, length: int) -> None:
-    """Memory held for the whole program: the largest buffer of each allocation carries its charge."""
+def _reserve_for_program(module: HloModule, rows: Placement, which: I64, length: int) -> None:
+    """Reserve non-temporary memory for the whole program; the largest buffer of each allocation carries its charge."""
     rows.charge[which] = 0
     largest = which[np.lexsort((which, -rows.size[which], rows.region[which]))]
-    first = np.diff(rows.region[largest], prepend=-1) != 0
-    holders = largest[first & (rows.size[largest] > 0)]
-    # Thread-local memory is on the threads' stacks: it is no part of the program's memory, and charged to nobody.
-    own = (rows.region_kind[rows.region[holders]] & RegionKind.THREAD_LOCAL) == 0
-    rows.charge[holders] = np.where(own, module.allocations["size"][rows.region[holders]], 0)
-    rows.start[holders], rows.end[holders] = -1, length
+    first_of_region = np.diff(rows.region[largest], prepend=-1) != 0
+    largest_rows = largest[first_of_region & (rows.size[largest] > 0)]
+    # Thread-local memory is on the threads' stacks, outside the program's memory, so it has no charge.
+    charged = (rows.region_kind[rows.region[largest_rows]] & RegionKind.THREAD_LOCAL) == 0
+    rows.charge[largest_rows] = np.where(charged, module.allocations["size"][rows.region[largest_rows]], 0)
+    rows.start[largest_rows], rows.end[largest_rows] = -1, length
 
 
-def _connected(n: int, left: I64, right: I64) -> I32:
-    """Per item the smallest item it is connected to, through any chain of pairs."""
+def _connected_components(n: int, left: I64, right: I64) -> I32:
+    """Return, per item, the smallest item that any chain of pairs connects it to."""
     label = np.arange(n, dtype=np.int32)
     while True:
         low = np.minimum(label[left], label[right])

@@ -1,4 +1,4 @@
-"""Scoped memory: scratch that an instruction takes for itself, and that no buffer shows."""
+"""ScopedMemory memory: an instruction's own scratch space, which no logical buffer represents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.readers.hlo.module import Module
+from tb_memplugin.readers.hlo.module.tables import HloModule
 
 SCOPED = re.compile(
     rb'"used_scoped_memory_configs":\[\{([^\]]*)\}\]',
@@ -15,18 +15,18 @@ SCOPED = re.compile(
 SCOPED_FIELD = re.compile(rb'"(memory_space|size)":"?(\d+)"?')
 
 
-class Scoped(NamedTuple):
+class ScopedMemory(NamedTuple):
     scoped_bytes: int
     scoped_instruction: str
 
 
-def scoped_memory(module: Module, space: int) -> Scoped:
-    """The largest scoped allocation in a memory space, and whose it is; (0, "") where there is none.
+def scoped_memory(module: HloModule, space: int) -> ScopedMemory:
+    """Return the largest scoped allocation of a memory space and its instruction; (0, "") where there is none.
 
-    TPU programs tell it in the instructions' backend configuration, which is JSON.
+    TPU programs record it in the instructions' backend configuration, which is JSON.
     """
-    best = Scoped(0, "")
-    if space == 0:  # the main memory has no scoped allocations, and its programs are the long ones
+    best = ScopedMemory(0, "")
+    if space == 0:  # main memory has no scoped allocations, and the search would be slow in its long programs
         return best
     spans = module.instructions["backend_config"]
     for found in SCOPED.finditer(module.data):
@@ -34,5 +34,5 @@ def scoped_memory(module: Module, space: int) -> Scoped:
             fields = {key: int(value) for key, value in SCOPED_FIELD.findall(entry)}
             if fields.get(b"memory_space", 0) == space and fields.get(b"size", 0) > best.scoped_bytes:
                 row = int(np.argmax((spans.start <= found.start()) & (found.start() < spans.start + spans.length)))
-                best = Scoped(fields[b"size"], module.word(module.instructions["name"], row))
+                best = ScopedMemory(fields[b"size"], module.text_at(module.instructions["name"], row))
     return best

@@ -1,4 +1,4 @@
-"""Shapes: their text, their bytes without padding, and how the nodes of nested tuples are numbered."""
+"""Shapes: text, unpadded size, and the numbering of nested tuples' nodes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ I64 = npt.NDArray[np.int64]
 
 TUPLE = 13
 NO_CHILDREN: list[int] = []
-POINTER_BYTES = 8  # a tuple is a table of pointers to its elements
-COMBINED_DIMENSION = -(2**63)  # in a tile: as large as it needs to be
+POINTER_BYTES = 8  # per element: a tuple is a table of pointers
+COMBINED_DIMENSION = -(2**63)  # in a tile: all of the remaining dimension
 
-# XLA's PrimitiveType: number -> name in shape text, bits an element takes when nothing says otherwise.
+# XLA's PrimitiveType: number -> name in shape text, and bits per element unless the layout sets them.
 PRIMITIVES: dict[int, tuple[str, int]] = {
     1: ("pred", 8), 30: ("s1", 1), 26: ("s2", 2), 21: ("s4", 4), 2: ("s8", 8), 3: ("s16", 16), 4: ("s32", 32),
     5: ("s64", 64), 31: ("u1", 1), 27: ("u2", 2), 22: ("u4", 4), 6: ("u8", 8), 7: ("u16", 16), 8: ("u32", 32),
@@ -30,12 +30,12 @@ PRIMITIVES: dict[int, tuple[str, int]] = {
 }  # fmt: skip
 
 
-def dtype(shape: ShapeProto) -> str:
+def dtype_name(shape: ShapeProto) -> str:
     return PRIMITIVES.get(shape.element_type, (f"type{shape.element_type}", 0))[0]
 
 
 def unpadded_bytes(shape: ShapeProto) -> int:
-    """Bytes of the elements alone: no tiling, no alignment."""
+    """Return the bytes of the elements, without tiling and alignment."""
     if shape.element_type == TUPLE:
         return POINTER_BYTES * len(shape.tuple_shapes)
     bits = shape.layout.element_size_in_bits or PRIMITIVES.get(shape.element_type, ("", 0))[1]
@@ -46,26 +46,26 @@ def unpadded_bytes(shape: ShapeProto) -> int:
 
 
 def elements_of(shape: ShapeProto) -> int:
-    """How many numbers an array holds; 0 of a tuple."""
+    """Return the number of elements of an array; 0 for a tuple."""
     if shape.tuple_shapes:
         return 0
     return min(math.prod(shape.dimensions), 2**62) if min(shape.dimensions, default=0) >= 0 else 0
 
 
-def text(shape: ShapeProto) -> str:
-    """As XLA prints it, layout and all: `f32[4096,4096]{1,0:T(8,128)}`."""
+def shape_text(shape: ShapeProto) -> str:
+    """Format a shape as XLA prints it, with layout: `f32[4096,4096]{1,0:T(8,128)}`."""
     if shape.element_type == TUPLE:
-        return "(" + ", ".join(text(element) for element in shape.tuple_shapes) + ")"
+        return "(" + ", ".join(shape_text(element) for element in shape.tuple_shapes) + ")"
     return _array_text(shape.SerializeToString())
 
 
-@lru_cache(maxsize=4096)  # the elements of a program's tuples are the same few arrays, over and over
+@lru_cache(maxsize=4096)  # the tuples of a program repeat the same few arrays
 def _array_text(serialized: bytes) -> str:
     shape = ShapeProto.FromString(serialized)
     dynamic = list(shape.is_dynamic_dimension)
     dynamic += [False] * (len(shape.dimensions) - len(dynamic))
     dimensions = ",".join(f"<={d}" if flag else str(d) for d, flag in zip(shape.dimensions, dynamic, strict=False))
-    return f"{dtype(shape)}[{dimensions}]{layout_text(shape.layout) if shape.HasField('layout') else ''}"
+    return f"{dtype_name(shape)}[{dimensions}]{layout_text(shape.layout) if shape.HasField('layout') else ''}"
 
 
 def layout_text(layout: LayoutProto) -> str:
@@ -83,46 +83,46 @@ def layout_text(layout: LayoutProto) -> str:
         extras += f"S({layout.memory_space})"
     order = ",".join(map(str, layout.minor_to_major))
     if not order and not extras:
-        return ""  # a scalar's layout says nothing
+        return ""  # a scalar
     return "{" + order + (":" + extras if extras else "") + "}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShapeTable:
-    """Distinct shapes, each a preorder list of nodes: itself, then the nodes of its first element, and so on.
+    """Distinct shapes, each as a preorder list of nodes: the shape itself, the nodes of its first element, and so on.
 
-    A buffer is a node: the shape index {1, 0} of a tuple names element 0 of its element 1.
+    A node is identified by a shape index: {1, 0} of a tuple is element 0 of its element 1.
     """
 
     begin: I32  # per shape: its first node
-    count: I32  # per shape: how many nodes
-    protos: list[ShapeProto]  # distinct: a program's tuples hold the same few arrays over and over
-    kind: I32  # per node: which of them it is
-    extent: I32  # per node: itself and all nodes below it
+    count: I32  # per shape: the number of its nodes
+    protos: list[ShapeProto]  # distinct_shapes, as the tuples of a program repeat the same few arrays
+    kind: I32  # per node: its index in `protos`
+    extent: I32  # per node: the number of nodes of its subtree, including itself
     child_begin: I32  # per node: its first entry in `children`
     child_count: I32
     children: I32  # nodes
 
     @staticmethod
-    def parse(pieces: list[bytes]) -> ShapeTable:
-        """From serialized ShapeProtos; one that is damaged becomes a shape of no type and no bytes."""
-        begin, nodes, distinct = [], list[int](), _Distinct()
+    def parse(serialized_shapes: list[bytes]) -> ShapeTable:
+        """Parse serialized ShapeProtos; a damaged one becomes a shape without type or bytes."""
+        begin, nodes, distinct_shapes = [], list[int](), _DistinctShapes()
         child_lists: list[list[int]] = []
         extents: list[int] = []
-        for piece in pieces:
+        for serialized_shape in serialized_shapes:
             shape = ShapeProto()
             try:
-                shape.ParseFromString(piece)
+                shape.ParseFromString(serialized_shape)
             except Exception:  # protobuf's DecodeError; its class differs between implementations
                 shape = ShapeProto()
             begin.append(len(nodes))
-            _number(shape, distinct, nodes, child_lists, extents)
+            _append_nodes(shape, distinct_shapes, nodes, child_lists, extents)
         ends = [*begin[1:], len(nodes)]
         counts = [len(children) for children in child_lists]
         return ShapeTable(
             begin=np.array(begin, dtype=np.int32),
             count=np.array([e - b for b, e in zip(begin, ends, strict=True)], dtype=np.int32),
-            protos=distinct.protos,
+            protos=distinct_shapes.protos,
             kind=np.array(nodes, dtype=np.int32),
             extent=np.array(extents, dtype=np.int32),
             child_begin=np.cumsum([0, *counts], dtype=np.int32)[:-1],
@@ -131,7 +131,7 @@ class ShapeTable:
         )
 
     def child(self, node: I32, index: I64) -> I32:
-        """Element `index` of tuple `node`, -1 where there is none or the node is -1."""
+        """Return element `index` of tuple `node`, -1 where it does not exist or the node is -1."""
         known = (node >= 0) & (index >= 0)
         known[known] &= index[known] < self.child_count[node[known]]
         found = np.full(len(node), -1, dtype=np.int32)
@@ -139,35 +139,39 @@ class ShapeTable:
         return found
 
 
-class _Distinct:
-    """Shapes as they come, each once."""
+class _DistinctShapes:
+    """Distinct shapes in order of appearance."""
 
     def __init__(self) -> None:
         self.protos: list[ShapeProto] = []
         self._known: dict[bytes, int] = {}
 
-    def number(self, shape: ShapeProto) -> int:
-        number = self._known.setdefault(shape.SerializeToString(), len(self.protos))
-        if number == len(self.protos):
+    def index_of(self, shape: ShapeProto) -> int:
+        index = self._known.setdefault(shape.SerializeToString(), len(self.protos))
+        if index == len(self.protos):
             self.protos.append(shape)
-        return number
+        return index
 
 
-def _number(
-    shape: ShapeProto, distinct: _Distinct, nodes: list[int], child_lists: list[list[int]], extents: list[int]
+def _append_nodes(
+    shape: ShapeProto,
+    distinct_shapes: _DistinctShapes,
+    nodes: list[int],
+    child_lists: list[list[int]],
+    extents: list[int],
 ) -> None:
-    """Append the shape's nodes in preorder. Protobuf itself bounds how deep a message nests."""
+    """Append the shape's nodes in preorder. Protobuf limits the depth of nesting."""
     first = len(nodes)
     children: list[int] = []
-    nodes.append(distinct.number(shape))
+    nodes.append(distinct_shapes.index_of(shape))
     child_lists.append(children)
     extents.append(0)
     for element in shape.tuple_shapes:
         children.append(len(nodes))
         if element.tuple_shapes:
-            _number(element, distinct, nodes, child_lists, extents)
+            _append_nodes(element, distinct_shapes, nodes, child_lists, extents)
         else:
-            nodes.append(distinct.number(element))
+            nodes.append(distinct_shapes.index_of(element))
             child_lists.append(NO_CHILDREN)
             extents.append(1)
     extents[first] = len(nodes) - first

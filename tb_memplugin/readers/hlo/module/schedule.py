@@ -1,4 +1,4 @@
-"""The flattened schedule: the one axis on which all buffers of a program live."""
+"""The flattened schedule, the axis of all buffers of a program."""
 
 from __future__ import annotations
 
@@ -8,30 +8,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
-from tb_memplugin.readers.hlo.module import Lists, Module
+from tb_memplugin.readers.hlo.module.lists import Lists
+from tb_memplugin.readers.hlo.module.tables import HloModule
 
-ENTERED = {"call", "conditional", "async-start", "while"}
+CALLING_OPCODES = {"call", "conditional", "async-start", "while"}
 
 
 @dataclass(frozen=True)
 class Schedule:
+    """Instructions in the order in which the program runs them."""
+
     order: I64  # per position: the instruction's row
-    position: I32  # per instruction: its position, -1 where it is not scheduled (inside fusions and reducers)
-    last: I64  # per computation: the position of its last instruction, -1 where it is not entered
-    from_file: bool  # False: the file has no schedule, so the order of definition stands in
+    position: I32  # per instruction: its position; -1 inside fusions and reducers, which have no schedule
+    last: I64  # per computation: the position of its last instruction; -1 where it is never called
+    from_file: bool  # False: the file has no schedule, and the order of definition is used
 
     @property
     def length(self) -> int:
         return len(self.order)
 
 
-def flatten(module: Module) -> Schedule:
-    """Into each computation once, where it is first called: a while's condition, then its body, then the while.
+def flatten_schedule(module: HloModule) -> Schedule:
+    """Inline each computation once, at its first call: a while's condition, then its body, then the while itself.
 
-    XLA's heap simulator visits instructions in this order, so its events can be placed on it.
+    XLA's heap simulator visits instructions in this order, so the events of its traces can be placed on it.
     """
     sequences, from_file = _sequences(module)
-    entered = module.is_opcode(ENTERED)
+    calls_scheduled = module.is_opcode(CALLING_OPCODES)
     is_while = module.is_opcode({"while"})
     order: list[I64] = []
     length = 0
@@ -39,18 +42,20 @@ def flatten(module: Module) -> Schedule:
     seen: set[int] = set()
 
     def steps(computation: int) -> Iterator[tuple[int, I64]]:
-        """(computation to enter first or -1, the rows that follow)."""
+        """Yield (computation to inline first, or -1; rows that follow it)."""
         rows = sequences[computation]
         done = 0
-        for at in np.flatnonzero(entered[rows]).tolist():
+        for at in np.flatnonzero(calls_scheduled[rows]).tolist():
             yield -1, rows[done:at]
             called = module.callees.values[module.callees.begin[rows[at]] : module.callees.begin[rows[at] + 1]]
-            for callee in called[::-1] if is_while[rows[at]] else called:  # a while lists its body first
+            for callee in (
+                called[::-1] if is_while[rows[at]] else called
+            ):  # a while's callees are its body, then its condition
                 yield int(callee), rows[:0]
             done = at
         yield -1, rows[done:]
 
-    # Our own stack: a hostile file nests deeper than Python recurses.
+    # An explicit stack, since a hostile file may nest calls deeper than Python's recursion limit.
     stack = [(entry, steps(entry)) for entry in [module.entry] if entry in sequences]
     seen.update(entry for entry, _ in stack)
     while stack:
@@ -69,12 +74,12 @@ def flatten(module: Module) -> Schedule:
 
     flat = np.concatenate(order) if order else np.empty(0, dtype=np.int64)
     position = np.full(len(module.instructions["id"]), -1, dtype=np.int32)
-    position[flat[::-1]] = np.arange(length - 1, -1, -1)  # an instruction listed twice stands at its first place
+    position[flat[::-1]] = np.arange(length - 1, -1, -1)  # an instruction listed twice keeps its first position
     return Schedule(flat, position, last, from_file)
 
 
-def _sequences(module: Module) -> tuple[dict[int, I64], bool]:
-    """Instruction rows per computation row."""
+def _sequences(module: HloModule) -> tuple[dict[int, I64], bool]:
+    """Return the instruction rows of each computation's row, and whether the file has a schedule."""
     table = module.tables["hlo_module.schedule.sequences"]
     if len(table["key"]):
         ids = Lists.of(module.tables["hlo_module.schedule.sequences.value.instruction_ids"], len(table["key"]))

@@ -1,0 +1,1 @@
+"""Tables of an HloProto: instructions, shapes, schedule, call stacks and sharding."""
