@@ -73,8 +73,8 @@ def test_the_reason_that_applies(space: XSpace, code: str) -> None:
     assert "{" not in found.text
 
 
-def test_the_level_is_told() -> None:
-    assert "at level 1," in why(profile((GPU, BUSY), level=1)).text
+def test_the_level_is_reported() -> None:
+    assert "at level 1;" in why(profile((GPU, BUSY), level=1)).text
     assert "at level 0," in why(profile((GPU, BUSY), level=None, host=False)).text
 
 

@@ -87,8 +87,8 @@ Pairs = tuple[I32, I32, I32, U8]  # columns as of Derivations
 def _outside_fusions(module: HloModule, dataflow: DataflowAnalysis, elements: I64) -> Pairs:
     """Find the derivations through instructions of the schedule itself."""
     nodes = dataflow.nodes
-    likeness, weights = classify_opcodes(module.opcode.strings)
-    users = np.flatnonzero(likeness[nodes.opcode] != NOT_DERIVED).astype(np.int32)
+    derivation, weights = classify_opcodes(module.opcode.strings)
+    users = np.flatnonzero(derivation[nodes.opcode] != NOT_DERIVED).astype(np.int32)
     rows = dataflow.schedule.order[users]
     counts = module.operands.count()[rows]
     user = np.repeat(users, counts)
@@ -96,7 +96,9 @@ def _outside_fusions(module: HloModule, dataflow: DataflowAnalysis, elements: I6
     position = take_or_missing(dataflow.schedule.position, operand)
     target = dataflow.node_buffer[nodes.base[user]]
     source = np.where(position >= 0, dataflow.node_buffer[nodes.base[np.maximum(position, 0)]], -1)
-    kind = operand_derivations(likeness[nodes.opcode[user]], range_offsets(counts), elements[target], elements[source])
+    kind = operand_derivations(
+        derivation[nodes.opcode[user]], range_offsets(counts), elements[target], elements[source]
+    )
     known = (source >= 0) & (target >= 0) & (source != target) & (kind != NOT_DERIVED)
     steps = weights[nodes.opcode[user]].astype(np.int32)
     return source[known].astype(np.int32), target[known].astype(np.int32), steps[known], kind[known]

@@ -46,7 +46,7 @@ class FusedComputations:
         self.operand = self.index.rows(lists.values)
         self.parameter_number = table["parameter_number"]
         opcode = module.interned_texts(table["opcode"])
-        likeness, weights = classify_opcodes(opcode.strings)
+        derivation, weights = classify_opcodes(opcode.strings)
         self.weight = weights[opcode.codes]
         self.is_tuple = is_one_of(opcode, {"tuple"})
         self.is_parameter = is_one_of(opcode, {"parameter"})
@@ -54,7 +54,7 @@ class FusedComputations:
         user = np.repeat(np.arange(n), self.count)
         operand_elements = np.where(self.operand >= 0, elements[self.operand], -1) if n else elements[:0]
         self.kind = operand_derivations(
-            likeness[opcode.codes[user]], range_offsets(self.count), elements[user], operand_elements
+            derivation[opcode.codes[user]], range_offsets(self.count), elements[user], operand_elements
         )
 
 
@@ -81,12 +81,12 @@ def classify_opcodes(opcodes: Strings) -> tuple[U8, U8]:
     return found, weight
 
 
-def operand_derivations(likeness: U8, nth: I64, result: I64, operand: I64) -> U8:
+def operand_derivations(derivation: U8, nth: I64, result: I64, operand: I64) -> U8:
     """Return, per operand, the derivation kind of the result from it, considering the numbers of elements of both."""
     same = (result == operand) & (result > 0)
     kept = np.select(
-        [likeness == Derivation.ELEMENTWISE, likeness == Derivation.IN_PLACE, likeness == Derivation.PART],
+        [derivation == Derivation.ELEMENTWISE, derivation == Derivation.IN_PLACE, derivation == Derivation.PART],
         [same, same & (nth == 0), operand > 1],  # a scalar operand is an index
         False,
     )
-    return np.where(kept, likeness, NOT_DERIVED).astype(np.uint8)
+    return np.where(kept, derivation, NOT_DERIVED).astype(np.uint8)

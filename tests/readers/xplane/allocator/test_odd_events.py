@@ -103,7 +103,7 @@ def test_a_free_before_its_allocation_is_of_something_else() -> None:
     ]  # fmt: skip
     assert unexplained(recording) == [0, 0]
     assert {c.code: c.bytes for c in recording.caveats} == {"live_before": 108}
-    assert "1 of the 2 events" in recording.caveats[0].text
+    assert "1 of 2 events" in recording.caveats[0].text
 
 
 def test_two_allocations_at_one_address() -> None:
