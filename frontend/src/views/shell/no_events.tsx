@@ -23,9 +23,9 @@ const REASONS: readonly (readonly [code: string, title: string, about: string])[
     "Nothing was allocated or freed while the profile was taken. Capture at least one whole step.",
   ],
   [
-    "nothing_told",
-    "Nothing told",
-    "All memory was allocated before the profile began, or the allocator is one that does not tell. Capture from the first step on, with JAX's default allocator.",
+    "no_allocator_events",
+    "No events recorded",
+    "All memory was allocated before the profile started, or the allocator does not log events. Capture from the first step, with JAX's default allocator.",
   ],
 ];
 
