@@ -1,12 +1,12 @@
-"""The one exception a user can do something about."""
+"""The one exception whose message is meant for users."""
 
 from __future__ import annotations
 
 
 class InputError(Exception):
-    """The input or the call is wrong: `what` happened, `where` (a file, a parameter), and the `remedy`.
+    """A mistake in the input or the call: `what` happened, `where` (a file or a parameter), and the `remedy`.
 
-    Every host prints it as one line; no other exception is meant for a user's eyes.
+    Every host prints it as one line. Any other exception is a bug.
     """
 
     def __init__(self, what: str, where: str, remedy: str) -> None:

@@ -1,6 +1,6 @@
-"""Budgets in tests: a test that takes `memory_budget` says `memory_budget("70GiB").fits(compiled)`, or of a path.
+"""A pytest fixture for memory budgets: `memory_budget("70GiB").fits(compiled)`, or of a path.
 
-pytest finds this by its entry point. Nothing of ours is imported before a test asks for the fixture.
+pytest loads this module by its entry point. The rest of the package is imported only when a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -15,35 +15,37 @@ import pytest
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be needed at most, in bytes."""
+    """A limit on memory, in bytes."""
 
     limit: int
 
-    def fits(self, what: Any, recording: str = "") -> None:
-        """Fails the test, with the explanation, where more is needed than the limit.
+    def fits(self, subject: Any, recording: str = "") -> None:
+        """Fail the test, with an explanation, where `subject` needs more memory than the limit.
 
-        `what` is a compiled function of JAX, which need not have run: all that it reserves counts. Or it is a path (a
-        logdir, a run, or a file that `tb-memplugin summary` reads): then the peaks count, as `tb-memplugin check` has
-        them, of the recordings whose id the regular expression `recording` is found in. InputError where there is
-        nothing to check, or where something could not be read.
+        `subject` is a compiled JAX function, which need not have run: the memory that it reserves counts. Or it is a
+        path (a logdir, a run, or a file that `tb-memplugin summary` reads): then the peaks count, as in `tb-memplugin
+        check`, of the recordings whose id matches the regular expression `recording`. InputError where there are no
+        recordings to check, or where a file cannot be read.
         """
-        __tracebackhide__ = True  # the test that failed is the caller's
-        of_path = isinstance(what, str | os.PathLike)
-        broken = _path_above(os.fspath(what), self.limit, recording) if of_path else _program_above(what, self.limit)
-        if broken:
-            pytest.fail(broken, pytrace=False)
+        __tracebackhide__ = True  # pytest then points at the line of the test
+        is_path = isinstance(subject, str | os.PathLike)
+        check = (
+            _check_path(os.fspath(subject), self.limit, recording) if is_path else _check_program(subject, self.limit)
+        )
+        if check:
+            pytest.fail(check, pytrace=False)
 
 
 @pytest.fixture
 def memory_budget() -> Callable[[str | int], Budget]:
-    """`memory_budget("70GiB")`: a budget, from a size as people write one."""
+    """Make a budget from a size: `memory_budget("70GiB")`."""
     from tb_memplugin.sizes import parse_size
 
     return lambda size: Budget(parse_size(str(size)))
 
 
-def _program_above(compiled: Any, limit: int) -> str:
-    """Why the program does not fit; nothing where it does."""
+def _check_program(compiled: Any, limit: int) -> str:
+    """Return an explanation where the program exceeds the limit, else an empty string."""
     from tb_memplugin.capture import assert_fits
     from tb_memplugin.errors import InputError
 
@@ -53,12 +55,12 @@ def _program_above(compiled: Any, limit: int) -> str:
         return str(error)
     except (AttributeError, ValueError) as error:
         remedy = "give a path, or what jax.jit(f).lower(...).compile() returns"
-        raise InputError("Not a compiled function that tells of its memory", type(compiled).__name__, remedy) from error
+        raise InputError("The compiled function has no memory analysis", type(compiled).__name__, remedy) from error
     return ""
 
 
-def _path_above(path: str, limit: int, recording: str) -> str:
-    """What in there is above the limit, and why; nothing where all is within it."""
+def _check_path(path: str, limit: int, recording: str) -> str:
+    """Return an explanation where a peak exceeds the limit, else an empty string."""
     import re
 
     from tb_memplugin.catalog import listing_of_path
@@ -67,8 +69,8 @@ def _path_above(path: str, limit: int, recording: str) -> str:
 
     listing = listing_of_path(path)
     for problem in listing.problems:
-        raise InputError("Not all of it can be read", problem.file, problem.text)
+        raise InputError("Cannot read all files", problem.file, problem.text)
     answer = budget(listing.recordings, limit, re.compile(recording))
     if not answer["checked"]:
-        raise InputError("There is nothing to check", recording or path, "see tb-memplugin summary")
+        raise InputError("No recordings to check", recording or path, "`tb-memplugin summary` lists the recordings")
     return "\n".join(verdict(answer)) if answer["broken"] else ""

@@ -34,7 +34,7 @@ def test_only_what_is_named_counts(memory_budget):
     memory_budget("16GiB").fits(DEMO, recording="^train_step/")
 
 def test_a_mistake_is_no_pass(memory_budget):
-    with pytest.raises(InputError, match="nothing to check"):
+    with pytest.raises(InputError, match="No recordings to check"):
         memory_budget("16GiB").fits(DEMO, recording="no such recording")
     with pytest.raises(InputError, match="Not a compiled function"):
         memory_budget("16GiB").fits(3)

@@ -1,1 +1,1 @@
-"""One file per command of `tb-memplugin`: its docstring is its help, `options` its arguments, `run` what it does."""
+"""Commands of `tb-memplugin`, one file each: the docstring is the help, `options` the arguments, `run` the action."""

@@ -1,20 +1,31 @@
-"""Exit with 1 where a peak is above a budget: for CI."""
+"""Check that every peak fits a memory budget, such as in CI.
+
+Exit code 0 means that all peaks fit, 1 that at least one does not.
+
+example:
+  tb-memplugin check /tmp/xprof --max-peak 70GiB --recording jit_train_step
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 
-from tb_memplugin.commands.terminal import PATH, listing_of, pattern_of, printable
+from tb_memplugin.commands.terminal import JSON, PATH, PATTERN, listing_of, pattern_of, printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import parse_size
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help=PATH)
-    parser.add_argument("--max-peak", metavar="SIZE", required=True, help="the budget: 70GiB, 70GB, or bytes")
-    parser.add_argument("--recording", metavar="REGEX", help="only recordings whose id this is found in")
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.add_argument(
+        "--max-peak",
+        metavar="SIZE",
+        required=True,
+        help="the budget, such as 70GiB (1024**3), 70GB (1000**3), or a number of bytes",
+    )
+    parser.add_argument("--recording", metavar="REGEX", help=PATTERN)
+    parser.add_argument("--json", action="store_true", help=JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -24,10 +35,14 @@ def run(arguments: argparse.Namespace) -> int:
     listing = listing_of(arguments.path)
     answer = budget(listing.recordings, limit, pattern_of(arguments.recording))
     if not answer["checked"]:
-        raise InputError("There is nothing to check", arguments.recording or arguments.path, "see tb-memplugin summary")
+        raise InputError(
+            "No recordings to check",
+            arguments.recording or arguments.path,
+            "`tb-memplugin summary` lists the recordings",
+        )
     text = [json.dumps(answer, indent=2, allow_nan=False)] if arguments.json else map(printable, verdict(answer))
     print("\n".join(text))
     if answer["broken"]:
         return 1
-    # What could not be read may be what breaks the budget.
+    # An unreadable file may contain a peak above the budget.
     return 2 if listing.problems else 0

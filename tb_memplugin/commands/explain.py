@@ -1,4 +1,14 @@
-"""What is live at the peak, by site, role and shape, and what leaks."""
+"""Explain the peak: which memory is live, what it is for, and how to use less.
+
+Breaks down live bytes by role, model path, source line and shape, lists leaks
+in recordings over time, and suggests changes with the bytes they save.
+
+examples:
+  tb-memplugin explain /tmp/xprof
+  tb-memplugin explain /tmp/xprof --recording jit_train_step --json
+  tb-memplugin explain train.pickle --at 1.5s
+  tb-memplugin explain - < error.txt
+"""
 
 from __future__ import annotations
 
@@ -7,7 +17,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tb_memplugin.commands.terminal import PATH, listing_of, printable
+from tb_memplugin.commands.terminal import JSON, PATH, listing_of, printable
 
 if TYPE_CHECKING:
     from tb_memplugin.model.recording import Recording
@@ -15,9 +25,18 @@ if TYPE_CHECKING:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help=PATH)
-    parser.add_argument("--recording", metavar="ID", help="an id of `summary --json`, or a part that only one has")
-    parser.add_argument("--at", metavar="TIME", help="a moment other than the peak: 1.5s, 300ms, or an event, '#120'")
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.add_argument(
+        "--recording",
+        metavar="ID",
+        help="id of a recording, or a unique part of it; `summary --json` lists ids "
+        "(default: the recording with the largest peak)",
+    )
+    parser.add_argument(
+        "--at",
+        metavar="TIME",
+        help="explain this moment instead of the peak: a time (1.5s, 300ms) or an event number ('#120')",
+    )
+    parser.add_argument("--json", action="store_true", help=JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -31,13 +50,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(answer, indent=2, allow_nan=False))
     else:
-        print("\n".join(map(printable, [*lines(answer), *_over_time(chosen, recordings)])))
+        print("\n".join(map(printable, [*lines(answer), *_time_recording_hint(chosen, recordings)])))
     return 0
 
 
-def _over_time(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:
-    """Where leaks would show, when what is explained is none over time."""
+def _time_recording_hint(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:
+    """Point from a program to a recording over time of the same run, which shows leaks."""
     other = next((r for r in recordings if r.axis == "TIME" and r.run == chosen.run), None)
     if chosen.axis == "PROGRAM_ORDER" and other is not None:
         yield ""
-        yield f"Memory over time was recorded too, which tells leaks: --recording '{other.id}'"
+        yield f"This run also has memory over time, which shows leaks: --recording '{other.id}'"

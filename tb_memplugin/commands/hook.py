@@ -1,4 +1,10 @@
-"""Make the plain `xprof` command of this environment show our Memory Viewer, or not."""
+"""Install, remove or check the hook that adds our pages to the `xprof` command.
+
+The hook affects the plain `xprof` command of this Python environment only.
+
+example:
+  tb-memplugin hook install
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ import argparse
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=["install", "status", "remove"])
+    parser.add_argument("action", choices=["install", "status", "remove"], help="what to do with the hook")
 
 
 def run(arguments: argparse.Namespace) -> int:

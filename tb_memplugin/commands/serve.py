@@ -1,4 +1,8 @@
-"""The page, on its own."""
+"""Serve the page on its own web server.
+
+example:
+  tb-memplugin serve --logdir /tmp/xprof --open
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,17 @@ import argparse
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--logdir", required=True, help="folder with profiles, or a URL that fsspec reads")
     parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
+        "--logdir", required=True, metavar="DIR", help="folder with profiles, or a remote URL such as gs://bucket/run"
     )
-    parser.add_argument("--port", type=int, default=6007, help="port to listen on; 0 picks one (default: %(default)s)")
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on (default: %(default)s, this machine only)",
+    )
+    parser.add_argument(
+        "--port", type=int, default=6007, help="port to listen on; 0 picks a free one (default: %(default)s)"
+    )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 

@@ -1,4 +1,12 @@
-"""One line per recording: peak, reserved, capacity, caveats."""
+"""List the recordings in a file or logdir, with peak, capacity and caveats.
+
+Prints one line per recording: one memory of a compiled program, or one
+allocator over time.
+
+examples:
+  tb-memplugin summary /tmp/xprof
+  tb-memplugin summary train.pickle --json
+"""
 
 from __future__ import annotations
 
@@ -7,7 +15,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tb_memplugin.commands.terminal import PATH, listing_of, printable
+from tb_memplugin.commands.terminal import JSON, PATH, listing_of, printable
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.terminal.text_table import aligned
 
@@ -17,7 +25,7 @@ if TYPE_CHECKING:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help=PATH)
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.add_argument("--json", action="store_true", help=JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -28,21 +36,21 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"recordings": summaries}, indent=2, allow_nan=False))
     elif summaries:
-        print("\n".join([*table(summaries), *capacities(listing), *silences(listing)]))
+        print("\n".join([*table(summaries), *capacity_sources(listing), *no_event_reasons(listing)]))
     elif not listing.problems:
-        print("No program with buffers and no allocator events in there.")
+        print("No recordings found: no compiled program with buffers, and no allocator events.")
     return 2 if listing.problems and not summaries else 0
 
 
-def capacities(listing: Listing) -> list[str]:
-    """Whose word the capacities are that the recordings themselves do not tell, each once."""
-    told = [found for found in listing.recordings if found.capacity and found.capacity_source]
-    said = dict.fromkeys(f"Capacity of {r.memory}, {bytes_text(r.capacity)}: {r.capacity_source}." for r in told)
-    return ["", *map(printable, said)] if said else []
+def capacity_sources(listing: Listing) -> list[str]:
+    """Return a line per capacity that the recordings do not contain themselves: where the figure comes from."""
+    derived = [recording for recording in listing.recordings if recording.capacity and recording.capacity_source]
+    notes = dict.fromkeys(f"Capacity of {r.memory}, {bytes_text(r.capacity)}: {r.capacity_source}." for r in derived)
+    return ["", *map(printable, notes)] if notes else []
 
 
-def silences(listing: Listing) -> list[str]:
-    """Why hosts told nothing over time, each reason once."""
+def no_event_reasons(listing: Listing) -> list[str]:
+    """Return a line per reason why hosts have no memory over time."""
     reasons = dict.fromkeys(f"No memory over time ({r.code}): {r.text} {r.remedy}" for r in listing.silent.values())
     return ["", *map(printable, reasons)] if reasons else []
 
@@ -59,13 +67,13 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "host": lambda row: printable(row["host"]) or "-",
     "caveats": lambda row: ", ".join(printable(caveat["code"]) for caveat in row["caveats"]) or "-",
 }
-NUMBERS = 5  # the first columns, set flush right
+NUMERIC_COLUMNS = 5  # the first ones, right-aligned
 
 
 def table(summaries: Sequence[dict[str, Any]]) -> list[str]:
-    """Lines of text: a heading, one line per recording, and what the caveats among them mean."""
+    """Return lines of text: a heading, one line per recording, and an explanation of each caveat."""
     lines = [list(COLUMNS), *([cell(row) for cell in COLUMNS.values()] for row in summaries)]
-    texts = aligned(lines, NUMBERS)
+    texts = aligned(lines, NUMERIC_COLUMNS)
     meanings = {caveat["code"]: caveat["text"] for row in summaries for caveat in row["caveats"]}
     notes = [f"{printable(code)}: {printable(text)}" for code, text in meanings.items()]
     return [*texts, *([""] if notes else []), *notes]

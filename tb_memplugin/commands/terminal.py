@@ -1,4 +1,4 @@
-"""What commands share: how a path is read, and how text is printed."""
+"""Helpers that several commands share: reading a path, compiling a pattern, printing safely."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from tb_memplugin.errors import InputError
 if TYPE_CHECKING:
     from tb_memplugin.catalog import Listing
 
-PATH = "a logdir, a run's folder, or a file that we read; - is the text of an error, on standard input"
+PATH = "logdir, run folder, or file; - reads the text of an error from standard input"
+JSON = "print JSON"
+PATTERN = "use only recordings whose id matches this regular expression, such as 'jit_train_step|HBM'"
 STDIN = "standard input"
 
 
 def listing_of(path: str) -> Listing:
-    """Everything in there; what cannot be read is told on standard error."""
+    """Read all recordings of a path; print problems to standard error. InputError where there is nothing to read."""
     from tb_memplugin.catalog import listing_of_path, listing_of_stream
 
     if path == "-":
         return listing_of_stream(sys.stdin.buffer, STDIN)
-    # The log is for servers; here every problem is printed as a line of its own.
+    # The log is for servers; a command prints each problem as one line instead.
     logging.getLogger("tb_memplugin").setLevel(logging.ERROR)
     listing = listing_of_path(path)
     for problem in listing.problems:
@@ -31,13 +33,13 @@ def listing_of(path: str) -> Listing:
 
 
 def pattern_of(text: str | None) -> re.Pattern[str]:
-    """What every id has, without a text. InputError where it is no regular expression."""
+    """Compile a pattern for recording ids; None matches every id. InputError for an invalid regular expression."""
     try:
         return re.compile(text or "")
     except re.error as error:
-        raise InputError("Not a regular expression", text or "", str(error)) from error
+        raise InputError("Invalid regular expression", text or "", str(error)) from error
 
 
 def printable(text: str) -> str:
-    """Names come from files: a control character in one must not reach the terminal."""
+    """Escape control characters, since names come from files and a terminal would obey them."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -200,7 +200,7 @@ def test_explain_says_what_executions_allocated_and_for_which_programs() -> None
 def test_explain_of_a_program_leads_to_what_was_recorded_over_time() -> None:
     printed = run("explain", str(DEMO / "leak_mended")).stdout
     hint = printed.splitlines()[-1]
-    assert "Memory over time was recorded too" in hint
+    assert "This run also has memory over time" in hint
     of_time = hint.partition("--recording ")[2].strip("'")
     assert "Leaks, over" in run("explain", str(DEMO / "leak_mended"), "--recording", of_time).stdout
     assert "Memory over time" not in run("explain", str(DEMO / "train_step")).stdout

@@ -10,7 +10,7 @@ import pytest
 from support.pprof_files import Frame, Sample, write
 from support.servers import BIN, DEMO
 
-from tb_memplugin.commands.compare import limit
+from tb_memplugin.commands.compare import peak_limit
 from tb_memplugin.errors import InputError
 from tb_memplugin.views.terminal.compare_text import code
 
@@ -89,7 +89,7 @@ def test_two_moments_of_one() -> None:
     [
         ([FIRST, "/nowhere.prof"], "Cannot read the file"),
         ([FIRST, LAST, "--recording", "nothing"], "No such recording"),
-        ([FIRST, str(DEMO / "train_step")], "Nothing is in both"),
+        ([FIRST, str(DEMO / "train_step")], "No recording is in both"),
         ([FIRST, LAST, "--fail-if-peak-grows", "lots"], "Not a size"),
         ([FIRST, LAST, "--at-a", "soon"], "clock"),
     ],
@@ -105,13 +105,13 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(arguments: list[str], says: s
     ("text", "before", "after"), [("2%", 1000, 1020), ("0.05 %", 10**6, 1_000_500), ("1KiB", 5, 1029)]
 )
 def test_how_much_a_peak_may_be(text: str, before: int, after: int) -> None:
-    assert limit(text)(before) == after
+    assert peak_limit(text)(before) == after
 
 
 @pytest.mark.parametrize("text", ["%", "2%%", "1e9%", "70G", "two", "-1%"])
 def test_what_is_no_limit(text: str) -> None:
     with pytest.raises(InputError):
-        limit(text)
+        peak_limit(text)
 
 
 def test_names_are_code_in_markdown_and_stay_so(tmp_path: Path) -> None:

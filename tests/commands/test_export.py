@@ -111,13 +111,13 @@ def test_without_pyarrow_parquet_is_refused_with_a_remedy(
 ) -> None:
     monkeypatch.setattr(parquet, "find_spec", lambda name: None)
     said = refused(capsys, TRAIN, "--to", tmp_path / "rows.parquet")
-    assert "pyarrow is needed for Parquet" in said and "pip install pyarrow, or write .csv or .json" in said
+    assert "Parquet needs pyarrow" in said and "pip install pyarrow, or write .csv or .json" in said
 
 
 def test_a_file_that_is_there_is_kept_without_force(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = logdir.parent / "rows.csv"
     file.write_text("mine")
-    assert "The file is there already" in refused(capsys, logdir, "--to", file)
+    assert "The output file exists" in refused(capsys, logdir, "--to", file)
     assert file.read_text() == "mine"
     assert exported(logdir, "--to", file, "--force").returncode == 0
     assert file.read_text().startswith("recording,row,name,")
@@ -130,15 +130,15 @@ def test_nothing_is_written_into_a_logdir(logdir: Path, capsys: pytest.CaptureFi
     session, profile = logdir / SESSION, logdir / SESSION / "localhost.xplane.pb"
     run = logdir / "rows.csv"
     for path, file in ((logdir, run), (session, session / "rows.json"), (session, run), (profile, run)):
-        assert "Nothing is written into a logdir" in refused(capsys, path, "--to", file)
-    assert "Nothing is written into a logdir" in refused(capsys, logdir, "--to", link / "rows.csv", "--force")
+        assert "The logdir is never written to" in refused(capsys, path, "--to", file)
+    assert "The logdir is never written to" in refused(capsys, logdir, "--to", link / "rows.csv", "--force")
     assert sorted(logdir.rglob("*")) == before
 
 
 def test_what_is_read_is_never_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "run.memory.json"
     file.write_text("[]")
-    assert "Nothing is written into a logdir" in refused(capsys, file, "--to", file, "--force")
+    assert "The logdir is never written to" in refused(capsys, file, "--to", file, "--force")
     assert file.read_text() == "[]"
 
 
@@ -168,12 +168,12 @@ def test_which_files_are_read_with_a_path(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("--to", "rows.xlsx"), "rows.xlsx: end it in .csv, .csv.gz, .json, .json.gz, .parquet"),
-        (("--to", "csv"), "Its name does not say what to write"),
-        (("--to", "gs://bucket/rows.csv"), "Only files of this machine are written"),
-        (("--to", "folder.csv"), "Is a folder"),
+        (("--to", "rows.xlsx"), "rows.xlsx: use one of the suffixes .csv, .csv.gz, .json, .json.gz, .parquet"),
+        (("--to", "csv"), "Unknown output format"),
+        (("--to", "gs://bucket/rows.csv"), "Cannot write to a remote path"),
+        (("--to", "folder.csv"), "The output file is a folder"),
         (("--to", "no/such/rows.csv"), "Cannot write the file: no/such/rows.csv: No such file or directory"),
-        (("--to", "rows.csv", "--recording", "("), "Not a regular expression"),
+        (("--to", "rows.csv", "--recording", "("), "Invalid regular expression"),
         (("--to", "rows\x1b.txt"), r"rows\x1b.txt"),
     ],
 )
@@ -192,7 +192,7 @@ def test_a_wrong_call_is_one_line(
 @pytest.mark.parametrize(
     ("path", "recording", "expected"),
     [
-        (str(TRAIN), "jit_nothing", b"There is nothing to export: jit_nothing: see tb-memplugin summary"),
+        (str(TRAIN), "jit_nothing", b"No recordings to export: jit_nothing: `tb-memplugin summary` lists the recordings"),
         ("/no/such/logdir", "", b"/no/such/logdir"),
     ],
 )
@@ -205,7 +205,7 @@ def test_without_anything_to_write_there_is_no_file(tmp_path: Path, path: str, r
 def test_what_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text("mine")
-    with pytest.raises(InputError, match="No space left on device"), export._replacing(str(file)) as stream:
+    with pytest.raises(InputError, match="No space left on device"), export._atomic_file(str(file)) as stream:
         stream.write(b"half")
         raise OSError(28, "No space left on device")
     assert file.read_text() == "mine" and list(tmp_path.iterdir()) == [file]
@@ -214,7 +214,7 @@ def test_what_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:
 def test_a_file_has_the_rights_that_files_have(tmp_path: Path) -> None:
     """Not those of a temporary file, which only its owner reads."""
     (tmp_path / "plain").touch()
-    with export._replacing(str(tmp_path / "rows.csv")) as stream:
+    with export._atomic_file(str(tmp_path / "rows.csv")) as stream:
         stream.write(b"rows")
     plain, written = (stat.S_IMODE(os.stat(tmp_path / name).st_mode) for name in ("plain", "rows.csv"))
     assert written == plain
