@@ -37,7 +37,7 @@ def pattern_of(text: str | None) -> re.Pattern[str]:
     try:
         return re.compile(text or "")
     except re.error as error:
-        raise InputError("Invalid regular expression", text or "", str(error)) from error
+        raise InputError("Not a regular expression", text or "", str(error)) from error
 
 
 def printable(text: str) -> str:

@@ -89,7 +89,7 @@ def test_the_picture_is_used_with_the_keyboard(open_page: Open) -> None:
     field = at(viewer, "pattern-focus")
     field.fill("(")
     field.press("Enter")
-    viewer.frame.get_by_text("Invalid regular expression").wait_for()
+    viewer.frame.get_by_text("Not a regular expression").wait_for()
     field.fill("func1")
     # Half typed, it stays while the section is drawn again.
     viewer.page.evaluate("location.hash += '&frames=true'")

@@ -111,7 +111,7 @@ def test_without_pyarrow_parquet_is_refused_with_a_remedy(
 ) -> None:
     monkeypatch.setattr(parquet, "find_spec", lambda name: None)
     said = refused(capsys, TRAIN, "--to", tmp_path / "rows.parquet")
-    assert "Parquet needs pyarrow" in said and "pip install pyarrow, or write .csv or .json" in said
+    assert "Parquet needs pyarrow" in said and "`pip install pyarrow`, or write .csv or .json" in said
 
 
 def test_a_file_that_is_there_is_kept_without_force(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +173,7 @@ def test_which_files_are_read_with_a_path(
         (("--to", "gs://bucket/rows.csv"), "Cannot write to a remote path"),
         (("--to", "folder.csv"), "The output file is a folder"),
         (("--to", "no/such/rows.csv"), "Cannot write the file: no/such/rows.csv: No such file or directory"),
-        (("--to", "rows.csv", "--recording", "("), "Invalid regular expression"),
+        (("--to", "rows.csv", "--recording", "("), "Not a regular expression"),
         (("--to", "rows\x1b.txt"), r"rows\x1b.txt"),
     ],
 )
@@ -192,7 +192,11 @@ def test_a_wrong_call_is_one_line(
 @pytest.mark.parametrize(
     ("path", "recording", "expected"),
     [
-        (str(TRAIN), "jit_nothing", b"No recordings to export: jit_nothing: `tb-memplugin summary` lists the recordings"),
+        (
+            str(TRAIN),
+            "jit_nothing",
+            b"No recordings to export: jit_nothing: `tb-memplugin summary` lists the recordings",
+        ),
         ("/no/such/logdir", "", b"/no/such/logdir"),
     ],
 )
