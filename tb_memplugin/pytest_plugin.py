@@ -55,7 +55,7 @@ def _check_program(compiled: Any, limit: int) -> str:
         return str(error)
     except (AttributeError, ValueError) as error:
         remedy = "give a path, or what jax.jit(f).lower(...).compile() returns"
-        raise InputError("The compiled function has no memory analysis", type(compiled).__name__, remedy) from error
+        raise InputError("Not a compiled function with a memory analysis", type(compiled).__name__, remedy) from error
     return ""
 
 

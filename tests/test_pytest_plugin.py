@@ -38,7 +38,7 @@ def test_a_mistake_is_no_pass(memory_budget):
         memory_budget("16GiB").fits(DEMO, recording="no such recording")
     with pytest.raises(InputError, match="Not a compiled function"):
         memory_budget("16GiB").fits(3)
-    with pytest.raises(InputError, match="Not a clear size"):
+    with pytest.raises(InputError, match="Ambiguous size"):
         memory_budget("16G")
 """
 

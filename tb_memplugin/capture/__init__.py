@@ -1,6 +1,6 @@
-"""What a training script or a test calls: it runs beside the program, and writes where it is told to.
+"""Functions for training scripts and tests that record memory, such as `capture.snapshot("/tmp/xprof")`.
 
-JAX is loaded for what watches JAX, PyTorch for what watches PyTorch, and neither for the other.
+Functions for JAX import only JAX, and functions for PyTorch only PyTorch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["assert_fits", "compiled", "on_oom", "report", "snapshot", "snapshot_every", "torch_memory", "track"]
 
-_HOME = {
+_MODULES = {
     "assert_fits": "programs",
     "compiled": "programs",
     "on_oom": "device_profiles",
@@ -29,6 +29,6 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

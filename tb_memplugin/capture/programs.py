@@ -1,7 +1,7 @@
-"""What a compiled function will need, before it runs: `jax.jit(f).lower(*shapes).compile()`, and nothing is executed.
+"""The memory of compiled JAX functions before they run, from `jax.jit(f).lower(*shapes).compile()`.
 
-The answer comes from the executable and from the buffer assignment that `memory_analysis()` holds. Only what explains
-needs the rest of tb_memplugin, and loads it when it is called.
+The figures come from the executable and from the buffer assignment in `memory_analysis()`; nothing is executed. The
+rest of tb_memplugin is imported only by functions that explain.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tb_memplugin.capture.wire import fields, message, number
 if TYPE_CHECKING:
     from tb_memplugin.model.recording import Recording
 
-MAIN_MEMORY = 0  # XLA's number for the device's main memory, whatever its kind
+MAIN_MEMORY = 0  # XLA's memory space of the device's main memory, on every backend
 
 
 def compiled(program: Compiled, logdir: str | os.PathLike[str]) -> Path:
-    """Writes a run that tb_memplugin and XProf read as a profile, and returns its file.
+    """Write the program as a run that tb_memplugin and XProf can open, and return the path of its file.
 
-    The run is `<logdir>/plugins/profile/<time>`, a new one at each call. ValueError where the backend tells neither
-    instructions nor buffers.
+    Each call writes a new run, `<logdir>/plugins/profile/<time>`. ValueError where the backend provides no instructions
+    or no buffer assignment.
     """
     data, name = _hlo_proto(program)
     path = _new_run(Path(logdir)) / f"{platform.node() or 'localhost'}.xplane.pb"
@@ -35,36 +35,36 @@ def compiled(program: Compiled, logdir: str | os.PathLike[str]) -> Path:
 
 
 def report(program: Compiled) -> str:
-    """Prints and returns what is live at the program's peak, by role, model path and source, and what would help.
+    """Print and return an explanation of the program's peak, as `tb-memplugin explain` does.
 
-    ValueError as of `compiled`.
+    ValueError as for `compiled`.
     """
-    text = _explained(_largest(_recordings(program)))
+    text = _explain(_largest(_recordings(program)))
     print(text)
     return text
 
 
 def assert_fits(program: Compiled, limit: int | str) -> None:
-    """AssertionError, with the explanation, where the program needs more of the device's main memory than `limit`.
+    """Raise AssertionError, with an explanation, where the program needs more device memory than `limit`.
 
-    The limit is in bytes, or a text such as "70GiB". What it needs is all that it reserves: arguments, results,
-    temporaries and constants, each donated argument once with its result. ValueError as of `compiled`, and where the
-    limit is no size.
+    The limit is in bytes, or a text such as "70GiB". The need is all the main memory that the program reserves:
+    arguments, results, temporaries and constants; a donated argument counts once, with its result. ValueError as for
+    `compiled`, and for a limit that is not a size.
     """
     from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
     from tb_memplugin.errors import InputError
     from tb_memplugin.sizes import bytes_text, parse_size
 
     try:
-        most = limit if isinstance(limit, int) else parse_size(limit)
+        max_bytes = limit if isinstance(limit, int) else parse_size(limit)
     except InputError as error:
         raise ValueError(str(error)) from None
     for recording in _recordings(program):
         needed = reserved_bytes(recording)
-        if recording.program is not None and recording.program.memory_space == MAIN_MEMORY and needed > most:
+        if recording.program is not None and recording.program.memory_space == MAIN_MEMORY and needed > max_bytes:
             raise AssertionError(
                 f"{recording.title} needs {bytes_text(needed)} of {recording.memory}, "
-                f"{bytes_text(needed - most)} more than {bytes_text(most)}.\n{_explained(recording)}"
+                f"{bytes_text(needed - max_bytes)} more than {bytes_text(max_bytes)}.\n{_explain(recording)}"
             )
 
 
@@ -81,7 +81,7 @@ def _largest(recordings: list[Recording]) -> Recording:
     return max(recordings, key=lambda recording: peak(recording).bytes)
 
 
-def _explained(recording: Recording) -> str:
+def _explain(recording: Recording) -> str:
     from tb_memplugin.views.terminal.explain import explain
     from tb_memplugin.views.terminal.explain_text import lines
 
@@ -89,35 +89,35 @@ def _explained(recording: Recording) -> str:
 
 
 def _hlo_proto(program: Compiled) -> tuple[bytes, str]:
-    """A serialized HloProto, and the module's name."""
+    """Return a serialized HloProto and the module's name."""
     executable: Any = program.runtime_executable()
     analysis: Any = program.memory_analysis()
     modules = executable.hlo_modules() if executable is not None else []
     assignment = getattr(analysis, "serialized_buffer_assignment_proto", b"")
     if not modules or not assignment:
         raise ValueError(
-            "This backend does not tell where the program's buffers lie: update jaxlib, compile for another backend, "
-            "or profile a run of it instead"
+            "This backend provides no buffer assignment of the program: update jaxlib, compile for another backend, "
+            "or profile a run of the program instead"
         )
     return message(1, modules[0].as_serialized_hlo_module_proto()) + message(3, assignment), modules[0].name
 
 
 def _new_run(logdir: Path) -> Path:
-    """A folder of its own under the runs, named for the time as profiles are."""
+    """Make a new folder beside the runs, named after the time like those of profiles."""
     runs, now, number = logdir / "plugins" / "profile", time.strftime("%Y_%m_%d_%H_%M_%S"), 1
     runs.mkdir(parents=True, exist_ok=True)
     while True:
         run = runs / (now if number == 1 else f"{now}_{number}")
         try:
             run.mkdir()
-        except FileExistsError:  # two programs compiled within a second, or by two processes
+        except FileExistsError:  # another program, or another process, wrote a run in the same second
             number += 1
         else:
             return run
 
 
 def _profile(hlo: bytes, name: str, program_id: int) -> bytes:
-    """A serialized XSpace with a metadata plane as the profiler writes it: one event, whose stats are the program."""
+    """Return a serialized XSpace like the profiler's: a metadata plane with one event, whose stats hold the program."""
     hlo_stat, id_stat = 1, 2
     stats = message(5, number(1, hlo_stat) + message(6, hlo)) + message(5, number(1, id_stat) + number(3, program_id))
     event = number(1, 1) + message(2, f"{name}({program_id})".encode()) + stats
@@ -128,6 +128,6 @@ def _profile(hlo: bytes, name: str, program_id: int) -> bytes:
 
 
 def _program_id(hlo: bytes) -> int:
-    """The module's own number, `id = 5` of HloModuleProto."""
+    """Return the module's id, field 5 of HloModuleProto."""
     modules = (value for n, value in fields(memoryview(hlo)) if n == 1 and isinstance(value, memoryview))
     return next((value for n, value in fields(next(modules)) if n == 5 and isinstance(value, int)), 0)

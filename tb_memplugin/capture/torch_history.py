@@ -1,4 +1,4 @@
-"""Memory snapshots of PyTorch, recorded around a training loop and saved at its end, and when memory runs out.
+"""PyTorch memory snapshots of a training loop, saved at its end and when memory runs out.
 
     from tb_memplugin.capture import torch_memory
     with torch_memory("/tmp/xprof") as memory:
@@ -6,7 +6,7 @@
             with memory.step(number):
                 train_step(batch)
 
-Files are those of torch.cuda.memory._dump_snapshot, which PyTorch's own viewer reads too.
+The files have the format of torch.cuda.memory._dump_snapshot, which PyTorch's own viewer opens too.
 """
 
 from __future__ import annotations
@@ -21,24 +21,23 @@ from typing import Any
 import torch
 
 FOLDER = "torch_memory"
-# Of the ring of events, which lasts for some hundred steps of a large model and takes a few hundred megabytes.
+# Size of the event buffer: enough for some hundred steps of a large model, in a few hundred megabytes.
 MAX_ENTRIES = 1_000_000
-NO_GPU = "PyTorch sees no GPU, and records the memory of GPUs only"
+NO_GPU = "PyTorch found no GPU, and it records GPU memory only"
 
 
 @contextmanager
 def torch_memory(logdir: str, *, max_entries: int = MAX_ENTRIES, stacks: str = "all") -> Iterator[TorchMemory]:
-    """Records every allocation and free, with stacks, and saves a snapshot when the block is left.
+    """Record every allocation and free, with stacks, and save a snapshot at the end of the block.
 
-    Into `<logdir>/torch_memory/<when it began>/`, one file for each process, `rank0.pickle`. When the device runs out
-    of memory, what it held then is saved beside it as `rank0.oom.pickle`, whether the error is caught or not.
+    The snapshot is in `<logdir>/torch_memory/<start time>/`, one file per process, such as `rank0.pickle`. When the
+    device runs out of memory, another snapshot is saved as `rank0.oom.pickle`, even if the error is caught.
 
-    `stacks`: "all" has frames of C++ too, by which operators are named and gradients are known: the backward pass has
-    no Python frames. Looking up their names may take minutes on leaving; "python" leaves them out. PyTorch says that
-    recording costs 2 us for an allocation. ValueError for other stacks.
+    `stacks="all"` includes C++ frames, which operator names and gradients are derived from, since the backward pass has
+    no Python frames. Resolving their names at the end may take minutes; `stacks="python"` leaves them out. According
+    to PyTorch, recording costs 2 us per allocation. ValueError for other values of `stacks`.
 
-    Training goes on whatever happens here: without a GPU that PyTorch sees, and where a file cannot be written, there
-    is a RuntimeWarning and no file.
+    Training is never interrupted: without a GPU, or where a file cannot be written, a RuntimeWarning is issued instead.
     """
     if stacks not in ("python", "all"):
         raise ValueError(f"stacks is {stacks!r}: give 'python' or 'all'")
@@ -49,7 +48,7 @@ def torch_memory(logdir: str, *, max_entries: int = MAX_ENTRIES, stacks: str = "
         return
     history: Any = torch.cuda.memory
     history._record_memory_history(enabled="all", context="all", stacks=stacks, max_entries=max_entries)
-    recorder.watch()
+    recorder.save_on_oom()
     try:
         yield recorder
     finally:
@@ -59,22 +58,22 @@ def torch_memory(logdir: str, *, max_entries: int = MAX_ENTRIES, stacks: str = "
 
 
 class TorchMemory:
-    """One recording; `files` are the paths of what was saved."""
+    """A recording in progress; `files` are the paths of the saved snapshots."""
 
     def __init__(self, folder: str) -> None:
-        rank = torch.distributed.get_rank() if torch.distributed.is_available() and _distributed() else 0
+        rank = torch.distributed.get_rank() if torch.distributed.is_available() and _is_distributed() else 0
         self._path = os.path.join(folder, f"rank{rank}")
         self.files: list[str] = []
         self.done = False
 
     @contextmanager
     def step(self, number: int) -> Iterator[None]:
-        """An iteration of the loop: an annotation of the snapshot, from PyTorch 2.5 on."""
+        """Mark an iteration of the loop, as an annotation in the snapshot (PyTorch 2.5 or later)."""
         with torch.profiler.record_function(f"step {number}"):
             yield
 
     def save(self, suffix: str = "") -> str:
-        """Saves what is known so far, and returns the path of the file: whole or not at all.
+        """Save a snapshot of the events so far, atomically, and return the path of the file.
 
         RuntimeError without a GPU, OSError where the file cannot be written.
         """
@@ -82,33 +81,33 @@ class TorchMemory:
             raise RuntimeError(NO_GPU)
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         path = f"{self._path}{suffix}.pickle"
-        beside = f"{path}.{os.getpid()}.part"
+        temporary = f"{path}.{os.getpid()}.part"
         memory: Any = torch.cuda.memory
-        memory._dump_snapshot(beside)
-        os.replace(beside, path)
+        memory._dump_snapshot(temporary)
+        os.replace(temporary, path)
         if path not in self.files:
             self.files.append(path)
         return path
 
     def save_if_possible(self, suffix: str = "") -> None:
-        """A warning where it is not: neither hours of training nor the error of an allocator are to be lost to it."""
+        """Save, or warn on failure: an exception here would end the training or hide the allocator's error."""
         try:
             self.save(suffix)
         except Exception as error:
             warnings.warn(f"The memory snapshot could not be saved: {error}", RuntimeWarning, stacklevel=2)
 
-    def watch(self) -> None:
-        """Saves when memory runs out, before anything is freed. An observer cannot be taken away again."""
+    def save_on_oom(self) -> None:
+        """Save when memory runs out, before anything is freed. PyTorch offers no way to remove the observer."""
         attach = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None)
         if attach is None:
             return
 
-        def ran_out(device: int, asked: int, device_total: int, device_free: int) -> None:
+        def save(device: int, requested: int, device_total: int, device_free: int) -> None:
             if not self.done:
                 self.save_if_possible(".oom")
 
-        attach(ran_out)
+        attach(save)
 
 
-def _distributed() -> bool:
+def _is_distributed() -> bool:
     return bool(torch.distributed.is_initialized())

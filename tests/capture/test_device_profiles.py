@@ -48,7 +48,7 @@ def test_a_snapshot_is_a_run_of_the_logdir_and_knows_when_it_was_taken(tmp_path:
 
 def test_pprof_reads_it_as_it_reads_jaxs_own(tmp_path: Path) -> None:
     plain = jax.profiler.device_memory_profile()
-    noted = device_profiles.annotated(plain, 5, None, {"cpu:0": STATS})
+    noted = device_profiles.annotate(plain, 5, None, {"cpu:0": STATS})
     before, after = (Profile.FromString(gzip.decompress(data)) for data in (plain, noted))
     assert list(after.string_table)[:-1] == list(before.string_table)
     assert after.string_table[after.comment[0]].startswith(b'tb_memplugin {"step": null')
@@ -60,7 +60,7 @@ def test_pprof_reads_it_as_it_reads_jaxs_own(tmp_path: Path) -> None:
 def test_what_the_device_said_then_stands_beside_what_the_profile_explains() -> None:
     device = str(jax.local_devices()[0])
     kept = jax.device_put(np.zeros(100, np.float32))
-    noted = device_profiles.annotated(jax.profiler.device_memory_profile(), 1, 7, {device: STATS})
+    noted = device_profiles.annotate(jax.profiler.device_memory_profile(), 1, 7, {device: STATS})
     (part,) = open_file(noted, "m.prof")
     (recording,) = part.read()
     known = int(recording.allocations.charge.sum())

@@ -25,8 +25,9 @@ from tb_memplugin.readers.xplane.allocator.lifetimes import DTYPES
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
-from tb_memplugin.capture import live_arrays as capture  # noqa: E402  # it imports jax
-from tb_memplugin.capture.live_arrays import Tracker, creating_line, track  # noqa: E402
+from tb_memplugin.capture.allocator_events import DATA_TYPES  # noqa: E402  # it imports jax
+from tb_memplugin.capture.array_info import creating_line  # noqa: E402
+from tb_memplugin.capture.live_arrays import Tracker, track  # noqa: E402
 
 STEPS = 5
 SHAPE, BYTES = (96, 128), 96 * 128 * 4
@@ -178,7 +179,7 @@ def test_a_sharded_array_is_an_allocation_on_each_device(tmp_path: Path, pointer
 
 
 def test_backends_that_tell_no_address_get_unique_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture, "_pointer", lambda array: None)
+    monkeypatch.setattr("tb_memplugin.capture.live_arrays.address", lambda array: None)
     recording = loop(tmp_path, lambda y: y)
     assert not recording.caveats
     assert set(np.diff(at_step_ends(recording))) == {BYTES}
@@ -192,7 +193,9 @@ def test_the_devices_own_counters_are_an_allocator_of_their_own(
 ) -> None:
     told = {"bytes_in_use": 700, "peak_bytes_in_use": 900, "bytes_limit": 1000, "bytes_reserved": 100}
     told["largest_free_block_bytes"] = 150
-    monkeypatch.setattr(capture, "memory_stats", lambda device: dict(told) if device.id == 0 else None)
+    monkeypatch.setattr(
+        "tb_memplugin.capture.live_arrays.memory_stats", lambda device: dict(told) if device.id == 0 else None
+    )
     with profiled(tmp_path), track(interval=None) as tracker:
         tracker.mark()  # nothing new: nothing written
         told["bytes_in_use"] = 300
@@ -255,7 +258,7 @@ def test_a_profile_that_starts_later_is_told_all_that_lives(tmp_path: Path) -> N
 
 def test_dtypes_are_numbered_as_the_reader_numbers_them() -> None:
     names = {"float": "f", "int": "s", "uint": "u", "complex": "c"}
-    for dtype, number in capture.DATA_TYPES.items():
+    for dtype, number in DATA_TYPES.items():
         kind = dtype.rstrip("0123456789")
         short = {"bool": "pred", "bfloat16": "bf16"}.get(dtype) or names[kind] + dtype.removeprefix(kind)
         assert DTYPES[number] == short

@@ -191,6 +191,6 @@ def test_what_is_told_by_who_looked_has_no_stack_of_the_look() -> None:
     """tb_memplugin.capture tells of arrays when it looks: what is around that call made none of them."""
     for name, stacks in (("cpu:0 live arrays", [-1]), ("GPU_0_bfc", [0])):
         log = Log().add(False, 5, allocator_name=name, addr=1, allocation_bytes=8, bytes_allocated=8)
-        log.plane.event_metadata[9].name = b"$live_arrays.py:250 change"
+        log.plane.event_metadata[9].name = b"$allocator_events.py:75 write"
         log.plane.lines[0].events.add(metadata_id=9, offset_ps=0, duration_ps=9)
         assert log.only().complete.allocations.stack.tolist() == stacks

@@ -1,0 +1,92 @@
+"""Allocator events written into the running JAX profile, in the form in which accelerators' allocators log theirs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax
+
+ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
+
+# Numbers of TensorFlow's DataType, which allocator events use; types that are missing here are written as 0.
+DATA_TYPES = {
+    "float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "complex64": 8, "int64": 9, "bool": 10,
+    "bfloat16": 14, "uint16": 17, "complex128": 18, "float16": 19, "uint32": 22, "uint64": 23,
+}  # fmt: skip
+
+
+class BufferStats(NamedTuple):
+    """The stats of a buffer in an event, under the names that XProf reads."""
+
+    tf_op: str
+    shape: str
+    data_type: int
+    region_type: str
+    requested_bytes: int
+    allocation_bytes: int
+    addr: int
+
+
+@dataclass
+class AllocatorEvents:
+    """One allocator's counters, in bytes, and the changes of its buffers that wait to be written."""
+
+    name: str
+    limit: int | None
+    in_use: int = 0
+    reserved: int = 0
+    peak: int = 0
+    fragmentation: float | None = 0.0  # live arrays are in no pool that could be fragmented
+    next_address: int = 1 << 48  # of buffers without an address: above the address range of devices and processes
+    freed: list[BufferStats] = field(default_factory=list)
+    allocated: list[BufferStats] = field(default_factory=list)
+
+    @property
+    def available(self) -> int:
+        return max(0, (self.limit or 0) - self.reserved - self.in_use)
+
+    def make_address(self, size: int) -> int:
+        """Return an address for a buffer of `size` bytes that has none, different from and disjoint to all others."""
+        self.next_address += size
+        return self.next_address - size
+
+    def write_changes(self) -> None:
+        """Write the waiting allocations and frees, in an order in which no two buffers overlap.
+
+        Frees are not all written first, which would look as if memory had been empty in between. Bytes in use never
+        rise above the larger of their values before and after, so that the order creates no peak.
+        """
+        # Donated state is overwritten in place: its memory was never free, and an allocator would log nothing.
+        overwritten = set(self.freed) & set(self.allocated)
+        self.freed = sorted(set(self.freed) - overwritten, key=lambda stats: -stats.addr)
+        self.allocated = sorted(set(self.allocated) - overwritten, key=lambda stats: stats.addr)
+        growth = sum(new.allocation_bytes for new in self.allocated) - sum(old.allocation_bytes for old in self.freed)
+        level = self.in_use + max(0, growth)
+        for new in self.allocated:
+            end, room = new.addr + new.allocation_bytes, level - new.allocation_bytes
+            while self.freed and (self.freed[-1].addr < end or self.in_use > room):
+                self.write(DEALLOCATION, self.freed.pop())
+            self.write(ALLOCATION, new)
+        while self.freed:
+            self.write(DEALLOCATION, self.freed.pop())
+        self.allocated.clear()
+
+    def write(self, event: str, stats: BufferStats) -> None:
+        """Write one event, with the counters after it."""
+        self.in_use += stats.allocation_bytes if event == ALLOCATION else -stats.allocation_bytes
+        self.peak = max(self.peak, self.in_use)
+        # Unknown counters are left out: XProf shows 0 for them.
+        known = {} if self.fragmentation is None else {"fragmentation": self.fragmentation}
+        if self.limit is not None:
+            known["bytes_available"] = self.available
+        with jax.profiler.TraceAnnotation(
+            event,
+            allocator_name=self.name,
+            bytes_allocated=self.in_use,
+            bytes_reserved=self.reserved,
+            peak_bytes_in_use=self.peak,
+            **known,
+            **{name: value for name, value in stats._asdict().items() if value != ""},
+        ):
+            pass
