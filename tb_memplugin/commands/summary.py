@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.commands.terminal import JSON, PATH, listing_of, printable
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.terminal.text_table import aligned
+from tb_memplugin.views.terminal.text_table import align
 
 if TYPE_CHECKING:
     from tb_memplugin.catalog import Listing
@@ -73,7 +73,7 @@ NUMERIC_COLUMNS = 5  # the first ones, right-aligned
 def table(summaries: Sequence[dict[str, Any]]) -> list[str]:
     """Return lines of text: a heading, one line per recording, and an explanation of each caveat."""
     lines = [list(COLUMNS), *([cell(row) for cell in COLUMNS.values()] for row in summaries)]
-    texts = aligned(lines, NUMERIC_COLUMNS)
+    texts = align(lines, NUMERIC_COLUMNS)
     meanings = {caveat["code"]: caveat["text"] for row in summaries for caveat in row["caveats"]}
     notes = [f"{printable(code)}: {printable(text)}" for code, text in meanings.items()]
     return [*texts, *([""] if notes else []), *notes]

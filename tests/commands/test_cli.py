@@ -193,7 +193,7 @@ def test_summary_says_why_nothing_is_known_over_time() -> None:
 def test_explain_says_what_executions_allocated_and_for_which_programs() -> None:
     profile = str(DATA / "xplane" / "tracelens_mi300_conv_minimal_08")
     printed = run("explain", profile, "--recording", "GPU_0_bfc").stdout
-    assert "Made by programs: 10 allocations" in printed and "each is part of a plan" in printed
+    assert "By compiled programs: 10 allocations" in printed and "all match a known program" in printed
     assert "jit_forward_3d_conv(15), running at this moment" in printed
 
 

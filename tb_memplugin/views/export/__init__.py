@@ -1,1 +1,1 @@
-"""Recordings as CSV, JSON, Parquet and standalone reports."""
+"""Recordings as CSV, JSON, Parquet and offline reports."""

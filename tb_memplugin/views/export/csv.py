@@ -1,4 +1,4 @@
-"""Recordings as CSV, with the headings and the quoting of the page's own."""
+"""Recordings as CSV, with the headings and the quoting that the page uses."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from itertools import chain
 from typing import BinaryIO
 
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.export.export_table import cells
+from tb_memplugin.views.export.export_table import export_cells
 from tb_memplugin.views.export.rows import pieces
 
-END = "\r\n"
+LINE_END = "\r\n"
 FORMULA = re.compile(r"[=+\-@\t\r\n]")
 NEEDS_QUOTES = re.compile(r'[",\r\n]')
 
 
 def write_csv(recordings: Sequence[Recording], stream: BinaryIO) -> None:
-    """Headings, then a line for each row, as RFC 4180 has them. What is unknown is empty.
+    """Write headings, then one line per row, as in RFC 4180; unknown values are empty.
 
-    Of at least one recording.
+    There must be at least one recording.
     """
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     tables = chain.from_iterable(map(pieces, recordings))
     first = next(tables)
-    text.write(",".join(first) + END)
-    # Texts are quoted once each, before they are spread over rows: the csv module would look at all of every row's.
-    line = ",".join(["%s"] * len(first)) + END
+    text.write(",".join(first) + LINE_END)
+    # Each distinct text is quoted once. The csv module would examine the texts of every row.
+    line = ",".join(["%s"] * len(first)) + LINE_END
     for piece in chain([first], tables):
-        rows = zip(*(cells(column, cell, "") for column in piece.values()), strict=True)
+        rows = zip(*(export_cells(column, csv_cell, "") for column in piece.values()), strict=True)
         text.writelines(map(line.__mod__, rows))
-    text.detach()  # writes what is left, and leaves the stream open
+    text.detach()  # flushes, and leaves the stream open
 
 
-def cell(text: str) -> str:
-    """Spreadsheets run a text that begins like a formula, and names come from whoever wrote the profile."""
+def csv_cell(text: str) -> str:
+    """Quote a text, and disarm formulas: spreadsheets would run them, and names in a profile are not trusted."""
     safe = f"'{text}" if FORMULA.match(text) else text
     return '"' + safe.replace('"', '""') + '"' if NEEDS_QUOTES.search(safe) else safe

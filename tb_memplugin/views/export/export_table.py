@@ -1,4 +1,4 @@
-"""The columns of a table for other tools, and what each of their rows is as text."""
+"""The columns of an exported table, and their cells as text."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from tb_memplugin.model.text import Text
 
 Mask = npt.NDArray[np.bool_]
 
-LONGEST = 131_071  # characters of a cell: Python's csv reads one more, and a formula is made harmless by one
-CUT = "..."
+# Characters of a cell. The limit of Python's csv module is one more, which the quote that disarms a formula takes.
+MAX_CELL_LENGTH = 131_071
+ELLIPSIS = "..."
 
 
 class Numbers(NamedTuple):
@@ -28,29 +29,29 @@ Column = Numbers | Mask | Text
 Table = dict[str, Column]  # of equal lengths, by name
 
 
-def cells(column: Column, written: Callable[[str], str], unknown: str) -> list[Any]:
-    """What to write in each row: a number, or a text, which is worked out once for all rows that have it."""
+def export_cells(column: Column, encode: Callable[[str], str], unknown: str) -> list[Any]:
+    """Return each row's cell: a number, or an encoded text. Each distinct text is encoded once."""
     if isinstance(column, Text):
         texts, code = distinct(column)
-        found = _objects([written(text) for text in texts])[code]
+        cells = _objects([encode(text) for text in texts])[code]
     elif isinstance(column, Numbers):
-        found = column.values.astype(object)
-        found[~column.known] = unknown
+        cells = column.values.astype(object)
+        cells[~column.known] = unknown
     else:
-        found = _objects(["false", "true"])[column.astype(np.int8)]
-    row_by_row: list[Any] = found.tolist()
+        cells = _objects(["false", "true"])[column.astype(np.int8)]
+    row_by_row: list[Any] = cells.tolist()
     return row_by_row
 
 
 def distinct(column: Text) -> tuple[list[str], I32]:
-    """The texts that a column shows, as far as they fit a cell, and which of them each row has."""
+    """Return the distinct texts of a column, cut to the size of a cell, and the index of each row's text."""
     codes, code = np.unique(column.codes, return_inverse=True)
-    texts = [fitting(column.strings[i]) if i >= 0 else "" for i in codes.tolist()]
+    texts = [truncate(column.strings[i]) if i >= 0 else "" for i in codes.tolist()]
     return texts, code.astype(np.int32)
 
 
-def fitting(text: str, longest: int = LONGEST) -> str:
-    return text if len(text) <= longest else text[: longest - len(CUT)] + CUT
+def truncate(text: str, max_length: int = MAX_CELL_LENGTH) -> str:
+    return text if len(text) <= max_length else text[: max_length - len(ELLIPSIS)] + ELLIPSIS
 
 
 def _objects(texts: list[str]) -> npt.NDArray[np.object_]:

@@ -1,4 +1,4 @@
-"""Recordings as Parquet, by pyarrow, which is asked for when it is needed."""
+"""Recordings as Parquet, written by pyarrow, which is an optional dependency."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tb_memplugin.views.shared.summary import summary
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SUMMARIES = "tb_memplugin"  # the key of what `summary --json` says of the recordings, in the file's metadata
+SUMMARIES = "tb_memplugin"  # the key in the file's metadata of the answer of `summary --json`
 
 
 def can_write_parquet() -> bool:
@@ -25,16 +25,17 @@ def can_write_parquet() -> bool:
 
 
 def write_parquet(recordings: Sequence[Recording], stream: BinaryIO) -> None:
-    """What is unknown is null. Of at least one recording; a row group for each piece."""
+    """Write one row group per piece; unknown values are null. There must be at least one recording."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    told = json.dumps({"recordings": [summary(recording) for recording in recordings]}, allow_nan=False)
+    summaries = json.dumps({"recordings": [summary(recording) for recording in recordings]}, allow_nan=False)
     batches = (_batch(pa, piece) for recording in recordings for piece in pieces(recording))
     first = next(batches)
-    # Arrow's schema would have texts read as dictionaries, another in each row group, which Arrow cannot group by.
+    # With Arrow's schema in the file, texts would be read as dictionaries that differ between row groups, and Arrow
+    # cannot group by those.
     with pq.ParquetWriter(stream, first.schema, store_schema=False) as writer:
-        writer.add_key_value_metadata({SUMMARIES: told})
+        writer.add_key_value_metadata({SUMMARIES: summaries})
         for batch in chain([first], batches):
             writer.write_batch(batch)
 

@@ -1,7 +1,7 @@
-"""Recordings as a table for other tools: a row for each allocation, and all that is known of it in columns.
+"""The exported table of a recording: one row per allocation.
 
-Every kind of recording has the same columns, so that several can be in one file; what one does not tell is unknown
-there. export_csv, export_json and export_parquet write them.
+Every kind of recording has the same columns, so that one file can contain several; missing facts are unknown values.
+The modules csv, json and parquet write the table.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from tb_memplugin.model.kinds import Axis, RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.views.export.export_table import Mask, Numbers, Table
-from tb_memplugin.views.export.stack_cells import WholeStacks
+from tb_memplugin.views.export.stack_cells import StackCells
 from tb_memplugin.views.shared.sources import sources
 
-# Rows written at a time. Few enough for as many long stacks, each another, to be in memory as text; enough for what
-# is done once for each piece not to count, and for Parquet, which keeps each as a row group, to be read fast.
-PIECE = 16_384
+# Rows per piece. Few enough that as many different long stacks fit in memory as text; enough that the cost per piece
+# does not matter, and that Parquet, where each piece is a row group, is read fast.
+PIECE_ROWS = 16_384
 
-
-# In the words of the page's tables.
+# As in the page's tables.
 CATEGORIES = Strings.of(
     ["thread-local" if role is Role.THREAD_LOCAL else role.name.lower().replace("_", " ") for role in Role]
 )
@@ -34,20 +33,22 @@ REGION_KINDS = Strings.of([RegionKind(kind).label for kind in range(sum(RegionKi
 
 
 def pieces(recording: Recording) -> Iterator[Table]:
-    """The table of a recording, some rows at a time; at least one piece, which may have none."""
-    stacks, count = WholeStacks(recording.stacks), len(recording.allocations)
-    for begin in range(0, max(count, 1), PIECE):
-        yield _table(recording, stacks, np.arange(begin, min(begin + PIECE, count)))
+    """Yield the table of a recording in pieces of some rows; at least one piece, which may be empty."""
+    stacks, count = StackCells(recording.stacks), len(recording.allocations)
+    for begin in range(0, max(count, 1), PIECE_ROWS):
+        yield _table(recording, stacks, np.arange(begin, min(begin + PIECE_ROWS, count)))
 
 
-def _table(recording: Recording, stacks: WholeStacks, which: I64) -> Table:
-    """Sizes are in bytes; `_at` is a position on the axis, and `_at_ns` its time since the recording began.
+def _table(recording: Recording, stacks: StackCells, which: I64) -> Table:
+    """Return some rows of the table. Columns in `_bytes` are sizes, `_at` positions on the axis, `_at_ns` their times.
 
-    What was allocated before the recording or not freed in it has no position and no time of that.
+    Times are nanoseconds since the recording began. An allocation before the recording, or a free after it, has neither
+    position nor time.
     """
     rows, regions, known = recording.allocations, recording.regions, np.ones(len(which), dtype=bool)
     start, end, region, shared = rows.start[which], rows.end[which], rows.region[which], rows.canonical[which]
-    born = (start >= 0) & (recording.axis is not Axis.INSTANT)  # what is there at one moment came before it
+    # Memory that is live at an instant was allocated before it.
+    born = (start >= 0) & (recording.axis is not Axis.INSTANT)
     freed, place = end < recording.length, addresses(recording, which)
     clock = recording.clock if recording.clock is not None else np.empty(0, dtype=np.int64)
     kinds = _at(regions.kind.astype(np.int64), region, place.in_region & ~place.addressed)
@@ -90,7 +91,7 @@ def _table(recording: Recording, stacks: WholeStacks, which: I64) -> Table:
 
 
 def _at(column: I64, index: I64 | I32, known: Mask) -> Numbers:
-    """Entries of a column by their index, where that is known to be one."""
+    """Return the entries of a column at the known indices."""
     found = np.zeros(len(index), dtype=np.int64)
     found[known] = column[index[known]]
     return Numbers(found, known)

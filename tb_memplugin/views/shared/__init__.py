@@ -1,1 +1,1 @@
-"""Texts and encodings that several views share."""
+"""Texts and encodings that several views use."""

@@ -1,4 +1,4 @@
-"""Which recordings need more memory than a budget allows, and what of them is largest."""
+"""Memory budgets: the recordings that exceed one, each with an explanation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tb_memplugin.views.shared.summary import summary
 from tb_memplugin.views.terminal.explain import explain
 from tb_memplugin.views.terminal.explain_text import lines
 
-EXPLAINED = 12  # lines of the explanation: enough to see whose the bytes are
+EXPLANATION_LINES = 12  # enough to show the largest roles and model paths
 
 
 def budget(recordings: Sequence[Recording], limit: int, chosen: re.Pattern[str]) -> dict[str, Any]:
-    """Plain values: what was checked, and what is above `limit` bytes, worst first, each with its explanation.
+    """Check recordings against a limit in bytes; return those above it, worst first, in JSON-compatible values.
 
-    Of an error, what counts is what would have had to fit: what was in use, and what was asked on top.
+    The need of an out-of-memory failure is the memory in use plus the failed request.
     """
     checked = [recording for recording in recordings if chosen.search(recording.id)]
     above = sorted((r for r in checked if required_bytes(r) > limit), key=required_bytes, reverse=True)
@@ -31,7 +31,7 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: re.Pattern[str])
                 **summary(recording),
                 "needed_bytes": required_bytes(recording),
                 "above_bytes": required_bytes(recording) - limit,
-                "explanation": list(lines(explain(recording)))[:EXPLAINED],
+                "explanation": list(lines(explain(recording)))[:EXPLANATION_LINES],
             }
             for recording in above
         ],
@@ -39,11 +39,12 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: re.Pattern[str])
 
 
 def verdict(answer: dict[str, Any]) -> Iterator[str]:
-    """The same for people."""
+    """Format the answer of `budget` as lines of text."""
     broken, count, limit = answer["broken"], len(answer["checked"]), bytes_text(answer["limit_bytes"])
     if not broken:
         worst = max(checked["needed_bytes"] for checked in answer["checked"])
-        yield f"Within {limit}: {count} checked, the largest needs {bytes_text(worst)}."
+        recordings = "recording" if count == 1 else "recordings"
+        yield f"Within {limit}: {count} {recordings} checked, the largest needs {bytes_text(worst)}."
     for found in broken:
         above, needs = bytes_text(found["above_bytes"]), bytes_text(found["needed_bytes"])
         yield f"Above {limit} by {above}: {found['id']} needs {needs}"
@@ -51,4 +52,4 @@ def verdict(answer: dict[str, Any]) -> Iterator[str]:
         yield from (f"    {line}".rstrip() for line in found["explanation"])
         yield ""
     if broken:
-        yield f"{len(broken)} of {count} recordings {'is' if len(broken) == 1 else 'are'} above {limit}."
+        yield f"{len(broken)} of {count} {'recording' if count == 1 else 'recordings'} above {limit}."

@@ -1,4 +1,4 @@
-"""How a site is named: by the Python line that asked for the memory where that is known, and what it asked for."""
+"""Names of allocation sites: the operation, and the Python line that caused the allocation where it is known."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tb_memplugin.model.recording import Recording
 
 
 def source_text(recording: Recording, row: int) -> str:
-    """The user's innermost Python frame, `layer (model.py:20)`, or a framework's; empty where there is none."""
+    """Return the user's innermost Python frame, `layer (model.py:20)`, else a framework's; empty without frames."""
     leaf = int(recording.allocations.stack[row])
-    frame = int(_told_by(recording)[leaf]) if 0 <= leaf < len(recording.stacks.parent) else -1
+    frame = int(_source_frames(recording)[leaf]) if 0 <= leaf < len(recording.stacks.parent) else -1
     return frame_text(recording.stacks, frame) if frame >= 0 else ""
 
 
 @memoize
-def _told_by(recording: Recording) -> I32:
-    """Per frame the innermost one that is the user's, or else any Python frame, among itself and its callers."""
+def _source_frames(recording: Recording) -> I32:
+    """Return per frame the innermost user frame, else the innermost Python frame, among itself and its callers."""
     stacks = recording.stacks
     own = nearest_frames(stacks, ~framework_frames(stacks))
     files = stacks.file.strings
@@ -30,7 +30,7 @@ def _told_by(recording: Recording) -> I32:
 
 
 def site_text(recording: Recording, row: int) -> str:
-    """`dot in layer (model.py:20)`, or in the jitted function where no line is known."""
+    """Name the site of a row: `dot in layer (model.py:20)`, or the jitted function where no line is known."""
     rows = recording.allocations
     what = rows.name[row] or rows.op[row] or rows.scope[row]
     source = source_text(recording, row) or (rows.scope[row] if rows.scope[row] != what else "")
@@ -38,7 +38,7 @@ def site_text(recording: Recording, row: int) -> str:
 
 
 def site(recording: Recording, row: int) -> dict[str, Any]:
-    """What `row` says of its site, for JSON; stack frames innermost first."""
+    """Describe the site of a row for JSON; stack frames are innermost first."""
     rows = recording.allocations
     return {
         "row": row,

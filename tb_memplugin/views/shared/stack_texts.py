@@ -1,4 +1,4 @@
-"""What a stack is called where there is no room for its frames."""
+"""Short names of call stacks, for where there is no room for all frames."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from tb_memplugin.model.text import Strings, Text
 
 @memoize
 def stack_texts(recording: Recording) -> Text:
-    """Each row's stack, `layer (model.py:20), 14 frames`: the user's innermost frame, or a framework's, and its depth.
+    """Return each row's stack as text, `layer (model.py:20), 14 frames`: the user's innermost frame and the depth.
 
-    One entry for each stack, of which those of one name are numbered; no text where there is no stack.
+    Without a user frame, a framework's is used. Different stacks with equal names are numbered; without a stack, the
+    text is empty.
     """
     stacks = recording.stacks
     leaves, code = np.unique(recording.allocations.stack, return_inverse=True)
-    # By frame: the one that its stack is called by, whether that is the user's own, and how many lead to it.
+    # By frame: the frame that names its stack, whether that is a user frame, and the depth.
     best, own, depth = dict[int, int](), dict[int, bool](), dict[int, int]()
     for frame, caller, framework in callers_first(stacks, leaves.tolist()):
         takes = bool(stacks.file[frame]) and not (framework and own.get(caller, False))

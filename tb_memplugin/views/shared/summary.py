@@ -1,4 +1,4 @@
-"""One recording in one record: the contract of `summary --json`, and what the page's lists show."""
+"""The summary of a recording, for `summary --json` and for the page's lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tb_memplugin.model.recording import Recording
 
 
 def summary(recording: Recording) -> dict[str, Any]:
-    """Plain values only; a figure that is unknown is None."""
+    """Summarize a recording in JSON-compatible values; unknown figures are None."""
     top = peak(recording)
     return {
         "id": recording.id,
@@ -22,13 +22,13 @@ def summary(recording: Recording) -> dict[str, Any]:
         "allocations": len(recording.allocations) if recording.counts is None else int(recording.counts.sum()),
         "peak_bytes": top.bytes,
         "peak_position": top.position,
-        "reserved_bytes": None if _untold(recording) else reserved_bytes(recording),
+        "reserved_bytes": None if _reserved_unknown(recording) else reserved_bytes(recording),
         "reported_peak_bytes": recording.reported_peak,
         "capacity_bytes": recording.capacity,
         "caveats": [{"code": c.code, "text": c.text, "bytes": c.bytes} for c in recording.caveats],
     }
 
 
-def _untold(recording: Recording) -> bool:
-    """A profiler of PyTorch's tells what tensors take, and may leave out what their allocator has from the device."""
+def _reserved_unknown(recording: Recording) -> bool:
+    """Return whether reserved bytes are missing: PyTorch's profiler may record tensors without their segments."""
     return recording.kind.is_torch and recording.held is None

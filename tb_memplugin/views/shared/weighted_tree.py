@@ -1,4 +1,4 @@
-"""A forest weighed at one position: as a list of nodes for JSON, and as indented lines for a terminal."""
+"""A forest weighted by live bytes at one position: as nodes for JSON, and as indented lines for a terminal."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
-from tb_memplugin.views.terminal.text_table import aligned
+from tb_memplugin.views.terminal.text_table import align
 
 UNEXPLAINED = "explained by no allocation"
-UNEXPLAINED_OF = {RecordingKind.ALLOCATOR: f"stack, or {UNEXPLAINED}"}  # programs reserve memory for stacks
-LEAST_SHARE = 0.005  # of what a terminal shows
-LINES = 24
+# An allocator's counters include the stacks that programs reserve.
+UNEXPLAINED_OF = {RecordingKind.ALLOCATOR: f"stack, or {UNEXPLAINED}"}
+MIN_SHARE = 0.005  # of a line in a terminal
+MAX_LINES = 24
 
 
 def weighed(recording: Recording, by: Classification, position: int, *, merge: bool = False) -> list[dict[str, Any]]:
-    """Nodes with live bytes, each before what is below it, the heaviest first; those of depth 0 sum up to all."""
+    """Return the nodes with live bytes in preorder, the heaviest first; nodes of depth 0 add up to the total."""
     found = forest(recording, by, merge)
     rows = live_rows(recording, position)
     weight = weigh(found, rows, recording.allocations.charge[rows])
@@ -46,35 +47,38 @@ def weighed(recording: Recording, by: Classification, position: int, *, merge: b
 
 
 def _heaviest_first(parent: Sequence[int], weight: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """(node, depth) of all that weigh something, in preorder."""
-    below: dict[int, list[int]] = {}
-    for node in np.argsort(weight, kind="stable").tolist():  # lightest first, so that a stack gives the heaviest first
+    """Yield (node, depth) of all nodes with weight, in preorder."""
+    children: dict[int, list[int]] = {}
+    for node in np.argsort(weight, kind="stable").tolist():  # lightest first, since the list below is used as a stack
         if weight[node]:
-            below.setdefault(parent[node], []).append(node)
-    waiting = [(node, 0) for node in below.get(-1, [])]
+            children.setdefault(parent[node], []).append(node)
+    waiting = [(node, 0) for node in children.get(-1, [])]
     while waiting:
         node, depth = waiting.pop()
         yield node, depth
-        waiting += [(child, depth + 1) for child in below.get(node, [])]
+        waiting += [(child, depth + 1) for child in children.get(node, [])]
 
 
-def lines(nodes: Sequence[dict[str, Any]], joined_by: str | None = "/") -> Iterator[str]:
-    """The heaviest nodes. A chain of nodes that hold the same is one line: joined, or without `joined_by` its last."""
+def lines(nodes: Sequence[dict[str, Any]], separator: str | None = "/") -> Iterator[str]:
+    """Format the heaviest nodes, a chain of equal weight as one line.
+
+    The labels of a chain are joined with `separator`; without one, the line shows the label of the last node.
+    """
     chains = list(_chains(nodes))
-    heaviest = sorted(range(len(chains)), key=lambda i: -chains[i][-1]["bytes"])[:LINES]
-    # What is above a node comes before it and weighs no less, so it is shown too.
-    shown = [chains[i] for i in sorted(heaviest) if chains[i][-1]["share"] >= LEAST_SHARE]
+    heaviest = sorted(range(len(chains)), key=lambda i: -chains[i][-1]["bytes"])[:MAX_LINES]
+    # The parent of a node comes before it and is at least as heavy, so it is shown too.
+    shown = [chains[i] for i in sorted(heaviest) if chains[i][-1]["share"] >= MIN_SHARE]
     depth: dict[int, int] = {}
     cells = []
     for chain in shown:
         first, last = chain[0], chain[-1]
-        # As deep as chains, not as nodes: the labels of a chain share one line.
+        # Indent by chains, not by nodes, since a chain is one line.
         depth[last["depth"]] = indent = depth.get(first["depth"] - 1, -1) + 1
-        label = joined_by.join(map(_label, chain)) if joined_by else _label(last)
+        label = separator.join(map(_label, chain)) if separator else _label(last)
         cells.append([bytes_text(last["bytes"]), f"{last['share']:.1%}", f"{'  ' * indent}{label}"])
-    yield from aligned(cells, 2) if cells else ["nothing"]
+    yield from align(cells, 2) if cells else ["nothing"]
     if hidden := sum(map(len, chains)) - sum(map(len, shown)):
-        yield f"and {hidden:,} smaller: --json lists all"
+        yield f"and {hidden:,} smaller; --json lists all"
 
 
 def _label(node: dict[str, Any]) -> str:
@@ -83,7 +87,7 @@ def _label(node: dict[str, Any]) -> str:
 
 
 def _chains(nodes: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Each node goes with the one above it where that holds nothing else."""
+    """Group each node with its parent where the parent contains nothing else."""
     chain: list[dict[str, Any]] = []
     for node in nodes:
         if chain and node["depth"] == chain[-1]["depth"] + 1 and node["bytes"] == chain[-1]["bytes"]:

@@ -1,1 +1,1 @@
-"""Answers for the terminal."""
+"""Answers as lines of text for a terminal."""

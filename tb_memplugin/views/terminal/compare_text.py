@@ -1,4 +1,4 @@
-"""A comparison for a terminal, and in Markdown for a pull request."""
+"""A comparison as lines for a terminal, and as Markdown for a pull request."""
 
 from __future__ import annotations
 
@@ -8,31 +8,37 @@ from typing import Any
 
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.page.compare import CHANGES, signed
-from tb_memplugin.views.terminal.text_table import aligned
+from tb_memplugin.views.terminal.text_table import align
 
-LISTED = 20
-NUMBERS = 3  # the first columns are figures
-WORDS = {"only_a": "only in A", "only_b": "only in B", "grown": "grown", "shrunk": "shrunk", "same": "unchanged"}
+MAX_ENTRIES = 20
+NUMERIC_COLUMNS = 3  # the first ones
+CHANGE_LABELS = {
+    "only_a": "only in A",
+    "only_b": "only in B",
+    "grown": "grown",
+    "shrunk": "shrunk",
+    "same": "unchanged",
+}
 
 
 def lines(answer: dict[str, Any]) -> Iterator[str]:
-    """For people. Names are as the files have them: the caller keeps control characters off the terminal."""
+    """Format a comparison for a terminal. The caller escapes control characters, which names may contain."""
     for side in ("a", "b"):
         yield f"{side.upper()}: {_title(answer[side])}"
     yield answer["headline"]
     yield ""
-    yield from aligned([["A", "B", "change", f"by {answer['by']}"], *_steps(answer)], NUMBERS)
+    yield from align([["A", "B", "change", f"by {answer['by']}"], *_steps(answer)], NUMERIC_COLUMNS)
     changed = _entries(answer)
     if changed:
         yield ""
-        yield from aligned([["A", "B", "change", "", "shape", "site"], *changed[:LISTED]], NUMBERS)
+        yield from align([["A", "B", "change", "", "shape", "site"], *changed[:MAX_ENTRIES]], NUMERIC_COLUMNS)
         yield from _more(len(changed))
     yield ""
-    yield _counted(answer)
+    yield _count_sentence(answer)
 
 
 def markdown(answer: dict[str, Any]) -> Iterator[str]:
-    """Names are code, and can be nothing else."""
+    """Format a comparison as Markdown. Names are set as code, so that they cannot contain other markup."""
     a, b = answer["a"], answer["b"]
     yield f"### Memory: {code(_title(b))} against {code(_title(a))}"
     yield ""
@@ -44,13 +50,15 @@ def markdown(answer: dict[str, Any]) -> Iterator[str]:
     if changed:
         yield ""
         count = f"{len(changed):,} {'change' if len(changed) == 1 else 'changes'}"
-        yield f"<details><summary>{f'The largest of {count}' if len(changed) > LISTED else count}</summary>"
+        yield f"<details><summary>{f'The largest of {count}' if len(changed) > MAX_ENTRIES else count}</summary>"
         yield ""
-        yield from _table(["A", "B", "change", "", "shape", "site"], changed[:LISTED], words=1)
+        yield from _table(
+            ["A", "B", "change", "", "shape", "site"], changed[:MAX_ENTRIES], plain_columns=NUMERIC_COLUMNS + 1
+        )
         yield ""
         yield "</details>"
     yield ""
-    yield _counted(answer)
+    yield _count_sentence(answer)
 
 
 def _title(side: dict[str, Any]) -> str:
@@ -68,14 +76,14 @@ def _steps(answer: dict[str, Any]) -> list[list[str]]:
 
 def _entries(answer: dict[str, Any]) -> list[list[str]]:
     return [
-        [*_figures(entry), WORDS[entry["change"]], _shape(entry), entry["site"]]
+        [*_figures(entry), CHANGE_LABELS[entry["change"]], _shape(entry), entry["site"]]
         for entry in answer["entries"]
         if entry["change"] != "same"
     ]
 
 
-def _figures(found: dict[str, Any]) -> list[str]:
-    a, b = found["bytes_a"], found["bytes_b"]
+def _figures(line: dict[str, Any]) -> list[str]:
+    a, b = line["bytes_a"], line["bytes_b"]
     return [bytes_text(a), bytes_text(b), signed(b - a)]
 
 
@@ -83,30 +91,31 @@ def _shape(entry: dict[str, Any]) -> str:
     return f"{entry['shape']}, was {entry['shape_before']}" if entry["shape_before"] else entry["shape"] or "-"
 
 
-def _counted(answer: dict[str, Any]) -> str:
+def _count_sentence(answer: dict[str, Any]) -> str:
     parts = [
-        f"{found['entries']:,} {WORDS[kind]}" + (f" ({signed(found['bytes'])})" if found["bytes"] else "")
+        f"{change['entries']:,} {CHANGE_LABELS[kind]}" + (f" ({signed(change['bytes'])})" if change["bytes"] else "")
         for kind in CHANGES
-        if (found := answer["changes"][kind])["entries"]
+        if (change := answer["changes"][kind])["entries"]
     ]
-    return f"Allocation sites: {', '.join(parts)}." if parts else "Nothing is live in either."
+    return f"Allocation sites: {', '.join(parts)}." if parts else "Neither A nor B has live memory."
 
 
 def _more(count: int) -> Iterator[str]:
-    if count > LISTED:
-        yield f"and {count - LISTED:,} more changes: --json lists them"
+    if count > MAX_ENTRIES:
+        more = count - MAX_ENTRIES
+        yield f"and {more:,} more {'change' if more == 1 else 'changes'}; --json lists all"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 0) -> Iterator[str]:
-    """Figures, so many columns of our own words, and then names."""
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], plain_columns: int = NUMERIC_COLUMNS) -> Iterator[str]:
+    """Format a Markdown table; cells after the first `plain_columns` are set as code."""
     yield f"| {' | '.join(head)} |"
-    yield f"|{'|'.join('---:' if i < NUMBERS else '---' for i in range(len(head)))}|"
+    yield f"|{'|'.join('---:' if i < NUMERIC_COLUMNS else '---' for i in range(len(head)))}|"
     for row in rows:
-        cells = [code(cell) if cell and i >= NUMBERS + words else cell for i, cell in enumerate(row)]
+        cells = [code(cell) if cell and i >= plain_columns else cell for i, cell in enumerate(row)]
         yield f"| {' | '.join(cells)} |"
 
 
 def code(name: str) -> str:
-    """A name as code: no backtick, pipe or line break of it can end that."""
+    """Set a name as Markdown code, which no backtick, pipe or line break in the name can end."""
     plain = re.sub(r"[\s`]", lambda found: "'" if found[0] == "`" else " ", name)
     return "`" + plain.replace("|", "\\|") + "`"

@@ -1,4 +1,4 @@
-"""What is live at the peak or at another moment, whose it is, what leaks and what would help, for JSON."""
+"""The explanation of a moment for JSON: live memory by role and origin, leaks, advice."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from tb_memplugin.views.shared.summary import summary
 from tb_memplugin.views.shared.weighted_tree import weighed
 from tb_memplugin.views.terminal.selectors import position_of
 
-BUFFERS_LISTED = 20  # of a program
+MAX_BUFFERS = 20  # of a program
 
 
 def explain(recording: Recording, at: str | None = None, beside: Sequence[Recording] = ()) -> dict[str, Any]:
-    """Plain values only. `beside`: what was recorded with it, the programs that ran among it.
+    """Explain the peak of a recording, or the moment `at`, in JSON-compatible values.
 
-    InputError where `at` is no moment of the recording.
+    `beside` are the other recordings of the logdir; an allocator is matched with the programs of its run and host.
+    InputError where `at` is not a moment of the recording.
     """
     recording = recording.complete
     position = peak(recording).position if at is None else position_of(recording, at)
@@ -42,18 +43,18 @@ def explain(recording: Recording, at: str | None = None, beside: Sequence[Record
     answer["advice"] = advice(recording)["advice"]
     if recording.axis is not Axis.TIME:
         return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
-    programs = [other for other in beside if other.kind.has_program and _together(other, recording)]
+    programs = [other for other in beside if other.kind.has_program and _same_host(other, recording)]
     if recording.kind.runs_programs and programs:
         answer["joins"] = joins(recording, programs, position)
     return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}
 
 
-def _together(one: Recording, other: Recording) -> bool:
+def _same_host(one: Recording, other: Recording) -> bool:
     return (one.run, one.host) == (other.run, other.host)
 
 
 def _trees(recording: Recording, position: int) -> dict[str, Any]:
-    """The same bytes by what they are for, by model path, source and jitted function; each sums up to all."""
+    """Return the live bytes by role, model path, source and jitted function; each breakdown adds up to the total."""
     total = breakdown(recording, position).total
     roles = [
         {"role": role.name.lower().replace("_", " "), "bytes": size, "share": share(size, total)}
@@ -63,12 +64,13 @@ def _trees(recording: Recording, position: int) -> dict[str, Any]:
         "roles": roles,
         "model": weighed(recording, Classification.MODEL, position, merge=True),
         "source": weighed(recording, Classification.SOURCE, position),
-        # A program is one jitted function.
+        # A program is a single jitted function.
         "function": weighed(recording, Classification.FUNCTION, position) if recording.axis is Axis.TIME else [],
     }
 
 
 def moment(recording: Recording, position: int) -> dict[str, Any]:
+    """Describe a position: its time in nanoseconds, its step, its live bytes, and whether it is the peak."""
     clock = recording.clock
     timed = clock is not None and 0 <= position < len(clock)
     return {
@@ -86,7 +88,7 @@ def _program(recording: Recording, position: int) -> dict[str, Any]:
     return {
         "buffers": [
             {**site(recording, row), "bytes": int(rows.charge[row]), "share": share(int(rows.charge[row]), total)}
-            for row in largest[:BUFFERS_LISTED].tolist()
+            for row in largest[:MAX_BUFFERS].tolist()
         ],
         "buffers_total": len(largest),
     }
@@ -102,12 +104,12 @@ def _allocator(recording: Recording, position: int) -> dict[str, Any]:
 
 def _grouped(recording: Recording, position: int) -> dict[str, Any]:
     live = breakdown(recording, position)
-    found = [
+    groups = [
         {**site(recording, row), "allocations": count, "bytes": size, "share": share(size, live.total)}
         for row, count, size in zip(live.row.tolist(), live.allocations.tolist(), live.bytes.tolist(), strict=True)
     ]
     return {
-        "groups": found,
+        "groups": groups,
         "before": {"bytes": live.before, "share": share(live.before, live.total)},
         "unexplained": {"bytes": live.unexplained, "share": share(live.unexplained, live.total)},
     }

@@ -1,4 +1,4 @@
-"""What is live at a moment, whose it is, and what leaks, as lines for a terminal."""
+"""The explanation of a moment as lines for a terminal: live memory by role and origin, leaks, advice."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from tb_memplugin.views.page.advice import lines as advice_lines
 from tb_memplugin.views.page.leaks import several
 from tb_memplugin.views.shared.weighted_tree import UNEXPLAINED, UNEXPLAINED_OF
 from tb_memplugin.views.shared.weighted_tree import lines as tree_lines
-from tb_memplugin.views.terminal.text_table import aligned
+from tb_memplugin.views.terminal.text_table import align
 
-LINES_LISTED = 20  # of groups and of findings; JSON has all groups
-KEPT_SHARE = 100  # what is kept is told from a hundredth of the peak on
-# Of a chain of frames the innermost tells enough; of the scopes of a model all do.
+MAX_LINES = 20  # of sites and of findings; JSON contains all sites
+MIN_KEPT_SHARE = 0.01  # of the peak; smaller sites that are kept for one step are left out
+# A chain of scopes is joined with the separator; of a chain of frames, only the innermost is shown (None).
 TREES: tuple[tuple[str, str, str, str | None], ...] = (
     ("model", "By model path:", NO_PATH, "/"),
     ("function", "By jitted function:", NO_FUNCTION, ": "),
     ("source", "By source:", NO_LINE, None),
 )
-MARKS = ("function", "By what it is marked as:", NOT_MARKED, ": ")  # PyTorch jits nothing: a tensor is marked
+MARKS = ("function", "By annotation:", NOT_MARKED, ": ")  # of PyTorch, which has no jitted functions
 
 
 def lines(answer: dict[str, Any]) -> Iterator[str]:
-    """What `explain` answers. Names are as the file has them: the caller keeps control characters off the terminal."""
+    """Format the answer of `explain`. The caller escapes control characters, which names may contain."""
     yield answer["headline"]
     for sentence in answer.get("refusal", {}).get("sentences", [])[2:]:
         yield f"  - {sentence}"
     at = answer["at"]
     if "refusal" in answer and not at["bytes"]:
-        return  # the text tells of no memory but the one that was asked for
+        return  # the text contains only the size of the failed request
     yield ""
     yield f"{bytes_text(at['bytes'])} {_state(answer)}:"
     yield ""
     if any(role["role"] != "unknown" for role in answer["roles"]):
         roles = [[bytes_text(role["bytes"]), f"{role['share']:.1%}", role["role"]] for role in answer["roles"]]
-        yield from aligned([["bytes", "share", "role"], *roles], 2)
+        yield from align([["bytes", "share", "role"], *roles], 2)
         yield ""
     trees = (TREES[0], MARKS, TREES[2]) if answer["recording"]["kind"].startswith("torch") else TREES
-    for tree, heading, nothing, joined_by in trees:
-        if _tells(answer[tree], nothing):
+    for tree, heading, unknown, separator in trees:
+        if _has_known(answer[tree], unknown):
             yield heading
-            yield from tree_lines(answer[tree], joined_by)
+            yield from tree_lines(answer[tree], separator)
             yield ""
     yield from _buffers(answer) if "buffers" in answer else _groups(answer)
     if answer.get("advice"):
@@ -53,17 +53,17 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
         yield from advice_lines(answer["advice"], answer["recording"]["peak_bytes"])
 
 
-def _tells(tree: Sequence[dict[str, Any]], nothing: str) -> bool:
-    """Whether the tree says of anything but that nothing is known of it."""
+def _has_known(tree: Sequence[dict[str, Any]], unknown: str) -> bool:
+    """Return whether the tree has a top-level node other than those for memory of unknown origin."""
     return any(
-        node["label"] not in (nothing, BEFORE, UNEXPLAINED, *UNEXPLAINED_OF.values())
+        node["label"] not in (unknown, BEFORE, UNEXPLAINED, *UNEXPLAINED_OF.values())
         for node in tree
         if node["depth"] == 0
     )
 
 
 def _state(answer: dict[str, Any]) -> str:
-    """What the bytes are and when: of a program that was not let run, no more than needed."""
+    """Describe the bytes: live at a moment, or needed by a program that was never run."""
     used_is = answer.get("refusal", {}).get("used_is", "live")
     return "needed" if used_is == "needed" else f"{used_is} {_moment(answer['at'], answer['recording']['axis'])}"
 
@@ -90,8 +90,8 @@ def _buffers(answer: dict[str, Any]) -> Iterator[str]:
         ]
         for row in answer["buffers"]
     ]
-    yield from aligned([["bytes", "share", "op", "shape", "source", "name"], *cells], 2)
-    yield from _more(answer["buffers_total"] - len(cells), "buffers")
+    yield from align([["bytes", "share", "op", "shape", "source", "name"], *cells], 2)
+    yield from _more(answer["buffers_total"] - len(cells), "buffer")
 
 
 def _frame(row: dict[str, Any]) -> str:
@@ -101,24 +101,21 @@ def _frame(row: dict[str, Any]) -> str:
 def _groups(answer: dict[str, Any]) -> Iterator[str]:
     groups, before, rest = answer["groups"], answer["before"], answer["unexplained"]
     rows = [(g["bytes"], g["share"], f"{g['allocations']:,}", _each(g), g["site"]) for g in groups]
-    shown = rows[:LINES_LISTED]
+    shown = rows[:MAX_LINES]
     if before["bytes"]:
         shown.append((before["bytes"], before["share"], "-", "-", BEFORE))
     if rest["bytes"]:
         name = UNEXPLAINED_OF.get(answer["recording"]["kind"], UNEXPLAINED)
         shown.append((rest["bytes"], rest["share"], "-", "-", name))
     cells = [[bytes_text(size), f"{part:.1%}", *texts] for size, part, *texts in shown]
-    yield from aligned([["bytes", "share", "count", "shape", "site"], *cells], 3)
-    yield from _more(len(rows) - LINES_LISTED, "sites")
+    yield from align([["bytes", "share", "count", "shape", "site"], *cells], 3)
+    yield from _more(len(rows) - MAX_LINES, "site", "; --json lists all")
     if "leaks" not in answer:
-        return  # one moment tells of none
+        return  # a single moment shows no leaks
     yield ""
-    yield (
-        "With a stack: {with_stack:,} of {allocations:,} allocations, {frees_with_stack:,} of {frees:,} frees".format(
-            **answer["stacks"]
-        )
-    )
-    yield from _joined(answer["joins"]) if "joins" in answer else ()
+    counts = "{with_stack:,} of {allocations:,} allocations and {frees_with_stack:,} of {frees:,} frees"
+    yield f"With a call stack: {counts.format(**answer['stacks'])}"
+    yield from _programs(answer["joins"]) if "joins" in answer else ()
     yield from _findings(answer["leaks"], answer["recording"]["peak_bytes"])
 
 
@@ -126,15 +123,15 @@ def _each(group: dict[str, Any]) -> str:
     return group["shape"] or (f"{bytes_text(group['size'])} each" if group["allocations"] > 1 else "-")
 
 
-def _joined(found: dict[str, Any]) -> Iterator[str]:
-    """What executions allocated, and the programs that planned it."""
-    made, lost = found["executable"], found["unjoined"]
+def _programs(joins: dict[str, Any]) -> Iterator[str]:
+    """Format the live allocations that compiled programs made, by program."""
+    made, unmatched = joins["executable"], joins["unjoined"]
     if not made["allocations"]:
         return
-    told = f"Made by programs: {made['allocations']:,} allocations, {bytes_text(made['bytes'])} in all"
-    left = f"{lost['allocations']:,} of them, {bytes_text(lost['bytes'])}, are of no plan we have"
-    yield f"{told}; {left if lost['allocations'] else 'each is part of a plan'}"
-    for program in found["programs"][:LINES_LISTED]:
+    total = f"By compiled programs: {made['allocations']:,} allocations, {bytes_text(made['bytes'])} in all"
+    missing = f"{unmatched['allocations']:,} of them, {bytes_text(unmatched['bytes'])}, match no known program"
+    yield f"{total}; {missing if unmatched['allocations'] else 'all match a known program'}"
+    for program in joins["programs"][:MAX_LINES]:
         runs = ", running at this moment" if program["running"] else ""
         allocated = (
             f"{bytes_text(program['bytes'])} in {program['allocations']:,}" if program["allocations"] else "none"
@@ -142,26 +139,26 @@ def _joined(found: dict[str, Any]) -> Iterator[str]:
         yield f"    {allocated} for {program['title']}{runs}"
 
 
-def _findings(found: dict[str, Any], peak_bytes: int) -> Iterator[str]:
-    leaking = [finding for finding in found["findings"] if finding["verdict"] == "leak"]
+def _findings(leaks: dict[str, Any], peak_bytes: int) -> Iterator[str]:
+    leaking = [finding for finding in leaks["findings"] if finding["verdict"] == "leak"]
     kept = [
         finding
-        for finding in found["findings"]
-        if finding["verdict"] == "kept one step" and max(finding["curve"]) * KEPT_SHARE >= peak_bytes
+        for finding in leaks["findings"]
+        if finding["verdict"] == "kept one step" and max(finding["curve"]) >= MIN_KEPT_SHARE * peak_bytes
     ]
-    if found["steps"]:
-        yield f"Leaks, over {found['steps']} {several(found['unit'])}: {len(leaking) or 'none found'}"
-        if found["message"]:
-            yield found["message"]
+    if leaks["steps"]:
+        yield f"Leaks, over {leaks['steps']} {several(leaks['unit'])}: {len(leaking) or 'none found'}"
+        if leaks["message"]:
+            yield leaks["message"]
     else:
-        yield f"Leaks: nothing can be said. {found['message']}"
-    yield from found["carried"]
-    for finding in (leaking + kept)[:LINES_LISTED]:
+        yield f"Leaks: unknown. {leaks['message']}"
+    yield from leaks["carried"]
+    for finding in (leaking + kept)[:MAX_LINES]:
         yield ""
         yield f"{finding['verdict']} ({finding['confidence']:.0%}): {finding['site']} {finding['shape']}".rstrip()
         yield f"    {finding['sentence']}"
 
 
-def _more(count: int, what: str) -> Iterator[str]:
+def _more(count: int, noun: str, hint: str = "") -> Iterator[str]:
     if count > 0:
-        yield f"and {count:,} more {what}: --json lists them" if what == "sites" else f"and {count:,} more {what}"
+        yield f"and {count:,} more {noun if count == 1 else f'{noun}s'}{hint}"

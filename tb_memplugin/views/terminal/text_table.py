@@ -1,16 +1,16 @@
-"""Tables of text for a terminal."""
+"""Tables of aligned text for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 
-def aligned(lines: Sequence[Sequence[str]], numbers: int) -> list[str]:
-    """Cells in columns as wide as their widest; the first `numbers` columns are set flush right."""
+def align(lines: Sequence[Sequence[str]], numeric_columns: int) -> list[str]:
+    """Pad cells to the width of their columns; the first `numeric_columns` columns are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [
         "  ".join(
-            cell.rjust(width) if i < numbers else cell.ljust(width)
+            cell.rjust(width) if i < numeric_columns else cell.ljust(width)
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines

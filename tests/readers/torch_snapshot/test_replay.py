@@ -244,5 +244,5 @@ def test_a_tree_by_marks_speaks_of_no_jitted_function() -> None:
     allocator.alloc(3 * MIB, [{"filename": "train.py", "line": 7, "name": "step"}], user_metadata="kv")
     allocator.alloc(2 * MIB)
     text = "\n".join(lines(explain(read(allocator.snapshot()))))
-    assert "By what it is marked as:" in text and "kv: step (train.py:7)" in text and "not marked" in text
+    assert "By annotation:" in text and "kv: step (train.py:7)" in text and "not marked" in text
     assert "jitted" not in text

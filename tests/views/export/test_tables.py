@@ -30,10 +30,10 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.views.export import rows as export_rows
 from tb_memplugin.views.export import stack_cells
 from tb_memplugin.views.export.csv import write_csv
-from tb_memplugin.views.export.export_table import LONGEST
+from tb_memplugin.views.export.export_table import MAX_CELL_LENGTH
 from tb_memplugin.views.export.json import write_json
 from tb_memplugin.views.export.parquet import write_parquet
-from tb_memplugin.views.export.stack_cells import WholeStacks
+from tb_memplugin.views.export.stack_cells import StackCells
 from tb_memplugin.views.shared.sources import sources
 from tb_memplugin.views.shared.summary import summary
 
@@ -194,13 +194,13 @@ names = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), 
 @given(names, st.integers(1, 9))
 def test_any_name_comes_back_whatever_the_pieces(names: list[str], piece: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(export_rows, "PIECE", piece)
+        patch.setattr(export_rows, "PIECE_ROWS", piece)
         recordings = [hostile(names), hostile([]), hostile(names[:3], end=4)]
         check_all(recordings)
 
 
 def test_parquet_in_pieces_is_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export_rows, "PIECE", 2)
+    monkeypatch.setattr(export_rows, "PIECE_ROWS", 2)
     recordings = [hostile([]), hostile(list("abcde"))]
     assert as_parquet(recordings).to_pylist() == [row for found in recordings for row in plain_rows(found)]
     assert as_parquet([hostile([])]).num_rows == 0
@@ -245,12 +245,14 @@ def test_a_stack_that_goes_in_circles_or_on_for_ever_fits_a_cell() -> None:
         r["stack"] for r in as_json([replace(found, stacks=deep, allocations=rows)])["recordings"][0]["rows"]
     )
     assert short == "function2 <- function1 <- function0"
-    assert long.startswith("function19999 <- function19998 <- ") and long.endswith("...") and len(long) == LONGEST
+    assert (
+        long.startswith("function19999 <- function19998 <- ") and long.endswith("...") and len(long) == MAX_CELL_LENGTH
+    )
 
 
 def test_many_long_stacks_at_once_are_cut_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stack_cells, "AT_ONCE", 50)
-    texts = WholeStacks(hostile(["a"]).stacks).texts(np.array([0, 1, 0, -1], np.int32))  # three others: 16 each
+    monkeypatch.setattr(stack_cells, "MAX_TOTAL_LENGTH", 50)
+    texts = StackCells(hostile(["a"]).stacks).texts(np.array([0, 1, 0, -1], np.int32))  # three others: 16 each
     assert [texts[row] for row in range(4)] == ["main (train.p...", "layer (model....", "main (train.p...", ""]
 
 

@@ -151,7 +151,7 @@ def test_a_chain_of_nodes_is_one_line() -> None:
         "100 B  10.0%      down",
         "300 B  30.0%    logits",
         " 96 B   9.6%  rest",
-        "and 1 smaller: --json lists all",
+        "and 1 smaller; --json lists all",
     ]
     assert [*tree_lines(tree, joined_by=None)][:2] == ["900 B  90.0%  model", "600 B  60.0%    mlp"]
     assert [*tree_lines([])] == ["nothing"]
@@ -168,7 +168,7 @@ def test_lines_for_people() -> None:
     assert "By model path" not in text
     assert "By jitted function:\n1.95 KiB  54.1%  parameters: no Python line\n1.17 KiB  32.4%  leak: layer" in text
     assert "By source:\n1.95 KiB  54.1%  no Python line\n1.17 KiB  32.4%  layer (model.py:20)\n" in text
-    assert "With a stack: 12 of 24 allocations, 0 of 12 frees" in text
+    assert "With a call stack: 12 of 24 allocations and 0 of 12 frees" in text
     assert "Leaks, over 12 steps: 1\n" in text
     assert (
         "leak (100%): leak in layer (model.py:20) f32[25]\n    Grows by 100 B per step: it did so in 9 of the 9" in text
@@ -184,7 +184,7 @@ def test_a_tree_that_says_nothing_is_no_line() -> None:
 
 def test_lines_say_why_nothing_is_said_of_leaks() -> None:
     text = [*view.lines(explain(allocator([Block("a", 4, 0, None)], 3)))]
-    assert text[-1].startswith("Leaks: nothing can be said. The profile holds 3 steps")
+    assert text[-1].startswith("Leaks: unknown. The profile holds 3 steps")
 
 
 def test_a_program() -> None:
@@ -258,7 +258,7 @@ def test_the_recording_is_chosen_by_its_id_or_a_part_that_only_one_has() -> None
     assert choose(every, None, "path") is first
     assert choose(every, "GPU_0", "path") is first
     assert choose(every, second.id, "path") is second
-    with pytest.raises(InputError, match=r"2 recordings are named so.*GPU_1_bfc, run"):
+    with pytest.raises(InputError, match=r"2 recordings match.*GPU_1_bfc, run"):
         choose(every, "GPU_1", "path")
     with pytest.raises(InputError, match=r"No such recording.*GPU_0_bfc"):
         choose(every, "TPU", "path")
