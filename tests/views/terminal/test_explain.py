@@ -15,7 +15,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.views.shared.weighted_tree import LINES
+from tb_memplugin.views.shared.weighted_tree import MAX_LINES
 from tb_memplugin.views.shared.weighted_tree import lines as tree_lines
 from tb_memplugin.views.terminal import explain_text as view
 from tb_memplugin.views.terminal.explain import explain
@@ -156,7 +156,7 @@ def test_a_chain_of_nodes_is_one_line() -> None:
     assert [*tree_lines(tree, joined_by=None)][:2] == ["900 B  90.0%  model", "600 B  60.0%    mlp"]
     assert [*tree_lines([])] == ["nothing"]
     many = [node(0, f"n{i}", 1000 - i) for i in range(40)]
-    assert len([*tree_lines(many)]) == LINES + 1
+    assert len([*tree_lines(many)]) == MAX_LINES + 1
 
 
 def test_lines_for_people() -> None:
