@@ -153,7 +153,7 @@ def test_a_chain_of_nodes_is_one_line() -> None:
         " 96 B   9.6%  rest",
         "and 1 smaller; --json lists all",
     ]
-    assert [*tree_lines(tree, joined_by=None)][:2] == ["900 B  90.0%  model", "600 B  60.0%    mlp"]
+    assert [*tree_lines(tree, separator=None)][:2] == ["900 B  90.0%  model", "600 B  60.0%    mlp"]
     assert [*tree_lines([])] == ["nothing"]
     many = [node(0, f"n{i}", 1000 - i) for i in range(40)]
     assert len([*tree_lines(many)]) == MAX_LINES + 1
