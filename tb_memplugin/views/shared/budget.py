@@ -52,4 +52,4 @@ def verdict(answer: dict[str, Any]) -> Iterator[str]:
         yield from (f"    {line}".rstrip() for line in found["explanation"])
         yield ""
     if broken:
-        yield f"{len(broken)} of {count} {'recording' if count == 1 else 'recordings'} above {limit}."
+        yield f"{len(broken)} of {count} recordings {'is' if len(broken) == 1 else 'are'} above {limit}."

@@ -184,7 +184,7 @@ def test_a_tree_that_says_nothing_is_no_line() -> None:
 
 def test_lines_say_why_nothing_is_said_of_leaks() -> None:
     text = [*view.lines(explain(allocator([Block("a", 4, 0, None)], 3)))]
-    assert text[-1].startswith("Leaks: unknown. The profile holds 3 steps")
+    assert text[-1].startswith("Leaks: unknown. Growth needs at least 5 steps")
 
 
 def test_a_program() -> None:
