@@ -17,7 +17,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.commands.terminal import JSON, PATH, listing_of, printable
@@ -109,7 +109,7 @@ def _pairs(arguments: argparse.Namespace) -> list[Pair]:
     return matched
 
 
-def _answer(pair: Pair, arguments: argparse.Namespace) -> dict[str, Any]:
+def _answer(pair: Pair, arguments: argparse.Namespace) -> Mapping[str, Any]:
     from tb_memplugin.views.page.compare import CompareBy, compared
     from tb_memplugin.views.terminal.selectors import position_of
 
@@ -118,7 +118,7 @@ def _answer(pair: Pair, arguments: argparse.Namespace) -> dict[str, Any]:
     return compared(*pair, at_a, at_b, CompareBy(arguments.by))
 
 
-def _check_growth(answers: Sequence[dict[str, Any]], allowed: Callable[[int], int], text: str) -> int:
+def _check_growth(answers: Sequence[Mapping[str, Any]], allowed: Callable[[int], int], text: str) -> int:
     """Return 1 where a peak grew by more than is allowed, and print a line per such peak to standard error."""
     sides = [(answer["a"]["recording"], answer["b"]["recording"]) for answer in answers]
     exceeded = [(a["peak_bytes"], b) for a, b in sides if b["peak_bytes"] > allowed(a["peak_bytes"])]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.commands.terminal import JSON, PATH, listing_of, printable
@@ -55,7 +55,7 @@ def no_event_reasons(listing: Listing) -> list[str]:
     return ["", *map(printable, reasons)] if reasons else []
 
 
-COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
+COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "peak": lambda row: bytes_text(row["peak_bytes"]),
     "reserved": lambda row: bytes_text(row["reserved_bytes"]),
     "reported": lambda row: bytes_text(row["reported_peak_bytes"]),
@@ -70,7 +70,7 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
 NUMERIC_COLUMNS = 5  # the first ones, right-aligned
 
 
-def table(summaries: Sequence[dict[str, Any]]) -> list[str]:
+def table(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return lines of text: a heading, one line per recording, and an explanation of each caveat."""
     lines = [list(COLUMNS), *([cell(row) for cell in COLUMNS.values()] for row in summaries)]
     texts = align(lines, NUMERIC_COLUMNS)

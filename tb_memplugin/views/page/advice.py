@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -19,8 +19,31 @@ from tb_memplugin.views.endpoints.inputs import RECORDING
 LINES_LISTED = 5  # in the terminal
 
 
+class AdviceJson(TypedDict):
+    """One change that would lower the peak, the rows that it is about, and what it saves."""
+
+    kind: str
+    title: str
+    sentence: str
+    change: str
+    """The change as code or close to it; may be empty."""
+    bytes: int
+    saving_bytes: int
+    new_peak_bytes: int
+    rows: list[list[int]]
+    """Ranges of row numbers: the first and the last of each."""
+    rows_total: int
+
+
+class AdviceListJson(TypedDict):
+    """All advice about a recording, the largest saving first."""
+
+    peak_bytes: int
+    advice: list[AdviceJson]
+
+
 @endpoint("advice", RECORDING, report=EACH_CHOICE)
-def advice(recording: Recording) -> dict[str, Any]:
+def advice(recording: Recording) -> AdviceListJson:
     """The answer of api/advice: pieces by what they save, each with all rows that it rests on."""
     return {
         "peak_bytes": peak(recording).bytes,
@@ -56,7 +79,7 @@ def advice_lines(recording: Recording) -> Iterator[str]:
     yield from lines(answer["advice"], answer["peak_bytes"])
 
 
-def lines(pieces: Sequence[dict[str, Any]], peak_bytes: int) -> Iterator[str]:
+def lines(pieces: Sequence[AdviceJson], peak_bytes: int) -> Iterator[str]:
     """Of the pieces of `advice`. Names are as the file has them: the caller keeps control characters off."""
     if not pieces:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -27,7 +27,56 @@ from tb_memplugin.views.shared.payload import compact
 MAX_LISTED = 5000  # functions in the table
 MAX_DRAWN = 300  # functions in one picture
 DRAWN = 60
-FIGURES = ("line", "flat", "cum", "flat_allocations", "cum_allocations")
+
+
+class CallNodesJson(TypedDict):
+    """Functions as columns, the largest `cum` first. Of a change since another profile, figures may be negative."""
+
+    function: list[str]
+    file: list[str]
+    line: list[int]
+    """0 where lines do not distinguish functions."""
+    flat: list[int]
+    cum: list[int]
+    flat_allocations: list[int]
+    cum_allocations: list[int]
+    drawn: list[bool]
+    """Whether the picture shows the function."""
+
+
+class LeftOutJson(TypedDict):
+    """Functions that are left out: how many, and the bytes of the largest."""
+
+    nodes: int
+    largest: int
+
+
+class CallsJson(TypedDict):
+    """Calls between functions in the picture, as columns; `residual` ones sometimes pass through other functions."""
+
+    caller: list[int]
+    callee: list[int]
+    bytes: list[int]
+    allocations: list[int]
+    residual: list[bool]
+
+
+class CallGraphJson(TypedDict):
+    """A call graph in pprof's terms."""
+
+    by: Granularity
+    total: int
+    """What shares are relative to: everything, or for a change, what there was before."""
+    total_allocations: int
+    shown: int
+    """Bytes that focus and ignore leave."""
+    unplaced: int
+    """Bytes of `shown` without a frame left."""
+    nodes: CallNodesJson
+    nodes_total: int
+    not_drawn: LeftOutJson
+    not_listed: LeftOutJson
+    calls: CallsJson
 
 
 @endpoint(
@@ -57,7 +106,7 @@ def call_graph_of_device(
     base: Recording | None,
     base_file: Sequence[Recording] | None,
     most: int,
-) -> dict[str, Any]:
+) -> CallGraphJson:
     """Return the call graph of one device, or of all devices of its file (`whole`); of the change since `base`."""
     devices = [other for other in file if has_call_graph(other)] if whole else [recording]
     before = None
@@ -68,7 +117,7 @@ def call_graph_of_device(
 
 def call_graph(
     recordings: Sequence[Recording], base: Sequence[Recording] | None, by: Granularity, refine: Refine, most: int
-) -> dict[str, Any]:
+) -> CallGraphJson:
     """Of these recordings together, or of their change since `base`. InputError where `refine` makes no sense."""
     samples: Samples = live_samples(recordings)
     if base is not None:
@@ -76,13 +125,13 @@ def call_graph(
     return _encoded(build_call_graph(samples, by, refine, most), by)
 
 
-def _encoded(found: CallGraph, by: Granularity) -> dict[str, Any]:
+def _encoded(found: CallGraph, by: Granularity) -> CallGraphJson:
     nodes, calls = found.nodes, found.calls
     listed = slice(0, MAX_LISTED)  # those of the picture come first: they are the largest
     function, file = (compact(text.take(np.arange(len(text))[listed])) for text in (nodes.function, nodes.file))
     left = nodes.cum[MAX_LISTED:]
     return {
-        "by": by.value,
+        "by": by,
         "total": found.total,
         "total_allocations": found.total_allocations,
         "shown": found.shown,
@@ -90,7 +139,11 @@ def _encoded(found: CallGraph, by: Granularity) -> dict[str, Any]:
         "nodes": {
             "function": [function[i] for i in range(len(function))],
             "file": [file[i] for i in range(len(file))],
-            **{name: getattr(nodes, name)[listed].tolist() for name in FIGURES},
+            "line": nodes.line[listed].tolist(),
+            "flat": nodes.flat[listed].tolist(),
+            "cum": nodes.cum[listed].tolist(),
+            "flat_allocations": nodes.flat_allocations[listed].tolist(),
+            "cum_allocations": nodes.cum_allocations[listed].tolist(),
             "drawn": found.drawn[listed].tolist(),
         },
         "nodes_total": len(nodes.flat),
@@ -99,5 +152,11 @@ def _encoded(found: CallGraph, by: Granularity) -> dict[str, Any]:
             "largest": int(np.abs(nodes.cum[~found.drawn]).max(initial=0)),
         },
         "not_listed": {"nodes": len(left), "largest": int(np.abs(left).max(initial=0))},
-        "calls": {name: getattr(calls, name).tolist() for name in calls._fields},
+        "calls": {
+            "caller": calls.caller.tolist(),
+            "callee": calls.callee.tolist(),
+            "bytes": calls.bytes.tolist(),
+            "allocations": calls.allocations.tolist(),
+            "residual": calls.residual.tolist(),
+        },
     }

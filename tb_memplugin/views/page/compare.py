@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal, TypedDict, get_args
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import endpoint
 from tb_memplugin.views.endpoints.inputs import Choice, OptionalInteger, RecordingOf
+from tb_memplugin.views.shared.json_types import SummaryJson
 from tb_memplugin.views.shared.site_text import site_text, source_text
 from tb_memplugin.views.shared.summary import summary
 
@@ -23,12 +24,78 @@ ENTRIES_LISTED = 2000  # the largest changes; more is no list that anybody reads
 STEPS_LISTED = 12
 REST = "everything else"
 MOST_PERCENT = 1000
-CHANGES = ("only_a", "only_b", "grown", "shrunk", "same")
+Change = Literal["only_a", "only_b", "grown", "shrunk", "same"]
+CHANGES: tuple[Change, ...] = get_args(Change)
 __all__ = ["CompareBy", "Pair", "compared", "pairs", "signed"]
 
 Pair = tuple[Recording, Recording]
 
 PROGRAM_ID = re.compile(r"\(\d+\)$")
+
+
+class ComparedSideJson(TypedDict):
+    """One of the two recordings, and the position that is compared; `bytes` are live there."""
+
+    recording: SummaryJson
+    position: int
+    length: int
+    time_ns: int | None
+    bytes: int
+
+
+class WaterfallStepJson(TypedDict):
+    """One step from the one total to the other."""
+
+    label: str
+    bytes_a: int
+    bytes_b: int
+
+
+class ChangedJson(TypedDict):
+    """The entries that changed in one way, and the sum of their changes in bytes."""
+
+    entries: int
+    bytes: int
+
+
+class ComparedEntryJson(TypedDict):
+    """Allocations of one or both recordings with the same model path, source, operation and shape."""
+
+    change: Change
+    site: str
+    name: str
+    op: str
+    op_name: str
+    source: str
+    role: int
+    dtype: str
+    shape: str
+    shape_before: str
+    """The shape in recording a, if it differs."""
+    row_a: int | None
+    row_b: int | None
+    bytes_a: int
+    bytes_b: int
+    allocations_a: int
+    allocations_b: int
+    step: int
+    """The step that contains its largest allocation; -1 for none."""
+
+
+class ComparisonJson(TypedDict):
+    """The changes between two recordings, the largest first."""
+
+    verdict: str
+    headline: str
+    a: ComparedSideJson
+    b: ComparedSideJson
+    by: CompareBy
+    steps: list[WaterfallStepJson]
+    """Their changes add up to the difference of the totals."""
+    changes: dict[Change, ChangedJson]
+    entries: list[ComparedEntryJson]
+    entries_total: int
+    left_out_bytes: int
 
 
 @endpoint(
@@ -39,7 +106,7 @@ PROGRAM_ID = re.compile(r"\(\d+\)$")
     OptionalInteger("at_b", -1, lambda a, b, at_a: b.length - 1),
     Choice("by", CompareBy),
 )
-def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by: CompareBy) -> dict[str, Any]:
+def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by: CompareBy) -> ComparisonJson:
     """Plain values only. InputError where the two are not of a kind."""
     a, b = a.complete, b.complete
     found = compare(a, b, at_a, at_b, by)
@@ -54,10 +121,10 @@ def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by:
         "headline": headline(a, b, found),
         "a": _moment(a, found.position_a, found.total_a),
         "b": _moment(b, found.position_b, found.total_b),
-        "by": by.value,
-        "steps": [step._asdict() for step in steps],
+        "by": by,
+        "steps": [{"label": step.label, "bytes_a": step.bytes_a, "bytes_b": step.bytes_b} for step in steps],
         "changes": _changes(found.entries),
-        "entries": [{**_entry(a, b, found.entries, i, kind), "step": step_of[i]} for i, kind in enumerate(shown)],
+        "entries": [_entry(a, b, found.entries, i, kind, step_of[i]) for i, kind in enumerate(shown)],
         "entries_total": len(found.entries.row_a),
         "left_out_bytes": int(grown[len(shown) :].sum()),
     }
@@ -121,7 +188,7 @@ def _what(recording: Recording) -> tuple[str, ...]:
     return (recording.kind, PROGRAM_ID.sub("", recording.title), recording.memory)
 
 
-def _moment(recording: Recording, position: int, total: int) -> dict[str, Any]:
+def _moment(recording: Recording, position: int, total: int) -> ComparedSideJson:
     clock = recording.clock
     timed = clock is not None and 0 <= position < len(clock)
     return {
@@ -144,7 +211,7 @@ def _listed(steps: Sequence[Step]) -> list[Step]:
     return listed
 
 
-def _changes(entries: Entries) -> dict[str, dict[str, int]]:
+def _changes(entries: Entries) -> dict[Change, ChangedJson]:
     """How many things changed in which way, and by how many bytes together."""
     moved, kinds = entries.bytes_b - entries.bytes_a, _kinds(entries)
     return {
@@ -160,7 +227,7 @@ def _kinds(entries: Entries) -> U8:
     return np.select(cases, range(4), 4).astype(np.uint8)
 
 
-def _entry(a: Recording, b: Recording, entries: Entries, i: int, kind: int) -> dict[str, Any]:
+def _entry(a: Recording, b: Recording, entries: Entries, i: int, kind: int, step: int) -> ComparedEntryJson:
     recording, row = _example(a, b, entries, i)
     rows = recording.allocations
     before = a.allocations.shape[int(entries.row_a[i])] if entries.reshaped[i] else ""
@@ -181,6 +248,7 @@ def _entry(a: Recording, b: Recording, entries: Entries, i: int, kind: int) -> d
         "bytes_b": int(entries.bytes_b[i]),
         "allocations_a": int(entries.allocations_a[i]),
         "allocations_b": int(entries.allocations_b[i]),
+        "step": step,
     }
 
 

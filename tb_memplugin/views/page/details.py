@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -16,10 +16,86 @@ from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import COMPLETE, PROGRAMS, Integer, last_row
+from tb_memplugin.views.shared.json_types import StackFrameJson
 from tb_memplugin.views.shared.payload import encode
 
 MAX_SHARERS = 200
 MAX_PLANNED_BUFFERS = 20
+
+
+class SchedulePointJson(TypedDict):
+    """A position, and the instruction there; empty outside a program."""
+
+    position: int
+    instruction: str
+
+
+class RegionJson(TypedDict):
+    """The region that an allocation lies in; `index` is the source's own number of it."""
+
+    index: int
+    kind: str
+    size: int
+
+
+class SharerJson(TypedDict):
+    """An allocation that uses some of the same bytes."""
+
+    row: int
+    name: str
+    size: int
+    defined: int
+    last_used: int
+    relation: str
+
+
+class PlannedBufferJson(TypedDict):
+    """A buffer that a program planned in an allocation."""
+
+    row: int
+    name: str
+    op_name: str
+    size: int
+
+
+class PlannedAllocationJson(TypedDict):
+    """The program that an allocation was made for, and the buffers planned in it, largest first."""
+
+    recording: str
+    title: str
+    memory: str
+    kind: str
+    size: int
+    buffers: list[PlannedBufferJson]
+    buffers_total: int
+
+
+class DetailsJson(TypedDict):
+    """One allocation in full. Positions are those of the axis; sizes are in bytes."""
+
+    row: int
+    name: str
+    op: str
+    op_name: str
+    role: int
+    size: int
+    unpadded: int
+    shape: str
+    dtype: str
+    region: RegionJson | None
+    offset: int
+    start: int
+    end: int
+    defined: SchedulePointJson
+    last_used: SchedulePointJson
+    stack: list[StackFrameJson]
+    """The innermost frame comes first."""
+    freed_stack: list[StackFrameJson]
+    """Of the event that freed it; empty where that is unknown."""
+    shares: list[SharerJson]
+    shares_total: int
+    planned: NotRequired[PlannedAllocationJson | None]
+    """Of an allocation that a program's execution made; null where the program is unknown."""
 
 
 def _of_every_row(recording: Recording, programs: Sequence[Recording]) -> bytes:
@@ -48,7 +124,9 @@ def _of_every_row(recording: Recording, programs: Sequence[Recording]) -> bytes:
     )
 
 
-def _plan_of_every_row(recording: Recording, programs: Sequence[Recording]) -> tuple[list[Any], I32]:
+def _plan_of_every_row(
+    recording: Recording, programs: Sequence[Recording]
+) -> tuple[list[PlannedAllocationJson | None], I32]:
     """Return the plan of each region that any row was joined to, and which of these each row has, -1 for none."""
     plan = np.full(len(recording.allocations), -1, dtype=np.int32)
     if not recording.kind.runs_programs:
@@ -62,7 +140,7 @@ def _plan_of_every_row(recording: Recording, programs: Sequence[Recording]) -> t
 
 
 @endpoint("details", COMPLETE, PROGRAMS, Integer("row", 0, last_row), report=InReport(every=_of_every_row))
-def details_with_plan(recording: Recording, programs: Sequence[Recording], row: int) -> dict[str, Any]:
+def details_with_plan(recording: Recording, programs: Sequence[Recording], row: int) -> DetailsJson:
     """Return an allocation's details, with what a program planned in it if an allocator made it."""
     found = details(recording, row)
     if recording.kind.runs_programs:
@@ -70,7 +148,7 @@ def details_with_plan(recording: Recording, programs: Sequence[Recording], row: 
     return found
 
 
-def details(recording: Recording, row: int) -> dict[str, Any]:
+def details(recording: Recording, row: int) -> DetailsJson:
     """One buffer: everything known of it, its stack, and who else uses its bytes."""
     table = recording.allocations
     shares = overlap(recording, row)
@@ -109,7 +187,7 @@ def details(recording: Recording, row: int) -> dict[str, Any]:
     }
 
 
-def _region(recording: Recording, region: int) -> dict[str, Any] | None:
+def _region(recording: Recording, region: int) -> RegionJson | None:
     """None where it is not known where the buffer lies."""
     if region < 0:
         return None
@@ -121,20 +199,20 @@ def _region(recording: Recording, region: int) -> dict[str, Any] | None:
     }
 
 
-def _stack(recording: Recording, leaf: int) -> list[dict[str, Any]]:
+def _stack(recording: Recording, leaf: int) -> list[StackFrameJson]:
     """Innermost first."""
     frames = recording.stacks.frames(leaf)
     return [{"function": function, "file": file, "line": line} for function, file, line in frames]
 
 
-def _position(recording: Recording, position: int) -> dict[str, Any]:
+def _position(recording: Recording, position: int) -> SchedulePointJson:
     instruction = ""
     if recording.program is not None and 0 <= position < recording.length:
         instruction = recording.program.name[position]
     return {"position": position, "instruction": instruction}
 
 
-def planned(recording: Recording, row: int, programs: Sequence[Recording]) -> dict[str, Any] | None:
+def planned(recording: Recording, row: int, programs: Sequence[Recording]) -> PlannedAllocationJson | None:
     """The program that a runtime allocation was made for, and the buffers planned inside it, largest first."""
     joined = link_to_programs(recording, programs)
     if joined.program[row] < 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -16,7 +16,42 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import FILE, RECORDING
+from tb_memplugin.views.shared.json_types import FigureJson, SummaryJson, figure_json
 from tb_memplugin.views.shared.summary import summary
+
+
+class CaptureJson(TypedDict):
+    """When a profile was captured: in ns since 1970, and in which step of the training loop."""
+
+    time_ns: int | None
+    step: int | None
+
+
+class KindBytesJson(TypedDict):
+    """The buffers or the executables of a device."""
+
+    kind: str
+    bytes: int
+    allocations: int
+
+
+class DeviceJson(TypedDict):
+    """One device of a profile; executables without a device are listed as one, too."""
+
+    id: str
+    memory: str
+    bytes: int
+    kinds: list[KindBytesJson]
+
+
+class DeviceProfileJson(TypedDict):
+    """One moment of one device, and the devices of the same file."""
+
+    recording: SummaryJson
+    headline: str
+    figures: list[FigureJson]
+    taken: CaptureJson
+    devices: list[DeviceJson]
 
 
 def has_call_graph(recording: Recording) -> bool:
@@ -25,12 +60,12 @@ def has_call_graph(recording: Recording) -> bool:
 
 
 @endpoint("device_profile", RECORDING, FILE, report=InReport(has_call_graph))
-def device_profile(recording: Recording, beside: Sequence[Recording]) -> dict[str, Any]:
+def device_profile(recording: Recording, beside: Sequence[Recording]) -> DeviceProfileJson:
     """`beside`: what else its file holds, itself among them, a recording for each device."""
     return {
         "recording": summary(recording),
         "headline": headline(recording),
-        "figures": [figure._asdict() for figure in figures(recording)],
+        "figures": [*map(figure_json, figures(recording))],
         "taken": {
             "time_ns": recording.taken.time_ns if recording.taken else None,
             "step": recording.taken.step if recording.taken else None,
@@ -43,7 +78,7 @@ def device_profile(recording: Recording, beside: Sequence[Recording]) -> dict[st
     }
 
 
-def kinds(recording: Recording) -> list[dict[str, Any]]:
+def kinds(recording: Recording) -> list[KindBytesJson]:
     """Buffers and executables: how many, and bytes."""
     rows, counts = recording.allocations, recording.counts
     of_each = counts if counts is not None else np.ones(len(rows), np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypedDict
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.views.page.recording_tables import address_table, row_table
 from tb_memplugin.views.shared import oom
+from tb_memplugin.views.shared.json_types import CaveatJson, FigureJson, OutOfMemoryJson, SummaryJson, figure_json
 from tb_memplugin.views.shared.payload import Table, compact, encode
 from tb_memplugin.views.shared.summary import summary
 
@@ -22,16 +24,42 @@ from tb_memplugin.views.shared.summary import summary
 FIRST_ROWS = 512
 
 
+class AxisJson(TypedDict):
+    """The axis of a recording: what a position is, and how many there are."""
+
+    kind: str
+    length: int
+
+
+class PeakJson(TypedDict):
+    """Where the peak is."""
+
+    position: int
+
+
+class FirstViewMetaJson(TypedDict):
+    """The part of a first view that is no table."""
+
+    recording: SummaryJson
+    axis: AxisJson
+    headline: str
+    figures: list[FigureJson]
+    caveats: list[CaveatJson]
+    peak: PeakJson
+    regions: int
+    refusal: OutOfMemoryJson | None
+
+
 def encode_first_view(recording: Recording, headline: str, figures: Sequence[Figure], usage: Table) -> bytes:
     """Return the headline and figures, `usage` in buckets, and the largest `rows` that are live at the peak."""
     top = peak(recording)
     largest = live_rows(recording, top.position)[:FIRST_ROWS]
     summarized = summary(recording)
-    meta = {
+    meta: FirstViewMetaJson = {
         "recording": summarized,
         "axis": {"kind": recording.axis.value, "length": recording.length},
         "headline": headline,
-        "figures": [figure._asdict() for figure in figures],
+        "figures": [*map(figure_json, figures)],
         "caveats": summarized["caveats"],
         "peak": {"position": top.position},
         "regions": len(recording.regions),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_snapshots import find_series, growth
@@ -17,8 +17,42 @@ from tb_memplugin.views.shared.site_text import source_text
 MAX_SITES = 100
 
 
+class GrowthPointJson(TypedDict):
+    """One profile of a series."""
+
+    id: str
+    title: str
+    host: str
+    step: int | None
+    time_ns: int | None
+    bytes: int
+
+
+class GrowthSiteJson(TypedDict):
+    """A call site; `curve` has its bytes in each profile. Without a verdict, both texts are null."""
+
+    site: str
+    verdict: str | None
+    sentence: str | None
+    bytes_per_profile: float
+    confidence: float
+    allocations: int
+    curve: list[int]
+
+
+class GrowthJson(TypedDict):
+    """A series of profiles, in order, and the call sites that grow, leaks first."""
+
+    message: str | None
+    """Why there are no verdicts; null where there are."""
+    points: list[GrowthPointJson]
+    sites: list[GrowthSiteJson]
+    rest: list[int]
+    """Bytes of all other sites together, in each profile."""
+
+
 @endpoint("growth", RECORDING, SAME_RUN, report=InReport(has_call_graph))
-def series(recording: Recording, recordings: Sequence[Recording]) -> dict[str, Any]:
+def series(recording: Recording, recordings: Sequence[Recording]) -> GrowthJson:
     """The answer of api/growth: a point for each of one series with `recording`, and sites, those that leak first."""
     found = growth(find_series(recording, recordings))
     sites = found.leaks.sites

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -14,8 +14,34 @@ from tb_memplugin.views.endpoints.inputs import RECORDING, Integer, last_positio
 LISTED = 200
 
 
+class HoleJson(TypedDict):
+    """A free piece of memory; `below` and `above` are the rows around it, null at a region's edge."""
+
+    region: int
+    offset: int
+    size: int
+    below: int | None
+    above: int | None
+
+
+class HolesJson(TypedDict):
+    """The free pieces of memory at a position, largest first."""
+
+    at: int
+    holes: list[HoleJson]
+    holes_total: int
+    holes_bytes: int
+    live_bytes: int
+    unplaced_bytes: int
+    """Live bytes without an address, which may lie in one of the holes."""
+    largest_free: int | None
+    fragmented: int | None
+    told: bool
+    """Whether `largest_free` is the allocator's own figure; otherwise it is that of the holes."""
+
+
 @endpoint("holes", RECORDING, Integer("at", -1, last_position))
-def holes(recording: Recording, position: int) -> dict[str, Any]:
+def holes(recording: Recording, position: int) -> HolesJson:
     """The answer of api/holes, largest first. `below` and `above` are rows of api/rows, null at a region's edge.
 
     `told`: the largest free block is what the allocator says of itself; else it is that of the holes, or null where

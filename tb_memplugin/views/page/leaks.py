@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_steps import Leaks, LeakSites, leaks
+from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import COMPLETE
 from tb_memplugin.views.page.torch_profile import carried_sentences
+from tb_memplugin.views.shared.json_types import SiteJson
 from tb_memplugin.views.shared.site_text import site
 
 LISTED = 200
@@ -28,8 +30,41 @@ NAMES = {
 }
 
 
+class FindingJson(SiteJson):
+    """The memory of one allocation site from step to step. Sites with several shapes have no size."""
+
+    verdict: str
+    sentence: str
+    bytes_per_step: float
+    confidence: float
+    evidence_steps: int
+    survived_steps: float
+    freed_later_share: float
+    allocations: int
+    live_bytes: int
+    curve: list[int]
+    """Live bytes at each of `curve_steps`."""
+
+
+class LeaksJson(TypedDict):
+    """Leak findings, the fastest growth first."""
+
+    message: str | None
+    """Why there are no findings, or what the steps are derived from."""
+    carried: list[str]
+    """Which tensors a training loop keeps from one iteration to the next, in sentences."""
+    unit: str
+    steps: int
+    warm_up_steps: int
+    within_step: int
+    sites_left_out: int
+    verdicts: dict[str, int]
+    curve_steps: list[int]
+    findings: list[FindingJson]
+
+
 @endpoint("leaks", COMPLETE, report=InReport(lambda recording: recording.axis is Axis.TIME))
-def findings(recording: Recording) -> dict[str, Any]:
+def findings(recording: Recording) -> LeaksJson:
     """The answer of api/leaks. `message` says why there are no findings, or what their steps are guessed from."""
     found = leaks(recording)
     sites = found.sites
@@ -47,25 +82,27 @@ def findings(recording: Recording) -> dict[str, Any]:
         "sites_left_out": found.left_out,
         "verdicts": {NAMES[verdict]: counts[verdict] for verdict in Verdict},
         "curve_steps": found.looked_at[points].tolist() if sites is not None else [],
-        "findings": [
-            {
-                "verdict": NAMES[Verdict(int(sites.verdict[i]))],
-                "sentence": sentence(found, sites, i),
-                "bytes_per_step": float(sites.bytes_per_step[i]),
-                "confidence": round(float(sites.confidence[i]), 4),
-                "evidence_steps": int(sites.evidence[i]),
-                "survived_steps": float(sites.survived[i]),
-                "freed_later_share": round(float(sites.freed_later[i]), 4),
-                "allocations": int(sites.allocations[i]),
-                "live_bytes": int(sites.live[i, -1]),
-                "curve": sites.live[i, points].tolist(),
-                **site(recording, int(sites.row[i])),
-                **({} if sites.sized[i] else {"shape": "various", "dtype": "", "size": None}),
-            }
-            for i in shown
-            if sites is not None
-        ],
+        "findings": [_finding(recording, found, sites, i, points) for i in shown if sites is not None],
     }
+
+
+def _finding(recording: Recording, found: Leaks, sites: LeakSites, i: int, points: I64) -> FindingJson:
+    finding: FindingJson = {
+        "verdict": NAMES[Verdict(int(sites.verdict[i]))],
+        "sentence": sentence(found, sites, i),
+        "bytes_per_step": float(sites.bytes_per_step[i]),
+        "confidence": round(float(sites.confidence[i]), 4),
+        "evidence_steps": int(sites.evidence[i]),
+        "survived_steps": float(sites.survived[i]),
+        "freed_later_share": round(float(sites.freed_later[i]), 4),
+        "allocations": int(sites.allocations[i]),
+        "live_bytes": int(sites.live[i, -1]),
+        "curve": sites.live[i, points].tolist(),
+        **site(recording, int(sites.row[i])),
+    }
+    if not sites.sized[i]:
+        finding["shape"], finding["dtype"], finding["size"] = "various", "", None
+    return finding
 
 
 def sentence(found: Leaks, sites: LeakSites, i: int) -> str:

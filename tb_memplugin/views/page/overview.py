@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 from tb_memplugin.analysis.linking.co_residency import CoResidency, co_residency, running_at_peak
 from tb_memplugin.analysis.ownership.layers import heaviest_layer
@@ -18,19 +18,92 @@ from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import RUN, SOURCE
 from tb_memplugin.views.endpoints.source import Source
+from tb_memplugin.views.shared.json_types import SummaryJson
 from tb_memplugin.views.shared.oom import sentences
 from tb_memplugin.views.shared.summary import summary
 
 
+class RoleShareJson(TypedDict):
+    """The role with the most bytes at the peak."""
+
+    role: int
+    bytes: int
+    share: float
+
+
+class PartShareJson(TypedDict):
+    """The layers, function or line with the most bytes at the peak; `repeats` counts layers of the same name."""
+
+    name: str
+    repeats: int
+    bytes: int
+    share: float
+
+
+class OverviewRowJson(SummaryJson):
+    """One recording of a run, with what the other recordings add to it."""
+
+    needed_bytes: int
+    """What must fit: all that a program reserves, or the peak of an allocator."""
+    capacity_source: str
+    """Where the capacity comes from; empty where it is unknown."""
+    headroom_bytes: int | None
+    """Below 0 where the program does not fit."""
+    role: RoleShareJson | None
+    part: PartShareJson | None
+    remedy: str | None
+    """What would help after an out-of-memory failure, as far as its text says."""
+
+
+class ResidentProgramJson(TypedDict):
+    """A program in a memory that several share."""
+
+    id: str
+    title: str
+    held_bytes: int
+    again_bytes: int
+    """The part of `held_bytes` that a larger program has, too."""
+    temporary_bytes: int
+    runs: int | None
+
+
+class MeasuredJson(TypedDict):
+    """The measured peak of an allocator."""
+
+    id: str
+    memory: str
+    bytes: int
+
+
+class CoResidencyJson(TypedDict):
+    """The programs that share one memory of a host, the largest first."""
+
+    host: str
+    memory: str
+    bytes: int
+    sentence: str
+    """How `bytes` is computed, and how far it can be trusted."""
+    programs: list[ResidentProgramJson]
+    measured: list[MeasuredJson]
+
+
+class OverviewJson(TypedDict):
+    """A run at a glance, the recording with the least headroom first."""
+
+    headline: str
+    rows: list[OverviewRowJson]
+    together: list[CoResidencyJson]
+
+
 @endpoint("overview", SOURCE, RUN, report=EACH_CHOICE)
-def overview_of_run(source: Source, run: str) -> dict[str, Any]:
+def overview_of_run(source: Source, run: str) -> OverviewJson:
     """Return a run's overview. What shares a memory is known only where no recording was left out."""
     found = source.run(run)
     answer = overview(found.recordings)
     return {**answer, "together": []} if found.partial else answer
 
 
-def overview(recordings: Sequence[Recording]) -> dict[str, Any]:
+def overview(recordings: Sequence[Recording]) -> OverviewJson:
     """Of all recordings of a run; plain values only."""
     every = [_whole(recording) for recording in recordings]
     room = {recording.id: headroom(recording) for recording in every}
@@ -87,7 +160,7 @@ def _name(recording: Recording) -> str:
     return f"{recording.memory} of {where}" if where else recording.memory
 
 
-def _row(recording: Recording, room: Headroom) -> dict[str, Any]:
+def _row(recording: Recording, room: Headroom) -> OverviewRowJson:
     top = peak(recording)
     roles = bytes_by_role(recording, top.position)
     role = next(iter(roles), Role.UNKNOWN)
@@ -99,13 +172,20 @@ def _row(recording: Recording, room: Headroom) -> dict[str, Any]:
         "capacity_source": room.source,
         "headroom_bytes": room.left,
         "role": {"role": int(role), "bytes": roles[role], "share": share(roles[role], top.bytes)} if role else None,
-        "part": {**part._asdict(), "share": share(part.bytes, top.bytes)} if part is not None else None,
+        "part": {
+            "name": part.name,
+            "repeats": part.repeats,
+            "bytes": part.bytes,
+            "share": share(part.bytes, top.bytes),
+        }
+        if part is not None
+        else None,
         # What an error's own text allows to say; the others' advice takes longer, and is asked for on its own.
         "remedy": next(iter(sentences(recording)[2:]), None),
     }
 
 
-def _place(place: CoResidency, recordings: Sequence[Recording]) -> dict[str, Any]:
+def _place(place: CoResidency, recordings: Sequence[Recording]) -> CoResidencyJson:
     of_device = device_allocators(place.host, recordings) if place.memory == DEVICE_MEMORY else []
     return {
         "host": place.host,

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.views.endpoints.endpoint import endpoint
 from tb_memplugin.views.endpoints.inputs import BODY, SOURCE
 from tb_memplugin.views.endpoints.source import Source
+from tb_memplugin.views.shared.json_types import SummaryJson
 from tb_memplugin.views.shared.oom import sentences
 from tb_memplugin.views.shared.summary import summary
 
 
+class PasteResultJson(TypedDict):
+    """The recordings that a pasted text describes."""
+
+    recordings: list[SummaryJson]
+    run: str
+    explanation: list[str]
+    """The failure in sentences."""
+    message: str | None
+    """Why the text is no out-of-memory error; null where it is one."""
+
+
 @endpoint("paste", SOURCE, BODY, post=True)
-def paste(source: Source, text: bytes) -> dict[str, Any]:
+def paste(source: Source, text: bytes) -> PasteResultJson:
     """Add the text of an error as a run; `message` says why it is not one, since the page shows that beside it."""
     try:
         run, recordings = source.paste(text)

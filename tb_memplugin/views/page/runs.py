@@ -2,33 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import RUN, SOURCE, Text
 from tb_memplugin.views.endpoints.source import Source
+from tb_memplugin.views.shared.json_types import SummaryJson
 from tb_memplugin.views.shared.summary import summary
 
 
+class RunJson(TypedDict):
+    """A run, and the hosts that it has files of."""
+
+    name: str
+    hosts: list[str]
+
+
+class RunsJson(TypedDict):
+    """All runs of a logdir."""
+
+    logdir: str
+    runs: list[RunJson]
+    message: str | None
+    """Why there are no runs, and what to do about it; null where there are runs."""
+
+
+class ProblemJson(TypedDict):
+    """A file or a part of one that cannot be read, and what to do about it."""
+
+    file: str
+    text: str
+
+
+class ReasonJson(TypedDict):
+    """The reason why something is missing, and what to do about it. `code` is for programs."""
+
+    code: str
+    text: str
+    remedy: str
+
+
+class ListingJson(TypedDict):
+    """The recordings of a run, largest peak first, and the files that cannot be read."""
+
+    recordings: list[SummaryJson]
+    problems: list[ProblemJson]
+    empty: dict[str, ReasonJson]
+    """By host: why it has no recording over time. Empty where any host has one."""
+
+
 @endpoint("runs", SOURCE, report=EACH_CHOICE)
-def runs(source: Source) -> dict[str, Any]:
+def runs(source: Source) -> RunsJson:
     """Return all runs; `message` says why there are none, since the page shows an empty logdir as such."""
     message = None
     try:
         found = source.runs()
     except InputError as error:
         found, message = [], str(error)
-    listed = [{"name": run.name, "hosts": list(run.hosts)} for run in found]
+    listed: list[RunJson] = [{"name": run.name, "hosts": list(run.hosts)} for run in found]
     return {"logdir": source.logdir, "runs": listed, "message": message}
 
 
 @endpoint("recordings", SOURCE, RUN, Text("host", ""), report=EACH_CHOICE)
-def recordings(source: Source, run: str, host: str) -> dict[str, Any]:
+def recordings(source: Source, run: str, host: str) -> ListingJson:
     """Return the recordings of a run, or of one host of it, and what could not be read."""
     found = source.run(run, host or None)
     return {
         "recordings": [*map(summary, found.recordings)],
-        "problems": [problem._asdict() for problem in found.problems],
-        "empty": {host: dict(reason) for host, reason in found.empty.items()},
+        "problems": [{"file": problem.file, "text": problem.text} for problem in found.problems],
+        "empty": {
+            host: {"code": reason["code"], "text": reason["text"], "remedy": reason["remedy"]}
+            for host, reason in found.empty.items()
+        },
     }

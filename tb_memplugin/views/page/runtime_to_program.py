@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,41 @@ from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import COMPLETE, PROGRAMS, Integer, last_position
 
 
-def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> dict[str, Any]:
+class AmountJson(TypedDict):
+    """A number of allocations, and their bytes."""
+
+    allocations: int
+    bytes: int
+
+
+class LinkedProgramJson(AmountJson):
+    """The allocations of one program's executions; `running` is about the requested position."""
+
+    recording: str
+    title: str
+    memory: str
+    running: bool
+
+
+class RuntimeToProgramJson(TypedDict):
+    """The allocations of programs' executions over all events, and the programs that run at one position."""
+
+    at: int
+    executable: AmountJson
+    unjoined: AmountJson
+    """Those of `executable` that match no planned memory."""
+    programs: list[LinkedProgramJson]
+
+
+class AllRuntimeToProgramJson(TypedDict):
+    """The answers of all positions: number `answer[i]` is that of the positions from `start[i]` on."""
+
+    start: list[int]
+    answer: list[int]
+    answers: list[RuntimeToProgramJson]
+
+
+def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> AllRuntimeToProgramJson:
     """Return each distinct answer once: number `answer[i]` is that of the positions from `start[i]` on."""
     stretches = running_intervals(recording, programs)
     first: dict[tuple[int, ...], int] = {}  # the first position at which each set of programs runs, in that order
@@ -36,7 +70,7 @@ def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> d
     Integer("at", -1, last_position),
     report=InReport(lambda recording: recording.axis is Axis.TIME, every=_of_every_position),
 )
-def joins(recording: Recording, programs: Sequence[Recording], position: int) -> dict[str, Any]:
+def joins(recording: Recording, programs: Sequence[Recording], position: int) -> RuntimeToProgramJson:
     """The answer of api/joins: what executions allocated, and what of it no planned memory was found for.
 
     `programs` are those that any was joined to, the most bytes first, and those that run at the position: a program of
@@ -45,7 +79,7 @@ def joins(recording: Recording, programs: Sequence[Recording], position: int) ->
     joined = link_to_programs(recording, programs)
     size = recording.allocations.size
 
-    def both(which: npt.NDArray[np.bool_]) -> dict[str, int]:
+    def both(which: npt.NDArray[np.bool_]) -> AmountJson:
         return {"allocations": int(which.sum()), "bytes": int(size[which].sum())}
 
     now = running_programs(recording, programs, position)
@@ -55,7 +89,7 @@ def joins(recording: Recording, programs: Sequence[Recording], position: int) ->
         if programs[number].title not in titles:
             titles.add(programs[number].title)
             listed.add(number)
-    found = [
+    found: list[LinkedProgramJson] = [
         {
             "recording": program.id,
             "title": program.title,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tb_memplugin.analysis.oom import Cause, cause, missing_bytes
 from tb_memplugin.analysis.usage.figures import Figure
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
@@ -11,6 +9,7 @@ from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.shared.json_types import OutOfMemoryJson
 from tb_memplugin.views.shared.oom_hints import remedies
 
 ALWAYS = ("capacity", "asked")  # that these are not told is worth telling
@@ -28,7 +27,7 @@ def headline(recording: Recording) -> str:
     return " ".join(sentences(recording)[:2])
 
 
-def refused(recording: Recording) -> dict[str, Any] | None:
+def refused(recording: Recording) -> OutOfMemoryJson | None:
     """Plain values, for JSON; None for what was not refused."""
     refusal = recording.refusal
     if refusal is None:

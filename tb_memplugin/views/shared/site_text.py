@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.shared.json_types import SiteJson
 
 
 def source_text(recording: Recording, row: int) -> str:
@@ -37,7 +36,7 @@ def site_text(recording: Recording, row: int) -> str:
     return " in ".join(part for part in (what, source) if part) or "unnamed"
 
 
-def site(recording: Recording, row: int) -> dict[str, Any]:
+def site(recording: Recording, row: int) -> SiteJson:
     """Describe the site of a row for JSON; stack frames are innermost first."""
     rows = recording.allocations
     return {

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.shared.json_types import SummaryJson
 
 
-def summary(recording: Recording) -> dict[str, Any]:
+def summary(recording: Recording) -> SummaryJson:
     """Summarize a recording in JSON-compatible values; unknown figures are None."""
     top = peak(recording)
     return {

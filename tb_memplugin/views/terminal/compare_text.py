@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tb_memplugin.sizes import bytes_text
@@ -21,7 +21,7 @@ CHANGE_LABELS = {
 }
 
 
-def lines(answer: dict[str, Any]) -> Iterator[str]:
+def lines(answer: Mapping[str, Any]) -> Iterator[str]:
     """Format a comparison for a terminal. The caller escapes control characters, which names may contain."""
     for side in ("a", "b"):
         yield f"{side.upper()}: {_title(answer[side])}"
@@ -37,7 +37,7 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
     yield _count_sentence(answer)
 
 
-def markdown(answer: dict[str, Any]) -> Iterator[str]:
+def markdown(answer: Mapping[str, Any]) -> Iterator[str]:
     """Format a comparison as Markdown. Names are set as code, so that they cannot contain other markup."""
     a, b = answer["a"], answer["b"]
     yield f"### Memory: {code(_title(b))} against {code(_title(a))}"
@@ -61,20 +61,20 @@ def markdown(answer: dict[str, Any]) -> Iterator[str]:
     yield _count_sentence(answer)
 
 
-def _title(side: dict[str, Any]) -> str:
+def _title(side: Mapping[str, Any]) -> str:
     recording = side["recording"]
     names = (recording["run"], recording["host"], recording["title"], recording["memory"])
     return f"{', '.join(name for name in names if name)}, {bytes_text(side['bytes'])}"
 
 
-def _steps(answer: dict[str, Any]) -> list[list[str]]:
+def _steps(answer: Mapping[str, Any]) -> list[list[str]]:
     steps = [step for step in answer["steps"] if step["bytes_a"] or step["bytes_b"]]
     rows = [[*_figures(step), step["label"]] for step in steps]
     total = {"bytes_a": answer["a"]["bytes"], "bytes_b": answer["b"]["bytes"]}
     return [*rows, [*_figures(total), "total"]]
 
 
-def _entries(answer: dict[str, Any]) -> list[list[str]]:
+def _entries(answer: Mapping[str, Any]) -> list[list[str]]:
     return [
         [*_figures(entry), CHANGE_LABELS[entry["change"]], _shape(entry), entry["site"]]
         for entry in answer["entries"]
@@ -82,16 +82,16 @@ def _entries(answer: dict[str, Any]) -> list[list[str]]:
     ]
 
 
-def _figures(line: dict[str, Any]) -> list[str]:
+def _figures(line: Mapping[str, Any]) -> list[str]:
     a, b = line["bytes_a"], line["bytes_b"]
     return [bytes_text(a), bytes_text(b), signed(b - a)]
 
 
-def _shape(entry: dict[str, Any]) -> str:
+def _shape(entry: Mapping[str, Any]) -> str:
     return f"{entry['shape']}, was {entry['shape_before']}" if entry["shape_before"] else entry["shape"] or "-"
 
 
-def _count_sentence(answer: dict[str, Any]) -> str:
+def _count_sentence(answer: Mapping[str, Any]) -> str:
     parts = [
         f"{change['entries']:,} {CHANGE_LABELS[kind]}" + (f" ({signed(change['bytes'])})" if change["bytes"] else "")
         for kind in CHANGES

@@ -149,4 +149,5 @@ def test_what_grows_from_step_to_step_is_found(steps: bool, unit: str, leaks: bo
 
 def test_without_steps_it_is_said_how_pytorch_marks_them() -> None:
     message = findings(recorded(Training(12, clears=True, marks=False)))["message"]
+    assert message is not None
     assert "torch.profiler.record_function" in message and "jax" not in message

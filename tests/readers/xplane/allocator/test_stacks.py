@@ -147,8 +147,11 @@ def test_the_answers_state_them(path: Path) -> None:
         for row in range(0, len(recording.allocations), 50):
             assert recording.free_stack is not None
             told = details(recording, row)
-            for key, leaf in (("stack", recording.allocations.stack[row]), ("freed_stack", recording.free_stack[row])):
-                assert [f["function"] for f in told[key]] == [f for f, _, _ in recording.stacks.frames(int(leaf))]
+            for frames, leaf in (
+                (told["stack"], recording.allocations.stack[row]),
+                (told["freed_stack"], recording.free_stack[row]),
+            ):
+                assert [f["function"] for f in frames] == [f for f, _, _ in recording.stacks.frames(int(leaf))]
 
 
 def nested(log: Log, name: str, offset_ps: int, duration_ps: int) -> Log:

@@ -1,0 +1,90 @@
+"""Types of JSON that several answers contain. Sizes are in bytes; None is unknown."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from tb_memplugin.analysis.usage.figures import Figure
+
+
+class CaveatJson(TypedDict):
+    """A limit of what is known about a recording."""
+
+    code: str
+    text: str
+    bytes: int | None
+
+
+class SummaryJson(TypedDict):
+    """One recording in a list of recordings."""
+
+    id: str
+    kind: str
+    title: str
+    run: str
+    host: str
+    memory: str
+    axis: str
+    allocations: int
+    peak_bytes: int
+    peak_position: int
+    reserved_bytes: int | None
+    reported_peak_bytes: int | None
+    capacity_bytes: int | None
+    caveats: list[CaveatJson]
+
+
+class FigureJson(TypedDict):
+    """A number of bytes with its label and a sentence that defines it."""
+
+    key: str
+    label: str
+    bytes: int | None
+    text: str
+
+
+class OutOfMemoryJson(TypedDict):
+    """An out-of-memory failure: the request, the memory that was free, and the cause."""
+
+    asked_bytes: int | None
+    free_bytes: int | None
+    largest_free_bytes: int | None
+    capacity_bytes: int | None
+    in_use_bytes: int | None
+    missing_bytes: int | None
+    phase: str
+    """When it failed: "compile", "load" or "run". A compiler requests all memory of the program at once."""
+    used_is: str
+    """What the bytes of the recording are: "in use", or "needed" by a program that could not start."""
+    reason: str
+    wanted_by: str
+    sentences: list[str]
+    """The request, the cause, and then the remedies."""
+
+
+class StackFrameJson(TypedDict):
+    """One frame of a call stack."""
+
+    function: str
+    file: str
+    line: int
+
+
+class SiteJson(TypedDict):
+    """An allocation site, and the allocation that stands for it."""
+
+    row: int
+    site: str
+    name: str
+    op: str
+    op_name: str
+    shape: str
+    dtype: str
+    size: int | None
+    stack: list[StackFrameJson]
+    """The innermost frame comes first."""
+
+
+def figure_json(figure: Figure) -> FigureJson:
+    """Return a figure for JSON."""
+    return {"key": figure.key, "label": figure.label, "bytes": figure.bytes, "text": figure.text}
