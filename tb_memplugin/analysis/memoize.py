@@ -1,4 +1,4 @@
-"""Work out a thing about a Recording once, for as long as the Recording is held."""
+"""Memoization of functions of a Recording, for the Recording's lifetime."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tb_memplugin.model.recording import Recording
 T = TypeVar("T")
 
 
-def memoize(question: Callable[[Recording], T]) -> Callable[[Recording], T]:
-    """Remember answers per Recording, which never change; they are dropped with it."""
-    answers: WeakKeyDictionary[Recording, T] = WeakKeyDictionary()
+def memoize(function: Callable[[Recording], T]) -> Callable[[Recording], T]:
+    """Cache a function's result per Recording. Recordings never change; a result is dropped with its Recording."""
+    results: WeakKeyDictionary[Recording, T] = WeakKeyDictionary()
 
-    @wraps(question)
-    def ask(recording: Recording) -> T:
+    @wraps(function)
+    def memoized(recording: Recording) -> T:
         try:
-            return answers[recording]
+            return results[recording]
         except KeyError:
-            answer = answers[recording] = question(recording)
-            return answer
+            result = results[recording] = function(recording)
+            return result
 
-    return ask
+    return memoized

@@ -1,4 +1,4 @@
-"""Why a memory refused, from the numbers that are known of it."""
+"""The cause of an out-of-memory failure, from the sizes that its message reports."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from tb_memplugin.model.recording import Recording
 class Cause(StrEnum):
     HOST = "host memory"
     TOO_LARGE = "one allocation is larger than the memory"
-    FRAGMENTED = "free memory is in pieces"
-    LIVE = "too much is live"
+    FRAGMENTED = "free memory is fragmented"
+    LIVE = "too much memory is in use"
     UNKNOWN = "unknown"
 
 
 def cause(refusal: OutOfMemory) -> Cause:
+    """Return the most specific cause that the reported sizes support; UNKNOWN if they are too few."""
     asked, free, largest = refusal.asked, refusal.free, refusal.largest_free
     if refusal.host:
         return Cause.HOST
     if asked is None:
         return Cause.UNKNOWN
-    # What a compiler asks for is one allocation where it says for what, else all of a program's.
+    # A compiler's failure is about one allocation if it names what the memory is for, else about the whole program.
     one = refusal.phase is not OutOfMemoryPhase.COMPILE or bool(refusal.wanted_by)
     if one and refusal.capacity is not None and asked > refusal.capacity:
         return Cause.TOO_LARGE
@@ -33,12 +34,12 @@ def cause(refusal: OutOfMemory) -> Cause:
         return Cause.UNKNOWN
     if asked > free:
         return Cause.LIVE
-    # As much is free in one piece as was asked: something that these numbers do not tell of.
+    # If one free block is large enough, these sizes do not explain the failure.
     return Cause.FRAGMENTED if largest is None or asked > largest else Cause.UNKNOWN
 
 
 def missing_bytes(refusal: OutOfMemory) -> int | None:
-    """Bytes that must go for it to fit, if what is free were one piece; None where that is not known."""
+    """Return the bytes to free for the request to fit if free memory were contiguous; None if unknown."""
     if refusal.asked is None:
         return None
     if refusal.phase is OutOfMemoryPhase.COMPILE:
@@ -47,7 +48,7 @@ def missing_bytes(refusal: OutOfMemory) -> int | None:
 
 
 def required_bytes(recording: Recording) -> int:
-    """Bytes that would have had to fit: what was in use, and what was asked on top of it."""
+    """Return the bytes that had to fit: those in use plus the failed request; without a failure, the peak."""
     refusal, used = recording.refusal, peak(recording).bytes
     if refusal is None or refusal.phase is OutOfMemoryPhase.COMPILE:
         return used

@@ -1,1 +1,1 @@
-"""Questions about a program's data flow: input-output pairs, first uses, the training step."""
+"""A program's data flow: input-output pairs, first uses of arguments, the training step."""

@@ -1,4 +1,4 @@
-"""Where a program first joins an argument with anything else: casts, slices and transposes of it are still itself."""
+"""The first uses of each argument. Casts, slices and transposes of an argument alone still count as the argument."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ NOTHING, SEVERAL = -1, -2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FirstUse:
-    """One row per position that reads a value which comes of one argument alone: by argument, then position."""
+    """One row per position that reads a value derived from a single argument; in order of argument, then position."""
 
-    argument: I32  # its value
-    value: I32  # what is read
+    argument: I32  # the argument's value
+    value: I32  # the value that is read
     position: I32
-    joined: Mask  # with what comes of another argument
+    combined: Mask  # the position combines it with values of other arguments
 
     @property
-    def joined_only(self) -> FirstUse:
-        keep = self.joined
-        return FirstUse(self.argument[keep], self.value[keep], self.position[keep], self.joined[keep])
+    def combined_only(self) -> FirstUse:
+        keep = self.combined
+        return FirstUse(self.argument[keep], self.value[keep], self.position[keep], self.combined[keep])
 
-    def begin(self, arguments: I32) -> tuple[I64, I64]:
-        """Per argument: its rows are those from the first number up to the second."""
+    def row_range(self, arguments: I32) -> tuple[I64, I64]:
+        """Return the first row of each argument, and the row after its last."""
         return np.searchsorted(self.argument, arguments), np.searchsorted(self.argument, arguments, side="right")
 
 
-def owning_argument(flow: DataflowGraph, *, around: bool) -> I32:
-    """Per node: the argument that it comes of where that is one alone, else NOTHING or SEVERAL.
+def owning_argument(graph: DataflowGraph, *, around_loops: bool) -> I32:
+    """Return the argument that each node is derived from, or NOTHING or SEVERAL.
 
-    Single numbers, such as indices and rates, count for nothing. `around`: also by way of a loop's further turns.
+    Scalars, such as indices and learning rates, are ignored. `around_loops`: values also flow into a loop's next turn.
     """
-    values = flow.values
-    owner = np.full(flow.nodes, NOTHING, dtype=np.int32)
+    values = graph.values
+    owner = np.full(graph.nodes, NOTHING, dtype=np.int32)
     arguments = np.flatnonzero(values.argument >= 0).astype(np.int32)
     owner[arguments] = arguments
-    counts = np.ones(flow.nodes, dtype=np.uint8)
+    counts = np.ones(graph.nodes, dtype=np.uint8)
     counts[: len(values)] = (values.elements > 1) | (values.argument >= 0) & (values.floating != 0)
-    source, target = flow.edges
-    for _ in range(2 if around else 1):
+    source, target = graph.edges
+    for _ in range(2 if around_loops else 1):
         owners(owner, source, target, counts)
     return owner
 
 
-def first_use(flow: DataflowGraph, owner: I32, which: Mask) -> FirstUse:
-    """Those that `which` marks, in the order of `Values.use`, for `owner_of` the flow."""
-    values = flow.values
+def first_use(graph: DataflowGraph, owner: I32, which: Mask) -> FirstUse:
+    """Return the uses that `which` marks, a mask in the order of `DataflowValues.use`; `owner` is owning_argument()."""
+    values = graph.values
     value = values.used_value
     argument = owner[value]
     order = np.flatnonzero(which & (argument >= 0))
     order = order[np.lexsort((values.use[order], argument[order]))]
     position = values.use[order]
-    return FirstUse(argument[order], value[order], position, owner[flow.at(position)] == SEVERAL)
+    return FirstUse(argument[order], value[order], position, owner[graph.at(position)] == SEVERAL)

@@ -1,4 +1,4 @@
-"""A program's data flow as a graph over which questions are asked: what comes of what, and what goes into what."""
+"""A program's data flow as a directed graph of values and instructions, with reachability."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def concatenate_ranges(first: I64, count: I64) -> I64:
-    """first[i], first[i] + 1, ... count[i] of them, for each i."""
+    """Return the ranges first[i], ..., first[i] + count[i] - 1, one after the other."""
     ends = np.cumsum(count)
     steps: I64 = np.arange(int(count.sum())) + np.repeat(first - ends + count, count)
     return steps
@@ -28,7 +28,7 @@ def concatenate_ranges(first: I64, count: I64) -> I64:
 
 @dataclass(frozen=True, eq=False)
 class CsrGraph:
-    """Node n leads to to[begin[n]:begin[n + 1]]."""
+    """A graph in compressed sparse rows: node n has edges to to[begin[n]:begin[n + 1]]."""
 
     begin: I64
     to: I32
@@ -39,16 +39,17 @@ class CsrGraph:
         return CsrGraph(begin, target[order])
 
     def reach(self, seeds: npt.NDArray[np.integer]) -> Mask:
-        """Per node: whether a seed is there, or leads there."""
+        """Mark the nodes that are reachable from the seeds, seeds included."""
         return reach(self.begin, self.to, seeds.astype(np.int32)).view(np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
 class DataflowGraph:
-    """Values and positions as one graph: node v is a value, node n + p the instruction at position p.
+    """Values and instructions as one graph: node v is a value, node n + p the instruction at position p.
 
-    A value leads to what reads it and to what it is carried into; an instruction to what it makes. Where it makes
-    each of several things of one other, those lead to each other instead.
+    Edges lead from a value to the instructions that read it and to the loop values it is carried into, and from an
+    instruction to its results. If an instruction computes several results, each from its own operand, as a combined
+    all-reduce does, edges lead from each operand to its result instead.
     """
 
     values: DataflowValues
@@ -59,12 +60,12 @@ class DataflowGraph:
         return len(self.values) + self.length
 
     def at(self, positions: I32) -> I32:
-        """The nodes of instructions."""
+        """Return the nodes of the instructions at these positions."""
         return (positions + len(self.values)).astype(np.int32)
 
     @cached_property
     def edges(self) -> tuple[I32, I32]:
-        """(source, target) nodes of every edge, by the position where it happens."""
+        """Return the source and target nodes of all edges, in order of position."""
         values = self.values
         reader = values.used_value
         alone = values.producer >= 0
@@ -73,20 +74,20 @@ class DataflowGraph:
         (entering, entered), (bundle_input, bundle_output) = values.loop_carried, values.bundled
         source = np.r_[reader, self.at(values.producer[made]), entering, bundle_input].astype(np.int32)
         target = np.r_[self.at(values.use), made, entered, bundle_output].astype(np.int32)
-        # At one position: what is carried in, what is read, what is made.
+        # Order at one position: values carried in, then values read, then results.
         produced = values.producer
         when = np.r_[3 * values.use + 1, 3 * produced[made] + 2, 3 * produced[entered], 3 * produced[bundle_output] + 2]
         _, order = grouped(np.maximum(when, 0).astype(np.int32), 3 * self.length + 3)
         return source[order], target[order]
 
     def without(self, source: Mask, target: Mask) -> DataflowGraph:
-        """The same but for what is carried back, from a later position to an earlier one, between these values."""
+        """Return the graph without the loop edges that lead back to an earlier position between these values."""
         values = self.values
-        fro, to = values.loop_carried
-        back = source[fro] & target[to] & (values.producer[to] < values.producer[fro])
+        source_value, to = values.loop_carried
+        back = source[source_value] & target[to] & (values.producer[to] < values.producer[source_value])
         if not back.any():
             return self
-        return DataflowGraph(replace(values, loop_carried=(fro[~back], to[~back])), self.length)
+        return DataflowGraph(replace(values, loop_carried=(source_value[~back], to[~back])), self.length)
 
     @cached_property
     def forward(self) -> CsrGraph:
@@ -99,7 +100,7 @@ class DataflowGraph:
 
 @memoize
 def dataflow_graph(recording: Recording) -> DataflowGraph | None:
-    """The data flow of a program's recording; None where there is none to know."""
+    """Return a program's data flow; None if the recording has none."""
     program = recording.program
     if program is None or program.values is None or program.value is None:
         return None
@@ -108,15 +109,15 @@ def dataflow_graph(recording: Recording) -> DataflowGraph | None:
 
 @memoize
 def uses(recording: Recording) -> tuple[I64, I32]:
-    """CSR over the rows of `allocations`: row r is read at the positions use[begin[r]:begin[r + 1]], rising.
+    """Return (begin, use): row r of `allocations` is read at positions use[begin[r]:begin[r + 1]], in rising order.
 
-    Nothing is known to read the rows of a recording without data flow.
+    Without data flow, no row has uses.
     """
     rows = len(recording.allocations)
-    known = dataflow_graph(recording)
-    if known is None or recording.program is None or recording.program.value is None:
+    graph = dataflow_graph(recording)
+    if graph is None or recording.program is None or recording.program.value is None:
         return np.zeros(rows + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
-    value, values = recording.program.value, known.values
+    value, values = recording.program.value, graph.values
     count = np.where(value >= 0, np.diff(np.r_[values.use_begin, values.use_begin[-1:]])[value], 0)
     begin = np.r_[0, np.cumsum(count)].astype(np.int64)
     return begin, values.use[concatenate_ranges(values.use_begin[np.maximum(value, 0)], count)]
@@ -124,19 +125,19 @@ def uses(recording: Recording) -> tuple[I64, I32]:
 
 @memoize
 def row_of_value(recording: Recording) -> I32:
-    """Per value: the row of `allocations` that holds it, -1 where it lies in another memory."""
-    known = dataflow_graph(recording)
-    if known is None or recording.program is None or recording.program.value is None:
+    """Return the row of `allocations` that contains each value, -1 if it is in another memory space."""
+    graph = dataflow_graph(recording)
+    if graph is None or recording.program is None or recording.program.value is None:
         return np.empty(0, dtype=np.int32)
-    row = np.full(len(known.values), -1, dtype=np.int32)
+    row = np.full(len(graph.values), -1, dtype=np.int32)
     value = recording.program.value
-    held = np.flatnonzero(value >= 0)[::-1]  # the first of several rows
-    row[value[held]] = held
+    row_numbers = np.flatnonzero(value >= 0)[::-1]  # of several rows the first
+    row[value[row_numbers]] = row_numbers
     return row
 
 
 def contains_text(column: Text, word: bytes) -> Mask:
-    """Per entry: whether it contains the word."""
+    """Mark the rows whose text contains the word."""
     strings = column.strings
     starts = np.array([match.start() for match in re.finditer(re.escape(word), strings.blob)], dtype=np.int64)
     text = np.searchsorted(strings.offsets, starts, side="right") - 1

@@ -1,4 +1,4 @@
-"""Which argument of a program comes back updated as which of its results: weights and their state, caches, counters."""
+"""Pairs of an argument and the result that returns it updated: weights, optimizer state, caches, counters."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.walks import grouped, nearest, spread_labels
 
-MAX_SEARCHED = 4096  # values that one result is followed back through
+MAX_SEARCHED = 4096  # values that the search from one result visits
 MAX_CANDIDATES = 8  # arguments considered for one result: a weight, its moments, and some
-MAX_BY_ALIAS = 1024  # hidden states are few; each 64 cost a walk over the whole program
-MAX_ROUNDS = 64  # over a program's edges, for loops within loops
+MAX_BY_ALIAS = 1024  # hidden states are few; every 64 cost a walk over the program
+MAX_ROUNDS = 64  # over a program's edges, for nested loops
 LABELS = 64  # bits of a label
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputOutputPairs:
-    """Pairs of an argument and the result that it comes back as; equal in shape and type, each in one pair only."""
+    """Pairs of an argument and the result that returns it, equal in shape and dtype; each is in one pair only."""
 
-    argument: I32  # its value
-    leaf: I32  # of the program's result
-    value: I32  # of that leaf
-    in_place: U8  # 1: only a part of it was written over, as of a cache
-    donated: U8  # 1: the result is given the argument's memory
+    argument: I32  # the argument's value
+    leaf: I32  # index among the leaves of the program's result
+    value: I32  # the leaf's value
+    in_place: U8  # 1: only a part was overwritten, as in a cache
+    donated: U8  # 1: the result reuses the argument's memory
 
     def __len__(self) -> int:
         return len(self.argument)
@@ -43,26 +43,26 @@ NO_PAIRS = InputOutputPairs(_EMPTY, _EMPTY, _EMPTY, _EMPTY.astype(np.uint8), _EM
 
 @memoize
 def input_output_pairs(recording: Recording) -> InputOutputPairs:
-    """By the path from argument to result that goes element by element, the shortest first.
+    """Pair arguments with results by the shortest chain of element-by-element operations between them.
 
-    `w - lr * m` comes of w in one step and of m in two, so it is w's twin. Where two paths are equally long, the
-    program's own aliases decide, then the order. What is left is paired by the aliases alone, as far as the one
-    does come of the other. Names are not looked at.
+    `w - lr * m` is derived from w in one operation and from m in two, so it is paired with w. If two chains are
+    equally long, the program's aliases decide, then the order. The remaining results are paired by the aliases alone,
+    if they are derived from the argument at all. Names are not used.
     """
-    known = dataflow_graph(recording)
-    return NO_PAIRS if known is None else _pair(known)
+    graph = dataflow_graph(recording)
+    return NO_PAIRS if graph is None else _pair(graph)
 
 
-def _pair(known: DataflowGraph) -> InputOutputPairs:
-    values = known.values
+def _pair(graph: DataflowGraph) -> InputOutputPairs:
+    values = graph.values
     leaf, argument, kind = _candidates(values)
     free_leaf, free_argument = np.ones(len(values.result), dtype=bool), np.ones(len(values), dtype=bool)
     chosen: list[tuple[int, int, int]] = []
-    for at, source, how in zip(leaf.tolist(), argument.tolist(), kind.tolist(), strict=True):
+    for at, source, kind_of_pair in zip(leaf.tolist(), argument.tolist(), kind.tolist(), strict=True):
         if free_leaf[at] and free_argument[source]:
             free_leaf[at] = free_argument[source] = False
-            chosen.append((source, at, how == Derivation.IN_PLACE))
-    chosen += [(source, at, False) for source, at in _pairs_by_alias(known, free_leaf, free_argument)]
+            chosen.append((source, at, kind_of_pair == Derivation.IN_PLACE))
+    chosen += [(source, at, False) for source, at in _pairs_by_alias(graph, free_leaf, free_argument)]
     table = np.array(sorted(chosen, key=lambda pair: pair[1]), dtype=np.int32).reshape(-1, 3)
     leaf = table[:, 1]
     donated = values.donor[leaf] == values.argument[table[:, 0]]
@@ -72,16 +72,16 @@ def _pair(known: DataflowGraph) -> InputOutputPairs:
 
 
 def _candidates(values: DataflowValues) -> tuple[I32, I32, U8]:
-    """(leaf of the result, argument, Derivation) of each possible pair, the best first."""
+    """Return the result leaf, argument and Derivation of each possible pair, best first."""
     pairs, (carried_from, carried_to) = values.derivations, values.loop_carried
-    whole = pairs.kind != Derivation.PART
-    nothing = np.zeros(len(carried_from), dtype=np.int32)
-    begin, order = grouped(np.r_[pairs.target[whole], carried_to].astype(np.int32), len(values))
+    complete = pairs.kind != Derivation.PART
+    no_steps = np.zeros(len(carried_from), dtype=np.int32)
+    begin, order = grouped(np.r_[pairs.target[complete], carried_to].astype(np.int32), len(values))
     leaf, argument, steps, kind = nearest(
         begin,
-        np.r_[pairs.source[whole], carried_from].astype(np.int32)[order],
-        np.r_[pairs.steps[whole], nothing].astype(np.int32)[order],
-        np.r_[pairs.kind[whole], nothing].astype(np.uint8)[order],
+        np.r_[pairs.source[complete], carried_from].astype(np.int32)[order],
+        np.r_[pairs.steps[complete], no_steps].astype(np.int32)[order],
+        np.r_[pairs.kind[complete], no_steps].astype(np.uint8)[order],
         values.result,
         (values.argument >= 0).astype(np.uint8),
         MAX_SEARCHED,
@@ -98,9 +98,9 @@ def _candidates(values: DataflowValues) -> tuple[I32, I32, U8]:
     return leaf[best], argument[best], kind[best]
 
 
-def _pairs_by_alias(known: DataflowGraph, free_leaf: Mask, free_argument: Mask) -> list[tuple[int, int]]:
-    """(argument, leaf) of what the program aliases beyond that, where the result does come of the argument."""
-    values = known.values
+def _pairs_by_alias(graph: DataflowGraph, free_leaf: Mask, free_argument: Mask) -> list[tuple[int, int]]:
+    """Return (argument, leaf) of further pairs that the program aliases, if the result depends on the argument."""
+    values = graph.values
     of_leaf = np.full(len(values.donor) + int(values.argument.max(initial=-1)) + 2, -1, dtype=np.int32)
     arguments = np.flatnonzero(values.argument >= 0).astype(np.int32)
     of_leaf[values.argument[arguments]] = arguments
@@ -110,20 +110,20 @@ def _pairs_by_alias(known: DataflowGraph, free_leaf: Mask, free_argument: Mask) 
     good &= values.shape[source] == values.shape[values.result[leaf]]
     leaf, source = leaf[good], source[good]
     begin = np.arange(len(source) + 1)
-    found = depends_on(known, source, begin, values.result[leaf])
+    found = depends_on(graph, source, begin, values.result[leaf])
     return list(zip(source[found].tolist(), leaf[found].tolist(), strict=True))
 
 
-def depends_on(known: DataflowGraph, seeds: I32, begin: I64, nodes: I32) -> Mask:
-    """Per question i: whether node nodes[i] comes of any of the nodes seeds[begin[i]:begin[i + 1]]."""
+def depends_on(graph: DataflowGraph, seeds: I32, begin: I64, nodes: I32) -> Mask:
+    """Return for each i whether nodes[i] depends on any of the nodes seeds[begin[i]:begin[i + 1]]."""
     answer = np.zeros(len(nodes), dtype=bool)
-    source, target = known.edges
+    source, target = graph.edges
     for first in range(0, len(nodes), LABELS):
         last = min(first + LABELS, len(nodes))
-        label = np.zeros(known.nodes, dtype=np.uint64)
-        asked = seeds[begin[first] : begin[last]]
+        label = np.zeros(graph.nodes, dtype=np.uint64)
+        sources = seeds[begin[first] : begin[last]]
         bits = np.left_shift(np.uint64(1), np.arange(last - first, dtype=np.uint64))
-        np.bitwise_or.at(label, asked, np.repeat(bits, np.diff(begin[first : last + 1])))
+        np.bitwise_or.at(label, sources, np.repeat(bits, np.diff(begin[first : last + 1])))
         spread_labels(label, source, target, MAX_ROUNDS)
         answer[first:last] = (label[nodes[first:last]] & bits) != 0
     return answer

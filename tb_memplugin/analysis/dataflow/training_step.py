@@ -1,19 +1,19 @@
-"""Whether a program is a training step, and which pass of it each instruction belongs to: by data flow.
+"""Training steps and the pass of each of their instructions, found by data flow.
 
-A weight is an argument that is updated by what was computed from it: its twin among the results comes of it twice,
-once element by element (`w - lr * gradient`) and once by way of the gradient. From there:
+A weight is an argument that is updated with a value computed from it. The result depends on the weight twice: element
+by element (`w - lr * gradient`) and through the gradient. This determines the rest:
 
-- the forward pass is what weights are first joined with, and what results without a twin, such as the loss, come of;
-- gradients are what enters the element-by-element arithmetic of the updates;
-- the backward pass is what they come of, apart from the forward pass.
+- the forward pass is all that the weights' first uses and the unpaired results, such as the loss, depend on;
+- gradients are the values that enter the element-by-element arithmetic of the updates;
+- the backward pass is all that the gradients depend on, except the forward pass.
 
-A program may also return the gradients and leave the update to another; then they are its weights' twins.
+A program may also return the gradients and leave the update to another program. Then weights are paired with gradients.
 
-What the backward pass alone needs may be worked out in the forward pass already, such as a derivative at a point.
-Data flow cannot tell which of the two it is. The names that JAX gives do: `jvp(...)` is forward and
-`transpose(jvp(...))` backward; without names the schedule does, by where the forward pass ends. Names decide one
-thing more: a program that JAX named, but that has no `transpose(` anywhere, holds no derivative, though `x + f(x)`
-looks like an update. Without names, a weight's gradient must be made from what the weight itself was joined with.
+A value that only the backward pass needs may be computed in the forward pass, such as the derivative at a point. Data
+flow cannot distinguish the two, but JAX's names can: `jvp(...)` is forward, `transpose(jvp(...))` backward. Without
+names, the end of the forward pass in the schedule decides. Names decide one thing more: a program that JAX named and
+that has no `transpose(` contains no derivative, though `x + f(x)` looks like an update. Without names, a weight's
+gradient must be computed from a value that the weight itself was combined with.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from tb_memplugin.model.arrays import I32, U8
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
 
-MAX_EVIDENCE = 8  # weights that are tried for it, the largest first
+MAX_EVIDENCE = 8  # weights to test for a derivative, the largest first
 
 
 class TrainingPhase(IntEnum):
-    """Which pass of a training step an instruction belongs to."""
+    """The pass of a training step that an instruction belongs to."""
 
-    NONE = 0  # of no training step, or of no consequence for it
+    NONE = 0  # in no training step, or without effect on one
     FORWARD = 1
     BACKWARD = 2
     UPDATE = 3
@@ -52,45 +52,45 @@ class TrainingPhase(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class TrainingStep:
-    """A training step, or a derivative alone, by the nodes of its flow."""
+    """A training step, or only its derivative, by the nodes of its data flow."""
 
     pairs: InputOutputPairs  # arguments with their updates, or weights with the gradients that the program returns
-    weight: Mask  # per pair: updated by what was computed from it
-    owner: I32  # per node of the flow, as of reads.owner_of
+    weight: Mask  # per pair: updated with a value computed from it
+    owner: I32  # per node, from first_use.owning_argument
     phase: U8  # per node
-    follows: Mask  # per node: comes of a gradient
-    gradient: Mask  # per value: a gradient, or one that was clipped, added up, averaged
-    updating: Mask  # per read, in the order of `Values.use`: by the element-by-element arithmetic of an update
+    from_gradient: Mask  # per node: depends on a gradient
+    gradient: Mask  # per value: a gradient, also after clipping, accumulation or averaging
+    update_reads: Mask  # per read, in the order of `DataflowValues.use`: part of an update's arithmetic
 
 
 @memoize
 def training_step(recording: Recording) -> TrainingStep | None:
-    """None where a program differentiates nothing, and where nothing is known of its data flow."""
-    known, program = dataflow_graph(recording), recording.program
-    if known is None or program is None:
+    """Analyze a program as a training step; None if it has no derivative or no data flow."""
+    graph, program = dataflow_graph(recording), recording.program
+    if graph is None or program is None:
         return None
-    owner = owning_argument(known, around=False)
+    owner = owning_argument(graph, around_loops=False)
     for returned, candidates in ((False, input_output_pairs), (True, _weight_gradient_pairs)):
         pairs = candidates(recording)
-        update = UpdateArithmetic.of(known.values, pairs.value)
-        found = first_use(known, owner, ~update.reading).joined_only
-        weight = _find_weights(known, pairs, found)
-        if weight.any() and _has_derivative(known, program, pairs, weight, found):
-            if returned:  # a result that is no gradient has only the shape of one
+        update = UpdateArithmetic.of(graph.values, pairs.value)
+        first_uses = first_use(graph, owner, ~update.reads).combined_only
+        weight = _find_weights(graph, pairs, first_uses)
+        if weight.any() and _has_derivative(graph, program, pairs, weight, first_uses):
+            if returned:  # drop results that only have a weight's shape
                 pairs, weight = pairs.take(weight), weight[weight]
-            return _divide_into_passes(known, program, pairs, weight, found, update, owner)
+            return _divide_into_passes(graph, program, pairs, weight, first_uses, update, owner)
     return None
 
 
 def _weight_gradient_pairs(recording: Recording) -> InputOutputPairs:
-    """The arguments and results that may be weights and their gradients, where nothing is updated: by shape, in order.
+    """Pair arguments with results that may be their gradients: by shape, in order.
 
-    A gradient has the shape of its weight, and both come in the order of one tree.
+    A gradient has the shape of its weight, and both are in the order of the same tree.
     """
-    known = dataflow_graph(recording)
-    if known is None:
+    graph = dataflow_graph(recording)
+    if graph is None:
         return NO_PAIRS
-    values = known.values
+    values = graph.values
     arguments = np.flatnonzero((values.argument >= 0) & (values.floating != 0))
     free: dict[int, list[int]] = {}
     for argument in arguments[np.argsort(values.argument[arguments])][::-1].tolist():
@@ -101,115 +101,115 @@ def _weight_gradient_pairs(recording: Recording) -> InputOutputPairs:
         if value >= 0 and values.argument[value] < 0 and (of_shape := free.get(int(values.shape[value])))
     ]
     table = np.array(pairs, dtype=np.int32).reshape(-1, 2)
-    no = np.zeros(len(table), dtype=np.uint8)
-    return InputOutputPairs(table[:, 0], table[:, 1], values.result[table[:, 1]], no, no)
+    false = np.zeros(len(table), dtype=np.uint8)
+    return InputOutputPairs(table[:, 0], table[:, 1], values.result[table[:, 1]], false, false)
 
 
-def _find_weights(known: DataflowGraph, pairs: InputOutputPairs, found: FirstUse) -> Mask:
-    """Per twin: whether its result comes of what it was joined with, and not only of itself.
+def _find_weights(graph: DataflowGraph, pairs: InputOutputPairs, first_uses: FirstUse) -> Mask:
+    """Mark the pairs whose result depends on a value that the argument was combined with, not only on the argument.
 
-    Of many, some are tried, evenly by where they are joined, and the last for certain: there the forward pass ends.
-    What else is joined before that end counts as they do.
+    Of many pairs, a sample is tested, evenly spaced by first use and including the last, where the forward pass ends.
+    Untested pairs whose first use is before that end count as weights.
     """
-    values, weight = known.values, np.zeros(len(pairs), dtype=bool)
-    asked = np.flatnonzero((values.floating[pairs.argument] != 0) & (pairs.in_place == 0))
-    first, last = found.begin(pairs.argument[asked])
-    asked, first, last = (column[first < last] for column in (asked, first, last))
-    order = np.argsort(found.position[first], kind="stable")
-    asked, first, last = asked[order], first[order], last[order]
-    tried = np.unique(np.linspace(0, len(asked) - 1, min(LABELS, len(asked))).astype(np.int64))
+    values, weight = graph.values, np.zeros(len(pairs), dtype=bool)
+    eligible = np.flatnonzero((values.floating[pairs.argument] != 0) & (pairs.in_place == 0))
+    first, last = first_uses.row_range(pairs.argument[eligible])
+    eligible, first, last = (column[first < last] for column in (eligible, first, last))
+    order = np.argsort(first_uses.position[first], kind="stable")
+    eligible, first, last = eligible[order], first[order], last[order]
+    tried = np.unique(np.linspace(0, len(eligible) - 1, min(LABELS, len(eligible))).astype(np.int64))
     count = (last - first)[tried]
-    seeds = known.at(found.position[concatenate_ranges(first[tried], count)])
-    is_weight = depends_on(known, seeds, np.r_[0, np.cumsum(count)], pairs.value[asked[tried]])
-    weight[asked[: tried[is_weight].max(initial=-1) + 1]] = True
-    weight[asked[tried]] = is_weight
+    seeds = graph.at(first_uses.position[concatenate_ranges(first[tried], count)])
+    is_weight = depends_on(graph, seeds, np.r_[0, np.cumsum(count)], pairs.value[eligible[tried]])
+    weight[eligible[: tried[is_weight].max(initial=-1) + 1]] = True
+    weight[eligible[tried]] = is_weight
     return weight
 
 
 def _has_derivative(
-    known: DataflowGraph, program: Program, pairs: InputOutputPairs, weight: Mask, found: FirstUse
+    graph: DataflowGraph, program: Program, pairs: InputOutputPairs, weight: Mask, first_uses: FirstUse
 ) -> bool:
-    """Whether there is a derivative at all: `x + f(x)` alone looks like an update."""
+    """Return True if the program contains a derivative. `x + f(x)` without one looks like an update, too."""
     if b"jit(" in program.scope.strings.blob:
         return b"transpose(" in program.scope.strings.blob
     largest = np.flatnonzero(weight)
-    largest = largest[np.argsort(-known.values.elements[pairs.argument[largest]], kind="stable")]
-    return any(_is_mirrored(known, found, *pair) for pair in zip(
+    largest = largest[np.argsort(-graph.values.elements[pairs.argument[largest]], kind="stable")]
+    return any(_is_mirrored(graph, first_uses, *pair) for pair in zip(
         pairs.argument[largest[:MAX_EVIDENCE]].tolist(), pairs.value[largest[:MAX_EVIDENCE]].tolist(), strict=True
     ))  # fmt: skip
 
 
-def _is_mirrored(known: DataflowGraph, found: FirstUse, argument: int, result: int) -> bool:
-    """Whether what the argument was first joined with is read again on the way from there to its update.
+def _is_mirrored(graph: DataflowGraph, first_uses: FirstUse, argument: int, result: int) -> bool:
+    """Return True if the value that the argument was first combined with is read again on the path to the update.
 
-    The derivative of `x @ w` in w is made from x.
+    The derivative of `x @ w` with respect to w is computed from x.
     """
-    values = known.values
-    first, last = (int(bound[0]) for bound in found.begin(np.array([argument], np.int32)))
-    joint = int(found.position[first])
+    values = graph.values
+    first, last = (int(bound[0]) for bound in first_uses.row_range(np.array([argument], np.int32)))
+    joint = int(first_uses.position[first])
     reader = values.used_value
     with_it = np.unique(reader[values.use == joint])
-    with_it = with_it[(values.elements[with_it] > 1) & ~np.isin(with_it, found.value[first:last])]
-    between = known.forward.reach(known.at(np.array([joint]))) & known.backward.reach(np.array([result]))
+    with_it = with_it[(values.elements[with_it] > 1) & ~np.isin(with_it, first_uses.value[first:last])]
+    between = graph.forward.reach(graph.at(np.array([joint]))) & graph.backward.reach(np.array([result]))
     again = values.use[np.isin(reader, with_it)]
-    again = again[(again != joint) & ~np.isin(again, found.position[first:last])]
-    return bool(between[known.at(again)].any())
+    again = again[(again != joint) & ~np.isin(again, first_uses.position[first:last])]
+    return bool(between[graph.at(again)].any())
 
 
 def _divide_into_passes(
-    known: DataflowGraph,
+    graph: DataflowGraph,
     program: Program,
     pairs: InputOutputPairs,
     weight: Mask,
-    found: FirstUse,
+    first_uses: FirstUse,
     update: UpdateArithmetic,
     owner: I32,
 ) -> TrainingStep:
-    values, n = known.values, len(known.values)
-    # What a loop over steps hands to its next turn does not make that turn's forward pass come of this one's update.
-    turn = known.without(update.inside, update.inside)
-    first, last = found.begin(pairs.argument[weight])
-    joints = known.at(found.position[first[first < last]])
+    values, n = graph.values, len(graph.values)
+    # In a loop over steps, the next turn's forward pass must not count as depending on this turn's update.
+    turn = graph.without(update.inside, update.inside)
+    first, last = first_uses.row_range(pairs.argument[weight])
+    joints = graph.at(first_uses.position[first[first < last]])
     of_weights = UpdateArithmetic.of(values, pairs.value[weight])
-    source = of_weights.sources(program.op, update.reading) & turn.forward.reach(joints)[:n]
+    source = of_weights.sources(program.op, update.reads) & turn.forward.reach(joints)[:n]
     before = turn.backward.reach(joints)
     source &= ~before[:n]
-    follows = turn.forward.reach(np.flatnonzero(source))
+    from_gradient = turn.forward.reach(np.flatnonzero(source))
     leaves = values.result[values.result >= 0]
     is_pair = np.zeros(n, dtype=bool)
     is_pair[pairs.value] = True
-    leaves = leaves[(values.argument[leaves] < 0) & ~follows[leaves] & ~is_pair[leaves]]
+    leaves = leaves[(values.argument[leaves] < 0) & ~from_gradient[leaves] & ~is_pair[leaves]]
     forward = _forward_nodes(turn, joints, leaves)
     source &= ~forward[:n]
     needed = turn.backward.reach(np.flatnonzero(source))
     backward = needed & ~forward
-    position = np.r_[values.producer, np.arange(known.length, dtype=np.int32)]
+    position = np.r_[values.producer, np.arange(graph.length, dtype=np.int32)]
     end = int(position[forward & needed].max(initial=-1))
-    early = np.r_[contains_text(program.scope, b"jvp(") | (np.arange(known.length) <= end), False]
+    early = np.r_[contains_text(program.scope, b"jvp(") | (np.arange(graph.length) <= end), False]
     early &= ~np.r_[contains_text(program.scope, b"transpose("), False]
     late = turn.forward.reach(np.flatnonzero(backward & ~early[position]))
     backward &= ~early[position] | late
     forward |= needed & ~backward
     results = turn.backward.reach(pairs.value)
     phase = np.select(
-        [forward, backward, results | follows],
+        [forward, backward, results | from_gradient],
         [TrainingPhase.FORWARD, TrainingPhase.BACKWARD, TrainingPhase.UPDATE],
         TrainingPhase.NONE,
     ).astype(np.uint8)
-    # An instruction that does several things at once belongs to the last pass that any of them belongs to.
-    np.maximum.at(phase, known.at(values.producer[values.bundled[1]]), phase[values.bundled[1]])
-    gradient = source | (of_weights.inside & follows[:n] & ~needed[:n] & ~update.of_arguments(pairs.argument))
-    return TrainingStep(pairs, weight, owner, phase, follows, gradient, update.reading)
+    # An instruction with several results belongs to the last pass that any of them belongs to.
+    np.maximum.at(phase, graph.at(values.producer[values.bundled[1]]), phase[values.bundled[1]])
+    gradient = source | (of_weights.inside & from_gradient[:n] & ~needed[:n] & ~update.from_arguments(pairs.argument))
+    return TrainingStep(pairs, weight, owner, phase, from_gradient, gradient, update.reads)
 
 
 def _forward_nodes(turn: DataflowGraph, joints: I32, leaves: I32) -> Mask:
-    """What results such as the loss come of, and where weights are first joined: per node.
+    """Mark the nodes that results such as the loss, and the weights' first uses (`joints`), depend on.
 
-    A weight that the forward pass does not need, as of a sum, is first joined in the backward pass. Where the
-    results tell of most weights' joints, joints after the last of those are not counted.
+    A weight whose value the forward pass does not need is first used in the backward pass. So if the results depend on
+    most of the first uses, first uses after the last of these are ignored.
     """
     by_results = turn.backward.reach(leaves)
-    told = by_results[joints]
-    if 2 * np.count_nonzero(told) >= len(told):
-        joints = joints[~told & (joints <= joints[told].max(initial=-1))]
+    reached = by_results[joints]
+    if 2 * np.count_nonzero(reached) >= len(reached):
+        joints = joints[~reached & (joints <= joints[reached].max(initial=-1))]
     return turn.backward.reach(joints) | by_results if len(joints) else by_results

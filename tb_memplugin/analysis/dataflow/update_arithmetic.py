@@ -1,4 +1,4 @@
-"""The arithmetic by which results come of their arguments element by element, and what enters it."""
+"""The element-by-element arithmetic that updates arguments, and the values that enter it."""
 
 from __future__ import annotations
 
@@ -12,81 +12,81 @@ from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.text import Text
 
-WITHOUT_OPERANDS = {"broadcast", "constant", "iota"}  # a rate that was given the gradient's shape is no gradient
+WITHOUT_OPERANDS = {"broadcast", "constant", "iota"}  # a learning rate broadcast to the gradient's shape is no gradient
 
 
 @dataclass(frozen=True, eq=False)
 class UpdateArithmetic:
-    """What some results come of, element by element: back to arguments, and to what was made in another way."""
+    """The values that some results are computed from element by element, back to arguments and other sources."""
 
     values: DataflowValues
-    inside: Mask  # per value
+    inside: Mask  # per value: part of the arithmetic
 
     @staticmethod
     def of(values: DataflowValues, results: I32) -> UpdateArithmetic:
-        whole = values.derivations.kind == Derivation.ELEMENTWISE
+        elementwise = values.derivations.kind == Derivation.ELEMENTWISE
         back = CsrGraph.of(
-            np.r_[values.derivations.target[whole], values.loop_carried[1]].astype(np.int32),
-            np.r_[values.derivations.source[whole], values.loop_carried[0]].astype(np.int32),
+            np.r_[values.derivations.target[elementwise], values.loop_carried[1]].astype(np.int32),
+            np.r_[values.derivations.source[elementwise], values.loop_carried[0]].astype(np.int32),
             len(values),
         )
         return UpdateArithmetic(values, back.reach(results))
 
     @property
     def _pairs(self) -> tuple[I32, I32]:
-        """(source, target) of what happens inside, with what is taken a part of."""
+        """Return the source and target values of the arithmetic's operations, slices included."""
         pairs = self.values.derivations
         known = self.inside[pairs.target] & (pairs.kind != Derivation.IN_PLACE)
         return pairs.source[known], pairs.target[known]
 
     @cached_property
-    def reading(self) -> Mask:
-        """Per read, in the order of `DataflowValues.use`: whether it is this arithmetic that reads."""
+    def reads(self) -> Mask:
+        """Mark the reads, in the order of `DataflowValues.use`, that are part of this arithmetic."""
         source, target = self._pairs
         values, found = self.values, np.zeros(len(self.values.use) + 1, dtype=bool)
-        # Reads come by value, then position: the key rises.
+        # Reads are in order of value, then position, so the key rises.
         keys, wanted = _key(values.used_value, values.use), _key(source, values.producer[target])
         at = np.searchsorted(keys, wanted)
-        at[np.r_[keys, -1][at] != wanted] = len(keys)  # a part of it is read, or it is carried
+        at[np.r_[keys, -1][at] != wanted] = len(keys)  # not a read: a slice, or a loop's carry
         found[at] = True
         return found[:-1]
 
     @property
-    def _making(self) -> Mask:
-        """Per position: whether any of this arithmetic is done there."""
+    def _computes(self) -> Mask:
+        """Mark the positions that compute part of this arithmetic."""
         _, target = self._pairs
         making = np.zeros(int(self.values.producer.max(initial=-1)) + 1, dtype=bool)
         making[self.values.producer[target]] = True
         padded: Mask = np.r_[making, np.zeros(int(self.values.use.max(initial=-1)) + 1, dtype=bool)]
         return padded
 
-    def of_arguments(self, arguments: I32) -> Mask:
-        """Per value inside: whether it comes of one of the arguments, element by element."""
+    def from_arguments(self, arguments: I32) -> Mask:
+        """Mark the values that are computed element by element from one of the arguments."""
         source, target = self._pairs
-        fro, to = self.values.loop_carried
+        entering, to = self.values.loop_carried
         inside = self.inside[to]
-        along = CsrGraph.of(np.r_[source, fro[inside]], np.r_[target, to[inside]], len(self.values))
+        along = CsrGraph.of(np.r_[source, entering[inside]], np.r_[target, to[inside]], len(self.values))
         return along.reach(arguments)
 
-    def sources(self, op: Text, reading: Mask) -> Mask:
-        """Per value: whether it enters from outside: as a whole, in parts, or as what the arithmetic's own
-        instructions work it out from, where the compiler fused the two.
+    def sources(self, op: Text, reads: Mask) -> Mask:
+        """Mark the values that enter the arithmetic from outside, as a whole or in slices.
 
-        `op` is the opcode of each position; `reading` marks the reads that are some update's arithmetic.
+        If the compiler fused a value's computation with the arithmetic, the operands of that computation are marked.
+        `op` is the opcode of each position; `reads` marks the reads that are part of any update's arithmetic.
         """
         values, n = self.values, len(self.values)
         source, target = self._pairs
         entered = np.zeros(n, dtype=bool)
         entered[target] = True
         entered[values.loop_carried[1]] = True
-        nothing = np.array([op.strings[i] in WITHOUT_OPERANDS for i in range(len(op.strings))] + [False])
+        without_operands = np.array([op.strings[i] in WITHOUT_OPERANDS for i in range(len(op.strings))] + [False])
         found = self.inside & ~entered & (values.producer >= 0)
         found[source[~self.inside[source]]] = True
         reader = values.used_value
-        fused = self._making[values.use] & ~reading & (values.elements[reader] > 1)
+        fused = self._computes[values.use] & ~reads & (values.elements[reader] > 1)
         found[reader[fused]] = True
-        kind_less = np.where(values.producer >= 0, nothing[op.codes[values.producer]], True)
-        return found & ~kind_less & (values.argument < 0)
+        not_computed = np.where(values.producer >= 0, without_operands[op.codes[values.producer]], True)
+        return found & ~not_computed & (values.argument < 0)
 
 
 def _key(value: I32, position: I32) -> I64:

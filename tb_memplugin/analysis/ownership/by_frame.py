@@ -1,4 +1,4 @@
-"""Rows by the source that asked for them: Python lines, whole stacks, jitted functions."""
+"""Rows by the source that allocated them: Python lines, whole stacks, jitted functions."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from tb_memplugin.model.text import Text
 
 LINE = re.compile(r".+\.py:\d+", re.DOTALL)
 NO_LINE, NO_STACK, NO_FUNCTION = "no Python line", "no stack", "no jitted function"
-NOT_MARKED = "not marked"  # of PyTorch's tensors, which have what the user called them, and what was being compiled
+NOT_MARKED = "not marked"  # PyTorch tensors outside of the user's record_function ranges and of compiled functions
 
 
-def by_stack(recording: Recording, grower: ForestBuilder) -> I32:
-    """The node of each row: every frame, outermost first."""
+def by_stack(recording: Recording, builder: ForestBuilder) -> I32:
+    """Return the node of each row, by all frames, outermost first."""
     node: dict[int, int] = {-1: -1}
     for at in _iter_frames(recording):
         label = frame_text(recording.stacks, at.frame)
-        node[at.frame] = grower.child(node[at.caller], label, framework=at.framework)
-    return _add_rows_without_frame(recording, grower, _per_row(recording, node), NO_STACK)
+        node[at.frame] = builder.child(node[at.caller], label, framework=at.framework)
+    return _add_rows_without_frame(recording, builder, _per_row(recording, node), NO_STACK)
 
 
-def by_source(recording: Recording, grower: ForestBuilder) -> I32:
-    """The node of each row: the user's frames, outermost first."""
+def by_source(recording: Recording, builder: ForestBuilder) -> I32:
+    """Return the node of each row, by the user's frames, outermost first."""
     node: dict[int, int] = {-1: -1}
     for at in _iter_frames(recording):
-        above = node[at.caller]
-        node[at.frame] = above if at.framework else grower.child(above, frame_text(recording.stacks, at.frame))
+        caller = node[at.caller]
+        node[at.frame] = caller if at.framework else builder.child(caller, frame_text(recording.stacks, at.frame))
     leaf = _per_row(recording, node)
     lines = np.flatnonzero((leaf < 0) & _named_for_line(recording))
     names = recording.allocations.name.take(lines)
-    leaf[lines] = grower.rows([names.codes], lambda i: (names[i],))
-    return _add_rows_without_frame(recording, grower, leaf, NO_LINE)
+    leaf[lines] = builder.rows([names.codes], lambda i: (names[i],))
+    return _add_rows_without_frame(recording, builder, leaf, NO_LINE)
 
 
-def by_function(recording: Recording, grower: ForestBuilder) -> I32:
-    """The node of each row: the jitted function that it is made in, then the user's innermost line.
+def by_function(recording: Recording, builder: ForestBuilder) -> I32:
+    """Return the node of each row, by its jitted function, then the user's innermost line.
 
-    Where no line is known, the runtime's innermost call stands in for it.
+    If no line is known, the runtime's innermost call is used.
     """
     rows = recording.allocations
     innermost: dict[int, int] = {-1: -1}
@@ -57,30 +57,30 @@ def by_function(recording: Recording, grower: ForestBuilder) -> I32:
     known = (rows.stack >= 0) & (rows.stack < len(recording.stacks.parent))
     frame = np.where((line < 0) & ~named & known, rows.stack, line)
     name = np.where(named & (line < 0), rows.name.codes, -1)
-    function, aside = _jitted_functions(recording), special_groups(recording)
+    function, group = _jitted_functions(recording), special_groups(recording)
     without = NOT_MARKED if recording.kind.is_torch else NO_FUNCTION
 
     def path(row: int) -> tuple[str, ...]:
-        if what := aside[row]:
-            return (what,)
-        alone = rows.name[row] if name[row] >= 0 else NO_LINE
-        place = frame_text(recording.stacks, int(frame[row])) if frame[row] >= 0 else alone
-        return (function[row] or without, place)
+        if group[row]:
+            return (group[row],)
+        fallback = rows.name[row] if name[row] >= 0 else NO_LINE
+        line_text = frame_text(recording.stacks, int(frame[row])) if frame[row] >= 0 else fallback
+        return (function[row] or without, line_text)
 
-    return grower.rows([aside.codes, function.codes, frame, name], path)
+    return builder.rows([group.codes, function.codes, frame, name], path)
 
 
 def _jitted_functions(recording: Recording) -> Text:
-    """The innermost jitted function of each row."""
+    """Return the innermost jitted function of each row."""
     scope = recording.allocations.scope
     if recording.axis is Axis.TIME:
-        return scope  # a runtime's row is told its function; a program's has it in the name of its operation
+        return scope  # a runtime's scope is the function itself; a program's is an op_name that contains it
     names = Text.of([*(jitted_function(scope.strings[code]) for code in range(len(scope.strings))), ""])
     return names.take(scope.codes)  # a code of -1 finds the last, which is empty
 
 
 def _named_for_line(recording: Recording) -> npt.NDArray[np.bool_]:
-    """Rows of a runtime that are named for a line of Python, as `track()` names arrays."""
+    """Mark a runtime's rows that are named after a Python line, as `track()` names arrays."""
     names = recording.allocations.name
     if recording.axis is not Axis.TIME:
         return np.zeros(len(names), dtype=bool)
@@ -93,16 +93,16 @@ def _iter_frames(recording: Recording) -> Iterator[Frame]:
 
 
 def _per_row(recording: Recording, of_frame: dict[int, int]) -> I32:
-    """What is known of each row's innermost frame; -1 where it has none."""
+    """Return the value of each row's innermost frame, -1 if it has none."""
     table = np.full(len(recording.stacks.parent) + 1, -1, dtype=np.int32)
     table[list(of_frame)] = list(of_frame.values())
     stack = recording.allocations.stack
     return table[np.where((stack >= 0) & (stack < len(table) - 1), stack, -1)]
 
 
-def _add_rows_without_frame(recording: Recording, grower: ForestBuilder, leaf: I32, otherwise: str) -> I32:
-    """Rows without a frame under what they are, or `otherwise`."""
+def _add_rows_without_frame(recording: Recording, builder: ForestBuilder, leaf: I32, otherwise: str) -> I32:
+    """Add rows without a frame under their special group, or under `otherwise`."""
     rest = np.flatnonzero(leaf < 0)
-    aside = special_groups(recording).take(rest)
-    leaf[rest] = grower.rows([aside.codes], lambda i: (aside[i] or otherwise,))
+    group = special_groups(recording).take(rest)
+    leaf[rest] = builder.rows([group.codes], lambda i: (group[i] or otherwise,))
     return leaf

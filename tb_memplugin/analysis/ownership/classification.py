@@ -1,6 +1,6 @@
-"""Whose memory it is: every row of a recording in a forest, by model, source, function, role, shape or dtype.
+"""Classification of a recording's rows into forests, by model, source, function, role, shape or dtype.
 
-A forest classifies all rows once. What is live at a moment is then weighed in it, here or in the page.
+A forest classifies all rows once. The live rows of any position are then weighed in it, here or in the page.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ __all__ = ["Classification", "Forest", "forest", "weigh"]
 
 
 class Classification(StrEnum):
+    """The levels of a forest, from root to leaf."""
+
     MODEL = "model"  # pytree paths of arguments; pass, scopes and operation of everything else
     SOURCE = "source"  # Python frames, outermost first, without those of frameworks
     STACK = "stack"  # every frame
@@ -31,14 +33,14 @@ class Classification(StrEnum):
 
 
 def forest(recording: Recording, by: Classification, merge: bool = False) -> Forest:
-    """Remembered per recording. `merge`: layers that repeat are one node, in model paths; nothing else repeats so."""
-    known = _forests(recording)
+    """Return the forest of all rows, cached per recording. `merge` joins repeated layers; it only affects MODEL."""
+    cached = _forests(recording)
     key = (by, merge and by is Classification.MODEL)
-    if key not in known:
-        grower = ForestBuilder()
-        leaf = BUILDERS[by](recording, grower)
-        known[key] = merge_layers(grower, leaf) if key[1] else grower.forest(leaf)
-    return known[key]
+    if key not in cached:
+        builder = ForestBuilder()
+        leaf = BUILDERS[by](recording, builder)
+        cached[key] = merge_layers(builder, leaf) if key[1] else builder.forest(leaf)
+    return cached[key]
 
 
 @memoize
@@ -46,19 +48,19 @@ def _forests(recording: Recording) -> dict[tuple[Classification, bool], Forest]:
     return {}
 
 
-def _by_role(recording: Recording, grower: ForestBuilder) -> I32:
+def _by_role(recording: Recording, builder: ForestBuilder) -> I32:
     rows, role = recording.allocations, roles(recording)
     names = [role.name.lower().replace("_", " ") for role in Role]
-    return grower.rows([role, rows.shape.codes], lambda row: (names[role[row]], _shape(recording, row)))
+    return builder.rows([role, rows.shape.codes], lambda row: (names[role[row]], _shape(recording, row)))
 
 
-def _by_shape(recording: Recording, grower: ForestBuilder) -> I32:
-    return grower.rows([recording.allocations.shape.codes], lambda row: (_shape(recording, row),))
+def _by_shape(recording: Recording, builder: ForestBuilder) -> I32:
+    return builder.rows([recording.allocations.shape.codes], lambda row: (_shape(recording, row),))
 
 
-def _by_dtype(recording: Recording, grower: ForestBuilder) -> I32:
+def _by_dtype(recording: Recording, builder: ForestBuilder) -> I32:
     rows = recording.allocations
-    return grower.rows(
+    return builder.rows(
         [rows.dtype.codes, rows.shape.codes], lambda row: (rows.dtype[row] or "unknown dtype", _shape(recording, row))
     )
 

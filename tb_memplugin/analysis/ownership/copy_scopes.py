@@ -1,4 +1,4 @@
-"""The model path of a copy that has none of its own: that of what is copied."""
+"""Model paths of copies, taken from the copied value."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
-# What moves values and computes none.
+# Operations that move values without computing new ones.
 MOVES = {"bitcast", "bitcast-convert", "convert", "copy", "copy-done", "copy-start", "reshape", "transpose"}
-MAX_CHAIN = 8  # copies of copies: compilers make two or three
+MAX_CHAIN = 8  # copies of copies; compilers make two or three
 
 
 def copy_scopes(recording: Recording) -> Text:
-    """`allocations.scope`, and where a row has none and is merely moved, that of the one value it is moved from."""
-    rows, program, known = recording.allocations, recording.program, dataflow_graph(recording)
-    if known is None or program is None or program.value is None or program.scope.strings is not rows.scope.strings:
+    """Return `allocations.scope`, with the scope of the copied value for copies that have none."""
+    rows, program, graph = recording.allocations, recording.program, dataflow_graph(recording)
+    if graph is None or program is None or program.value is None or program.scope.strings is not rows.scope.strings:
         return rows.scope
-    values, strings = known.values, rows.scope.strings
+    values, strings = graph.values, rows.scope.strings
     named = np.array([bool(strings[code]) for code in range(len(strings))] + [False])
     moves = np.array([program.op.strings[code] in MOVES for code in range(len(program.op.strings))] + [False])
     made = np.maximum(values.producer, 0)

@@ -1,4 +1,4 @@
-"""Forests in columns: what rows are classified into, and what each node weighs."""
+"""Forests of labeled nodes in columns, into which rows are classified, and the weights of their nodes."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from tb_memplugin.model.text import Text
 
 Weights = TypeVar("Weights", I64, F64)
 
-MAX_DEPTH = 256  # what lies deeper belongs to the node there: real stacks are up to 221 frames deep
-POSITIONAL = "args"  # JAX's name for arguments without one: different things, not one thing repeated
+MAX_DEPTH = 256  # deeper rows belong to the node at this depth; real stacks are up to 221 frames deep
+POSITIONAL = "args"  # JAX's name for positional arguments: these are different things, not repetitions of one
 INDEX = re.compile(r"\[\d+\]")
 DIGITS = re.compile(r"(\d+)")
 NUMBERED = re.compile(r"(?:^|[_.\-\[])\d+(?:$|[_.\-\]])")
 
 
 class Forest(NamedTuple):
-    """Trees over all rows of a recording, whatever is live: a static classification.
+    """Trees over all rows of a recording, live or not.
 
-    Nodes are in preorder: those below i, itself included, are i to end[i], that one excluded.
+    Nodes are in preorder: the subtree of node i is the nodes i to end[i] - 1.
     """
 
     label: Text
-    parent: I32  # -1 of a root
+    parent: I32  # -1 for a root
     end: I32
-    merged: I32  # how many nodes became this one; 1 where none were merged
+    merged: I32  # how many nodes were merged into this one; 1 for none
     framework: U8  # 1: a frame of a framework or of the runtime
-    leaf: I32  # per row of the recording, the node it belongs to; -1 none
+    leaf: I32  # per row of the recording, its node; -1 for none
 
 
 class ForestBuilder:
-    """A forest while it grows. Nodes are numbered as they come, each after the one it is below."""
+    """A forest under construction. Nodes are numbered in the order they are added, parents before children."""
 
     def __init__(self) -> None:
         self.parent: list[int] = []
         self.label: list[str] = []
         self.framework: list[bool] = []
         self._depth: list[int] = []
-        self._known: dict[tuple[int, str], int] = {}
+        self._nodes: dict[tuple[int, str], int] = {}
 
     def child(self, parent: int, label: str, *, framework: bool = False) -> int:
-        """The node of that name below `parent` (-1: a root)."""
+        """Return the node with that label below `parent` (-1: a root), added if needed."""
         if parent >= 0 and self._depth[parent] >= MAX_DEPTH:
             return parent
-        node = self._known.setdefault((parent, label), len(self.parent))
+        node = self._nodes.setdefault((parent, label), len(self.parent))
         if node == len(self.parent):
             self.parent.append(parent)
             self.label.append(label)
@@ -58,21 +58,21 @@ class ForestBuilder:
         return node
 
     def path(self, labels: Iterable[str]) -> int:
-        """The node at the end of a path from a root."""
+        """Return the node at the end of a path from a root, added if needed."""
         node = -1
         for label in labels:
             node = self.child(node, label)
         return node
 
     def rows(self, columns: Sequence[npt.NDArray[Any]], path: Callable[[int], Iterable[str]]) -> I32:
-        """The node of each row. Rows that agree in all columns have one path: that of the first of them.
+        """Return the node of each row. `path` is called for the first of all rows that agree in all columns.
 
-        Columns are of integers or booleans.
+        Columns are integers or booleans.
         """
         key = np.zeros(len(columns[0]), dtype=np.int64)
         for column in columns:
             part = column.astype(np.int64) - column.min(initial=0)
-            # Numbered anew each time, so that rows x 32 bits never overflows.
+            # Renumbered each time, so that the key (rows x 32 bits) never overflows.
             _, first, key = np.unique(key * (part.max(initial=0) + 1) + part, return_index=True, return_inverse=True)
         nodes = np.empty(len(first), dtype=np.int32)
         for code in np.argsort(first).tolist():
@@ -80,33 +80,33 @@ class ForestBuilder:
         return nodes[key]
 
     def forest(self, leaf: I32, merged: Sequence[int] | None = None) -> Forest:
-        """`leaf`: per row, a number of this grower. Children keep the order in which they came."""
+        """Return the forest with `leaf[row]` as each row's node. Children keep the order in which they were added."""
         n = len(self.parent)
         size = [1] * n
         for node in range(n - 1, -1, -1):
             if self.parent[node] >= 0:
                 size[self.parent[node]] += size[node]
-        place, free = [0] * n, [0] * (n + 1)  # free[parent]: where its next child goes; the last is for roots
+        preorder, free = [0] * n, [0] * (n + 1)  # free[parent]: index of its next child; the last entry is for roots
         for node, parent in enumerate(self.parent):
-            place[node] = free[parent]
+            preorder[node] = free[parent]
             free[parent] += size[node]
-            free[node] = place[node] + 1
-        at = np.array(place, dtype=np.int64)
-        order = np.argsort(at)
-        above = np.array(self.parent, dtype=np.int64)[order]
+            free[node] = preorder[node] + 1
+        index = np.array(preorder, dtype=np.int64)
+        order = np.argsort(index)
+        parents = np.array(self.parent, dtype=np.int64)[order]
         return Forest(
             label=Text.of(self.label).take(order),
-            parent=np.where(above >= 0, np.r_[at, -1][above], -1).astype(np.int32),
+            parent=np.where(parents >= 0, np.r_[index, -1][parents], -1).astype(np.int32),
             end=(np.arange(n) + np.array(size, dtype=np.int64)[order]).astype(np.int32),
             merged=np.array(merged if merged is not None else [1] * n, dtype=np.int32)[order],
             framework=np.array(self.framework, dtype=np.uint8)[order],
-            leaf=np.where(leaf >= 0, np.r_[at, -1][leaf], -1).astype(np.int32),
+            leaf=np.where(leaf >= 0, np.r_[index, -1][leaf], -1).astype(np.int32),
         )
 
 
 def weigh(forest: Forest, rows: I64, weights: Weights) -> Weights:
-    """Per node the sum over `rows` at it and below; integers come back as integers."""
-    # Sums of bytes are exact in float64 up to 2**53; bincount knows no int64.
+    """Return per node the sum of the weights of `rows` in its subtree, in the dtype of `weights`."""
+    # bincount sums in float64, which is exact up to 2**53 bytes.
     leaf = forest.leaf[rows]
     own = np.bincount(leaf + 1, weights, len(forest.parent) + 1)[1:]
     total = np.r_[0, np.cumsum(own)]
@@ -114,47 +114,47 @@ def weigh(forest: Forest, rows: I64, weights: Weights) -> Weights:
     return inclusive
 
 
-def merge_layers(grower: ForestBuilder, leaf: I32) -> Forest:
-    """Siblings that differ in their numbers alone become one: `layer_*` for layer_0 to layer_47.
+def merge_layers(builder: ForestBuilder, leaf: I32) -> Forest:
+    """Merge siblings that differ only in their numbers: layer_0 to layer_47 become `layer_*`.
 
-    An index merges only with one that has the same below it, since the items of a tuple may be different things; a
-    name at the end of a path only where its number stands apart, since `w1` and `w2` are.
+    Indices merge only if their children agree, since the items of a tuple may be different things. Names at the end of
+    a path merge only if the number is set apart: `w_1` and `w_2` do, `w1` and `w2` do not.
     """
-    alike = _merge_keys(grower)
+    keys = _merge_keys(builder)
     known, members = dict[tuple[int, str, frozenset[str]], int](), list[list[str]]()
     result, target = ForestBuilder(), list[int]()
-    for node, parent in enumerate(grower.parent):
-        above = target[parent] if parent >= 0 else -1
-        merged = known.setdefault((above, *alike[node]), len(members))
+    for node, parent in enumerate(builder.parent):
+        new_parent = target[parent] if parent >= 0 else -1
+        merged = known.setdefault((new_parent, *keys[node]), len(members))
         if merged == len(members):
             members.append([])
-            result.parent.append(above)
-            result.framework.append(grower.framework[node])
-        members[merged].append(grower.label[node])
+            result.parent.append(new_parent)
+            result.framework.append(builder.framework[node])
+        members[merged].append(builder.label[node])
         target.append(merged)
     result.label = [_common_label(labels) for labels in members]
     return result.forest(np.r_[np.array(target, dtype=np.int32), -1][leaf], [len(labels) for labels in members])
 
 
-def _merge_keys(grower: ForestBuilder) -> list[tuple[str, frozenset[str]]]:
-    """Per node, what siblings must share to be one: a name, and for an index what is below."""
-    templates = {label: DIGITS.sub("*", label) for label in set(grower.label)}
-    below: list[set[str]] = [set() for _ in grower.parent]
-    for label, parent in zip(grower.label, grower.parent, strict=True):
+def _merge_keys(builder: ForestBuilder) -> list[tuple[str, frozenset[str]]]:
+    """Return per node the key that siblings must share to merge: a name, and for an index its children."""
+    templates = {label: DIGITS.sub("*", label) for label in set(builder.label)}
+    below: list[set[str]] = [set() for _ in builder.parent]
+    for label, parent in zip(builder.label, builder.parent, strict=True):
         if parent >= 0:
             below[parent].add(templates[label])
     found = []
-    for label, parent, children in zip(grower.label, grower.parent, below, strict=True):
+    for label, parent, children in zip(builder.label, builder.parent, below, strict=True):
         index = INDEX.fullmatch(label) is not None
         apart = (
-            parent >= 0 and grower.label[parent] == POSITIONAL if index else not (children or NUMBERED.search(label))
+            parent >= 0 and builder.label[parent] == POSITIONAL if index else not (children or NUMBERED.search(label))
         )
         found.append((label if apart else templates[label], frozenset(children) if index else frozenset()))
     return found
 
 
 def _common_label(labels: Sequence[str]) -> str:
-    """The one name, with * for each number in which the names differ."""
+    """Return the labels' common form, with * for each number in which they differ."""
     if len(distinct := set(labels)) == 1:
         return labels[0]
     pieces = [DIGITS.split(label) for label in distinct]

@@ -1,4 +1,4 @@
-"""Whose a source frame is, the user's or a framework's, and what it is called."""
+"""Source frames: their owner (user or framework) and their text."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FRAMEWORK_PATH = re.compile(
     r"|^<frozen |^<__array_function__"
     r"|\.(cc?|cpp|cu|h|hpp|so|pyx)$|^\?*$"
 )
-# A profiler's own frames give files without folders. These names are JAX's, Jupyter's and Python's own, and of hardly
-# anything else; those below only where a framework calls them.
+# Profilers record some files without folders. FRAMEWORK_FILES are names that only JAX, Jupyter and Python use.
+# AMBIGUOUS_FILES may be a user's too: they count as a framework's only if a framework calls them.
 FRAMEWORK_FILES = {
     "ad_checkpoint.py", "api_util.py", "array_methods.py", "base_events.py", "batching.py", "contextlib.py",
     "custom_batching.py", "custom_derivatives.py", "dispatch.py", "functools.py", "interactiveshell.py", "ipkernel.py",
@@ -37,30 +37,30 @@ AMBIGUOUS_FILES = {
 
 class FrameOwner(IntEnum):
     USER = 0
-    CALLER = 1  # what calls it tells
+    CALLER = 1  # the owner of the calling frame
     FRAMEWORK = 2
 
 
 class Frame(NamedTuple):
     frame: int
-    caller: int  # -1 of an outermost one
+    caller: int  # -1 for an outermost frame
     framework: bool
 
 
 def callers_first(stacks: Stacks, leaves: Iterable[int]) -> Iterator[Frame]:
-    """Every frame of the stacks with these leaves, once, after its caller. A cycle in a broken file is cut."""
+    """Yield every frame of the stacks with these leaves once, callers first. Cycles in corrupt files are cut."""
     files = stacks.file.strings
     of_file = [_owner(files[code]) for code in range(len(files))] + [FrameOwner.FRAMEWORK]
     parents, codes = stacks.parent.tolist(), stacks.file.codes.tolist()
     framework: dict[int, bool] = {}
     for leaf in leaves:
-        chain, above = list[int](), int(leaf)
+        chain, next_frame = list[int](), int(leaf)
         pending = set[int]()
-        while 0 <= above < len(parents) and above not in framework and above not in pending:
-            chain.append(above)
-            pending.add(above)
-            above = parents[above]
-        caller = above if above in framework else -1
+        while 0 <= next_frame < len(parents) and next_frame not in framework and next_frame not in pending:
+            chain.append(next_frame)
+            pending.add(next_frame)
+            next_frame = parents[next_frame]
+        caller = next_frame if next_frame in framework else -1
         for frame in reversed(chain):
             owner = of_file[codes[frame]]
             called = owner is FrameOwner.CALLER and framework.get(caller, False)
@@ -70,7 +70,7 @@ def callers_first(stacks: Stacks, leaves: Iterable[int]) -> Iterator[Frame]:
 
 
 def framework_frames(stacks: Stacks) -> npt.NDArray[np.bool_]:
-    """Per frame, whether it is a framework's. As callers_first has it, for all frames at once."""
+    """Mark the frameworks' frames, for all frames at once; callers_first agrees with it."""
     files = stacks.file.strings
     of_file = np.array([*(_owner(files[code]) for code in range(len(files))), FrameOwner.FRAMEWORK], dtype=np.uint8)
     owner = of_file[stacks.file.codes]
@@ -80,9 +80,9 @@ def framework_frames(stacks: Stacks) -> npt.NDArray[np.bool_]:
 
 
 def nearest_frames(stacks: Stacks, wanted: npt.NDArray[np.bool_]) -> I32:
-    """Per frame the innermost wanted one among itself and those that it is called by; -1 without one.
+    """Return per frame the innermost wanted frame among itself and its callers, -1 for none.
 
-    Looks twice as far up each time; a cycle in a broken file is cut.
+    Pointer doubling looks twice as far up each round. Cycles in corrupt files are cut.
     """
     n = len(stacks.parent)
     at = np.where(wanted, np.arange(n), stacks.parent)
@@ -101,7 +101,7 @@ def _owner(file: str) -> FrameOwner:
 
 
 def frame_text(stacks: Stacks, frame: int) -> str:
-    """`layer (model.py:20)`; a runtime's frame has no file, and one of an error's text no function."""
+    """Return `layer (model.py:20)`. A runtime's frame has no file; a frame from an error message has no function."""
     function, file = stacks.function[frame], stacks.file[frame]
     place = f"{file}:{stacks.line[frame]}"
     return (f"{function} ({place})" if function else place) if file else function or "unnamed"

@@ -1,4 +1,4 @@
-"""The part of a model that holds most at the peak."""
+"""The layer, scope, function or line that takes the most memory at the peak."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 
-MIN_SHARE = 0.01  # less than this is no answer
+MIN_SHARE = 0.01  # of the peak; smaller parts are not worth naming
 NOT_LAYERS = {BEFORE, CONSTANTS, NO_FUNCTION, NO_LINE, NOT_MARKED, NO_PATH}
 
 
@@ -30,9 +30,9 @@ class HeaviestLayer(NamedTuple):
 
 @memoize
 def heaviest_layer(recording: Recording) -> HeaviestLayer | None:
-    """The layers that repeat, with all that is theirs; else the largest scope, jitted function or Python line.
+    """Return the largest family of repeated layers, else the largest scope, jitted function or Python line.
 
-    The first of these that holds a share of the peak worth naming; None where none does.
+    The first of these that takes at least MIN_SHARE of the peak is returned; None if none does.
     """
     rows = live_rows(recording, peak(recording).position)
     weights = recording.allocations.charge[rows]
@@ -43,7 +43,7 @@ def heaviest_layer(recording: Recording) -> HeaviestLayer | None:
     parts = (
         _repeated_layer(model, total),
         _top_scope(model, total),
-        # All of a program is one jitted function; a runtime has several.
+        # A program is a single jitted function; a runtime has several.
         _heaviest_node(function, weigh(function, rows, weights), _root_nodes(function))
         if recording.axis is Axis.TIME
         else None,
@@ -56,11 +56,12 @@ def heaviest_layer(recording: Recording) -> HeaviestLayer | None:
 
 
 def _root_nodes(tree: Forest) -> list[int]:
-    return [node for node, above in enumerate(tree.parent.tolist()) if above < 0 and tree.label[node] not in NOT_LAYERS]
+    parents = tree.parent.tolist()
+    return [node for node, parent in enumerate(parents) if parent < 0 and tree.label[node] not in NOT_LAYERS]
 
 
 def _repeated_layer(model: Forest, total: I64) -> HeaviestLayer | None:
-    """Arguments, activations and gradients of a layer are in branches of their own: they count together."""
+    """Return the heaviest repeated layer: the sum of its arguments, activations and gradients in their branches."""
     templates = [DIGITS.sub("*", model.label[node]) for node in range(len(model.parent))]
     inner = (model.end > np.arange(len(model.parent)) + 1).tolist()
     repeating = {
@@ -69,8 +70,8 @@ def _repeated_layer(model: Forest, total: I64) -> HeaviestLayer | None:
         if "*" in model.label[node] and inner[node]
     }
     inside, outermost = [False] * len(templates), list[int]()
-    for node, above in enumerate(model.parent.tolist()):
-        within = above >= 0 and inside[above]
+    for node, parent in enumerate(model.parent.tolist()):
+        within = parent >= 0 and inside[parent]
         layer = templates[node] in repeating and inner[node]
         inside[node] = within or layer
         if layer and not within:
@@ -79,14 +80,14 @@ def _repeated_layer(model: Forest, total: I64) -> HeaviestLayer | None:
 
 
 def _top_scope(model: Forest, total: I64) -> HeaviestLayer | None:
-    """A scope right below a pass, or a part of the arguments."""
+    """Return the heaviest scope directly below a pass or below the arguments."""
     roots = set(_root_nodes(model))
-    inner = [n for n, above in enumerate(model.parent.tolist()) if above in roots and model.end[n] > n + 1]
+    inner = [n for n, parent in enumerate(model.parent.tolist()) if parent in roots and model.end[n] > n + 1]
     return _heaviest_node(model, total, inner)
 
 
 def _heaviest_node(tree: Forest, total: I64, nodes: list[int], names: list[str] | None = None) -> HeaviestLayer | None:
-    """Nodes of one name count together; they are called by their labels where no other `names` are given."""
+    """Return the name with the most bytes; nodes of one name count together. `names` default to the labels."""
     bytes_of, repeats = defaultdict[str, int](int), defaultdict[str, int](int)
     for node, name in zip(nodes, names or [tree.label[node] for node in nodes], strict=True):
         bytes_of[name] += int(total[node])

@@ -1,6 +1,6 @@
-"""What a model path says: the keys of an argument's pytree, or the pass, the scopes and the operation of an op_name.
+"""Model paths: the keys of an argument's pytree path, or the pass, scopes and operation of an op_name.
 
-`params['layer_3']['mlp']['up']` and `jit(step)/transpose(jvp(layer_3))/mlp/dot_general` then name the layer alike.
+`params['layer_3']['mlp']['up']` and `jit(step)/transpose(jvp(layer_3))/mlp/dot_general` both contain `layer_3`, `mlp`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import NamedTuple
 
-# More scopes, or transformations of one, are not written by people: in what lies deeper nothing is told apart.
+# No user's program nests scopes or transformations deeper than this. Deeper parts are dropped.
 MAX_PARTS = 64
 MAX_WRAPPERS = 16
 
 
 class Pass(StrEnum):
-    """Of a training step."""
+    """A pass of a training step."""
 
     FORWARD = "forward"
     BACKWARD = "backward"
@@ -25,19 +25,19 @@ class Pass(StrEnum):
     OTHER = "update and other"
 
 
-Piece = tuple[list[str], str]  # of an op_name: its wrappers, outermost first, and what is in them
+Piece = tuple[list[str], str]  # one part of an op_name: its wrappers, outermost first, and the name inside them
 
 
 class OpPath(NamedTuple):
-    within: Pass  # OTHER where the name does not say
+    training_pass: Pass  # OTHER if the name does not contain it
     parts: tuple[str, ...]  # scopes, outermost first, and the operation
 
 
-# JAX writes what it did to a function around the scope's name, `transpose(jvp(layer))`, also around no name.
+# JAX wraps a scope's name in the transformations of its function, `transpose(jvp(layer))`; the name may be empty.
 WRAPPER = re.compile(r"(jit|pjit|pmap|xmap|jvp|transpose|vmap|remat|checkpoint|shard_map)\((.*)\)", re.DOTALL)
 JITTED = re.compile(r"\b(?:jit|pjit|pmap|xmap)\(([^()/]+)\)")
 COMPILED = {"jit", "pjit", "pmap", "xmap"}
-# Scopes that JAX and TensorFlow open for calls, which say nothing of the model. Haiku's ~ is a module's own method.
+# Scopes that JAX and TensorFlow open for calls; they are not part of the model. Haiku's ~ is a module's own method.
 CALLS = {
     "ConstantFolding", "checkpoint", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call",
     "custom_vjp_call_jaxpr", "main", "pjit", "remat", "remat2", "rematted_computation", "shard_map", "xla_call",
@@ -46,7 +46,7 @@ CALLS = {
 RECOMPUTED = "rematted_computation"
 TENSORFLOW_GRADIENT = {"gradient_tape", "gradients"}
 BRANCH = re.compile(r"branch_\d+_fun")
-# What XLA calls several instructions that it made one, such as the reduction of all gradients over devices.
+# XLA's name for several instructions that it combined into one, such as the all-reduce of all gradients.
 COMBINED = re.compile(r"((?:[^/()]+|\w+\([^/()]*\))/)?\(([^:]+(?::[^:]+)+)\)", re.DOTALL)
 
 KEY = re.compile(
@@ -61,39 +61,39 @@ KEY = re.compile(
 
 
 def op_path(op_name: str) -> OpPath:
-    """Of an instruction's op_name, or of what TensorFlow calls an operation."""
+    """Parse an instruction's op_name or TensorFlow's name of an operation."""
     if combined := COMBINED.fullmatch(op_name):
         return _combined_path([op_path((combined[1] or "") + each) for each in combined[2].split(":")])
     pieces = _drop_repeats([_unwrap(piece) for piece in _split(op_name)])
     names = [name for _, name in pieces]
-    within, parts = Pass.OTHER, list[str]()
+    training_pass, parts = Pass.OTHER, list[str]()
     for i, (wrappers, name) in enumerate(pieces):
-        within = _next_pass(within, wrappers, name)
-        # The program's own name, and JAX's for the function in it, are on every instruction.
+        training_pass = _next_pass(training_pass, wrappers, name)
+        # Every instruction's name starts with the program's name and JAX's name for its function.
         outermost = not parts and not COMPILED.isdisjoint(wrappers) and (i == 0 or name == "main")
         last = i == len(names) - 1  # the operation
         if name and not outermost and (last or not _is_call(names[i - 1] if i else "", name, names[i + 1])):
             parts.append(name)
-    return OpPath(within, _cap(parts))
+    return OpPath(training_pass, _cap(parts))
 
 
 def _combined_path(paths: list[OpPath]) -> OpPath:
-    """Of one instruction that stands for several: the pass and the scopes that they share."""
-    within = {path.within for path in paths}
+    """Return the pass and the scopes that several combined instructions share."""
+    training_pass = {path.training_pass for path in paths}
     levels = zip(*(path.parts for path in paths), strict=False)
     shared = takewhile(lambda level: len(set(level)) == 1, levels)
     scopes = (level[0] for level in shared)
-    return OpPath(within.pop() if len(within) == 1 else Pass.OTHER, (*scopes, f"{len(paths)} combined"))
+    return OpPath(training_pass.pop() if len(training_pass) == 1 else Pass.OTHER, (*scopes, f"{len(paths)} combined"))
 
 
 def jitted_function(op_name: str) -> str:
-    """The innermost jitted function around the instruction; empty where the name does not say."""
+    """Return the innermost jitted function around the instruction; empty if the name does not contain one."""
     inner = [name for name in JITTED.findall(op_name) if name != "main"]
     return inner[-1] if inner else ""
 
 
 def argument_path(path: str) -> tuple[str, ...]:
-    """The keys of a pytree path, outermost first; an index is a part, `[3]`. A module's name is split at its /."""
+    """Return the keys of a pytree path, outermost first. An index is one key, `[3]`; module names are split at `/`."""
     parts: list[str] = []
     for quoted, double, index, name in KEY.findall(path):
         keys = [f"[{index}]"] if index else (quoted or double or name).split("/")
@@ -102,19 +102,19 @@ def argument_path(path: str) -> tuple[str, ...]:
 
 
 def _split(op_name: str) -> Iterator[str]:
-    """Split at each / that is not inside of parentheses; what opens and never closes is split at each one."""
-    depth, held = 0, list[str]()
+    """Split at each `/` outside of parentheses; after an unclosed parenthesis, at every `/`."""
+    depth, pending = 0, list[str]()
     for piece in op_name.split("/"):
         depth += piece.count("(") - piece.count(")")
-        held.append(piece)
+        pending.append(piece)
         if depth <= 0:
-            yield from filter(None, ["/".join(held)])
-            depth, held = 0, []
-    yield from filter(None, held)
+            yield from filter(None, ["/".join(pending)])
+            depth, pending = 0, []
+    yield from filter(None, pending)
 
 
 def _unwrap(piece: str) -> Piece:
-    """`transpose(jvp(layer))` as its wrappers, outermost first, and what is in them."""
+    """Split `transpose(jvp(layer))` into its wrappers, outermost first, and the name inside them."""
     wrappers: list[str] = []
     while piece.endswith(")") and len(wrappers) < MAX_WRAPPERS and (match := WRAPPER.fullmatch(piece)):
         wrappers.append(match[1])
@@ -123,7 +123,7 @@ def _unwrap(piece: str) -> Piece:
 
 
 def _drop_repeats(pieces: list[Piece]) -> list[Piece]:
-    """Inside of jax.checkpoint a backward pass repeats the path to it: transpose(jvp(a))/b/jvp(a)/b/checkpoint/c."""
+    """Drop the path that jax.checkpoint repeats in a backward pass: transpose(jvp(a))/b/jvp(a)/b/checkpoint/c."""
     names = [name for _, name in pieces]
     first = next((i for i, (wrappers, _) in enumerate(pieces) if "transpose" in wrappers), len(pieces))
     for again in range(first + 1, min(len(pieces), first + MAX_PARTS)):
@@ -142,7 +142,7 @@ def _next_pass(so_far: Pass, wrappers: list[str], name: str) -> Pass:
 
 
 def _is_call(before: str, name: str, after: str) -> bool:
-    """Whether the scope is a call's or a loop's; `body` and `cond` may be a user's own names elsewhere."""
+    """Return True for scopes of calls and loops. `body` and `cond` may be a user's names elsewhere."""
     return (
         name in CALLS
         or name in TENSORFLOW_GRADIENT

@@ -1,4 +1,4 @@
-"""What each buffer is for: from data flow, not from words in names (training.py tells where names break ties)."""
+"""The role of each buffer, from data flow and not from words in names (training_step.py uses names to break ties)."""
 
 from __future__ import annotations
 
@@ -17,136 +17,136 @@ from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
-PASS_THROUGH = {
-    "parameter",
-    "while",
-    "conditional",
-    "call",
-    "async-start",
-}  # they make nothing, but name what is carried
+# Operations that compute nothing themselves.
+PASS_THROUGH = {"parameter", "while", "conditional", "call", "async-start"}
 
 
 @memoize
 def roles(recording: Recording) -> U8:
-    """Per row of `allocations`: its Role.
+    """Return the Role of each row of `allocations`.
 
-    In a training step a parameter is an argument that the forward pass reads and that comes back updated; optimizer
-    state comes back updated and the forward pass never reads it; an input does not come back. An activation is made
-    in the forward pass and read in the backward pass; a gradient is what updates read; the rest is temporary. What
-    is made of one parameter alone, such as a copy in bfloat16, counts as that parameter.
-    State is what one call hands to the next without a gradient: a cache of keys and values, a running mean.
+    Training steps:
+    - a parameter is an argument that the forward pass reads and that is returned updated;
+    - optimizer state is returned updated, and the forward pass never reads it;
+    - state is passed from one call to the next without a gradient, such as a key-value cache or a running mean;
+    - an input is not returned;
+    - an activation is computed in the forward pass and read in the backward pass;
+    - a gradient is read by updates;
+    - a value computed from one parameter alone, such as its copy in bfloat16, counts as that parameter;
+    - everything else is temporary.
+    A program that returns gradients, without the update, has parameters and activations too.
 
-    A program that returns gradients, and leaves the update to another, has parameters and activations too.
+    Other programs:
+    - state is an argument that is returned, donated or updated in place;
+    - a parameter is first combined, in another shape, with a value computed from several arguments;
+    - integers are inputs;
+    - arguments that may be either, such as both sides of a first product, are unknown. Names give one hint here: a leaf
+      whose path differs from a parameter's only by a number is a parameter, and an argument that is first combined
+      only with such parameters is an input.
 
-    In other programs state is an argument that comes back, donated or written in place. Of the others, a parameter
-    is one that is first joined, in another shape, with what was computed from several; integers are inputs; and what
-    may be either, such as both sides of a first product, is unknown. There one hint is taken of names: a leaf that
-    differs from a parameter's by a number only is a parameter, and what is first joined with such alone is an input.
-
-    Memory that is held for the whole program has the role of what it is held for: the argument, the result or the
-    constant. Of tensors, stacks and lifetimes tell (tensor_roles.py); of anything else, roles are
-    as their source tells them.
+    Persistent memory has the role of its argument, result or constant. Roles of PyTorch snapshots come from stacks and
+    lifetimes (torch_roles.py). All other recordings keep the roles of their source.
     """
     if recording.kind.has_tensor_stacks:
         return torch_roles(recording)
-    known, told, program, rows = (
-        dataflow_graph(recording),
-        recording.allocations.role,
-        recording.program,
-        value_roles(recording),
-    )
-    if known is None or program is None or program.value is None:
-        return told
+    graph, program, rows = dataflow_graph(recording), recording.program, value_roles(recording)
+    recorded = recording.allocations.role
+    if graph is None or program is None or program.value is None:
+        return recorded
     region = recording.allocations.region
-    held_for = np.full(len(recording.regions), Role.UNKNOWN, dtype=np.uint8)
-    is_argument = (program.value >= 0) & (known.values.argument[program.value] >= 0)
-    held_for[region[is_argument]] = rows[is_argument]
+    argument_role = np.full(len(recording.regions), Role.UNKNOWN, dtype=np.uint8)
+    is_argument = (program.value >= 0) & (graph.values.argument[program.value] >= 0)
+    argument_role[region[is_argument]] = rows[is_argument]
     kind = recording.regions.kind[region]
     return np.select(
-        [kind == RegionKind.TEMPORARY, (kind & RegionKind.PARAMETER) != 0], [rows, held_for[region]], told
+        [kind == RegionKind.TEMPORARY, (kind & RegionKind.PARAMETER) != 0], [rows, argument_role[region]], recorded
     ).astype(np.uint8)
 
 
 @memoize
 def value_roles(recording: Recording) -> U8:
-    """The same of the value that each row holds, whatever its memory is held for: results and constants are temporary.
+    """Return the Role of each row's own value, not of its memory; results and constants are temporary.
 
-    An activation may lie where the new weights will be written, and costs nothing there.
+    An activation may lie in memory reserved for the new weights, where it adds nothing.
     """
-    known, program = dataflow_graph(recording), recording.program
-    if known is None or program is None or program.value is None:
+    graph, program = dataflow_graph(recording), recording.program
+    if graph is None or program is None or program.value is None:
         return recording.allocations.role
-    of_value = _roles_of_values(recording, known, program.op)
+    of_value = _roles_of_values(recording, graph, program.op)
     return np.where(program.value >= 0, of_value[program.value], Role.UNKNOWN).astype(np.uint8)
 
 
-def _roles_of_values(recording: Recording, known: DataflowGraph, op: Text) -> U8:
-    """Per value. Those of results and constants are left out: their memory tells."""
-    values, pairs, step = known.values, input_output_pairs(recording), training_step(recording)
+def _roles_of_values(recording: Recording, graph: DataflowGraph, op: Text) -> U8:
+    """Return the Role of each value, except results and constants, whose role follows from their memory."""
+    values, pairs, step = graph.values, input_output_pairs(recording), training_step(recording)
     role = np.full(len(values), Role.TEMPORARY, dtype=np.uint8)
     arguments = np.flatnonzero(values.argument >= 0).astype(np.int32)
     if step is None:
-        role[arguments] = _roles_without_training(known, arguments, pairs, sibling_arguments(recording, arguments))
+        role[arguments] = _roles_without_training(graph, arguments, pairs, sibling_arguments(recording, arguments))
     else:
         pairs = step.pairs
-        _mark_roles_by_pass(known, op, step, role)
+        _mark_roles_by_pass(graph, op, step, role)
         role[arguments] = Role.INPUT
-        role[pairs.argument] = _roles_of_updated_arguments(known, step)
-    # What a loop carries of an argument that comes back is that argument.
-    carried = _shared_memory(values)
-    for handed in (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE):
+        role[pairs.argument] = _roles_of_updated_arguments(graph, step)
+    # A loop's carry of a returned argument has the argument's role.
+    memory = _shared_memory(values)
+    for returned_role in (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE):
         if pairs.argument.size:
-            role[carried.reach(pairs.argument[role[pairs.argument] == handed])] = handed
+            role[memory.reach(pairs.argument[role[pairs.argument] == returned_role])] = returned_role
     return role
 
 
-def _roles_of_updated_arguments(known: DataflowGraph, step: TrainingStep) -> U8:
-    """Of the arguments that come back from a training step."""
-    pairs, found = step.pairs, first_use(known, step.owner, ~step.updating)
-    in_forward = step.phase[known.at(found.position)] == TrainingPhase.FORWARD
-    read = np.isin(pairs.argument, found.argument[in_forward])
-    by_gradient = step.follows[pairs.value] & (known.values.floating[pairs.argument] != 0)
+def _roles_of_updated_arguments(graph: DataflowGraph, step: TrainingStep) -> U8:
+    """Return the Role of each argument that a training step returns updated."""
+    pairs, uses = step.pairs, first_use(graph, step.owner, ~step.update_reads)
+    in_forward = step.phase[graph.at(uses.position)] == TrainingPhase.FORWARD
+    read = np.isin(pairs.argument, uses.argument[in_forward])
+    by_gradient = step.from_gradient[pairs.value] & (graph.values.floating[pairs.argument] != 0)
     return np.select(
         [step.weight | (read & by_gradient), read], [Role.PARAMETER, Role.STATE], Role.OPTIMIZER_STATE
     ).astype(np.uint8)
 
 
-def _mark_roles_by_pass(known: DataflowGraph, op: Text, step: TrainingStep, role: U8) -> None:
-    """Activations, gradients, and what passes make of a parameter alone."""
-    values, n = known.values, len(known.values)
+def _mark_roles_by_pass(graph: DataflowGraph, op: Text, step: TrainingStep, role: U8) -> None:
+    """Set the roles of activations, gradients, and values computed from one parameter alone."""
+    values, n = graph.values, len(graph.values)
     reader = values.used_value
-    made = _making_pass(values, op, step)
-    when, updating = step.phase[known.at(values.use)], step.updating
-    # Where the compiler fused a gradient's product with the update, what goes into the product is read backward.
-    updates = np.zeros(known.length, dtype=bool)
-    updates[values.use[updating]] = True
+    producer_pass = _making_pass(values, op, step)
+    when, update_reads = step.phase[graph.at(values.use)], step.update_reads
+    # If the compiler fused a gradient's product with the update, the product's operands are read by the backward pass.
+    updates = np.zeros(graph.length, dtype=bool)
+    updates[values.use[update_reads]] = True
     fused = updates[values.use] & (when == TrainingPhase.UPDATE) & (values.elements[reader] > 1)
-    backward = ~updating & ((when == TrainingPhase.BACKWARD) | fused)
+    backward = ~update_reads & ((when == TrainingPhase.BACKWARD) | fused)
     handed_on = CsrGraph.of(values.loop_carried[1], values.loop_carried[0], n)
-    activation = handed_on.reach(reader[backward]) & (made == TrainingPhase.FORWARD) & (values.argument < 0)
+    activation = handed_on.reach(reader[backward]) & (producer_pass == TrainingPhase.FORWARD) & (values.argument < 0)
     memory = _shared_memory(values)
     owner = step.owner[:n]
     weights = np.zeros(n + 1, dtype=bool)
     weights[step.pairs.argument[step.weight]] = True
     role[memory.reach(np.flatnonzero(activation))] = Role.ACTIVATION
-    role[memory.reach(np.flatnonzero(step.gradient & (made != TrainingPhase.FORWARD)))] = Role.GRADIENT
-    role[weights[owner] & (owner >= 0) & ((made == TrainingPhase.FORWARD) | (made == TrainingPhase.BACKWARD))] = (
-        Role.PARAMETER
-    )
+    role[memory.reach(np.flatnonzero(step.gradient & (producer_pass != TrainingPhase.FORWARD)))] = Role.GRADIENT
+    role[
+        weights[owner]
+        & (owner >= 0)
+        & ((producer_pass == TrainingPhase.FORWARD) | (producer_pass == TrainingPhase.BACKWARD))
+    ] = Role.PARAMETER
 
 
 def _making_pass(values: DataflowValues, op: Text, step: TrainingStep) -> U8:
-    """Per value the pass that makes it."""
+    """Return the pass that computes each value."""
     n = len(values)
     makes = ~np.array([op.strings[i] in PASS_THROUGH for i in range(len(op.strings))] + [True])[op.codes]
     by_instruction = (values.producer >= 0) & makes[values.producer]
     by_instruction[values.bundled[1]] = False
-    made: U8 = np.where(by_instruction, step.phase[n + np.maximum(values.producer, 0)], step.phase[:n]).astype(np.uint8)
-    return made
+    producer_pass: U8 = np.where(by_instruction, step.phase[n + np.maximum(values.producer, 0)], step.phase[:n]).astype(
+        np.uint8
+    )
+    return producer_pass
 
 
 def _shared_memory(values: DataflowValues) -> CsrGraph:
-    """Both ways between what one memory serves in turn: a loop's carry, and what is written over in place."""
+    """Return a graph with edges, both ways, between values that share memory: loop carries and in-place updates."""
     in_place = values.derivations.kind == Derivation.IN_PLACE
     one = np.r_[values.loop_carried[0], values.derivations.source[in_place]].astype(np.int32)
     other = np.r_[values.loop_carried[1], values.derivations.target[in_place]].astype(np.int32)
@@ -155,27 +155,28 @@ def _shared_memory(values: DataflowValues) -> CsrGraph:
     return CsrGraph.of(np.r_[one, other], np.r_[other, one], len(values))
 
 
-def _roles_without_training(known: DataflowGraph, arguments: I32, pairs: InputOutputPairs, family: I32) -> U8:
-    """Of a program that is no training step: per argument. `family` is that of families.py."""
-    values = known.values
-    owner = owning_argument(known, around=True)
-    found = first_use(known, owner, np.ones(len(values.use), dtype=bool))
+def _roles_without_training(graph: DataflowGraph, arguments: I32, pairs: InputOutputPairs, family: I32) -> U8:
+    """Return the Role of each argument of a program that is no training step. `family` is from sibling_arguments()."""
+    values = graph.values
+    owner = owning_argument(graph, around_loops=True)
+    uses = first_use(graph, owner, np.ones(len(values.use), dtype=bool))
     reader = values.used_value
     several = (owner[reader] == SEVERAL) & (values.elements[reader] > 1)
     is_index = np.zeros(len(values) + 1, dtype=bool)
     is_index[arguments] = values.floating[arguments] == 0
     indexed = is_index[owner[reader]] & (owner[reader] >= 0)
-    late, beside_index = (_position_mask(values.use[which], known.length) for which in (several, indexed))
-    made = np.zeros(known.length, dtype=np.int64)
-    makes = np.flatnonzero(values.producer >= 0)
-    made[values.producer[makes]] = values.elements[makes]
-    reshaped = made[found.position] != values.elements[found.value]
-    certain = (reshaped & (late | beside_index)[found.position])[found.joined]
-    joined = found.argument[found.joined]
-    weights = joined[certain & (np.diff(joined, prepend=-1) != 0)]  # by the first joint: data may be joined again later
+    late, beside_index = (_position_mask(values.use[which], graph.length) for which in (several, indexed))
+    result_elements = np.zeros(graph.length, dtype=np.int64)
+    produced = np.flatnonzero(values.producer >= 0)
+    result_elements[values.producer[produced]] = values.elements[produced]
+    reshaped = result_elements[uses.position] != values.elements[uses.value]
+    certain = (reshaped & (late | beside_index)[uses.position])[uses.combined]
+    combined = uses.argument[uses.combined]
+    # Only the first use counts: inputs may be combined with other values again later.
+    weights = combined[certain & (np.diff(combined, prepend=-1) != 0)]
     returned = pairs.argument[(pairs.donated | pairs.in_place) != 0]
-    alone = ~np.isin(arguments, found.argument[found.joined])
-    told = np.select(
+    alone = ~np.isin(arguments, uses.argument[uses.combined])
+    role = np.select(
         [
             np.isin(arguments, returned),
             is_index[arguments] | alone,
@@ -184,28 +185,28 @@ def _roles_without_training(known: DataflowGraph, arguments: I32, pairs: InputOu
         [Role.STATE, Role.INPUT, Role.PARAMETER],
         Role.UNKNOWN,
     ).astype(np.uint8)
-    related = family[(told == Role.PARAMETER) & (family >= 0)]
-    told[(told == Role.UNKNOWN) & np.isin(family, related)] = Role.PARAMETER
-    first, last = found.joined_only.begin(arguments)
-    position = np.append(found.joined_only.position, -1)[np.where(first < last, first, -1)]
+    related = family[(role == Role.PARAMETER) & (family >= 0)]
+    role[(role == Role.UNKNOWN) & np.isin(family, related)] = Role.PARAMETER
+    first, last = uses.combined_only.row_range(arguments)
+    position = np.append(uses.combined_only.position, -1)[np.where(first < last, first, -1)]
     with_weights = _position_mask(
-        found.position[np.isin(found.argument, arguments[told == Role.PARAMETER])], known.length
+        uses.position[np.isin(uses.argument, arguments[role == Role.PARAMETER])], graph.length
     )
-    with_others = late | _uses_several_unknown(found, arguments[told == Role.UNKNOWN], known.length)
-    fed = (told == Role.UNKNOWN) & (position >= 0) & (with_weights & ~with_others)[position]
-    told[fed] = Role.INPUT
-    return told
+    with_others = late | _uses_several_unknown(uses, arguments[role == Role.UNKNOWN], graph.length)
+    used_with_weights = (role == Role.UNKNOWN) & (position >= 0) & (with_weights & ~with_others)[position]
+    role[used_with_weights] = Role.INPUT
+    return role
 
 
-def _uses_several_unknown(found: FirstUse, unknown: I32, length: int) -> Mask:
-    """Per position: whether two of these arguments, or more, are read there."""
-    of_unknown = np.isin(found.argument, unknown)
-    pairs = np.unique(np.stack([found.position[of_unknown], found.argument[of_unknown]]), axis=1)
+def _uses_several_unknown(uses: FirstUse, unknown: I32, length: int) -> Mask:
+    """Mark the positions that read at least two of these arguments."""
+    of_unknown = np.isin(uses.argument, unknown)
+    pairs = np.unique(np.stack([uses.position[of_unknown], uses.argument[of_unknown]]), axis=1)
     several: Mask = np.bincount(pairs[0], minlength=length) > 1
     return several
 
 
 def _position_mask(positions: I32, length: int) -> Mask:
-    found = np.zeros(length, dtype=bool)
-    found[positions] = True
-    return found
+    uses = np.zeros(length, dtype=bool)
+    uses[positions] = True
+    return uses

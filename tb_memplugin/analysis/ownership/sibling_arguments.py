@@ -1,6 +1,6 @@
-"""Leaves of one argument whose paths differ by a number only: `params['layer_0']['up']`, `params['layer_1']['up']`.
+"""Families of argument leaves whose paths differ only by a number: `params['layer_0']`, `params['layer_1']`.
 
-They are one thing that repeats, so that what is known of one is a hint of what the others are for.
+A family is one thing repeated, so the role of one member is a hint for the others.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.recording import Recording
 
 NUMBER = re.compile(r"\d+")
-ROOTS = {"args": 2}  # what has no name of its own is `args[0]`: that number is no repetition
+ROOT_KEYS = {"args": 2}  # a positional argument is `args[0]`; its number is not a repetition
 
 
 def sibling_arguments(recording: Recording, arguments: I32) -> I32:
-    """Per argument, given by its value: a number for its family, -1 where its path has no number, or is not known."""
+    """Return the family number of each argument value, -1 if its path is unknown or has no number."""
     row, scope = row_of_value(recording)[arguments], recording.allocations.scope
-    known: dict[tuple[str, ...], int] = {}
-    found = np.full(len(arguments), -1, dtype=np.int32)
-    for at in np.flatnonzero(row >= 0).tolist():
-        path = argument_path(scope[int(row[at])])
-        root = ROOTS.get(path[0], 1) if path else 0
+    numbers: dict[tuple[str, ...], int] = {}
+    family = np.full(len(arguments), -1, dtype=np.int32)
+    for i in np.flatnonzero(row >= 0).tolist():
+        path = argument_path(scope[int(row[i])])
+        root = ROOT_KEYS.get(path[0], 1) if path else 0
         merged = tuple(NUMBER.sub("*", key) for key in path[root:])
         if merged != tuple(path[root:]):
-            found[at] = known.setdefault((*path[:root], *merged), len(known))
-    return found
+            family[i] = numbers.setdefault((*path[:root], *merged), len(numbers))
+    return family

@@ -1,4 +1,4 @@
-"""A memory timeline of PyTorch's profiler lends its categories to the snapshot of the same run."""
+"""Roles of a PyTorch snapshot's tensors, taken from the profiler's memory timeline of the same run."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import RecordingKind, Role
 from tb_memplugin.model.recording import Recording
 
-# The profiler and the allocator write one allocation's time at two places of the same call: microseconds apart.
+# The profiler and the allocator timestamp an allocation at two points of the same call, microseconds apart.
 NEAR_NS = 1_000_000
 
 _cache: WeakKeyDictionary[Recording, tuple[list[Recording], Recording]] = WeakKeyDictionary()
 
 
 def with_categories(recordings: Sequence[Recording]) -> list[Recording]:
-    """The recordings of a run; each snapshot among them with the roles that its timelines tell.
+    """Return the recordings, with each snapshot's roles filled in from the timelines of its run.
 
-    An allocation is the one of the timeline that has its size and lies nearest in time, within a millisecond. The same
-    snapshot and timelines give the same recording.
+    An allocation matches the timeline's allocation of the same size that is nearest in time, within a millisecond.
+    Results are cached: the same snapshot and timelines give the same recording.
     """
     timelines = [r for r in recordings if r.kind is RecordingKind.TORCH_TIMELINE and r.taken is not None]
     if not timelines:
@@ -36,28 +36,24 @@ def with_categories(recordings: Sequence[Recording]) -> list[Recording]:
 
 
 def _add_categories(snapshot: Recording, timelines: list[Recording]) -> Recording:
-    known = _cache.get(snapshot)
-    if known is not None and len(known[0]) == len(timelines) and all(map(_is, known[0], timelines)):
-        return known[1]
+    cached = _cache.get(snapshot)
+    if cached is not None and [*map(id, cached[0])] == [*map(id, timelines)]:
+        return cached[1]
     role = snapshot.allocations.role.copy()
     for timeline in timelines:
-        found = _match_rows(snapshot, timeline)
-        told = (found >= 0) & (role == Role.UNKNOWN)
-        role[told] = timeline.allocations.role[found[told]]
-    # Where none is of the same run's time, the snapshot stays what it is.
-    lent = snapshot
+        match = _match_rows(snapshot, timeline)
+        matched = (match >= 0) & (role == Role.UNKNOWN)
+        role[matched] = timeline.allocations.role[match[matched]]
+    # Without a match, the snapshot itself is returned.
+    result = snapshot
     if (role != snapshot.allocations.role).any():
-        lent = replace(snapshot, allocations=replace(snapshot.allocations, role=role))
-    _cache[snapshot] = timelines, lent
-    return lent
-
-
-def _is(one: Recording, other: Recording) -> bool:
-    return one is other
+        result = replace(snapshot, allocations=replace(snapshot.allocations, role=role))
+    _cache[snapshot] = timelines, result
+    return result
 
 
 def _match_rows(snapshot: Recording, timeline: Recording) -> I64:
-    """Per row of the snapshot the row of the timeline that it is, -1 where there is none."""
+    """Return the matching row of the timeline for each row of the snapshot, -1 for none."""
     found = np.full(len(snapshot.allocations), -1)
     row, time = _allocation_times(snapshot)
     other, other_time = _allocation_times(timeline)
@@ -66,7 +62,7 @@ def _match_rows(snapshot: Recording, timeline: Recording) -> I64:
     size, other_size = snapshot.allocations.size[row], timeline.allocations.size[other]
     order = np.lexsort((other_time, other_size))
     other, other_time, other_size = other[order], other_time[order], other_size[order]
-    # By size, then by time, as one number: times are of one run, and so lie close together.
+    # One sort key of size, then time. The times of one run are close together, so the key rarely overflows.
     first = min(int(time.min()), int(other_time.min()))
     sizes, code = np.unique(np.r_[other_size, size], return_inverse=True)
     width = max(int(time.max()), int(other_time.max())) - first + 1
@@ -82,7 +78,7 @@ def _match_rows(snapshot: Recording, timeline: Recording) -> I64:
 
 
 def _allocation_times(recording: Recording) -> tuple[I64, I64]:
-    """(rows that begin in the recording; when, in nanoseconds since 1970)."""
+    """Return the rows that were allocated in the recording, and their times in nanoseconds since 1970."""
     clock, taken = recording.clock, recording.taken
     if clock is None or taken is None or taken.time_ns is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""What each tensor of a PyTorch snapshot is for: from who allocated it, who freed it, and which steps it outlived."""
+"""Roles of a PyTorch snapshot's tensors, from the stacks that allocated and freed them and the steps they outlived."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from tb_memplugin.model.text import Text
 Mask = npt.NDArray[np.bool_]
 
 OPTIMIZER = re.compile(r"(^|/)torch/optim/")
-OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")  # what PyTorch itself marks, whoever wrote the optimizer
+OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")  # marked by PyTorch for every optimizer, custom ones included
 BACKWARD = re.compile(r"torch::autograd::(Engine|Node|generated)|\w+Backward\d*\b|^(_engine_run_)?backward$")
 MODULE = re.compile(r"(^|/)torch/nn/(modules/module|parameter|init)\.py$")
-CLEARING = "zero_grad"  # in an optimizer's file too, but no step
-MOVES = {"_apply", "__new__", "_no_grad_normal_", "_no_grad_uniform_", "kaiming_uniform_"}  # functions there
+CLEARING = "zero_grad"  # defined in an optimizer's file, but not part of a step
+# Functions in MODULE's files that create or move parameters.
+PARAMETER_FUNCTIONS = {"_apply", "__new__", "_no_grad_normal_", "_no_grad_uniform_", "kaiming_uniform_"}
 
 
 @dataclass(frozen=True)
 class _StackOrigins:
-    """Per row, of the stack it was allocated in, or freed in."""
+    """Per row, the kinds of code on the stack in which it was allocated or freed."""
 
     known: Mask
     optimizer: Mask
@@ -37,13 +38,16 @@ class _StackOrigins:
 
 
 def torch_roles(recording: Recording) -> U8:
-    """Per row of `allocations`: its Role; UNKNOWN where stacks and lifetimes do not tell. What the source says stands.
+    """Return the Role of each row of `allocations`, UNKNOWN if stacks and lifetimes do not determine it.
 
-    Optimizer state is made in an optimizer's step and outlives it. A gradient is made in the backward pass and is
-    there when the next step of the optimizer begins. An activation is made in neither and freed by the backward pass.
-    A parameter is made by a module, or moved with it. What is freed where it was made is temporary.
+    Roles that the source records are kept. Otherwise:
+    - optimizer state is allocated in an optimizer's step and outlives it;
+    - a gradient is allocated in the backward pass and still live when the next optimizer step begins;
+    - an activation is allocated in neither and freed by the backward pass;
+    - a parameter is allocated by a module, or moved with it;
+    - a tensor that is freed in the pass that allocated it is temporary.
     """
-    rows, told = recording.allocations, recording.allocations.role
+    rows, recorded = recording.allocations, recording.allocations.role
     made, freed = _origins(recording)
     begins, ends = optimizer_steps(recording)
     in_step = _in_interval(rows.start, begins, ends)
@@ -52,7 +56,7 @@ def torch_roles(recording: Recording) -> U8:
     forward = made.known & ~stepping & ~backward & ~made.module
     outlives_step = rows.end > _next_mark(ends, rows.start, recording.length)
     meets_step = _next_mark(begins, rows.start, recording.length) < rows.end
-    # Without an optimizer in sight, what the backward pass leaves behind is what an optimizer would read.
+    # Without an optimizer in the recording, tensors that outlive the backward pass are taken for gradients.
     left = meets_step if len(begins) else ~freed.backward
     role = np.select(
         [
@@ -75,12 +79,12 @@ def torch_roles(recording: Recording) -> U8:
         ],
         Role.UNKNOWN,
     )
-    return np.where(told == Role.UNKNOWN, role, told).astype(np.uint8)
+    return np.where(recorded == Role.UNKNOWN, role, recorded).astype(np.uint8)
 
 
 @memoize
 def made_in_backward(recording: Recording) -> Mask:
-    """Per row: whether it is made in the backward pass, as its stack tells, and in no step of an optimizer."""
+    """Mark the rows whose stack is in the backward pass and that are not allocated in an optimizer step."""
     made, _ = _origins(recording)
     return made.backward & ~made.optimizer & ~_in_interval(recording.allocations.start, *optimizer_steps(recording))
 
@@ -93,7 +97,7 @@ def _origins(recording: Recording) -> tuple[_StackOrigins, _StackOrigins]:
 
 def _stack_origins(stacks: Stacks, leaf: I32) -> _StackOrigins:
     functions, files = stacks.function, stacks.file
-    module = _matches(files, MODULE.search) & _matches(functions, MOVES.__contains__)
+    module = _matches(files, MODULE.search) & _matches(functions, PARAMETER_FUNCTIONS.__contains__)
     clearing = _matches(functions, CLEARING.__eq__)
     own = np.stack([_matches(files, OPTIMIZER.search), _matches(functions, BACKWARD.search), module, clearing])
     optimizer, backward, module, clearing = np.c_[_self_or_caller(stacks, own), np.zeros(len(own), bool)][:, leaf]
@@ -101,25 +105,25 @@ def _stack_origins(stacks: Stacks, leaf: I32) -> _StackOrigins:
 
 
 def _matches(column: Text, wanted: Callable[[str], object]) -> Mask:
-    """Per row of a column, each distinct text looked at once."""
+    """Mark the rows of a column whose text matches; each distinct text is tested once."""
     found = [bool(wanted(column.strings[i])) for i in range(len(column.strings))]
     return np.array([*found, False])[column.codes]
 
 
 def _self_or_caller(stacks: Stacks, own: Mask) -> Mask:
-    """k x frames: whether a frame, or one that encloses it, is such a one."""
+    """Return a k x frames mask: whether the frame itself or one of its callers is marked in `own`."""
     count = len(stacks.parent)
     found = np.c_[own, np.zeros(len(own), bool)]
-    above = np.r_[np.where(stacks.parent >= 0, stacks.parent, count), count]
-    while (above < count).any():  # each round looks twice as far up
-        found |= found[:, above]
-        above = above[above]
+    caller = np.r_[np.where(stacks.parent >= 0, stacks.parent, count), count]
+    while (caller < count).any():  # pointer doubling: each round looks twice as far up
+        found |= found[:, caller]
+        caller = caller[caller]
     return np.asarray(found[:, :count])
 
 
 @memoize
 def optimizer_steps(recording: Recording) -> tuple[I64, I64]:
-    """(first, last position) of each step of an optimizer: as marked, else as its allocations lie together."""
+    """Return the first and last positions of each optimizer step, as marked, else by runs of its allocations."""
     spans, clock = recording.spans, recording.clock
     if spans is not None and clock is not None and len(spans):
         marked = _matches(spans.name, OPTIMIZER_STEP.search)
@@ -128,13 +132,13 @@ def optimizer_steps(recording: Recording) -> tuple[I64, I64]:
             return begins, np.searchsorted(clock, spans.end_ns[marked], side="right") - 1
     made, freed = _origins(recording)
     event = np.r_[recording.allocations.start, recording.allocations.end]
-    # What happened nobody knows where is neither in a step nor between two.
-    told = np.r_[made.known, freed.known] & (event >= 0) & (event < recording.length)
+    # Events without a stack neither extend a step nor end one.
+    usable = np.r_[made.known, freed.known] & (event >= 0) & (event < recording.length)
     order = np.argsort(event, kind="stable")
-    order = order[told[order]]
-    position, here = event[order], np.r_[made.optimizer, freed.optimizer][order]
-    turns = np.flatnonzero(np.diff(np.r_[False, here, False].astype(np.int8)))
-    return position[turns[::2]], position[turns[1::2] - 1]
+    order = order[usable[order]]
+    position, in_step = event[order], np.r_[made.optimizer, freed.optimizer][order]
+    edges = np.flatnonzero(np.diff(np.r_[False, in_step, False].astype(np.int8)))
+    return position[edges[::2]], position[edges[1::2] - 1]
 
 
 def _in_interval(position: I64, begins: I64, ends: I64) -> Mask:
@@ -143,5 +147,5 @@ def _in_interval(position: I64, begins: I64, ends: I64) -> Mask:
 
 
 def _next_mark(marks: I64, position: I64, never: int) -> I64:
-    """The first mark at or after each position; `never` where there is none."""
+    """Return the first mark at or after each position, `never` if there is none."""
     return np.asarray(np.r_[marks, never][np.searchsorted(marks, position, side="left")])

@@ -1,4 +1,4 @@
-"""What the bytes at one position are: by site, what was there before, and what nothing explains."""
+"""Live bytes at one position by allocation site, with earlier and unexplained bytes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tb_memplugin.model.recording import Recording
 
 
 class Breakdown(NamedTuple):
-    """`bytes.sum() + before + unexplained == total`. Groups are in order of their bytes, largest first."""
+    """Groups in order of their bytes, largest first. `bytes.sum() + before + unexplained == total`."""
 
     row: I64  # the largest allocation of each group
     allocations: I64
     bytes: I64
-    before: int  # bytes from before the recording
-    unexplained: int  # an allocator's stack, for one
+    before: int  # bytes allocated before the recording
+    unexplained: int  # bytes of no known allocation, such as those reserved for the stack
     total: int
 
 
 def breakdown(recording: Recording, position: int) -> Breakdown:
-    """At `position`; -1 is before the recording's first event."""
+    """Group the allocations that are live at `position` by site; -1 is before the first event."""
     rows = recording.allocations
     live = live_rows(recording, position)
     over_time = recording.axis is Axis.TIME
@@ -51,7 +51,7 @@ def breakdown(recording: Recording, position: int) -> Breakdown:
 
 
 def unexplained_bytes(recording: Recording, position: int) -> int:
-    """Bytes in use at `position` that no row is charged for; none before the first event."""
+    """Return the bytes in use at `position` that no row is charged for; 0 before the first event."""
     if not 0 <= position < recording.length:
         return 0
     return int(usage(recording).live[position] - explained_bytes(recording)[position])

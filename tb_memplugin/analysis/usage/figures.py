@@ -1,4 +1,4 @@
-"""The few figures that sum up a program's memory, each a number of bytes that means one thing."""
+"""The figures that summarize a program's memory, in bytes."""
 
 from __future__ import annotations
 
@@ -20,50 +20,53 @@ class Figure(NamedTuple):
 
 
 def figures(recording: Recording) -> list[Figure]:
-    """In the order in which they are read. None where the recording cannot tell."""
+    """Return the figures in display order; `bytes` is None if the recording does not contain the figure."""
     top = peak(recording)
-    held = reserved_bytes(recording)
     rows, regions = recording.allocations, recording.regions
     live = live_rows(recording, top.position)
     padding = int((rows.size[live] - rows.requested[live]).sum())
     temporary = regions.kind == RegionKind.TEMPORARY
 
-    def of(kind: RegionKind) -> int:
+    def region_bytes(kind: RegionKind) -> int:
         return int(regions.size[(regions.kind & kind) != 0].sum())
 
     live_temporary = int(rows.charge[live][temporary[rows.region[live]]].sum()) if len(live) else 0
     return [
-        Figure("live_peak", "Live peak", top.bytes, "The most bytes that buffers need at one point of the program."),
+        Figure("live_peak", "Live peak", top.bytes, "The most bytes that buffers need at any point of the program."),
         Figure(
-            "reserved", "Reserved", held,
-            "What the program asks the device for: the sum of its buffer allocations. This is what must fit.",
+            "reserved", "Reserved", reserved_bytes(recording),
+            "The memory that the program requests from the device: the sum of its buffer allocations. This must fit.",
         ),
         Figure(
             "reported_peak", "JAX peak", recording.reported_peak,
-            "JAX's definition of peak_memory_in_bytes, applied to this file, over all memory spaces. It knows of "
-            "temporary buffers only what the compiler's traces tell; JAX itself often has no trace, and says less.",
+            "peak_memory_in_bytes as JAX defines it, computed from this file over all memory spaces. Temporary buffers "
+            "count only as far as the compiler's heap traces cover them; JAX itself often has no trace and reports "
+            "less.",
         ),
         Figure(
-            "arguments", "Arguments", of(RegionKind.PARAMETER),
-            "The program's inputs, held from start to end. A donated argument is an output as well.",
+            "arguments", "Arguments", region_bytes(RegionKind.PARAMETER),
+            "The program's inputs, in memory from start to end. A donated argument also counts as an output.",
         ),
-        Figure("outputs", "Outputs", of(RegionKind.OUTPUT), "What the program returns; donated arguments included."),
+        Figure(
+            "outputs", "Outputs", region_bytes(RegionKind.OUTPUT),
+            "The program's results, including donated arguments.",
+        ),
         Figure(
             "temporaries", "Temporaries", int(regions.size[temporary].sum()),
-            "Memory that the program shares out to intermediate results while it runs.",
+            "Memory that the program reserves for intermediate results while it runs.",
         ),
-        Figure("constants", "Constants", of(RegionKind.CONSTANT), "Values compiled into the program."),
+        Figure("constants", "Constants", region_bytes(RegionKind.CONSTANT), "Values compiled into the program."),
         Figure(
             "padding", "Padding", padding,
-            "Bytes at the peak that hold no data: buffers are rounded up to the tiles of their layout.",
+            "Bytes at the peak that hold no data, because buffers are rounded up to the tiles of their layout.",
         ),
         Figure(
             "fragmentation", "Fragmentation", int(regions.size[temporary].sum()) - live_temporary,
-            "Temporary memory that is reserved but not live at the peak: holes that no buffer fits in.",
+            "Temporary memory that is reserved but not live at the peak: gaps between buffers.",
         ),
     ]  # fmt: skip
 
 
 def share(part: int, whole: int) -> float:
-    """part / whole, 0 of nothing."""
+    """Return part / whole, or 0 if `whole` is 0."""
     return float(np.divide(part, whole)) if whole else 0.0

@@ -1,4 +1,4 @@
-"""How much room there is: what a recording needs, of how much, and who says so."""
+"""Headroom: the bytes that a recording needs, the capacity, and the source of that figure."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ from typing import NamedTuple
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.model.recording import Recording
 
-DEVICE_MEMORY = "HBM"  # what a program calls the memory that its device's allocator hands out
+DEVICE_MEMORY = "HBM"  # a program's name for the memory that its device's allocator manages
 DEVICE_ALLOCATOR = re.compile(r"GPU_\d+_\w+|TPU core \d+|cuda:\d+")
 
 
 class Headroom(NamedTuple):
-    """Bytes; None where nothing tells."""
+    """Bytes; None if unknown."""
 
     needed: int
     capacity: int | None
-    source: str  # who tells the capacity, in words
-    left: int | None  # below 0: it did not fit
+    source: str  # of the capacity, in words
+    left: int | None  # negative if the memory ran out
 
 
 def headroom(recording: Recording) -> Headroom:
+    """Return how many bytes are left above the peak, or above the reserved bytes if these are more."""
     needed = max(peak(recording).bytes, reserved_bytes(recording))
-    capacity, source = recording.capacity, recording.capacity_source or "as the recording itself says"
+    capacity, source = recording.capacity, recording.capacity_source or "from the recording"
     if refusal := recording.refusal:
-        return Headroom(needed, refusal.capacity or capacity, "as the error says", _shortfall(recording))
+        return Headroom(needed, refusal.capacity or capacity, "from the error message", _shortfall(recording))
     if not capacity:
         return Headroom(needed, None, "", None)
     return Headroom(needed, capacity, source, capacity - needed)
 
 
 def with_device_limits(recordings: Sequence[Recording]) -> list[Recording]:
-    """The recordings of a file; each program of a device with the capacity that its device's allocator may hand out.
+    """Return the recordings of a file, with the device programs' capacity lowered to their allocator's limit.
 
-    It runs on any device of its host, so it must fit the smallest, and an allocator may not have all of that.
+    A program may run on any device of its host, so the smallest limit counts. An allocator's limit may be below the
+    device's memory.
     """
     return [
         _with_device_limit(recording, device_allocators(recording.host, recordings))
@@ -47,7 +49,7 @@ def with_device_limits(recordings: Sequence[Recording]) -> list[Recording]:
 
 
 def _with_device_limit(program: Recording, allocators: Sequence[Recording]) -> Recording:
-    limits = [(a.capacity, f"the most that {a.memory} may hand out") for a in allocators if a.capacity]
+    limits = [(a.capacity, f"the limit of {a.memory}") for a in allocators if a.capacity]
     capacity, source = min(limits, default=(None, ""))
     if capacity is None or (program.capacity is not None and program.capacity <= capacity):
         return program
@@ -55,7 +57,7 @@ def _with_device_limit(program: Recording, allocators: Sequence[Recording]) -> R
 
 
 def device_allocators(host: str, recordings: Sequence[Recording]) -> list[Recording]:
-    """The allocators of the host's devices."""
+    """Return the allocators of the host's devices."""
     return [
         recording
         for recording in recordings
@@ -64,7 +66,7 @@ def device_allocators(host: str, recordings: Sequence[Recording]) -> list[Record
 
 
 def _shortfall(recording: Recording) -> int | None:
-    """What was left, in one piece where that is told, less what was asked for; at least one byte was lacking."""
+    """Return the free bytes less the requested ones, at most -1; of free blocks the largest counts, where known."""
     refusal = recording.refusal
     if refusal is None or refusal.asked is None:
         return None

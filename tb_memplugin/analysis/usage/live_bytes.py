@@ -13,7 +13,7 @@ from tb_memplugin.model.recording import Recording
 
 
 class Usage(NamedTuple):
-    """Bytes at each position of the axis: the charges of the live rows, and the same without their padding."""
+    """Live bytes at each position of the axis, with and without padding."""
 
     live: I64
     unpadded: I64
@@ -25,7 +25,7 @@ class Peak(NamedTuple):
 
 
 class Buckets(NamedTuple):
-    """A curve at a lower resolution: extremes of positions `position[i]` up to, not including, `position[i + 1]`."""
+    """Usage at a lower resolution: the extremes over positions `position[i] <= p < position[i + 1]`."""
 
     position: I64
     live_max: I64
@@ -36,7 +36,7 @@ class Buckets(NamedTuple):
 
 @memoize
 def usage(recording: Recording) -> Usage:
-    """A sweep over starts and ends: O(rows + positions). What an allocator says of itself comes before it."""
+    """Return the bytes that the allocator reports, or else the charges of the live rows. O(rows + positions)."""
     rows = recording.allocations
     padding = np.where(rows.charge > 0, rows.size - rows.requested, 0)
     if recording.reported is not None:
@@ -48,16 +48,16 @@ def usage(recording: Recording) -> Usage:
 
 @memoize
 def explained_bytes(recording: Recording) -> I64:
-    """Bytes at each position that live rows account for."""
+    """Return the sum of the live rows' charges at each position."""
     rows = recording.allocations
     return _sum_live(rows.start, rows.end, rows.charge, recording.length)
 
 
 def _sum_live(start: I64, end: I64, amount: I64, length: int) -> I64:
-    """At each position the sum of the amounts of rows with start <= position < end."""
+    """Return at each position the sum of the amounts of rows with start <= position < end."""
     if not length:
         return np.empty(0, dtype=np.int64)
-    # Sums of bytes stay exact in float64 up to 2**53, which is 8 PiB; bincount knows no int64.
+    # bincount sums in float64, which is exact up to 2**53 bytes (8 PiB).
     change = np.bincount(np.clip(start, 0, length), amount, length + 1)
     change -= np.bincount(np.clip(end, 0, length), amount, length + 1)
     total: I64 = np.cumsum(change[:length]).astype(np.int64)
@@ -75,27 +75,30 @@ def peak(recording: Recording) -> Peak:
 
 @memoize
 def reserved_bytes(recording: Recording) -> int:
-    """What the program holds, or the most an allocator held; thread-locals are on the threads' stacks, not in it."""
+    """Return the bytes that the program requests, or the most an allocator reserved; thread-local buffers are excluded.
+
+    Thread-local buffers lie on the threads' stacks.
+    """
     regions = recording.regions
     if recording.held is not None:
         return int(recording.held.max(initial=0))
     if recording.reported is not None and (recording.axis is not Axis.INSTANT or not len(regions)):
         return peak(recording).bytes
-    if not len(regions):  # all that is known is what was live
+    if not len(regions):  # only live bytes are known
         return peak(recording).bytes
     return int(regions.size[(regions.kind & RegionKind.THREAD_LOCAL) == 0].sum())
 
 
-def buckets(curve: Usage, start: int, end: int, count: int) -> Buckets:
-    """At most `count` buckets of equal width over [start, end): no peak and no valley is lost in any of them."""
-    start, end = max(start, 0), min(end, len(curve.live))
+def buckets(values: Usage, start: int, end: int, count: int) -> Buckets:
+    """Return at most `count` buckets of equal width over [start, end), each with its minimum and maximum."""
+    start, end = max(start, 0), min(end, len(values.live))
     width = max(1, -(-(end - start) // max(count, 1)))
     position = np.arange(start, end, width)
     if not len(position):
         return Buckets(position, position, position, position, position)
     extremes = [
         reduce.reduceat(column[:end], position)
-        for column in (curve.live, curve.unpadded)
+        for column in (values.live, values.unpadded)
         for reduce in (np.maximum, np.minimum)
     ]
     return Buckets(position, *extremes)

@@ -1,4 +1,4 @@
-"""How much an allocator was asked for and given back, over all of its events."""
+"""Allocated and freed bytes over all of an allocator's events."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Traffic(NamedTuple):
-    """Counts and bytes. What was live before or never freed shows as the difference."""
+    """Counts and bytes. Allocations and frees differ by what was live before the recording or never freed."""
 
     allocations: int
     allocated_bytes: int
     frees: int
     freed_bytes: int
-    freed_before: int  # frees of what was allocated before the recording
+    freed_before: int  # frees of allocations from before the recording
     freed_before_bytes: int
     live_before: int  # rows
     live_before_bytes: int
@@ -28,7 +28,7 @@ class Traffic(NamedTuple):
 
 
 class StackCounts(NamedTuple):
-    """How many of the allocations and of the frees have a stack."""
+    """The number of allocations and frees, and how many of them have a call stack."""
 
     allocations: int
     with_stack: int
@@ -37,26 +37,33 @@ class StackCounts(NamedTuple):
 
 
 def traffic(recording: Recording) -> Traffic:
+    """Count the allocations and frees of a recording, with their bytes."""
     rows = recording.allocations
-    born, ended, freed = rows.start >= 0, rows.end < recording.length, _freed_rows(recording)
+    recorded, ended, freed = rows.start >= 0, rows.end < recording.length, _freed_rows(recording)
 
-    def both(which: Mask) -> tuple[int, int]:
+    def count_and_bytes(which: Mask) -> tuple[int, int]:
         return int(which.sum()), int(rows.size[which].sum())
 
-    return Traffic(*both(born), *both(freed), *both(freed & ~born), *both(~born), *both(born & ~ended))
+    return Traffic(
+        *count_and_bytes(recorded),
+        *count_and_bytes(freed),
+        *count_and_bytes(freed & ~recorded),
+        *count_and_bytes(~recorded),
+        *count_and_bytes(recorded & ~ended),
+    )
 
 
 def count_stacks(recording: Recording) -> StackCounts:
-    """Of the `complete` recording; before that, no stack is known."""
-    rows, freed_in = recording.allocations, recording.free_stack
-    born, freed = rows.start >= 0, _freed_rows(recording)
-    known = 0 if freed_in is None else int((freed_in[freed] >= 0).sum())
-    return StackCounts(int(born.sum()), int((rows.stack[born] >= 0).sum()), int(freed.sum()), known)
+    """Count the allocations and frees that have a call stack. Pass a `complete` recording: others have no stacks."""
+    rows, free_stack = recording.allocations, recording.free_stack
+    recorded, freed = rows.start >= 0, _freed_rows(recording)
+    with_stack = 0 if free_stack is None else int((free_stack[freed] >= 0).sum())
+    return StackCounts(int(recorded.sum()), int((rows.stack[recorded] >= 0).sum()), int(freed.sum()), with_stack)
 
 
 def _freed_rows(recording: Recording) -> Mask:
     rows = recording.allocations
-    # An allocation at an address that is still taken ends the one before it, and is no free.
+    # An allocation at an address in use ends the one before it. That is not a free.
     opens = np.zeros(recording.length + 1, dtype=bool)
     opens[rows.start[rows.start >= 0]] = True
     freed: Mask = (rows.end < recording.length) & ~opens[rows.end]

@@ -123,9 +123,9 @@ def test_layers_that_repeat_become_one() -> None:
     ],
 )
 def test_what_merges(paths: list[str], merged: list[str]) -> None:
-    grower = ForestBuilder()
-    leaf = np.array([grower.path(path.split("/")) for path in paths], dtype=np.int32)
-    assert drawn(merge_layers(grower, leaf)) == merged
+    builder = ForestBuilder()
+    leaf = np.array([builder.path(path.split("/")) for path in paths], dtype=np.int32)
+    assert drawn(merge_layers(builder, leaf)) == merged
 
 
 def test_without_a_backward_pass_all_is_forward() -> None:
@@ -247,11 +247,11 @@ def test_weights_of_bytes_times_lifetime_may_be_fractions() -> None:
     st.booleans(),
 )
 def test_what_every_forest_keeps_to(paths: list[list[str]], merged: bool) -> None:
-    grower = ForestBuilder()
-    leaf = np.array([grower.path(path) for path in paths], dtype=np.int32)
-    found = merge_layers(grower, leaf) if merged else grower.forest(leaf)
+    builder = ForestBuilder()
+    leaf = np.array([builder.path(path) for path in paths], dtype=np.int32)
+    found = merge_layers(builder, leaf) if merged else builder.forest(leaf)
     keeps_to(found)
-    assert found.merged.sum() == len(grower.parent)
+    assert found.merged.sum() == len(builder.parent)
     total = weigh(found, np.arange(len(paths)), np.ones(len(paths), np.int64))
     assert total[found.parent < 0].sum() == len(paths)
     if not merged:

@@ -78,13 +78,13 @@ def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
 
     elsewhere = dataclasses.replace(device("GPU_2_bfc", 7000), host="other")
     run = [device("GPU_0_bfc", 20_000), device("GPU_1_bfc", 10_000), device("gpu_host_bfc", 500), elsewhere]
-    assert room(train_step(), *run) == (6018, 10_000, "the most that GPU_1_bfc may hand out", 3982)
+    assert room(train_step(), *run) == (6018, 10_000, "the limit of GPU_1_bfc", 3982)
     assert room(dataclasses.replace(train_step(), memory="VMEM"), *run).capacity is None
     assert room(train_step(), *run[2:]) == (6018, None, "", None)
     known = dataclasses.replace(train_step(), capacity=9000, capacity_source="the memory of the smallest device")
     assert room(known, *run) == (6018, 9000, "the memory of the smallest device", 2982)
     assert room(known, device("GPU_0_bfc", 7000)).left == 982
-    assert room(run[0], *run) == (2048, 20_000, "as the recording itself says", 20_000 - 2048)
+    assert room(run[0], *run) == (2048, 20_000, "from the recording", 20_000 - 2048)
 
 
 @pytest.mark.parametrize(

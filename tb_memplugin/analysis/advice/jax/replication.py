@@ -35,10 +35,10 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 def _copy_counts(recording: Recording) -> I64:
     """Per row: how many devices hold the same; 1 where it is no argument. Empty where nothing is known."""
-    known, program = dataflow_graph(recording), recording.program
-    if known is None or program is None or program.copies is None:
+    graph, program = dataflow_graph(recording), recording.program
+    if graph is None or program is None or program.copies is None:
         return np.empty(0, dtype=np.int64)
-    values, row = known.values, row_of_value(recording)
+    values, row = graph.values, row_of_value(recording)
     given = np.flatnonzero((values.argument >= 0) & (row >= 0))
     if values.argument.max(initial=-1) >= len(program.copies):
         return np.empty(0, dtype=np.int64)

@@ -40,10 +40,10 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def _never_read_rows(recording: Recording) -> I64:
-    known = dataflow_graph(recording)
-    if known is None:
+    graph = dataflow_graph(recording)
+    if graph is None:
         return np.empty(0, dtype=np.int64)
-    values = known.values
+    values = graph.values
     given = np.flatnonzero(values.argument >= 0)
     returned = np.isin(given, values.result) | np.isin(given, values.loop_carried[0])
     row = row_of_value(recording)[given[~returned]]

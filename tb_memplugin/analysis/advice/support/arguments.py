@@ -35,11 +35,11 @@ class Argument:
 @memoize
 def arguments(recording: Recording) -> list[Argument]:
     """In order. JAX leaves out of a program what it does not use, so numbers count what is left."""
-    known = dataflow_graph(recording)
-    if known is None:
+    graph = dataflow_graph(recording)
+    if graph is None:
         return []
-    values = np.flatnonzero(known.values.argument >= 0)
-    values = values[np.argsort(known.values.argument[values], kind="stable")]
+    values = np.flatnonzero(graph.values.argument >= 0)
+    values = values[np.argsort(graph.values.argument[values], kind="stable")]
     row = row_of_value(recording)[values]
     members: dict[str, list[int]] = {}
     for at in row[row >= 0].tolist():

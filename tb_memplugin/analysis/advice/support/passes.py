@@ -51,13 +51,13 @@ class ProgramPasses:
         return [op_path(self.scope.strings[code]) for code in range(len(self.scope.strings))] + [op_path("")]
 
     @cached_property
-    def of_position(self) -> U8:
+    def pass_of_position(self) -> U8:
         """Per position: which of PASSES its name puts it in."""
-        return np.array([PASSES.index(path.within) for path in self.paths], dtype=np.uint8)[self.scope.codes]
+        return np.array([PASSES.index(path.training_pass) for path in self.paths], dtype=np.uint8)[self.scope.codes]
 
     def within(self, which: Pass) -> Bools:
         """Per position."""
-        inside: Bools = self.of_position == PASSES.index(which)
+        inside: Bools = self.pass_of_position == PASSES.index(which)
         return inside
 
     @cached_property
