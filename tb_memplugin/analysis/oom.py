@@ -17,18 +17,18 @@ class Cause(StrEnum):
     UNKNOWN = "unknown"
 
 
-def cause(refusal: OutOfMemory) -> Cause:
+def cause(failure: OutOfMemory) -> Cause:
     """Return the most specific cause that the reported sizes support; UNKNOWN if they are too few."""
-    asked, free, largest = refusal.asked, refusal.free, refusal.largest_free
-    if refusal.host:
+    asked, free, largest = failure.asked, failure.free, failure.largest_free
+    if failure.host:
         return Cause.HOST
     if asked is None:
         return Cause.UNKNOWN
     # A compiler's failure is about one allocation if it names what the memory is for, else about the whole program.
-    one = refusal.phase is not OutOfMemoryPhase.COMPILE or bool(refusal.wanted_by)
-    if one and refusal.capacity is not None and asked > refusal.capacity:
+    one = failure.phase is not OutOfMemoryPhase.COMPILE or bool(failure.wanted_by)
+    if one and failure.capacity is not None and asked > failure.capacity:
         return Cause.TOO_LARGE
-    if refusal.phase is OutOfMemoryPhase.COMPILE:
+    if failure.phase is OutOfMemoryPhase.COMPILE:
         return Cause.LIVE
     if free is None:
         return Cause.UNKNOWN
@@ -38,18 +38,18 @@ def cause(refusal: OutOfMemory) -> Cause:
     return Cause.FRAGMENTED if largest is None or asked > largest else Cause.UNKNOWN
 
 
-def missing_bytes(refusal: OutOfMemory) -> int | None:
+def missing_bytes(failure: OutOfMemory) -> int | None:
     """Return the bytes to free for the request to fit if free memory were contiguous; None if unknown."""
-    if refusal.asked is None:
+    if failure.asked is None:
         return None
-    if refusal.phase is OutOfMemoryPhase.COMPILE:
-        return max(refusal.asked - refusal.capacity, 0) if refusal.capacity is not None else None
-    return max(refusal.asked - refusal.free, 0) if refusal.free is not None else None
+    if failure.phase is OutOfMemoryPhase.COMPILE:
+        return max(failure.asked - failure.capacity, 0) if failure.capacity is not None else None
+    return max(failure.asked - failure.free, 0) if failure.free is not None else None
 
 
 def required_bytes(recording: Recording) -> int:
     """Return the bytes that had to fit: those in use plus the failed request; without a failure, the peak."""
-    refusal, used = recording.refusal, peak(recording).bytes
-    if refusal is None or refusal.phase is OutOfMemoryPhase.COMPILE:
+    failure, used = recording.out_of_memory, peak(recording).bytes
+    if failure is None or failure.phase is OutOfMemoryPhase.COMPILE:
         return used
-    return (refusal.in_use or 0) + (refusal.asked or 0)
+    return (failure.in_use or 0) + (failure.asked or 0)

@@ -54,9 +54,9 @@ class MemoryApp:
         path = request.path.lstrip("/") or "index.html"
         allowed = self._routes.methods(path)
         if request.method not in allowed:
-            refusal = error_response(405, InputError("Method not allowed", request.method, f"use {allowed[0]}"))
-            refusal.headers["Allow"] = ", ".join(allowed)
-            return refusal
+            response = error_response(405, InputError("Method not allowed", request.method, f"use {allowed[0]}"))
+            response.headers["Allow"] = ", ".join(allowed)
+            return response
         try:
             if path in self._routes.paths():
                 return self._routes.answer(path, request)

@@ -43,11 +43,11 @@ class Recording:
     events: Text | None = None  # the source's name of the event at each position; axis TIME only
     held: I64 | None = None  # bytes that the allocator has from the device, per position; None if not recorded
     counts: I64 | None = None  # per row: number of allocations of one size that it represents; None: one each
-    taken: CaptureInfo | None = None
+    capture_info: CaptureInfo | None = None
     reported_peak: int | None = None
     capacity: int | None = None  # bytes of memory on the device
     capacity_source: str = ""  # where that figure comes from, in words; empty: the source itself
-    refusal: OutOfMemory | None = None  # the last out-of-memory failure
+    out_of_memory: OutOfMemory | None = None  # the last out-of-memory failure
     caveats: tuple[Caveat, ...] = ()
     later: Callable[[], Recording] | None = None  # the same with what took too long for a first look
 

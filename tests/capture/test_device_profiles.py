@@ -40,8 +40,11 @@ def test_a_snapshot_is_a_run_of_the_logdir_and_knows_when_it_was_taken(tmp_path:
     path = snapshot(str(tmp_path), step=12)
     (recording,) = recordings(tmp_path)
     assert recording.source == path and recording.run.startswith("device_profiles/")
-    assert recording.taken is not None and recording.taken.step == 12
-    assert recording.taken.time_ns is not None and abs(recording.taken.time_ns / 1e9 - os.stat(path).st_mtime) < 60
+    assert recording.capture_info is not None and recording.capture_info.step == 12
+    assert (
+        recording.capture_info.time_ns is not None
+        and abs(recording.capture_info.time_ns / 1e9 - os.stat(path).st_mtime) < 60
+    )
     assert kept.nbytes in recording.allocations.size.tolist()
     assert [name for _, _, names in os.walk(tmp_path) for name in names] == [Path(path).name]
 
@@ -65,7 +68,7 @@ def test_what_the_device_said_then_stands_beside_what_the_profile_explains() -> 
     (recording,) = part.read()
     known = int(recording.allocations.charge.sum())
     assert known >= kept.nbytes
-    assert recording.taken == CaptureInfo(1, 7)
+    assert recording.capture_info == CaptureInfo(1, 7)
     assert (recording.capacity, recording.reported_peak) == (10_000, 9000)
     said = {figure.key: figure.bytes for figure in figures(recording)}
     assert (said["in_use"], said["unexplained"]) == (3000, 3000 - known)
@@ -85,14 +88,14 @@ def test_a_note_that_is_none_changes_nothing(note: str) -> None:
     profile.string_table.append(note.encode())
     (part,) = open_file(profile.SerializeToString(), "m.prof")
     for recording in part.read():
-        assert recording.taken == CaptureInfo() and recording.reported is None
+        assert recording.capture_info == CaptureInfo() and recording.reported is None
 
 
 def test_every_third_step_from_the_first_on(tmp_path: Path) -> None:
     saw = snapshot_every(3, str(tmp_path))
     saved = [saw(step) is not None for step in range(100, 108)]
     assert saved == [True, False, False, True, False, False, True, False]
-    assert [r.taken.step for r in recordings(tmp_path) if r.taken] == [100, 103, 106]
+    assert [r.capture_info.step for r in recordings(tmp_path) if r.capture_info] == [100, 103, 106]
     assert len({r.run for r in recordings(tmp_path)}) == 1
     with pytest.raises(ValueError, match="n_steps is 0"):
         snapshot_every(0, str(tmp_path))

@@ -100,8 +100,8 @@ def test_when_memory_runs_out_what_was_held_is_saved_beside(torch: FakeTorch, tm
         if torch.alloc(50 * MIB) is None:
             raise RuntimeError("CUDA out of memory")
     assert [Path(file).name for file in memory.files] == ["rank0.oom.pickle", "rank0.pickle"]
-    refused = [recording.refusal for recording in listing_of_path(str(tmp_path)).recordings]
-    assert [refusal.asked for refusal in refused if refusal] == [50 * MIB] * 2
+    failures = [recording.out_of_memory for recording in listing_of_path(str(tmp_path)).recordings]
+    assert [failure.asked for failure in failures if failure] == [50 * MIB] * 2
     torch.alloc(90 * MIB)
     assert len(memory.files) == 2  # the observer stays, and has nothing more to do
 

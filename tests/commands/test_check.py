@@ -107,9 +107,9 @@ def test_explain_and_summary_read_an_error_from_a_file(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     shutil.copy(TEXTS / "bfc_tensorflow.txt", log)
     answer = json.loads(tb_memplugin("explain", str(log), "--json").stdout)
-    assert answer["refusal"]["reason"] == "too much memory is in use"
-    assert answer["refusal"]["missing_bytes"] == 24_149_760  # 33,554,432 - 9,404,672
-    assert answer["headline"] == " ".join(answer["refusal"]["sentences"][:2])
+    assert answer["out_of_memory"]["reason"] == "too much memory is in use"
+    assert answer["out_of_memory"]["missing_bytes"] == 24_149_760  # 33,554,432 - 9,404,672
+    assert answer["headline"] == " ".join(answer["out_of_memory"]["sentences"][:2])
     assert sum(group["bytes"] for group in answer["groups"]) + answer["unexplained"]["bytes"] == 57_704_192
     (recording,) = json.loads(tb_memplugin("summary", str(log), "--json").stdout)["recordings"]
     assert (recording["kind"], recording["axis"], recording["peak_bytes"]) == ("oom", "INSTANT", 57_704_192)

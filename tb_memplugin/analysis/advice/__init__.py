@@ -49,7 +49,7 @@ def advise(recording: Recording) -> list[Advice]:
 
     None for an error, whose text has no schedule that could be replayed.
     """
-    if recording.refusal is not None and recording.axis is Axis.INSTANT:
+    if recording.out_of_memory is not None and recording.axis is Axis.INSTANT:
         return []
     found = [piece for ask in ADVISERS for piece in ask(recording)]
     return sorted(found, key=lambda piece: -piece.saving_bytes)

@@ -72,7 +72,7 @@ def find_series(recording: Recording, recordings: Sequence[Recording]) -> list[R
 
 
 def sort_series(recordings: Sequence[Recording]) -> list[Recording]:
-    steps = [r.taken.step for r in recordings if r.taken is not None and r.taken.step is not None]
+    steps = [r.capture_info.step for r in recordings if r.capture_info is not None and r.capture_info.step is not None]
     if len(steps) < len(recordings):
         return sorted(recordings, key=lambda recording: natural_key(recording.title))
     return [

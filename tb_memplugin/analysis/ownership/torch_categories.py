@@ -24,7 +24,7 @@ def with_categories(recordings: Sequence[Recording]) -> list[Recording]:
     An allocation matches the timeline's allocation of the same size that is nearest in time, within a millisecond.
     Results are cached: the same snapshot and timelines give the same recording.
     """
-    timelines = [r for r in recordings if r.kind is RecordingKind.TORCH_TIMELINE and r.taken is not None]
+    timelines = [r for r in recordings if r.kind is RecordingKind.TORCH_TIMELINE and r.capture_info is not None]
     if not timelines:
         return list(recordings)
     return [
@@ -79,7 +79,7 @@ def _match_rows(snapshot: Recording, timeline: Recording) -> I64:
 
 def _allocation_times(recording: Recording) -> tuple[I64, I64]:
     """Return the rows that were allocated in the recording, and their times in nanoseconds since 1970."""
-    clock, taken = recording.clock, recording.taken
+    clock, taken = recording.clock, recording.capture_info
     if clock is None or taken is None or taken.time_ns is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     row = np.flatnonzero(recording.allocations.start >= 0)

@@ -27,8 +27,8 @@ def headroom(recording: Recording) -> Headroom:
     """Return how many bytes are left above the peak, or above the reserved bytes if these are more."""
     needed = max(peak(recording).bytes, reserved_bytes(recording))
     capacity, source = recording.capacity, recording.capacity_source or "from the recording"
-    if refusal := recording.refusal:
-        return Headroom(needed, refusal.capacity or capacity, "from the error message", _shortfall(recording))
+    if failure := recording.out_of_memory:
+        return Headroom(needed, failure.capacity or capacity, "from the error message", _shortfall(recording))
     if not capacity:
         return Headroom(needed, None, "", None)
     return Headroom(needed, capacity, source, capacity - needed)
@@ -67,12 +67,12 @@ def device_allocators(host: str, recordings: Sequence[Recording]) -> list[Record
 
 def _shortfall(recording: Recording) -> int | None:
     """Return the free bytes less the requested ones, at most -1; of free blocks the largest counts, where known."""
-    refusal = recording.refusal
-    if refusal is None or refusal.asked is None:
+    failure = recording.out_of_memory
+    if failure is None or failure.asked is None:
         return None
-    left = refusal.free if refusal.largest_free is None else refusal.largest_free
-    if left is None and refusal.capacity is not None and refusal.in_use is not None:
-        left = refusal.capacity - refusal.in_use
-    if left is None and refusal.capacity is not None and refusal.phase == "compile":
-        left = refusal.capacity
-    return None if left is None else min(left - refusal.asked, -1)
+    left = failure.free if failure.largest_free is None else failure.largest_free
+    if left is None and failure.capacity is not None and failure.in_use is not None:
+        left = failure.capacity - failure.in_use
+    if left is None and failure.capacity is not None and failure.phase == "compile":
+        left = failure.capacity
+    return None if left is None else min(left - failure.asked, -1)

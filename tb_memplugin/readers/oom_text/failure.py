@@ -1,4 +1,4 @@
-"""One refusal as a text tells it, before it becomes a Recording."""
+"""One out_of_memory as a text tells it, before it becomes a Recording."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Failure:
     at: int
     tool: str  # xla, tpu, bfc, torch, onnxruntime, host: two of one tool and size are one failure told twice
     memory: str
-    refusal: OutOfMemory
+    out_of_memory: OutOfMemory
     rows: Rows = field(default_factory=Rows)
     used: int | None = None
     lifetime_peak: int | None = None

@@ -30,7 +30,7 @@ def _joined(earlier: Failure, later: Failure) -> Failure | None:
     if earlier.tool == "remat" and later.tool in ("remat", "xla", "bfc"):
         told = () if later.tool == "remat" else earlier.caveats
         return replace(later, at=earlier.at, caveats=(*later.caveats, *told))
-    if not _one_memory(earlier, later) or not _one_size(earlier.refusal.asked, later.refusal.asked):
+    if not _one_memory(earlier, later) or not _one_size(earlier.out_of_memory.asked, later.out_of_memory.asked):
         return None
     if not _same_list(earlier, later) if earlier.tool == later.tool else not _same_request(earlier, later):
         return None
@@ -40,7 +40,7 @@ def _joined(earlier: Failure, later: Failure) -> Failure | None:
         at=min(first.at, second.at),
         memory=first.memory or second.memory,
         program=first.program or second.program,
-        refusal=_filled(first.refusal, second.refusal),
+        out_of_memory=_filled(first.out_of_memory, second.out_of_memory),
         caveats=(*first.caveats, *(caveat for caveat in second.caveats if caveat not in first.caveats)),
     )
 
@@ -93,7 +93,7 @@ def _rows(failure: Failure) -> int:
 
 
 def _numbers(failure: Failure) -> int:
-    said = failure.refusal
+    said = failure.out_of_memory
     return sum(number is not None for number in (said.asked, said.free, said.capacity, said.in_use))
 
 

@@ -32,10 +32,10 @@ def recordings(failures: list[Failure], *, run: str, host: str, source: str) -> 
 def _title(failure: Failure) -> str:
     """Sizes tell the errors of one log apart."""
     what = f"OOM in {failure.program}" if failure.program else "OOM"
-    if failure.refusal.asked is None:
+    if failure.out_of_memory.asked is None:
         return what
-    verb = "needed" if failure.refusal.phase is OutOfMemoryPhase.COMPILE else "asked"
-    return f"{what}: {bytes_text(failure.refusal.asked)} {verb}"
+    verb = "needed" if failure.out_of_memory.phase is OutOfMemoryPhase.COMPILE else "asked"
+    return f"{what}: {bytes_text(failure.out_of_memory.asked)} {verb}"
 
 
 def _recording(failure: Failure, title: str, memory: str, rank: int, run: str, host: str, source: str) -> Recording:
@@ -43,7 +43,7 @@ def _recording(failure: Failure, title: str, memory: str, rank: int, run: str, h
     listed = rows.bytes
     # The text's own sum is rounded, and may leave something out that it lists.
     used = max(failure.used, listed) if failure.used is not None else listed
-    refusal = replace(failure.refusal, rank=rank)
+    out_of_memory = replace(failure.out_of_memory, rank=rank)
     return Recording(
         kind=RecordingKind.OUT_OF_MEMORY,
         title=title,
@@ -56,16 +56,16 @@ def _recording(failure: Failure, title: str, memory: str, rank: int, run: str, h
         allocations=rows.allocations,
         regions=rows.regions,
         stacks=rows.stacks,
-        reported=_reported(refusal, used, failure.lifetime_peak),
+        reported=_reported(out_of_memory, used, failure.lifetime_peak),
         reported_peak=failure.lifetime_peak,
-        capacity=refusal.capacity,
-        refusal=refusal,
+        capacity=out_of_memory.capacity,
+        out_of_memory=out_of_memory,
         caveats=(*_told(failure, listed, used), *damaged, *failure.caveats),
     )
 
 
-def _reported(refusal: OutOfMemory, used: int, peak: int | None) -> ReportedMemory:
-    free, largest = refusal.free, refusal.largest_free
+def _reported(out_of_memory: OutOfMemory, used: int, peak: int | None) -> ReportedMemory:
+    free, largest = out_of_memory.free, out_of_memory.largest_free
     fragmentation = 1 - largest / free if free and largest is not None and largest <= free else np.nan
     return ReportedMemory(
         in_use=np.array([used]),

@@ -52,7 +52,7 @@ def timeline(
         regions=table_builder.no_regions(),
         stacks=Stacks(np.empty(0, np.int32), Text.of([]), Text.of([]), np.empty(0, np.int32)),
         clock=clock - first,
-        taken=CaptureInfo(time_ns=first) if first else None,
+        capture_info=CaptureInfo(time_ns=first) if first else None,
         reported=reported,
         held=held,
         spans=spans and NamedSpans(spans.name, spans.kind, spans.start_ns - first, spans.end_ns - first),

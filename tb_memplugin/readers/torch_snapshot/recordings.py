@@ -122,8 +122,8 @@ def _recording(
         free_stack=_freed_in(lives, of_event) if not held.made_up else None,
         held=reserved if not held.made_up else None,
         events=trace.name if n else Text.of(["snapshot"]),
-        taken=CaptureInfo(time_ns=_began(trace)),
-        refusal=_refusal(trace),
+        capture_info=CaptureInfo(time_ns=_began(trace)),
+        out_of_memory=_out_of_memory(trace),
         caveats=caveats(trace, lives, settings, backwards),
     )
 
@@ -157,11 +157,11 @@ def _held(trace: Trace, segments: Segments) -> I64:
     return np.asarray(held + (segments.size.sum(keepdims=True) - held[-1:]))
 
 
-def _refusal(trace: Trace) -> OutOfMemory | None:
+def _out_of_memory(trace: Trace) -> OutOfMemory | None:
     """The last time that the device had no room."""
-    refused = np.flatnonzero(trace.action == Action.OOM)
-    if not len(refused):
+    failed = np.flatnonzero(trace.action == Action.OOM)
+    if not len(failed):
         return None
-    last = refused[-1]
+    last = failed[-1]
     free = int(trace.device_free[last])
     return OutOfMemory(asked=int(trace.size[last]), free=free if free >= 0 else None, phase=OutOfMemoryPhase.RUN)

@@ -67,8 +67,8 @@ def device_profile(recording: Recording, beside: Sequence[Recording]) -> DeviceP
         "headline": headline(recording),
         "figures": [*map(figure_json, figures(recording))],
         "taken": {
-            "time_ns": recording.taken.time_ns if recording.taken else None,
-            "step": recording.taken.step if recording.taken else None,
+            "time_ns": recording.capture_info.time_ns if recording.capture_info else None,
+            "step": recording.capture_info.step if recording.capture_info else None,
         },
         "devices": [
             {"id": other.id, "memory": other.memory, "bytes": peak(other).bytes, "kinds": kinds(other)}

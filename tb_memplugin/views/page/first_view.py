@@ -47,7 +47,7 @@ class FirstViewMetaJson(TypedDict):
     caveats: list[CaveatJson]
     peak: PeakJson
     regions: int
-    refusal: OutOfMemoryJson | None
+    out_of_memory: OutOfMemoryJson | None
 
 
 def encode_first_view(recording: Recording, headline: str, figures: Sequence[Figure], usage: Table) -> bytes:
@@ -64,7 +64,7 @@ def encode_first_view(recording: Recording, headline: str, figures: Sequence[Fig
         "peak": {"position": top.position},
         "regions": len(recording.regions),
         # Over time, a failure is one of many events and is marked at its position.
-        "refusal": oom.refused(recording) if recording.axis is not Axis.TIME else None,
+        "out_of_memory": oom.out_of_memory(recording) if recording.axis is not Axis.TIME else None,
     }
     rows = {
         name: compact(column) if isinstance(column, Text) else column

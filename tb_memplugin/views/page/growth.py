@@ -65,8 +65,8 @@ def series(recording: Recording, recordings: Sequence[Recording]) -> GrowthJson:
                 "id": point.id,
                 "title": point.title,
                 "host": point.host,
-                "step": point.taken.step if point.taken else None,
-                "time_ns": point.taken.time_ns if point.taken else None,
+                "step": point.capture_info.step if point.capture_info else None,
+                "time_ns": point.capture_info.time_ns if point.capture_info else None,
                 "bytes": int(total),
             }
             for point, total in zip(found.series, found.total.tolist(), strict=True)

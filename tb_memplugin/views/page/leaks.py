@@ -14,7 +14,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import COMPLETE
-from tb_memplugin.views.page.torch_profile import carried_sentences
+from tb_memplugin.views.page.torch_profile import retained_gradients_sentences
 from tb_memplugin.views.shared.json_types import SiteJson
 from tb_memplugin.views.shared.site_text import site
 
@@ -51,8 +51,8 @@ class LeaksJson(TypedDict):
 
     message: str | None
     """Why there are no findings, or what the steps are derived from."""
-    carried: list[str]
-    """Which tensors a training loop keeps from one iteration to the next, in sentences."""
+    retained_gradients: list[str]
+    """Gradients and optimizer state that survive an iteration of the training loop, in sentences."""
     unit: str
     steps: int
     warm_up_steps: int
@@ -74,7 +74,7 @@ def findings(recording: Recording) -> LeaksJson:
     points = np.unique(np.linspace(0, max(len(found.looked_at) - 1, 0), CURVE_POINTS).round().astype(np.int64))
     return {
         "message": found.steps.message or None,
-        "carried": carried_sentences(recording),
+        "retained_gradients": retained_gradients_sentences(recording),
         "unit": found.steps.unit,
         "steps": len(found.steps.position),
         "warm_up_steps": found.warm_up,

@@ -24,14 +24,14 @@ def _is_shown(recording: Recording) -> bool:
 @endpoint("memory_viewer", RECORDING, report=InReport(_is_shown))
 def first_view(recording: Recording) -> bytes:
     """Return the first view of a program, or of an out-of-memory failure."""
-    numbers = figures(recording) if recording.refusal is None else oom.figures(recording)
+    numbers = figures(recording) if recording.out_of_memory is None else oom.figures(recording)
     usage = usage_of_program(recording, 0, recording.length, FIRST_BUCKETS)
     return encode_first_view(recording, headline(recording), numbers, usage)
 
 
 def headline(recording: Recording) -> str:
     """The answer in words: how much, of what, and what most of it is."""
-    if recording.refusal is not None:
+    if recording.out_of_memory is not None:
         return oom.headline(recording)
     top = peak(recording)
     if not top.bytes:

@@ -136,7 +136,7 @@ def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
     many = f"{len(ordered)} recordings. " if len(ordered) > 1 else ""
     first = ordered[0]
     name, known = _name(first), room[first.id]
-    if first.refusal is not None:
+    if first.out_of_memory is not None:
         return f"{many}{' '.join(sentences(first)[:2])}"
     if known.left is None or known.capacity is None:
         top = max(ordered, key=lambda recording: peak(recording).bytes)

@@ -36,10 +36,10 @@ def headline(recording: Recording) -> str:
             f" Of the unknown, {bytes_text(old)} is older than the trace, in blocks as large as the optimizer's state: "
             "parameters, gradients or state of earlier steps."
         )
-    if recording.refusal is not None and recording.refusal.asked is not None:
-        free = recording.refusal.free
+    if recording.out_of_memory is not None and recording.out_of_memory.asked is not None:
+        free = recording.out_of_memory.free
         left = f", and {bytes_text(free)} were free" if free is not None else ""
-        parts.append(f" It ran out of memory: {bytes_text(recording.refusal.asked)} were asked for{left}.")
+        parts.append(f" It ran out of memory: {bytes_text(recording.out_of_memory.asked)} were asked for{left}.")
     return "".join(parts)
 
 
@@ -76,16 +76,21 @@ def figures(recording: Recording) -> list[Figure]:
 
 def within_reach(recording: Recording) -> list[Figure]:
     """What this process could have had of the device when it last ran out of memory. No snapshot tells of more."""
-    if recording.held is None or recording.refusal is None or recording.refusal.free is None or not recording.events:
+    if (
+        recording.held is None
+        or recording.out_of_memory is None
+        or recording.out_of_memory.free is None
+        or not recording.events
+    ):
         return []
     codes = [code for code in range(len(recording.events.strings)) if recording.events.strings[code] == "oom"]
     at = int(np.flatnonzero(np.isin(recording.events.codes, codes))[-1])
-    total = int(recording.held[at]) + recording.refusal.free
+    total = int(recording.held[at]) + recording.out_of_memory.free
     text = "Reserved when it last ran out of memory, and what the device still had: all that this process could get."
     return [Figure("within_reach", "Within reach", total, text)]
 
 
-def carried_sentences(recording: Recording) -> list[str]:
+def retained_gradients_sentences(recording: Recording) -> list[str]:
     """What survives from one iteration into the next, where roles and steps of an optimizer tell."""
     if not recording.kind.is_torch:
         return []

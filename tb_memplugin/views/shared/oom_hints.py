@@ -1,4 +1,4 @@
-"""What would help a memory that refused: one function per tell-tale, each with the bytes it is about."""
+"""Hints for an out-of-memory failure: one function per symptom, each with the bytes that it concerns."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ UNNAMED = "one without a name"
 Bools = npt.NDArray[np.bool_]
 
 
-def remedies(recording: Recording, refusal: OutOfMemory) -> list[str]:
+def remedies(recording: Recording, failure: OutOfMemory) -> list[str]:
     """What to do, by what it would save, most first."""
-    why = cause(refusal)
+    why = cause(failure)
     if why is Cause.HOST:
         return [
             "Give the job more host memory, or hold less of it: smaller batches and fewer workers in the input "
             "pipeline, no copy of the weights on the host, checkpoints written in pieces."
         ]
     if why is Cause.FRAGMENTED:
-        return [_defragment(recording, refusal)]
+        return [_defragment(recording, failure)]
     found = sorted((item for tell_tale in TELL_TALES for item in tell_tale(recording)), key=lambda item: -item[0])
     texts = [text for size, text in found if size >= WORTH * max(peak(recording).bytes, 1)][:SHOWN]
     if why is Cause.TOO_LARGE and _memory(recording) not in ON_CHIP:
-        split = f"Split it: {bytes_text(refusal.asked)} at once never fits; shard it, or work in smaller batches."
+        split = f"Split it: {bytes_text(failure.asked)} at once never fits; shard it, or work in smaller batches."
         return [split, *texts]
-    return texts or [_less(recording, refusal)]
+    return texts or [_less(recording, failure)]
 
 
-def _less(recording: Recording, refusal: OutOfMemory) -> str:
-    goal = missing_bytes(refusal)
+def _less(recording: Recording, failure: OutOfMemory) -> str:
+    goal = missing_bytes(failure)
     much = f" by {bytes_text(goal)}" if goal else ""
-    if refusal.phase is OutOfMemoryPhase.LOAD:
+    if failure.phase is OutOfMemoryPhase.LOAD:
         return (
             f"Free arrays before the program is loaded, or make the program smaller{much}: it is loaded in one piece."
         )
@@ -62,7 +62,7 @@ def _less(recording: Recording, refusal: OutOfMemory) -> str:
         )
     if recording.memory.startswith("ONNX"):
         return f"Lower what is live{much}: a smaller batch, or give the arena more (gpu_mem_limit, max_mem)."
-    if "a tensor of shape" in refusal.wanted_by:  # as TensorFlow says it
+    if "a tensor of shape" in failure.wanted_by:  # as TensorFlow says it
         return (
             f"Lower what is live{much}: a smaller batch, tf.recompute_grad, mixed precision, or more devices "
             "(tf.distribute). A profile of a smaller run shows which tensors these are."
@@ -73,8 +73,8 @@ def _less(recording: Recording, refusal: OutOfMemory) -> str:
     )
 
 
-def _defragment(recording: Recording, refusal: OutOfMemory) -> str:
-    pieces = bytes_text(refusal.free)
+def _defragment(recording: Recording, failure: OutOfMemory) -> str:
+    pieces = bytes_text(failure.free)
     if _of_torch(recording):
         return (
             f"Make the {pieces} one piece: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, tensors of equal sizes, "

@@ -35,8 +35,8 @@ def explain(recording: Recording, at: str | None = None, beside: Sequence[Record
     recording = recording.complete
     position = peak(recording).position if at is None else position_of(recording, at)
     answer = {"recording": summary(recording), "at": moment(recording, position), **_trees(recording, position)}
-    if recording.kind.is_failure and (refused := oom.refused(recording)) is not None:
-        told = {"headline": oom.headline(recording), "refusal": refused}
+    if recording.kind.is_failure and (failure := oom.out_of_memory(recording)) is not None:
+        told = {"headline": oom.headline(recording), "out_of_memory": failure}
         return {**told, **answer, **_grouped(recording, position)}
     if recording.kind.has_call_graph:
         return {"headline": device_profile.headline(recording), **answer, **_grouped(recording, position)}

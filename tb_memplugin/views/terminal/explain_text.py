@@ -29,10 +29,10 @@ MARKS = ("function", "By annotation:", NOT_MARKED, ": ")  # of PyTorch, which ha
 def lines(answer: dict[str, Any]) -> Iterator[str]:
     """Format the answer of `explain`. The caller escapes control characters, which names may contain."""
     yield answer["headline"]
-    for sentence in answer.get("refusal", {}).get("sentences", [])[2:]:
+    for sentence in answer.get("out_of_memory", {}).get("sentences", [])[2:]:
         yield f"  - {sentence}"
     at = answer["at"]
-    if "refusal" in answer and not at["bytes"]:
+    if "out_of_memory" in answer and not at["bytes"]:
         return  # the text contains only the size of the failed request
     yield ""
     yield f"{bytes_text(at['bytes'])} {_state(answer)}:"
@@ -64,7 +64,7 @@ def _has_known(tree: Sequence[dict[str, Any]], unknown: str) -> bool:
 
 def _state(answer: dict[str, Any]) -> str:
     """Describe the bytes: live at a moment, or needed by a program that was never run."""
-    used_is = answer.get("refusal", {}).get("used_is", "live")
+    used_is = answer.get("out_of_memory", {}).get("used_is", "live")
     return "needed" if used_is == "needed" else f"{used_is} {_moment(answer['at'], answer['recording']['axis'])}"
 
 
@@ -152,7 +152,7 @@ def _findings(leaks: dict[str, Any], peak_bytes: int) -> Iterator[str]:
             yield leaks["message"]
     else:
         yield f"Leaks: unknown. {leaks['message']}"
-    yield from leaks["carried"]
+    yield from leaks["retained_gradients"]
     for finding in (leaking + kept)[:MAX_LINES]:
         yield ""
         yield f"{finding['verdict']} ({finding['confidence']:.0%}): {finding['site']} {finding['shape']}".rstrip()

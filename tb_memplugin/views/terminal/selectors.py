@@ -21,7 +21,9 @@ def choose(recordings: Sequence[Recording], wanted: str | None, path: str) -> Re
         raise InputError("No recordings found", path, "profile a step that runs on the device")
     if wanted is None:
         # A text may contain several errors: choose the most informative one, whose peak need not be the largest.
-        first = (recording for recording in recordings if recording.refusal is None or not recording.refusal.rank)
+        first = (
+            recording for recording in recordings if recording.out_of_memory is None or not recording.out_of_memory.rank
+        )
         return next(first, recordings[0])
     matches = [recording for recording in recordings if wanted == recording.id]
     matches = matches or [recording for recording in recordings if wanted in recording.id]

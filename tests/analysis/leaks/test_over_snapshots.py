@@ -58,7 +58,7 @@ def test_what_each_line_holds_over_the_files() -> None:
 def test_files_are_counted_as_people_count_and_steps_come_before_names() -> None:
     recordings = profiles({"f": list(range(1, 13))})
     assert [r.title for r in growth(recordings[::-1]).series] == [f"m{i}.prof" for i in range(12)]
-    stepped = [replace(r, taken=CaptureInfo(step=100 - i)) for i, r in enumerate(recordings)]
+    stepped = [replace(r, capture_info=CaptureInfo(step=100 - i)) for i, r in enumerate(recordings)]
     assert [r.title for r in growth(stepped).series] == [f"m{i}.prof" for i in reversed(range(12))]
 
 

@@ -114,7 +114,7 @@ def test_what_is_older_than_the_trace_and_as_large_as_state_is_told_apart_from_t
 
 @pytest.mark.parametrize("clears", [True, False])
 def test_the_leak_analysis_says_whether_gradients_survive(clears: bool) -> None:
-    sentences = findings(recorded(Training(6, clears=clears)))["carried"]
+    sentences = findings(recorded(Training(6, clears=clears)))["retained_gradients"]
     assert ("Gradients do not survive into the next iteration" in sentences[0]) == clears
     assert ("Gradients survive into the next iteration" in sentences[0]) != clears
     assert "optimizer's state" in sentences[1] and "first step" in sentences[1]

@@ -17,7 +17,7 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 
 class Said(NamedTuple):
-    """The numbers of a refusal, None where the text has none; and the bytes in use at the instant."""
+    """The numbers of a failure, None where the text has none; and the bytes in use at the instant."""
 
     memory: str
     asked: int | None = None
@@ -224,12 +224,12 @@ def only(text: str) -> Recording:
 @pytest.mark.parametrize(("text", "said"), LINES.values(), ids=LINES.keys())
 def test_the_numbers_of_each_wording(text: str, said: Said) -> None:
     recording = only(text)
-    refusal = recording.refusal
-    assert refusal is not None and recording.reported is not None
+    failure = recording.out_of_memory
+    assert failure is not None and recording.reported is not None
     used = int(recording.reported.in_use[0])
     found = Said(
-        recording.memory, refusal.asked, refusal.free, refusal.largest_free, refusal.capacity, used,
-        refusal.host, refusal.phase,
+        recording.memory, failure.asked, failure.free, failure.largest_free, failure.capacity, used,
+        failure.host, failure.phase,
     )  # fmt: skip
     assert found == said
     assert recording.capacity == said.capacity
@@ -246,7 +246,7 @@ def test_what_pytorch_keeps_and_may_use_is_told() -> None:
 def test_whatever_a_log_puts_around_a_line(text: str, said: Said) -> None:
     """A cluster's prefix, colours and a quotation before each line, and another line end."""
     dressed = "\r\n".join(f"> \x1b[36m(Worker pid=489, ip=10.0.0.7)\x1b[0m {line}" for line in text.splitlines())
-    assert only(dressed).refusal == only(text).refusal
+    assert only(dressed).out_of_memory == only(text).out_of_memory
 
 
 @pytest.mark.parametrize("prefix", [

@@ -50,14 +50,14 @@ def rows(recording: Recording) -> list[tuple[str, int, int]]:
 def test_one_instant_whose_rows_are_no_more_than_what_is_used(path: Path) -> None:
     recording = read(path.name)
     assert (recording.kind, recording.axis, recording.length) == ("oom", Axis.INSTANT, 1)
-    assert recording.refusal is not None and recording.refusal.rank == 0
+    assert recording.out_of_memory is not None and recording.out_of_memory.rank == 0
     assert 0 <= explained_bytes(recording)[0] <= peak(recording).bytes
 
 
 def test_a_program_that_does_not_fit_a_tpu() -> None:
     recording = read("tpu_compile.txt")
     assert recording.memory == "HBM"
-    assert recording.refusal == OutOfMemory(
+    assert recording.out_of_memory == OutOfMemory(
         asked=20_669_530_112, capacity=16_911_433_728, phase=OutOfMemoryPhase.COMPILE
     )  # 19.25G
     assert peak(recording).bytes == 20_669_530_112
@@ -98,7 +98,7 @@ def test_one_failure_of_a_gpu_told_four_times() -> None:
     """By the compiler's warning, the allocator, XLA and the traceback, each line behind a cluster's coloured prefix."""
     recording = read("xla_gpu.txt")
     assert recording.memory == "GPU_0_bfc"
-    assert recording.refusal == OutOfMemory(asked=2_115_270_600)
+    assert recording.out_of_memory == OutOfMemory(asked=2_115_270_600)
     assert peak(recording).bytes == 8_461_085_573  # 7.88GiB
     assert [(name, size) for name, size, _ in rows(recording)] == [
         ("Buffer 1", 5_239_860_101),  # 4.88GiB
@@ -117,7 +117,7 @@ def test_a_dump_is_a_map_of_addresses() -> None:
     """Truth: what the dump itself sums up of its chunks in use, and its limit less that."""
     recording = read("bfc_tensorflow.txt")
     in_use = 8 * 4096 + 21 * MIB + 2_096_896 + 32 * MIB
-    assert recording.refusal == OutOfMemory(
+    assert recording.out_of_memory == OutOfMemory(
         asked=32 * MIB, free=64 * MIB - in_use, largest_free=4_161_536, capacity=64 * MIB, in_use=in_use,
         wanted_by="AddV2, a tensor of shape [2048,4096] and type float",
     )  # fmt: skip
@@ -133,7 +133,7 @@ def test_a_dump_is_a_map_of_addresses() -> None:
 def test_an_old_dump_lists_free_chunks_last() -> None:
     recording = read("bfc_old.txt")
     # 3072 bytes are free, in pieces of 1024 and 2048: the request of 3072 fails by fragmentation.
-    assert recording.refusal == OutOfMemory(asked=3072, free=3072, largest_free=2048, capacity=5120, in_use=2048)
+    assert recording.out_of_memory == OutOfMemory(asked=3072, free=3072, largest_free=2048, capacity=5120, in_use=2048)
     assert recording.regions.size.tolist() == [5120]
     assert recording.allocations.offset.tolist() == [0, 2304, 4608]
 
@@ -151,14 +151,14 @@ def test_free_neighbours_are_one_hole_but_not_across_segments() -> None:
         ]
     )
     (recording,) = read_oom_text(text.encode())
-    refusal = recording.refusal
-    assert refusal is not None and (refusal.free, refusal.largest_free, refusal.in_use) == (12, 7, 3)
+    failure = recording.out_of_memory
+    assert failure is not None and (failure.free, failure.largest_free, failure.in_use) == (12, 7, 3)
     assert recording.regions.size.tolist() == [10, 5]
 
 
 def test_an_arena_with_colours() -> None:
     recording = read("onnxruntime.txt")
-    assert recording.refusal == OutOfMemory(
+    assert recording.out_of_memory == OutOfMemory(
         asked=67_108_864, free=50_331_392, largest_free=50_331_392, wanted_by="Expand wide"
     )
 
@@ -190,10 +190,13 @@ def test_workers_that_write_into_one_log_at_once() -> None:
         log += [f"(Worker pid={10 + worker}) {line}" for worker, line in enumerate(pair)]
         log.append(f"step {number}")
     recordings = read_oom_text("\n".join(log).encode())
-    assert [recording.refusal for recording in sorted(recordings, key=lambda r: -peak(r).bytes)] == [
-        replace(refusal, rank=rank)
-        for refusal, rank in [(read("bfc_tensorflow.txt").refusal, 1), (read("bfc_fragmented.txt").refusal, 0)]
-        if refusal is not None
+    assert [recording.out_of_memory for recording in sorted(recordings, key=lambda r: -peak(r).bytes)] == [
+        replace(failure, rank=rank)
+        for failure, rank in [
+            (read("bfc_tensorflow.txt").out_of_memory, 1),
+            (read("bfc_fragmented.txt").out_of_memory, 0),
+        ]
+        if failure is not None
     ]
 
 
@@ -203,7 +206,7 @@ def test_a_list_without_its_head() -> None:
     at = text.index("BufferAssignment stats")
     (recording,) = read_oom_text(text[at : text.index("Traceback", at)].encode())
     assert len(recording.allocations) == 4 and peak(recording).bytes == 8_461_085_573
-    assert recording.refusal == OutOfMemory()
+    assert recording.out_of_memory == OutOfMemory()
 
 
 def test_a_list_that_a_web_page_has_run_together() -> None:
@@ -221,14 +224,14 @@ def test_several_failures_are_several_recordings_and_the_fullest_comes_first() -
     )
     recordings = read_oom_text(text.encode())
     assert [recording.memory for recording in recordings] == ["bfc_cpu_allocator_for_gpu", "cuda:0", "host memory"]
-    assert [recording.refusal.rank for recording in recordings if recording.refusal] == [0, 1, 2]
+    assert [recording.out_of_memory.rank for recording in recordings if recording.out_of_memory] == [0, 1, 2]
 
 
 def test_failures_of_one_memory_have_ids_of_their_own() -> None:
     line = "Out of memory while trying to allocate {} bytes.\n"
     sizes = [2**20, *(2**i for i in range(21, 30)), 2**20]  # the first again, when it is no longer near
     recordings = read_oom_text("".join(line.format(size) for size in sizes).encode())
-    assert [recording.refusal.asked for recording in recordings if recording.refusal] == sizes[::-1]
+    assert [recording.out_of_memory.asked for recording in recordings if recording.out_of_memory] == sizes[::-1]
     assert len({recording.id for recording in recordings}) == len(sizes)
     # The page tells recordings of one file apart by their memories.
     assert [recording.memory for recording in recordings[:3]] == [
@@ -240,7 +243,7 @@ def test_a_log_of_retries_is_bounded() -> None:
     text = "".join(f"Out of memory while trying to allocate {10**6 * (i % 20 + 1)} bytes.\n" for i in range(1000))
     recordings = read_oom_text(text.encode())
     assert len(recordings) == 50
-    assert recordings[0].refusal is not None and recordings[0].refusal.asked == 20 * 10**6
+    assert recordings[0].out_of_memory is not None and recordings[0].out_of_memory.asked == 20 * 10**6
 
 
 def test_sizes_beyond_any_memory_are_left_out() -> None:

@@ -184,8 +184,8 @@ def test_running_out_of_memory_is_marked_with_what_was_asked_and_free() -> None:
     allocator.alloc(30 * MIB)
     assert allocator.alloc(40 * MIB) is None
     [recording] = read(allocator.snapshot())
-    assert recording.refusal is not None and recording.spans is not None
-    assert (recording.refusal.asked, recording.refusal.free) == (40 * MIB, 20 * MIB)
+    assert recording.out_of_memory is not None and recording.spans is not None
+    assert (recording.out_of_memory.asked, recording.out_of_memory.free) == (40 * MIB, 20 * MIB)
     [mark] = np.flatnonzero(recording.spans.kind == SpanKind.OUT_OF_MEMORY)
     assert recording.spans.name[int(mark)] == "out of memory: 40.0 MiB asked for, 20.0 MiB free"
 

@@ -88,7 +88,7 @@ def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refusal", "left"),
+    ("out_of_memory", "left"),
     [
         (OutOfMemory(asked=500, free=300, capacity=8000), -200),
         (OutOfMemory(asked=500, capacity=8000, in_use=7900), -400),
@@ -100,8 +100,8 @@ def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
         (OutOfMemory(), None),
     ],
 )
-def test_what_was_refused_lacked_room(refusal: OutOfMemory, left: int | None) -> None:
-    failed = dataclasses.replace(train_step(), kind=RecordingKind.OUT_OF_MEMORY, refusal=refusal)
+def test_what_was_refused_lacked_room(failure: OutOfMemory, left: int | None) -> None:
+    failed = dataclasses.replace(train_step(), kind=RecordingKind.OUT_OF_MEMORY, out_of_memory=failure)
     assert headroom(failed).left == left
 
 
@@ -229,7 +229,7 @@ def test_headlines() -> None:
         kind=RecordingKind.OUT_OF_MEMORY,
         axis=Axis.INSTANT,
         title="error",
-        refusal=OutOfMemory(asked=2048, free=1024, in_use=6018),
+        out_of_memory=OutOfMemory(asked=2048, free=1024, in_use=6018),
     )
     assert headline(step, failed) == (
         "2 recordings. HBM was asked for 2.00 KiB; 1.00 KiB was free. "

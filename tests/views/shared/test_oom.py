@@ -1,4 +1,4 @@
-"""Refusals in words: the reason, by numbers that make it plain, and sentences whose figures are worked out here."""
+"""Out-of-memory failures in words: the cause by its figures, and sentences whose figures are computed here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS = TESTS / "data" / "oom_texts"
 
 
 @pytest.mark.parametrize(
-    ("refusal", "why", "more"),
+    ("out_of_memory", "why", "more"),
     [
         (OutOfMemory(asked=10, free=4, capacity=100), Cause.LIVE, 6),
         (OutOfMemory(asked=10, free=4), Cause.LIVE, 6),
@@ -32,9 +32,9 @@ TEXTS = TESTS / "data" / "oom_texts"
         (OutOfMemory(asked=90, phase=COMPILE), Cause.LIVE, None),
     ],
 )  # fmt: skip
-def test_the_reason_follows_from_the_numbers(refusal: OutOfMemory, why: Cause, more: int | None) -> None:
-    assert cause(refusal) == why
-    assert missing_bytes(refusal) == more
+def test_the_reason_follows_from_the_numbers(failure: OutOfMemory, why: Cause, more: int | None) -> None:
+    assert cause(failure) == why
+    assert missing_bytes(failure) == more
 
 
 def of(text: str) -> Recording:

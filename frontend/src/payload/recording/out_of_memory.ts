@@ -1,4 +1,4 @@
-/** What was asked of a memory and not given; sizes in bytes, null where the error does not say. */
+/** An out-of-memory failure. Sizes in bytes, null where the error does not contain them. */
 export interface OutOfMemory {
   asked_bytes: number | null;
   free_bytes: number | null;
@@ -6,12 +6,12 @@ export interface OutOfMemory {
   capacity_bytes: number | null;
   in_use_bytes: number | null;
   missing_bytes: number | null;
-  /** When: "compile", "load" or "run". When compiling, what is asked is all that the program needs. */
+  /** "compile", "load" or "run". When compiling, asked_bytes is everything that the program needs. */
   phase: string;
-  /** What the bytes of the recording are: "in use", or "needed" by a program that was not let run. */
+  /** The meaning of the live bytes: "in use", or "needed" by a program that never ran. */
   used_is: string;
   reason: string;
   wanted_by: string;
-  /** What was asked, why it failed, and then what would help. */
+  /** The request, the cause, then hints. */
   sentences: string[];
 }

@@ -16,8 +16,8 @@ export interface FirstView {
   headline: string;
   figures: Figure[];
   caveats: Caveat[];
-  /** What was asked and not given; null of all but errors. */
-  refusal: OutOfMemory | null;
+  /** The out-of-memory failure; null unless the recording is an error. */
+  out_of_memory: OutOfMemory | null;
   peak: number;
   usage: Usage;
   rows: Rows;
@@ -42,7 +42,7 @@ interface FirstViewMeta {
   headline: string;
   figures: Figure[];
   caveats: Caveat[];
-  refusal: OutOfMemory | null;
+  out_of_memory: OutOfMemory | null;
   peak: { position: number };
 }
 

@@ -1,7 +1,7 @@
 import type { Table } from "../tables/tables";
 import type { TextColumn } from "../tables/text_column";
 
-/** The kinds of spans; the last is a moment, at which the memory refused a request. */
+/** Kinds of spans; the last is a moment: an out-of-memory failure. */
 export const STEP_SPAN = 0;
 
 export const EXECUTION_SPAN = 1;

@@ -13,8 +13,8 @@ export interface Leaks {
   message: string | null;
   unit: string;
   steps: number;
-  /** What a training loop carries from one iteration into the next, in sentences. */
-  carried: string[];
+  /** Gradients and optimizer state that survive an iteration of the training loop, in sentences. */
+  retained_gradients: string[];
   verdicts: Record<string, number>;
   findings: Finding[];
 }

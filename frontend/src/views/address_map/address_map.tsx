@@ -23,7 +23,7 @@ interface Props {
   /** Rows that are drawn. */
   live: Uint32Array;
   position: number;
-  refusal: OutOfMemory | null;
+  outOfMemory: OutOfMemory | null;
   /** Of saved pictures, without an ending. */
   fileName: string;
   store: Store<ViewState>;
@@ -32,7 +32,7 @@ interface Props {
 
 /** Every segment by address, on one scale: where the holes are, and whether what was asked fits one of them. */
 export function AddressMap(props: Props): JSX.Element {
-  const { rows, regions, places, live, position, refusal, fileName, store, dark } = props;
+  const { rows, regions, places, live, position, outOfMemory, fileName, store, dark } = props;
   const all = useMemo(
     () => layoutSegments(rows, live, regions, position, places),
     [rows, live, regions, position, places],
@@ -45,7 +45,7 @@ export function AddressMap(props: Props): JSX.Element {
   }, [all]);
   const span = Math.max(...shown.map(({ size }) => size), 1);
   const hole = Math.max(...all.map((segment) => segment.hole.to - segment.hole.from), 0);
-  const asked = refusal?.asked_bytes ?? null;
+  const asked = outOfMemory?.asked_bytes ?? null;
   return (
     <section aria-label="Address map" class="address-map" data-testid="address-map">
       <header class="section-head">

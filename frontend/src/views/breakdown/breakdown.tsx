@@ -94,7 +94,7 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
         <AddressMap
           {...{ ...map, live: kept, position, fileName, store, dark }}
           places={shown.places}
-          refusal={null}
+          outOfMemory={null}
         />
       ) : (
         <TreeCharts

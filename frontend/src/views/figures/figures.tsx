@@ -3,7 +3,7 @@ import { formatBytes, formatExact, formatShare } from "../../base/units";
 import type { Figure } from "../../payload/recording/summary";
 import type { FirstView } from "../../payload/recording/recording";
 import { PeakBar } from "./peak_bar";
-import { RefusalBar } from "./out_of_memory_bar";
+import { OutOfMemoryBar } from "./out_of_memory_bar";
 import type { Shown } from "../data/available_rows";
 
 /** One bar, live peak of reserved, and the figures, each with a sentence on what it is. */
@@ -16,10 +16,10 @@ export function Figures(props: { view: FirstView; shown: Shown; dark: boolean })
       : { bytes: reserved ?? peak, words: reserved === null ? "of the peak" : "of what is reserved" };
   return (
     <section class="figures" aria-label="Figures">
-      {view.refusal === null ? (
+      {view.out_of_memory === null ? (
         <PeakBar view={view} shown={shown} dark={dark} />
       ) : (
-        <RefusalBar view={view} refusal={view.refusal} />
+        <OutOfMemoryBar view={view} outOfMemory={view.out_of_memory} />
       )}
       <dl class={view.figures.length > ONE_LINE ? "two-lines" : ""}>
         {view.figures.map((figure) => (

@@ -45,7 +45,7 @@ export function Growth({ api, recording, store }: Props): JSX.Element {
       </header>
       {error !== null && <ErrorMessage error={error} />}
       {value?.message != null && <p class="muted">{value.message}</p>}
-      {value?.carried.map((sentence) => (
+      {value?.retained_gradients.map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}
       {value !== null && value.steps > 0 && notable.length === 0 && <p>Nothing grows.</p>}

@@ -43,7 +43,7 @@ export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
   if (error !== null) return <ErrorMessage error={error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
   return (
-    <WordsContext.Provider value={first.value.refusal?.used_is === "needed" ? NEEDED_WORDS : MOMENT_WORDS}>
+    <WordsContext.Provider value={first.value.out_of_memory?.used_is === "needed" ? NEEDED_WORDS : MOMENT_WORDS}>
       <TreesScope api={api} recording={first.value.recording} everything={all.value} store={store}>
         <Loaded {...shared} view={first.value} everything={all.value} />
       </TreesScope>
@@ -67,7 +67,7 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
   return (
     <PageFrame drawer={drawer}>
       <Answer headline={view.headline} caveats={view.caveats} problems={problems}>
-        <Remedies sentences={view.refusal?.sentences.slice(2) ?? []} />
+        <Remedies sentences={view.out_of_memory?.sentences.slice(2) ?? []} />
         <Figures view={view} shown={shown} dark={dark} />
       </Answer>
       {everything !== null && everything.regions.length > 0 && (
@@ -78,7 +78,7 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
           places={everything.addresses}
           live={liveAt(everything.rows, view.peak)}
           position={view.peak}
-          refusal={view.refusal}
+          outOfMemory={view.out_of_memory}
           fileName={`${view.recording.title}-addresses`}
         />
       )}

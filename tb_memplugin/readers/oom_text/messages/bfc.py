@@ -80,7 +80,7 @@ def _failure(at: int, head: re.Match[str] | None, block: str) -> Failure:
     limit, ungrown = size_of(LIMIT.search(block)), size_of(AVAILABLE.search(block))
     dumped = len(rows.regions) > 0
     room = [*holes, ungrown or 0]
-    refusal = OutOfMemory(
+    out_of_memory = OutOfMemory(
         asked=asked,
         free=sum(room) if dumped else None,
         largest_free=max(room) if dumped else (size_of(LARGEST.search(block)) or None),
@@ -89,7 +89,7 @@ def _failure(at: int, head: re.Match[str] | None, block: str) -> Failure:
         wanted_by=(head["op"] or "").strip() if head else "",
     )
     return Failure(
-        at, "bfc", memory, refusal, rows,
+        at, "bfc", memory, out_of_memory, rows,
         used=in_use,
         lifetime_peak=size_of(MAX_IN_USE.search(block)),
         cut=dumped and not DONE.search(block),

@@ -41,8 +41,10 @@ def find(text: str) -> Iterator[Failure]:
 def _async(head: re.Match[str], block: str) -> Failure:
     device, in_use = DEVICE.search(block), size_of(IN_USE.search(block))
     free, total = (int(device[1]), int(device[2])) if device else (None, None)
-    refusal = OutOfMemory(asked=int(head[2]), free=free, capacity=total or size_of(LIMIT.search(block)), in_use=in_use)
-    return Failure(head.start(), "driver", head[1], refusal, used=in_use)
+    out_of_memory = OutOfMemory(
+        asked=int(head[2]), free=free, capacity=total or size_of(LIMIT.search(block)), in_use=in_use
+    )
+    return Failure(head.start(), "driver", head[1], out_of_memory, used=in_use)
 
 
 def _tensor(match: re.Match[str]) -> Failure:
@@ -50,8 +52,8 @@ def _tensor(match: re.Match[str]) -> Failure:
     dimensions = [min(int(text), 2**40) for text in match[1].split(",") if text]
     width = BYTES.get(match[2])
     asked = prod(dimensions) * width if width and len(dimensions) < 16 else None
-    refusal = OutOfMemory(
+    out_of_memory = OutOfMemory(
         asked=asked if asked is not None and asked < 2**63 else None,
         wanted_by=f"a tensor of shape [{match[1]}] and type {match[2]}",
     )
-    return Failure(match.start(), "tensor", match[4].rstrip(",.") if match[4] else "", refusal)
+    return Failure(match.start(), "tensor", match[4].rstrip(",.") if match[4] else "", out_of_memory)

@@ -59,10 +59,10 @@ def find(text: str) -> Iterator[Failure]:
 
 
 def _failure(
-    match: re.Match[str], refusal: OutOfMemory, rows: Rows | None = None, used: int | None = None,
+    match: re.Match[str], out_of_memory: OutOfMemory, rows: Rows | None = None, used: int | None = None,
     caveats: tuple[Caveat, ...] = (),
 ) -> Failure:  # fmt: skip
-    return Failure(match.start(), "host", "host memory", refusal, rows or Rows(), used=used, caveats=caveats)
+    return Failure(match.start(), "host", "host memory", out_of_memory, rows or Rows(), used=used, caveats=caveats)
 
 
 def _asked(match: re.Match[str]) -> int | None:

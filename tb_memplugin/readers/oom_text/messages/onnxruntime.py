@@ -23,7 +23,7 @@ def find(text: str) -> Iterator[Failure]:
         node = NODE.search(text[max(match.start() - NODE_CHARS, 0) : match.start()])
         asked = min(int(match["wanted"] or match["size"]), 2**63 - 1)
         free = min(int(match["free"]), 2**63 - 1) if match["free"] else None
-        refusal = OutOfMemory(
+        out_of_memory = OutOfMemory(
             asked=asked, free=free, largest_free=free, wanted_by=f"{node[1]} {node[2]}" if node else ""
         )
-        yield Failure(match.start(), "onnxruntime", "ONNX Runtime arena", refusal)
+        yield Failure(match.start(), "onnxruntime", "ONNX Runtime arena", out_of_memory)

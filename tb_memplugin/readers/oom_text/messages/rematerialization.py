@@ -27,5 +27,5 @@ def find(text: str) -> Iterator[Failure]:
             saved,
         )
         # Below zero: arguments and outputs alone are more than the limit.
-        refusal = OutOfMemory(asked=needed, capacity=max(limit, 0), phase=OutOfMemoryPhase.COMPILE)
-        yield Failure(match.start(), "remat", "", refusal, used=needed, caveats=(told,))
+        out_of_memory = OutOfMemory(asked=needed, capacity=max(limit, 0), phase=OutOfMemoryPhase.COMPILE)
+        yield Failure(match.start(), "remat", "", out_of_memory, used=needed, caveats=(told,))

@@ -121,5 +121,5 @@ def _mps(match: re.Match[str]) -> Failure:
     allocated, others, allowed, asked = (size_of(match, group) or 0 for group in range(1, 5))
     rows = words([Buffer(allocated, name="allocated by PyTorch"), Buffer(others, name="other Metal allocations")])
     in_use = allocated + others
-    refusal = OutOfMemory(asked=asked, free=max(allowed - in_use, 0), capacity=allowed, in_use=in_use)
-    return Failure(match.start(), "torch", "MPS", refusal, rows, used=in_use)
+    out_of_memory = OutOfMemory(asked=asked, free=max(allowed - in_use, 0), capacity=allowed, in_use=in_use)
+    return Failure(match.start(), "torch", "MPS", out_of_memory, rows, used=in_use)

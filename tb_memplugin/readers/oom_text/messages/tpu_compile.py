@@ -67,8 +67,8 @@ def find(text: str) -> Iterator[Failure]:
         listed, cut = _listed(block)
         whole = _whole(block, used)
         rows = words([*whole, *(buffer for _, buffer in listed), *_parts(block, listed)])
-        refusal = OutOfMemory(asked=used, capacity=capacity, phase=OutOfMemoryPhase.COMPILE)
-        yield Failure(head.start(), "tpu", head[1].upper(), refusal, rows,
+        out_of_memory = OutOfMemory(asked=used, capacity=capacity, phase=OutOfMemoryPhase.COMPILE)
+        yield Failure(head.start(), "tpu", head[1].upper(), out_of_memory, rows,
             used=used, cut=cut, caveats=_caveats(block),
         )  # fmt: skip
 

@@ -52,16 +52,16 @@ def find(text: str) -> Iterator[Failure]:
 def _failure(
     match: re.Match[str], memory: str, asked: int | None, capacity: int | None, wanted_by: str = "", program: str = ""
 ) -> Failure:
-    refusal = OutOfMemory(asked=asked, capacity=capacity, phase=OutOfMemoryPhase.COMPILE, wanted_by=wanted_by)
-    return Failure(match.start(), "tpu", memory.upper(), refusal, used=asked, program=program)
+    out_of_memory = OutOfMemory(asked=asked, capacity=capacity, phase=OutOfMemoryPhase.COMPILE, wanted_by=wanted_by)
+    return Failure(match.start(), "tpu", memory.upper(), out_of_memory, used=asked, program=program)
 
 
 def _cores(match: re.Match[str]) -> Failure:
     """The two kinds of core share one memory."""
     tensor, sparse = size_of(match, 1) or 0, size_of(match, 2) or 0
     rows = words([Buffer(tensor, name="TensorCore"), Buffer(sparse, name="SparseCore")])
-    refusal = OutOfMemory(asked=tensor + sparse, capacity=size_of(match, 3), phase=OutOfMemoryPhase.COMPILE)
-    return Failure(match.start(), "tpu", "HBM", refusal, rows, used=tensor + sparse)
+    out_of_memory = OutOfMemory(asked=tensor + sparse, capacity=size_of(match, 3), phase=OutOfMemoryPhase.COMPILE)
+    return Failure(match.start(), "tpu", "HBM", out_of_memory, rows, used=tensor + sparse)
 
 
 def _allocation(match: re.Match[str]) -> Failure:

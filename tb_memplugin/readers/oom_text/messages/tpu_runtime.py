@@ -31,7 +31,7 @@ def find(text: str) -> Iterator[Failure]:
         device = DEVICE.match(text, head.end())
         reserving = head["verb"] == "reserve"
         loading = reserving or "loading program" in head[0]
-        refusal = OutOfMemory(
+        out_of_memory = OutOfMemory(
             asked=size_of(head, "asked"),
             free=size_of(head, "free"),
             # A program is put at one end of the memory, so of the free bytes only those there can be had.
@@ -40,4 +40,4 @@ def find(text: str) -> Iterator[Failure]:
             wanted_by=head["program"] or "",
         )
         memory = f"HBM {device[1]}" if device else "HBM"
-        yield Failure(head.start(), "tpu", memory, refusal, program=head["program"] or "")
+        yield Failure(head.start(), "tpu", memory, out_of_memory, program=head["program"] or "")

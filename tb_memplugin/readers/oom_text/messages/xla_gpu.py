@@ -65,15 +65,15 @@ def find(text: str) -> Iterator[Failure]:
         named = EXECUTABLE.match(block)
         program = named[1] if named else ""
         rows, used, cut = _program(block) if STATS.match(block) else (Rows(), None, False)
-        refusal = OutOfMemory(asked=asked, wanted_by=program)
-        yield Failure(head.start(), "xla", memory, refusal, rows, used=used, program=program, cut=cut)
+        out_of_memory = OutOfMemory(asked=asked, wanted_by=program)
+        yield Failure(head.start(), "xla", memory, out_of_memory, rows, used=used, program=program, cut=cut)
     for match in last(ARGUMENTS, text):
-        refusal = OutOfMemory(asked=int(match[1]), capacity=int(match[2]), phase=OutOfMemoryPhase.COMPILE)
-        yield Failure(match.start(), "xla", "GPU", refusal, used=int(match[1]))
+        out_of_memory = OutOfMemory(asked=int(match[1]), capacity=int(match[2]), phase=OutOfMemoryPhase.COMPILE)
+        yield Failure(match.start(), "xla", "GPU", out_of_memory, used=int(match[1]))
     for match in last(SHARED, text):
         asked, limit = (int(number) for number in match.groups() if number)
-        refusal = OutOfMemory(asked=asked, capacity=limit, phase=OutOfMemoryPhase.COMPILE, wanted_by="A kernel")
-        yield Failure(match.start(), "kernel", "GPU shared memory", refusal, used=asked)
+        out_of_memory = OutOfMemory(asked=asked, capacity=limit, phase=OutOfMemoryPhase.COMPILE, wanted_by="A kernel")
+        yield Failure(match.start(), "kernel", "GPU shared memory", out_of_memory, used=asked)
 
 
 def _program(block: str) -> tuple[Rows, int | None, bool]:
