@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from support.servers import DEMO
 
-from tb_memplugin import catalog as catalog_module
 from tb_memplugin import logdir, readers
 from tb_memplugin.catalog import Catalog, Listing, listing_of_path
+from tb_memplugin.catalog import catalog as catalog_module
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile
 

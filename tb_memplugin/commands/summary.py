@@ -51,7 +51,7 @@ def capacity_sources(listing: Listing) -> list[str]:
 
 def no_event_reasons(listing: Listing) -> list[str]:
     """Return a line per reason why hosts have no memory over time."""
-    reasons = dict.fromkeys(f"No memory over time ({r.code}): {r.text} {r.remedy}" for r in listing.silent.values())
+    reasons = dict.fromkeys(f"No memory over time ({r.code}): {r.text} {r.remedy}" for r in listing.no_events.values())
     return ["", *map(printable, reasons)] if reasons else []
 
 

@@ -25,14 +25,14 @@ class CatalogSource:
     def run(self, name: str, host: str | None = None) -> RunRecordings:
         listing = self._catalog.listing(name, host)
         problems = [Unreadable(problem.file, problem.text) for problem in listing.problems]
-        empty = {host: reason._asdict() for host, reason in listing.silent.items()}
+        empty = {host: reason._asdict() for host, reason in listing.no_events.items()}
         return RunRecordings(listing.recordings, problems, empty)
 
     def recording(self, recording_id: str) -> Recording:
         return self._catalog.recording(recording_id)
 
     def file_of(self, recording_id: str) -> Sequence[Recording]:
-        return self._catalog.beside(recording_id)
+        return self._catalog.recordings_of_file(recording_id)
 
     def run_of(self, recording: Recording) -> Sequence[Recording]:
         return self._catalog.listing(recording.run).recordings

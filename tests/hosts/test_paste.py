@@ -9,8 +9,7 @@ import pytest
 from support.servers import TESTS
 from werkzeug.test import Client, TestResponse
 
-from tb_memplugin import pasted_texts
-from tb_memplugin.catalog import Catalog
+from tb_memplugin.catalog import Catalog, pasted_texts
 from tb_memplugin.hosts import request_body
 from tb_memplugin.hosts.api import MemoryApp
 

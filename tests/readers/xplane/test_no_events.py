@@ -121,16 +121,16 @@ def test_what_jax_writes(level: int, device: bool | None, code: str, tmp_path: P
         if device is BUSY:
             line.events.add(metadata_id=1, duration_ps=5)
     logdir = written(data + added.SerializeToString(), tmp_path / "logdir")
-    assert {host: found.code for host, found in listing_of_path(str(logdir)).silent.items()} == {"host": code}
+    assert {host: found.code for host, found in listing_of_path(str(logdir)).no_events.items()} == {"host": code}
 
 
 @pytest.mark.parametrize("path", profiles(), ids=lambda path: path.parents[3].name)
 def test_a_profile_with_allocator_events_has_no_reason(path: Path) -> None:
     listing = listing_of_path(str(path))
     if any(recording.kind == "allocator" for recording in listing.recordings):
-        assert listing.silent == {}
+        assert listing.no_events == {}
     else:
-        assert [found.code for found in listing.silent.values()] == ["cpu_backend"]
+        assert [found.code for found in listing.no_events.values()] == ["cpu_backend"]
 
 
 def test_each_host_has_its_own_and_the_api_tells_it(tmp_path: Path) -> None:
@@ -156,4 +156,4 @@ def test_each_host_has_its_own_and_the_api_tells_it(tmp_path: Path) -> None:
 def test_two_host_planes_of_which_one_tells(tmp_path: Path) -> None:
     log = Log().add(False, 0, allocator_name="GPU_0_bfc", addr=1, allocation_bytes=8, bytes_allocated=8)
     space = XSpace(planes=[log.plane, *profile((GPU, IDLE)).planes])
-    assert listing_of_path(str(written(space.SerializeToString(), tmp_path))).silent == {}
+    assert listing_of_path(str(written(space.SerializeToString(), tmp_path))).no_events == {}

@@ -1,0 +1,127 @@
+"""The recordings of a logdir, for servers: each file is read once, and recordings are cached within a limit."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from tb_memplugin import logdir
+from tb_memplugin.analysis.ownership.torch_categories import with_categories
+from tb_memplugin.catalog.listing import Listing, merge, read_file
+from tb_memplugin.catalog.pasted_texts import PastedTexts
+from tb_memplugin.errors import InputError
+from tb_memplugin.logdir import HostFile, Run
+from tb_memplugin.model.recording import Recording
+
+# A program of 500,000 buffers takes about 100 MB, so the cache has room for those that a user switches between.
+MAX_CACHE_BYTES = 1 << 30
+TIMELINE = ".raw.json.gz"  # the format of PyTorch's memory timeline that has a category per allocation
+
+
+class Catalog:
+    """The recordings of one logdir, or of several. Methods may be called from any thread.
+
+    Several logdirs are given as a mapping: names, which become prefixes of the names of runs, to paths.
+    """
+
+    def __init__(self, roots: str | Mapping[str, str], cache_bytes: int = MAX_CACHE_BYTES) -> None:
+        self._roots = {"": roots} if isinstance(roots, str) else roots
+        self.logdir = ", ".join(self._roots.values())  # for display
+        self._cache_bytes = cache_bytes
+        self._lock = threading.Lock()
+        self.pasted = PastedTexts()
+        self._runs: list[Run] = []  # of the last search
+        self._listings: OrderedDict[tuple[str, str, str], Listing] = OrderedDict()
+        self._reading: dict[tuple[str, str, str], threading.Lock] = {}
+
+    def runs(self) -> list[Run]:
+        """Return all runs, newest name first, then the pasted texts. InputError if there are none."""
+        found: list[Run] = []
+        errors: list[InputError] = []
+        for name, root in self._roots.items():
+            try:
+                runs = logdir.find_runs(root)
+                found += [replace(run, name=f"{name}/{run.name}") for run in runs] if name else runs
+            except InputError as error:
+                errors.append(error)
+        self._runs = found
+        if found or self.pasted.runs():
+            return [*found, *self.pasted.runs()]
+        raise errors[0] if errors else InputError("No logdir", "--logdir", "start the server with a logdir")
+
+    def listing(self, run: str, host: str | None = None) -> Listing:
+        """List the recordings of a run, or of one host of it. InputError for an unknown run or host."""
+        if not (matches := self.find(lambda candidate: candidate.name == run)):
+            runs = self.runs()
+            raise InputError("Unknown run", run, f"the newest of {len(runs)} is {runs[0].name}")
+        return self.listing_of_run(matches[0], host)
+
+    def listing_of_run(self, run: Run, host: str | None = None) -> Listing:
+        """List the recordings of a run that `find` returned, or of one host of it. InputError for an unknown host."""
+        files = [file for file in run.files if host in (None, file.host)]
+        if not files:
+            hosts = ", ".join(file.host for file in run.files)
+            raise InputError("Unknown host", str(host), f"the hosts of {run.name} are: {hosts}")
+        return merge(self._read_once(file, run.name) for file in files)
+
+    def recording(self, recording_id: str) -> Recording:
+        """Return the recording with an id. InputError where it does not exist, or no longer exists."""
+        recordings = self.recordings_of_file(recording_id)
+        return next(recording for recording in recordings if recording.id == recording_id)
+
+    def recordings_of_file(self, recording_id: str) -> list[Recording]:
+        """Return all recordings of the file that contains the recording with an id. InputError as for `recording`."""
+        # Ids are compared, not split, since names may contain any separator.
+        for run in self.find(lambda run: recording_id.startswith(f"{run.name}|")):
+            for file in run.files:
+                if recording_id.startswith(f"{run.name}|{file.host}|"):
+                    recordings = self._with_categories(file, run)
+                    if any(recording.id == recording_id for recording in recordings):
+                        return recordings
+        raise InputError("Unknown recording", recording_id, "choose one that api/recordings lists")
+
+    def _with_categories(self, file: HostFile, run: Run) -> list[Recording]:
+        """Return a file's recordings; snapshots take the roles of tensors from the memory timelines of their run."""
+        own = self._read_once(file, run.name).recordings
+        if not any(recording.kind.has_tensor_stacks for recording in own):
+            return own
+        timelines = [other for other in run.files if other.path.endswith(TIMELINE)]
+        others = [recording for other in timelines for recording in self._read_once(other, run.name).recordings]
+        return with_categories([*own, *others])[: len(own)]
+
+    def find(self, matches: Callable[[Run], bool]) -> list[Run]:
+        """Return the runs that match, with their present files. Searches the logdir only if no known run matches."""
+        if pasted := [run for run in self.pasted.runs() if matches(run)]:
+            return pasted
+        known = [current for run in self._runs if matches(run) and (current := logdir.list_again(run))]
+        return known or [run for run in self.runs() if matches(run)]
+
+    def _read_once(self, file: HostFile, run: str) -> Listing:
+        """Read a file, or return its cached listing. Concurrent requests for a file share one reading of it."""
+        if (pasted := self.pasted.get(run)) is not None:
+            return merge([Listing(pasted.recordings)])
+        key = (file.path, file.stamp, run)
+        with self._lock:
+            reading = self._reading.setdefault(key, threading.Lock())
+        with reading:
+            with self._lock:
+                if (cached := self._listings.get(key)) is not None:
+                    self._listings.move_to_end(key)
+                    return cached
+            listing = read_file(file, run)
+            with self._lock:
+                self._add_to_cache(key, listing)
+                self._reading.pop(key, None)
+            return listing
+
+    def _add_to_cache(self, key: tuple[str, str, str], listing: Listing) -> None:
+        path, _, run = key
+        for old in [old for old in self._listings if old[0] == path and old[2] == run]:
+            del self._listings[old]  # an earlier version of the file
+        self._listings[key] = listing
+        total = sum(cached.nbytes for cached in self._listings.values())
+        while total > self._cache_bytes and len(self._listings) > 1:
+            _, dropped = self._listings.popitem(last=False)
+            total -= dropped.nbytes

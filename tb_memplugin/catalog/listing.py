@@ -1,0 +1,106 @@
+"""The recordings of a file or a path. Damaged files and modules become problems beside the other recordings."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from tb_memplugin import logdir, readers
+from tb_memplugin.analysis.ownership.torch_categories import with_categories
+from tb_memplugin.analysis.usage.headroom import with_device_limits
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.errors import InputError
+from tb_memplugin.logdir import HostFile
+from tb_memplugin.model.kinds import Axis
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.common.part import NoEventsReason
+from tb_memplugin.readers.oom_text import MAX_BYTES, read_oom_text
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A part of `file` that could not be read, and the remedy."""
+
+    file: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Recordings, largest peak first, with problems and missing recordings over time."""
+
+    recordings: list[Recording] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    no_events: dict[str, NoEventsReason] = field(default_factory=dict)  # by host without a recording over time
+
+    @property
+    def nbytes(self) -> int:
+        return sum(recording.nbytes for recording in self.recordings)
+
+
+def listing_of_path(path: str) -> Listing:
+    """List the recordings of a logdir, a run's folder, or a file. InputError where there is nothing to read."""
+    if not logdir.is_remote(path) and not os.path.isdir(path):
+        return read_file(logdir.host_file(path), run="")
+    return merge(read_file(file, run.name) for run in logdir.find_runs(path) for file in run.files)
+
+
+def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
+    """List the recordings of an error's text. Only the end is read, as of files. InputError if there is no error."""
+    text, skipped = b"", 0
+    while chunk := stream.read(MAX_BYTES):
+        text += chunk
+        skipped += max(len(text) - MAX_BYTES, 0)
+        text = text[-MAX_BYTES:]
+    return merge([Listing(read_oom_text(text, source=source, skipped=skipped))])
+
+
+def read_file(file: HostFile, run: str) -> Listing:
+    """List the recordings of one file; damaged parts are problems."""
+    listing = Listing()
+    try:
+        parts = readers.open_file(logdir.read_bytes(file), file.path, run=run, host=file.host)
+    except Exception as error:
+        listing.problems.append(_problem(file.path, "", error))
+        return listing
+    for part in parts:
+        try:
+            recordings = part.read()
+            for recording in recordings:
+                peak(recording)  # computed here, since every caller needs it and damage may show only now
+            if not recordings and part.no_events_reason is not None:
+                listing.no_events[file.host] = part.no_events_reason()
+        except Exception as error:
+            listing.problems.append(_problem(file.path, part.title, error))
+        else:
+            listing.recordings.extend(recordings)
+    listing.recordings[:] = with_device_limits(listing.recordings)
+    if any(recording.axis is Axis.TIME for recording in listing.recordings):
+        listing.no_events.clear()
+    return merge([listing])
+
+
+def merge(listings: Iterable[Listing]) -> Listing:
+    """Merge listings into one."""
+    merged = Listing()
+    for listing in listings:
+        merged.recordings.extend(listing.recordings)
+        merged.problems.extend(listing.problems)
+        merged.no_events.update(listing.no_events)
+    merged.recordings[:] = with_categories(merged.recordings)
+    merged.recordings.sort(key=lambda recording: (-peak(recording).bytes, recording.id))
+    return merged
+
+
+def _problem(path: str, part: str, error: Exception) -> Problem:
+    """Describe an error in one line. Unforeseen ones, which damaged files cause, are also logged with a traceback."""
+    about = f"{part}: " if part else ""
+    if isinstance(error, InputError):
+        return Problem(path, f"{about}{error.what}: {error.remedy}")
+    logger.warning("Reading %s %s", path, part, exc_info=error)
+    return Problem(path, f"{about}cannot be read ({type(error).__name__}: {error}); is it damaged?")

@@ -1,0 +1,60 @@
+"""Recordings of texts that users paste, kept in memory while the server runs and never written to disk."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from tb_memplugin.logdir import HostFile, Run
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.oom_text import read_oom_text
+
+RUN_PREFIX = "pasted"
+SOURCE = "the pasted text"
+MAX_TEXTS = 50
+MAX_BYTES = 256 << 20  # of recordings; a dump of 150,000 chunks takes 20 MB
+
+
+@dataclass(frozen=True, slots=True)
+class PastedText:
+    """The run of a pasted text, named after a hash of it, so that equal texts are one run."""
+
+    run: Run
+    recordings: list[Recording]
+
+
+class PastedTexts:
+    """The latest pasted texts, up to MAX_TEXTS and MAX_BYTES. Methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._texts: OrderedDict[str, PastedText] = OrderedDict()
+
+    def add(self, text: bytes) -> PastedText:
+        """Read a text and keep its recordings. InputError where it contains no error; then nothing is kept."""
+        name = f"{RUN_PREFIX}/{blake2b(text, digest_size=4).hexdigest()}"
+        if (known := self.get(name)) is not None:
+            return known
+        pasted = PastedText(
+            Run(name, (HostFile(SOURCE, "", len(text), name),), folder="", root=""),
+            read_oom_text(text, run=name, source=SOURCE),
+        )
+        with self._lock:
+            self._texts[name] = pasted
+            while len(self._texts) > 1 and (len(self._texts) > MAX_TEXTS or self._total_bytes() > MAX_BYTES):
+                self._texts.popitem(last=False)
+        return pasted
+
+    def get(self, name: str) -> PastedText | None:
+        with self._lock:
+            return self._texts.get(name)
+
+    def runs(self) -> list[Run]:
+        """Return the runs of the texts, latest first."""
+        with self._lock:
+            return [pasted.run for pasted in reversed(self._texts.values())]
+
+    def _total_bytes(self) -> int:
+        return sum(recording.nbytes for pasted in self._texts.values() for recording in pasted.recordings)

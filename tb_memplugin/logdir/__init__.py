@@ -1,0 +1,27 @@
+"""Runs and files in a logdir: names, sizes and contents. Nothing is ever written to a logdir.
+
+- runs: the search for runs
+- folders: listing of local and remote folders
+- files: one file, its host name and its bytes
+- suffixes: which files are profiles, by their names
+- paths: questions about paths
+"""
+
+from __future__ import annotations
+
+from tb_memplugin.logdir.files import HostFile, host_file, read_bytes
+from tb_memplugin.logdir.paths import is_inside, is_read_with, is_remote
+from tb_memplugin.logdir.runs import Run, find_runs, has_runs, list_again
+
+__all__ = [
+    "HostFile",
+    "Run",
+    "find_runs",
+    "has_runs",
+    "host_file",
+    "is_inside",
+    "is_read_with",
+    "is_remote",
+    "list_again",
+    "read_bytes",
+]

@@ -1,0 +1,31 @@
+"""Questions about paths: remote or local, inside a folder, part of a logdir."""
+
+from __future__ import annotations
+
+import os
+
+
+def is_remote(path: str) -> bool:
+    """Return whether a path is a URL, which fsspec opens."""
+    return "://" in path
+
+
+def is_inside(top: str, path: str) -> bool:
+    """Return whether a local path, with links resolved, is the folder `top` or inside it."""
+    try:
+        real_top = os.path.realpath(top)
+        return os.path.commonpath([real_top, os.path.realpath(path)]) == real_top
+    except ValueError:  # a null byte, or another drive
+        return False
+
+
+def is_read_with(path: str, file: str) -> bool:
+    """Return whether the local `file` is, or would be, in the logdir that `path` belongs to.
+
+    `path` may be a logdir, or a session or a file in one. A standalone file is in a logdir only with itself.
+    """
+    if is_remote(path):
+        return False
+    real = os.path.realpath(os.path.expanduser(path))
+    logdir, in_session, _ = (real + os.sep).rpartition(os.sep + os.path.join("plugins", "profile", ""))
+    return is_inside(logdir or os.sep if in_session else real, file)

@@ -1,0 +1,112 @@
+"""The search for runs in a logdir.
+
+A run is a folder `<logdir>/<any>/plugins/profile/<session>/` with `<host>.xplane.pb` files, as jax.profiler writes
+them, or any other folder with standalone files, such as `memory1.prof`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.logdir.files import HostFile
+from tb_memplugin.logdir.folders import Entry, open_logdir
+from tb_memplugin.logdir.suffixes import HLO_PROTO, NO_MODULE, STANDALONE, XPLANE, host_name
+
+# A logdir beside checkpoints or a data set may have millions of folders, and TensorBoard searches it on every page
+# load. The search is breadth-first, so that the limit cuts off the deepest folders.
+MAX_FOLDERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One session, named as in XProf: `<TensorBoard run>/<session>`, or `<session>` at the root of the logdir."""
+
+    name: str
+    files: tuple[HostFile, ...]
+    folder: str
+    root: str  # the logdir
+
+
+def find_runs(root: str) -> list[Run]:
+    """Return every run of a logdir, newest name first. InputError where the logdir is missing or contains no run."""
+    runs = list(_search(root))
+    if not runs:
+        raise InputError(
+            "No profile found",
+            root,
+            "looked for plugins/profile/<session>/<host>.xplane.pb, which jax.profiler.trace(logdir) writes, and for "
+            "device profiles (*.prof) and PyTorch snapshots (*.pickle)",
+        )
+    return sorted(runs, key=lambda run: run.name, reverse=True)
+
+
+def has_runs(root: str) -> bool:
+    """Return whether a logdir contains a run. Stops at the first one, and never raises."""
+    try:
+        return any(True for _ in _search(root))
+    except InputError:
+        return False
+
+
+def list_again(run: Run) -> Run | None:
+    """Return the run with its folder's present files, without a search of the logdir; None if none are left."""
+    _, list_folder = open_logdir(run.root)
+    files = _profiles(list_folder(run.folder))
+    return replace(run, files=files) if files else None
+
+
+def _search(root: str) -> Iterator[Run]:
+    top, list_folder = open_logdir(root)
+    folders = deque([top])
+    for _ in range(MAX_FOLDERS):
+        if not folders:
+            return
+        folder = folders.popleft()
+        entries = list_folder(folder)
+        parent, name = os.path.split(folder)
+        in_profile = name == "profile" and os.path.basename(parent) == "plugins"
+        # The logdir may itself be a session; any other folder may contain standalone files.
+        if not in_profile and (files := _profiles(entries) if folder == top else _standalone(_sorted_files(entries))):
+            relative = os.path.relpath(folder, top).replace(os.sep, "/")
+            yield Run(name if relative == os.curdir else relative, files, folder, root)
+        for entry in entries:
+            if not entry.is_folder:
+                continue
+            if not in_profile:
+                folders.append(entry.path)
+            elif files := _profiles(list_folder(entry.path)):
+                tb_run = os.path.relpath(os.path.dirname(parent), top)
+                at_root = tb_run == os.curdir or tb_run.startswith(os.pardir)
+                run = entry.name if at_root else f"{tb_run.replace(os.sep, '/')}/{entry.name}"
+                yield Run(run, files, entry.path, root)
+
+
+def _profiles(entries: list[Entry]) -> tuple[HostFile, ...]:
+    """Return a session's files. Programs are included only where there is no profile, which would contain them."""
+    files = _sorted_files(entries)
+    profiles = [file for file in files if file.name.endswith(XPLANE)] or [
+        file for file in files if file.name.endswith(HLO_PROTO) and file.name != NO_MODULE
+    ]
+    return (*map(_host_file, profiles), *_standalone(files))
+
+
+def _standalone(files: list[Entry]) -> tuple[HostFile, ...]:
+    return tuple(_host_file(file) for file in files if file.name.endswith(STANDALONE))
+
+
+def _sorted_files(entries: list[Entry]) -> list[Entry]:
+    """Return the files among entries in natural order: memory2 before memory10."""
+    return sorted((entry for entry in entries if not entry.is_folder), key=lambda entry: _natural_key(entry.name))
+
+
+def _natural_key(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", name)]
+
+
+def _host_file(entry: Entry) -> HostFile:
+    return HostFile(entry.path, host_name(entry.name), entry.size, entry.stamp)
