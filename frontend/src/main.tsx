@@ -7,7 +7,7 @@ import stylesheet from "./styles/page.css?url";
 import { App } from "./views/shell/app";
 import { tabsOf } from "./views/shell/report";
 import { initialState } from "./views/state/view_state";
-import { storedTheme } from "./views/state/theme";
+import { readStoredTheme } from "./views/state/theme";
 import { bindUrl, readUrl } from "./views/state/url";
 
 /** Builds the page in document.body. TensorBoard calls this; page.ts does on a page of our own. */
@@ -16,7 +16,7 @@ export async function render(): Promise<void> {
   await loadStylesheet(fileUrl(stylesheet));
   const api = (await reportApi()) ?? createApi(fetchFromServer(home));
   document.querySelector("[data-unread]")?.remove();
-  const start = { ...initialState, tab: tabsOf(api.report)[0], theme: storedTheme() };
+  const start = { ...initialState, tab: tabsOf(api.report)[0], theme: readStoredTheme() };
   const store = createStore({ ...start, ...readUrl() });
   bindUrl(store);
   const pageUrl = api.report === null ? `${home}index.html` : location.href.replace(/#.*/s, "");

@@ -2,8 +2,8 @@
  * Runs in XProf's own page, before XProf's code. While Memory Viewer or Memory Profile is the chosen tool, our page
  * stands in its place; the Tools list stays, and a button leads to the stock page and back.
  */
-import { standInForCharts } from "./no_charts";
-import { amended, isOurs, pageOf, placeOf, stays, type Place } from "./xprof_place";
+import { stubCharts } from "./charts_stub";
+import { correctUrl, isMemoryTool, pageUrl, readPage, isSamePage, type XprofPage } from "./xprof_url";
 
 /** Where XProf shows the chosen tool, to the right of the Tools list. */
 const MAIN_AREA = "mat-sidenav-content";
@@ -17,12 +17,12 @@ const STYLE = `
   border-radius: 4px; text-decoration: none; }
 `;
 
-let shown: Place | null = null;
+let currentPage: XprofPage | null = null;
 let isStock = false;
 /** Requests of the stock page for what nobody sees: they can take seconds and hundreds of megabytes. */
-let held: (() => void)[] = [];
+let pendingRequests: (() => void)[] = [];
 /** What the stock page last asked about. */
-let asked = new URLSearchParams();
+let lastQuery = new URLSearchParams();
 
 const frame = document.createElement("iframe");
 frame.title = "Memory";
@@ -35,33 +35,33 @@ button.onclick = () => {
 };
 
 function update(): void {
-  const place = placeOf(new URL(location.href));
-  if (place !== null && (shown === null || !stays(shown, place))) load(place);
+  const place = readPage(new URL(location.href));
+  if (place !== null && (currentPage === null || !isSamePage(currentPage, place))) load(place);
   if (place === null) {
     isStock = false;
-    held = [];
+    pendingRequests = [];
   }
-  shown = place;
-  lay();
+  currentPage = place;
+  placeFrame();
 }
 
-function load(place: Place): void {
-  const url = new URL(pageOf(place), document.baseURI).href;
+function load(place: XprofPage): void {
+  const url = new URL(pageUrl(place), document.baseURI).href;
   // A new src would be a step of its own for the Back button.
   if (frame.isConnected) frame.contentWindow?.location.replace(url);
   else frame.src = url;
 }
 
-function lay(): void {
+function placeFrame(): void {
   const area = document.querySelector(MAIN_AREA);
-  if (shown === null) {
+  if (currentPage === null) {
     area?.classList.remove("tb-memplugin-over");
     frame.remove();
     button.remove();
     return;
   }
   if (area === null) {
-    setTimeout(lay, RETRY_MS);
+    setTimeout(placeFrame, RETRY_MS);
     return;
   }
   area.classList.toggle("tb-memplugin-over", !isStock);
@@ -70,12 +70,12 @@ function lay(): void {
   if (frame.parentElement !== area) area.append(frame);
   button.textContent = isStock ? "Back to tb-memplugin" : "Stock view";
   document.body.append(button);
-  if (isStock) release();
+  if (isStock) sendPending();
 }
 
-function release(): void {
-  const requests = held;
-  held = [];
+function sendPending(): void {
+  const requests = pendingRequests;
+  pendingRequests = [];
   for (const send of requests) send();
   // Charts that were laid out while hidden have no size yet.
   window.dispatchEvent(new Event("resize"));
@@ -88,7 +88,7 @@ function followUrl(): void {
       if (url === undefined || url === null) write(state, title);
       else {
         const text = new URL(url, document.baseURI).href;
-        write(state, title, amended(new URL(location.href), text, name === "pushState"));
+        write(state, title, correctUrl(new URL(location.href), text, name === "pushState"));
       }
       update();
     };
@@ -106,10 +106,10 @@ function holdRequests(): void {
   };
   XMLHttpRequest.prototype.send = function (this: XMLHttpRequest, body) {
     const url = new URL(addresses.get(this) ?? "", document.baseURI);
-    const isAboutMemory = url.pathname.endsWith("/data") && isOurs(url.searchParams.get("tag"));
-    if (isAboutMemory) asked = url.searchParams;
-    if (isAboutMemory && shown !== null && !isStock)
-      held.push(() => {
+    const isAboutMemory = url.pathname.endsWith("/data") && isMemoryTool(url.searchParams.get("tag"));
+    if (isAboutMemory) lastQuery = url.searchParams;
+    if (isAboutMemory && currentPage !== null && !isStock)
+      pendingRequests.push(() => {
         if (this.readyState === XMLHttpRequest.OPENED) send.call(this, body);
       });
     else send.call(this, body);
@@ -117,20 +117,20 @@ function holdRequests(): void {
 }
 
 /** The stock page's link to the timeline forgets host, memory space and path prefix. */
-function mendTimelineLink(): void {
+function fixTimelineLink(): void {
   const mend = (event: Event) => {
     const target = event.target instanceof Element ? event.target : null;
     const anchor = target?.closest<HTMLAnchorElement>("a[href*=view_memory_allocation_timeline]");
     if (!anchor) return;
     const url = new URL(`data${new URL(anchor.href).search}`, document.baseURI);
-    for (const name of ["host", "memory_space"]) url.searchParams.set(name, asked.get(name) ?? "");
+    for (const name of ["host", "memory_space"]) url.searchParams.set(name, lastQuery.get(name) ?? "");
     anchor.href = url.href;
   };
   document.addEventListener("click", mend, true);
 }
 
 /** An XProf we do not know is left as it is, but for a link. */
-function link(): void {
+function addLink(): void {
   const anchor = document.createElement("a");
   anchor.className = "tb-memplugin-button";
   anchor.href = "memory/index.html";
@@ -145,9 +145,9 @@ document.head.append(style);
 if (isTested) {
   followUrl();
   holdRequests();
-  standInForCharts();
-  mendTimelineLink();
+  stubCharts();
+  fixTimelineLink();
   document.addEventListener("DOMContentLoaded", update);
 } else {
-  document.addEventListener("DOMContentLoaded", link);
+  document.addEventListener("DOMContentLoaded", addLink);
 }

@@ -14,7 +14,7 @@ import { SegmentStrip } from "./segment_strip";
 import { drawSegments } from "./strips";
 
 /** A strip each; an allocator that grew by small steps may have thousands, and the largest tell the story. */
-const SHOWN = 24;
+const MAX_SEGMENTS = 24;
 
 interface Props {
   rows: Rows;
@@ -39,13 +39,13 @@ export function AddressMap(props: Props): JSX.Element {
   );
   const unplaced = useMemo(() => unplacedBytes(rows, position), [rows, position]);
   const shown = useMemo(() => {
-    const largest = [...all].sort((a, b) => b.size - a.size).slice(0, SHOWN);
-    const kept = new Set(largest);
-    return all.filter((segment) => kept.has(segment));
+    const largest = [...all].sort((a, b) => b.size - a.size).slice(0, MAX_SEGMENTS);
+    const largestSet = new Set(largest);
+    return all.filter((segment) => largestSet.has(segment));
   }, [all]);
   const span = Math.max(...shown.map(({ size }) => size), 1);
   const hole = Math.max(...all.map((segment) => segment.hole.to - segment.hole.from), 0);
-  const asked = outOfMemory?.asked_bytes ?? null;
+  const requested = outOfMemory?.asked_bytes ?? null;
   return (
     <section aria-label="Address map" class="address-map" data-testid="address-map">
       <header class="section-head">
@@ -56,7 +56,7 @@ export function AddressMap(props: Props): JSX.Element {
             : "All addresses that any allocation ever lay at, without what is between"}
           ; filled is in use, a color for each {rows.color === rows.role ? "category" : "size"}; hatched is
           free. {hole > 0 ? `The largest hole is ${formatBytes(hole)}` : "There are no holes"}
-          {asked !== null && `; ${formatBytes(asked)} was asked for`}.
+          {requested !== null && `; ${formatBytes(requested)} was asked for`}.
         </span>
         <span class="spacer" />
         <SavePicture of="address map" fileName={fileName} draw={() => drawSegments(shown, rows, span)} />

@@ -11,7 +11,7 @@ import { Tooltip } from "../widgets/tooltip";
 import { pageColors } from "../drawing/page_colors";
 import type { ViewState } from "../state/view_state";
 import { useWidth } from "../browser/use_width";
-import { hex, paintPieces, segmentWords, STRIP_HEIGHT } from "./strips";
+import { formatAddress, paintPieces, describeSegment, STRIP_HEIGHT } from "./strips";
 
 interface Props {
   segment: Segment;
@@ -37,7 +37,7 @@ export function SegmentStrip({ segment, rows, places, span, store, dark }: Props
   const drawn = useMemo(() => segmentPieces(segment, rows, scale), [segment, rows, scale]);
 
   useLayoutEffect(() => {
-    const context = full > 0 ? begun(canvas.current, width) : null;
+    const context = full > 0 ? prepareCanvas(canvas.current, width) : null;
     if (context === null) return;
     paintPieces(context, drawn, dark, 0, 0);
     const colors = pageColors();
@@ -69,10 +69,10 @@ export function SegmentStrip({ segment, rows, places, span, store, dark }: Props
     const place = selected === null ? -1 : chunks.indexOf(selected);
     store.set({ selected: chunks[Math.min(Math.max(place + by, 0), chunks.length - 1)] });
   };
-  const words = segmentWords(segment);
+  const words = describeSegment(segment);
   return (
     <li class="segment">
-      <code class="muted">{hex(segment.address)}</code>
+      <code class="muted">{formatAddress(segment.address)}</code>
       <div
         ref={host}
         class="segment-host"
@@ -110,14 +110,14 @@ function Chunk({ rows, places, row }: { rows: Rows; places: Addresses; row: numb
       <b>{formatBytes(rows.size[row])} in use</b>
       {rows.op.at(row) !== "" && <span>{rows.op.at(row)}</span>}
       <span class="muted">
-        {formatExact(rows.size[row])} at {hex(places.address(row))}
+        {formatExact(rows.size[row])} at {formatAddress(places.address(row))}
       </span>
     </>
   );
 }
 
 /** The canvas, cleared and in CSS pixels. */
-function begun(canvas: HTMLCanvasElement | null, width: number): CanvasRenderingContext2D | null {
+function prepareCanvas(canvas: HTMLCanvasElement | null, width: number): CanvasRenderingContext2D | null {
   const context = canvas?.getContext("2d") ?? null;
   if (canvas === null || context === null) return null;
   canvas.width = Math.round(width * devicePixelRatio);

@@ -7,10 +7,10 @@ import type { Api } from "../../payload/api";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
-import { Piece } from "./piece";
+import { AdvicePiece } from "./piece";
 
 /** Those that save most come first; the others are a click away. */
-const FIRST = 3;
+const MAX_SHOWN = 3;
 
 interface Props {
   api: Api;
@@ -34,21 +34,21 @@ export function AdvicePanel({ api, id, store }: Props): JSX.Element {
       </header>
       {error !== null && <ErrorMessage error={error} />}
       {value === null && error === null && <p class="muted">Replaying the peak without what could go…</p>}
-      {value !== null && <Pieces list={value} store={store} />}
+      {value !== null && <AdvicePieces list={value} store={store} />}
     </section>
   );
 }
 
-function Pieces({ list, store }: { list: AdviceList; store: Store<ViewState> }): JSX.Element {
+function AdvicePieces({ list, store }: { list: AdviceList; store: Store<ViewState> }): JSX.Element {
   const [all, setAll] = useState(false);
   const { advice, peak_bytes } = list;
   if (advice.length === 0) return <p class="muted">Nothing we know would lower this peak.</p>;
-  const shown = all ? advice : advice.slice(0, FIRST);
+  const shown = all ? advice : advice.slice(0, MAX_SHOWN);
   return (
     <>
       <ol class="pieces">
         {shown.map((piece, number) => (
-          <Piece
+          <AdvicePiece
             key={`${number} ${piece.kind} ${piece.title}`}
             piece={piece}
             peak={peak_bytes}

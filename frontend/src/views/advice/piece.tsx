@@ -7,7 +7,7 @@ import { writeFilter } from "../../layout/url_values/row_filter";
 import type { Advice } from "../../payload/responses/advice";
 import { copyText } from "../browser/copy_text";
 import type { ViewState } from "../state/view_state";
-import { useWords } from "../data/terms";
+import { useTerms } from "../data/terms";
 
 interface Props {
   piece: Advice;
@@ -17,7 +17,7 @@ interface Props {
 }
 
 /** One change: what it saves, as a bar of the peak too; why; the code; and the memory that it is about. */
-export function Piece({ piece, peak, store }: Props): JSX.Element {
+export function AdvicePiece({ piece, peak, store }: Props): JSX.Element {
   const { title, sentence, change, saving_bytes, new_peak_bytes } = piece;
   const share = peak > 0 ? Math.min(Math.max(saving_bytes / peak, 0), 1) : 0;
   return (
@@ -66,7 +66,7 @@ function Change({ code }: { code: string }): JSX.Element {
 /** Shows, in all charts, only the memory that the advice is about; of a single buffer, that one. */
 function Buffers({ piece, store }: Pick<Props, "piece" | "store">): JSX.Element | null {
   const { rows: ranges, rows_total: count, bytes } = piece;
-  const words = useWords();
+  const terms = useTerms();
   const text = useMemo(() => writeFilter({ kind: "rows", ranges }), [ranges]);
   const on = useStore(store, (state) => state.row_filter === text);
   if (count === 0) return null;
@@ -79,7 +79,7 @@ function Buffers({ piece, store }: Pick<Props, "piece" | "store">): JSX.Element 
       <button class="link" data-testid="advice-rows" aria-pressed={on} onClick={show}>
         {on
           ? "Show everything again"
-          : `Show ${count === 1 ? `the ${words.item}` : formatCounted(count, words.item, words.items)}`}
+          : `Show ${count === 1 ? `the ${terms.item}` : formatCounted(count, terms.item, terms.items)}`}
       </button>{" "}
       <span class="muted" title={formatExact(bytes)}>
         {formatBytes(bytes)}

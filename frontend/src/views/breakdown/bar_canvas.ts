@@ -2,12 +2,12 @@ import { cssColor, inkOn, roleColors } from "../../base/colors";
 import type { BufferBar } from "../../layout/usage/buffer_bar";
 import { barSegments } from "../../layout/usage/buffer_bar";
 import type { Rows } from "../../payload/recording/rows";
-import { fit } from "../drawing/fit_text";
-import type { Colors } from "../drawing/page_colors";
+import { fitText } from "../drawing/fit_text";
+import type { PageColors } from "../drawing/page_colors";
 
 /** Narrower than this there is no room for the gap that tells two neighbors of one color apart. */
-const GAP_FROM = 4;
-const LABEL_FROM = 56;
+const MIN_GAP_WIDTH = 4;
+const MIN_LABEL_WIDTH = 56;
 
 export interface BarPicture {
   bar: BufferBar;
@@ -21,7 +21,7 @@ export interface BarPicture {
 }
 
 /** Draws one bar of buffers, colors for roles, names where there is room. */
-export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colors: Colors): void {
+export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colors: PageColors): void {
   const { bar, rows, width, height, dark } = picture;
   const ratio = devicePixelRatio;
   canvas.width = Math.round(width * ratio);
@@ -34,12 +34,12 @@ export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colors: 
   context.textBaseline = "middle";
   const palette = roleColors(dark);
   for (const { x, width: wide, color, row } of barSegments(bar, rows, width)) {
-    const filled = wide >= GAP_FROM ? wide - 1 : wide;
+    const filled = wide >= MIN_GAP_WIDTH ? wide - 1 : wide;
     context.fillStyle = cssColor(palette[color]);
     context.fillRect(x, 0, filled, height);
-    if (row < 0 || wide < LABEL_FROM) continue;
+    if (row < 0 || wide < MIN_LABEL_WIDTH) continue;
     context.fillStyle = inkOn(palette[color]);
-    context.fillText(fit(context, rows.name.at(row), wide - 10), x + 5, height / 2 + 0.5);
+    context.fillText(fitText(context, rows.name.at(row), wide - 10), x + 5, height / 2 + 0.5);
   }
   outline(context, picture, picture.hovered, colors.muted, 1.5);
   outline(context, picture, picture.selected, colors.ink, 2.5);

@@ -10,13 +10,13 @@ import type { Program } from "../../payload/recording/program";
 import { Choice } from "../widgets/choice";
 import type { ViewState } from "../state/view_state";
 import { AddressMap } from "../address_map/address_map";
-import { OnlyContext } from "../row_filter/use_row_filter";
+import { RowFilterContext } from "../row_filter/use_row_filter";
 import { TreeCharts } from "../trees/tree_charts";
-import { useWords } from "../data/terms";
+import { useTerms } from "../data/terms";
 import { BufferCharts } from "./buffer_charts";
 import { BufferTable } from "../buffer_table/buffer_table";
 import { Categories } from "./categories";
-import type { Shown } from "../data/available_rows";
+import type { AvailableRows } from "../data/available_rows";
 import { usePosition } from "../state/use_position";
 
 const CHARTS = [
@@ -34,47 +34,52 @@ const ADDRESS_MAP = {
 
 interface BreakdownProps {
   view: FirstView;
-  shown: Shown;
+  available: AvailableRows;
   program: Program | null;
   store: Store<ViewState>;
   dark: boolean;
 }
 
 /** What is live at the inspected position. Away from the peak it takes all rows to know. */
-export function Breakdown({ view, shown, program, store, dark }: BreakdownProps): JSX.Element {
+export function Breakdown({ view, available, program, store, dark }: BreakdownProps): JSX.Element {
   const position = usePosition(store, view);
   const wanted = useStore(store, (state) => state.chart);
-  const placed = allocatorOf(view) && (shown.regions?.length ?? 0) > 0;
+  const placed = isAllocator(view) && (available.regions?.length ?? 0) > 0;
   const chart = wanted === "address" && !placed ? "bars" : wanted;
-  const { rows, regions, complete } = shown;
+  const { rows, regions, complete } = available;
   const map = useMemo(
     () =>
       chart === "address" && regions !== null ? mapByAddress(view.recording.kind, { rows, regions }) : null,
     [chart, rows, regions, view],
   );
-  const words = useWords();
-  const allocator = allocatorOf(view);
+  const terms = useTerms();
+  const allocator = isAllocator(view);
   const moment = view.recording.axis === "INSTANT";
-  const { live, kept, unexplained, rest } = useLive(view, shown, program, position);
+  const {
+    live,
+    filtered,
+    unexplained,
+    unexplainedShown: rest,
+  } = useLiveRows(view, available, program, position);
   const roles = useMemo(() => hasRoles(rows), [rows]);
   const atPeak = position === view.peak ? view.recording.peak_bytes : null;
   const bytes = complete ? liveBytes(rows, live) + unexplained : atPeak;
   // Confined to some rows, these come first: what is drawn below adds up to them.
-  const part = kept === live ? "" : `${formatBytes(liveBytes(rows, kept))} of `;
-  const count = `${kept === live ? "" : `${formatCount(kept.length)} of `}${formatCount(live.length)}`;
+  const part = filtered === live ? "" : `${formatBytes(liveBytes(rows, filtered))} of `;
+  const count = `${filtered === live ? "" : `${formatCount(filtered.length)} of `}${formatCount(live.length)}`;
   const fileName = `${view.recording.title}-${view.recording.memory}-at-${position}`;
   return (
     <section aria-label="Live at the inspected position">
       <header class="section-head">
         <h2 data-testid="live-heading">
           {part}
-          {bytes === null ? "…" : formatBytes(bytes)} {words.live}
-          {complete && ` in ${count} ${words.items}`}
+          {bytes === null ? "…" : formatBytes(bytes)} {terms.live}
+          {complete && ` in ${count} ${terms.items}`}
           {position === view.peak && !moment ? " at the peak" : ""}
         </h2>
         {!moment && (
           <span class="muted">
-            {words.position} {position}
+            {terms.position} {position}
             {program !== null && position < program.length && `, ${program.name.at(position)}`}
           </span>
         )}
@@ -87,20 +92,20 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
           onPick={(picked) => store.set({ chart: picked })}
         />
       </header>
-      {roles && <Categories rows={rows} live={kept} peak={view.peak} dark={dark} />}
+      {roles && <Categories rows={rows} live={filtered} peak={view.peak} dark={dark} />}
       {chart === "bars" ? (
-        <BufferCharts shown={shown} live={kept} store={store} dark={dark} />
+        <BufferCharts available={available} live={filtered} store={store} dark={dark} />
       ) : chart === "address" && map !== null ? (
         <AddressMap
-          {...{ ...map, live: kept, position, fileName, store, dark }}
-          places={shown.places}
+          {...{ ...map, live: filtered, position, fileName, store, dark }}
+          places={available.places}
           outOfMemory={null}
         />
       ) : (
         <TreeCharts
           rows={complete ? rows : null}
           program={program}
-          live={kept}
+          live={filtered}
           unexplained={rest}
           compiled={view.recording.axis === "PROGRAM_ORDER"}
           fileName={fileName}
@@ -109,8 +114,8 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
         />
       )}
       <BufferTable
-        shown={shown}
-        live={kept}
+        available={available}
+        live={filtered}
         unexplained={rest}
         allocator={allocator}
         moment={moment}
@@ -125,24 +130,32 @@ export function Breakdown({ view, shown, program, store, dark }: BreakdownProps)
   );
 }
 
-const allocatorOf = (view: FirstView): boolean => view.recording.axis === "TIME";
+const isAllocator = (view: FirstView): boolean => view.recording.axis === "TIME";
 
-interface Live {
+interface LiveRows {
   live: Uint32Array;
   /** Bytes in use that no row explains. */
   unexplained: number;
   /** Of these what the page is confined to: all of them, unless a filter is on, which no bytes without a row can pass. */
-  kept: Uint32Array;
-  rest: number;
+  filtered: Uint32Array;
+  unexplainedShown: number;
 }
 
-function useLive(view: FirstView, shown: Shown, program: Program | null, position: number): Live {
-  const { rows, complete } = shown;
-  const only = useContext(OnlyContext);
+function useLiveRows(
+  view: FirstView,
+  available: AvailableRows,
+  program: Program | null,
+  position: number,
+): LiveRows {
+  const { rows, complete } = available;
+  const filter = useContext(RowFilterContext);
   const known = complete || position === view.peak;
   const live = useMemo(() => (known ? liveAt(rows, position) : new Uint32Array(0)), [rows, position, known]);
-  const mask = complete ? only.rows : null;
-  const kept = useMemo(() => (mask === null ? live : live.filter((row) => mask[row] === 1)), [live, mask]);
+  const mask = complete ? filter.rows : null;
+  const filtered = useMemo(
+    () => (mask === null ? live : live.filter((row) => mask[row] === 1)),
+    [live, mask],
+  );
   const unexplained = program?.unexplained?.[position] ?? 0;
-  return { live, kept, unexplained, rest: mask === null ? unexplained : 0 };
+  return { live, filtered, unexplained, unexplainedShown: mask === null ? unexplained : 0 };
 }

@@ -7,27 +7,27 @@ import type { BarOrder } from "../../layout/usage/buffer_bar";
 import { bufferAt, bufferBar } from "../../layout/usage/buffer_bar";
 import { ROLES } from "../../payload/recording/roles";
 import type { ViewState } from "../state/view_state";
-import { useWords, type Words } from "../data/terms";
+import { useTerms, type Terms } from "../data/terms";
 import { useWidth } from "../browser/use_width";
 import { drawBar } from "./bar_canvas";
-import type { Shown } from "../data/available_rows";
+import type { AvailableRows } from "../data/available_rows";
 import { Tooltip } from "../widgets/tooltip";
 import { pageColors } from "../drawing/page_colors";
 
 const HEIGHT = 34;
 
-const BARS: readonly { order: BarOrder; label: (words: Words) => string; about: string }[] = [
-  { order: "program", label: (words: Words) => `By ${words.order}`, about: "first at the left" },
+const BARS: readonly { order: BarOrder; label: (terms: Terms) => string; about: string }[] = [
+  { order: "program", label: (terms: Terms) => `By ${terms.order}`, about: "first at the left" },
   { order: "size", label: () => "By size", about: "largest at the left" },
   {
     order: "padding",
-    label: (words: Words) => `By ${words.excess}`,
+    label: (terms: Terms) => `By ${terms.excess}`,
     about: "what each one holds beyond what was asked for, most at the left",
   },
 ];
 
 interface Props {
-  shown: Shown;
+  available: AvailableRows;
   live: Uint32Array;
   store: Store<ViewState>;
   dark: boolean;
@@ -45,15 +45,15 @@ export function BufferCharts(props: Props): JSX.Element {
 }
 
 function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
-  const { shown, live, store, dark, order, about } = props;
-  const { rows } = shown;
-  const words = useWords();
-  const label = props.label(words);
+  const { available, live, store, dark, order, about } = props;
+  const { rows } = available;
+  const terms = useTerms();
+  const label = props.label(terms);
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(host);
-  const selected = shown.indexOf(useStore(store, (state) => state.selected));
-  const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
+  const selected = available.indexOf(useStore(store, (state) => state.selected));
+  const hovered = available.indexOf(useStore(store, (state) => state.hovered));
   const bar = useMemo(() => bufferBar(rows, live, order), [rows, live, order]);
   const total = bar.edges[bar.rows.length];
   const [pointer, setPointer] = useState<number | null>(null);
@@ -67,7 +67,7 @@ function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
   const point = (event: MouseEvent): void => {
     const place = placeAt(event);
     setPointer(place < 0 ? null : event.offsetX);
-    store.set({ hovered: place < 0 ? null : shown.numberOf(bar.rows[place]) });
+    store.set({ hovered: place < 0 ? null : available.numberOf(bar.rows[place]) });
   };
   const leave = (): void => {
     setPointer(null);
@@ -78,21 +78,21 @@ function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
     if (by === undefined || bar.rows.length === 0) return;
     event.preventDefault();
     const place = Math.min(Math.max(bar.rows.indexOf(selected) + by, 0), bar.rows.length - 1);
-    store.set({ selected: shown.numberOf(bar.rows[place]) });
+    store.set({ selected: available.numberOf(bar.rows[place]) });
   };
 
   return (
     <div class="buffer-bar">
       <header>
         <h3>{label}</h3>
-        <span class="muted">{total > 0 ? `${about}; ${formatBytes(total)}` : `no ${words.excess} here`}</span>
+        <span class="muted">{total > 0 ? `${about}; ${formatBytes(total)}` : `no ${terms.excess} here`}</span>
       </header>
       <div
         ref={host}
         class={total > 0 ? "buffer-bar-host" : "buffer-bar-host empty"}
         tabindex={0}
         role="application"
-        aria-label={`${label}: ${bar.rows.length} ${words.items}. Left and right arrows select the next one.`}
+        aria-label={`${label}: ${bar.rows.length} ${terms.items}. Left and right arrows select the next one.`}
         data-testid={`bar-${order}`}
         style={{ height: `${HEIGHT}px` }}
         onKeyDown={step}
@@ -103,12 +103,12 @@ function BufferBar(props: Props & (typeof BARS)[number]): JSX.Element {
           onMouseLeave={leave}
           onClick={(event) => {
             const place = placeAt(event);
-            if (place >= 0) store.set({ selected: shown.numberOf(bar.rows[place]) });
+            if (place >= 0) store.set({ selected: available.numberOf(bar.rows[place]) });
           }}
         />
         {pointer !== null && hovered >= 0 && (
           <Tooltip x={pointer} y={HEIGHT + 6} width={width}>
-            <b>{rows.name.at(hovered) || `unnamed ${words.item}`}</b>
+            <b>{rows.name.at(hovered) || `unnamed ${terms.item}`}</b>
             {rows.op_name.at(hovered) !== "" && <span>{rows.op_name.at(hovered)}</span>}
             <span>
               {formatBytes(rows.size[hovered])}, {formatShare(rows.charge[hovered], total)} of this bar

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 const PAUSE_MS = 150;
 
 /** The value, once it has stayed the same for a moment. */
-export function useLater<T>(value: T): T {
+export function useDeferred<T>(value: T): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
     if (Object.is(value, settled)) return;

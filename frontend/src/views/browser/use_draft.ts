@@ -8,14 +8,14 @@ interface Field {
 }
 
 /** Of a field that is taken when it is finished: what is half typed stays, whatever is drawn again meanwhile. */
-export function useTyped(told: string, take: (typed: string) => void): Field {
-  const [typed, setTyped] = useState<string | null>(null);
+export function useDraft(value: string, onChange: (draft: string) => void): Field {
+  const [draft, setDraft] = useState<string | null>(null);
   return {
-    value: typed ?? told,
-    onInput: (event) => setTyped(event.currentTarget.value),
+    value: draft ?? value,
+    onInput: (event) => setDraft(event.currentTarget.value),
     onChange: (event) => {
-      take(event.currentTarget.value);
-      setTyped(null);
+      onChange(event.currentTarget.value);
+      setDraft(null);
     },
   };
 }

@@ -13,19 +13,19 @@ import { tableLines } from "../../layout/table/table_lines";
 import type { RowSort } from "../../layout/table/row_order";
 import { sortRows } from "../../layout/table/row_order";
 import type { ViewState } from "../state/view_state";
-import { capital, useWords } from "../data/terms";
-import { DataTable, stepped, useTable } from "../tables/data_table";
-import { FoldLine, RestLine } from "./group_line";
+import { capitalize, useTerms } from "../data/terms";
+import { DataTable, stepLine, useTable } from "../tables/data_table";
+import { GroupLine, UnexplainedLine } from "./group_line";
 import { GroupChoice } from "./group_choice";
-import type { Shown } from "../data/available_rows";
+import type { AvailableRows } from "../data/available_rows";
 import { allocationColumns, bufferColumns, momentColumns } from "./columns";
-import { TableLine } from "./row_line";
+import { RowLine } from "./row_line";
 import { Toggle } from "../widgets/toggle";
 
 const LARGEST_FIRST: RowSort = { key: "size", descending: true };
 
 interface Props {
-  shown: Shown;
+  available: AvailableRows;
   live: Uint32Array;
   /** Bytes in use here that no row explains. */
   unexplained: number;
@@ -44,16 +44,16 @@ interface Props {
 
 /** The buffers live at the inspected position, as text: to sort, filter, group, copy and save. */
 export function BufferTable(props: Props): JSX.Element {
-  const { shown, live, unexplained, allocator, moment, times, position, length, fileName, store, dark } =
+  const { available, live, unexplained, allocator, moment, times, position, length, fileName, store, dark } =
     props;
-  const { rows } = shown;
-  const words = useWords();
+  const { rows } = available;
+  const terms = useTerms();
   const group = useStore(store, (state) => state.group);
-  const selected = shown.indexOf(useStore(store, (state) => state.selected));
-  const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
+  const selected = available.indexOf(useStore(store, (state) => state.selected));
+  const hovered = available.indexOf(useStore(store, (state) => state.hovered));
   const grouped = useStore(store, (state) => state.group_by_role);
   const sharers = useStore(store, (state) => state.show_sharing);
-  const opened = useStore(store, (state) => state.expanded);
+  const expanded = useStore(store, (state) => state.expanded);
 
   const wanted = useMemo(
     () => (sharers ? Uint32Array.from([...live, ...sharersAt(rows, position)]) : live),
@@ -62,11 +62,11 @@ export function BufferTable(props: Props): JSX.Element {
   const columns = useMemo(
     () =>
       allocator
-        ? allocationColumns(rows, times, words)
+        ? allocationColumns(rows, times, terms)
         : moment
           ? momentColumns(rows)
           : bufferColumns(length),
-    [allocator, moment, rows, times, length, words],
+    [allocator, moment, rows, times, length, terms],
   );
   const table = useTable(store, columns, LARGEST_FIRST);
   const { search, size, sort, template } = table;
@@ -75,24 +75,24 @@ export function BufferTable(props: Props): JSX.Element {
   const by = allocator ? group : grouped ? "role" : "none";
   const lines = useMemo(() => {
     // An allocator's groups are the answer, and open on demand; a program's few categories are headings.
-    const toggled = readExpanded(opened);
+    const toggled = readExpanded(expanded);
     const isOpen = (kind: "group" | "small", key: string): boolean =>
       toggled.has(key) !== (kind === "group" && !allocator);
     return tableLines(rows, sorted, { by, foldsSmall: !allocator, isOpen });
-  }, [rows, sorted, by, allocator, opened]);
+  }, [rows, sorted, by, allocator, expanded]);
   // Of bytes without a row nothing is known that a filter could ask for.
   const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
   const total = liveBytes(rows, live) + unexplained;
   const keys = useMemo(() => groupKeys(rows), [rows]);
 
   const select = (row: number): void => {
-    const number = shown.numberOf(row);
+    const number = available.numberOf(row);
     store.set({ selected: number === store.get().selected ? null : number });
   };
   const selectNext = (by: number): void => {
     const order = lines.flatMap((line) => (line.kind === "row" ? [line.row] : []));
     if (order.length === 0) return;
-    store.set({ selected: shown.numberOf(order[stepped(order.indexOf(selected), by, order.length)]) });
+    store.set({ selected: available.numberOf(order[stepLine(order.indexOf(selected), by, order.length)]) });
   };
   const selectedLine = lines.findIndex((line) => line.kind === "row" && line.row === selected);
 
@@ -100,7 +100,7 @@ export function BufferTable(props: Props): JSX.Element {
     <section
       class="buffer-table"
       data-testid="buffer-table"
-      aria-label={`${capital(words.items)} ${words.live} at the inspected ${words.position}`}
+      aria-label={`${capitalize(terms.items)} ${terms.live} at the inspected ${terms.position}`}
     >
       <DataTable
         {...{ store, table, fileName }}
@@ -122,40 +122,40 @@ export function BufferTable(props: Props): JSX.Element {
           )
         }
         errors={filtered.errors}
-        summary={`${formatCount(sorted.length)} of ${formatCounted(wanted.length, words.item, words.items)}, ${formatBytes(liveBytes(rows, sorted) + rest)}`}
+        summary={`${formatCount(sorted.length)} of ${formatCounted(wanted.length, terms.item, terms.items)}, ${formatBytes(liveBytes(rows, sorted) + rest)}`}
         csv={() =>
           times === null
-            ? buffersCsv(rows, sorted, shown.places)
-            : allocationsCsv(rows, sorted, shown.places, times, rest)
+            ? buffersCsv(rows, sorted, available.places)
+            : allocationsCsv(rows, sorted, available.places, times, rest)
         }
         count={lines.length + (rest === 0 ? 0 : 1)}
         at={selectedLine}
         empty={
           wanted.length === 0
-            ? `Nothing is ${words.live} at this ${words.position}.`
-            : `No ${words.item} matches the filter.`
+            ? `Nothing is ${terms.live} at this ${terms.position}.`
+            : `No ${terms.item} matches the filter.`
         }
-        label={capital(words.items)}
+        label={capitalize(terms.items)}
         onStep={selectNext}
         line={(i, id) => {
-          if (i >= lines.length) return <RestLine {...{ bytes: rest, total, columns, template }} />;
+          if (i >= lines.length) return <UnexplainedLine {...{ bytes: rest, total, columns, template }} />;
           const line = lines[i];
           if (line.kind === "row")
             return (
-              <TableLine
+              <RowLine
                 {...{ id, rows, columns, template, dark }}
                 row={line.row}
                 selected={line.row === selected}
                 hovered={line.row === hovered}
                 onPick={() => select(line.row)}
-                onHover={(over) => store.set({ hovered: over ? shown.numberOf(line.row) : null })}
+                onHover={(over) => store.set({ hovered: over ? available.numberOf(line.row) : null })}
               />
             );
           return (
-            <FoldLine
+            <GroupLine
               {...{ line, columns, template }}
               total={allocator ? total : null}
-              onToggle={() => store.set({ expanded: toggleExpanded(opened, line.key) })}
+              onToggle={() => store.set({ expanded: toggleExpanded(expanded, line.key) })}
             />
           );
         }}

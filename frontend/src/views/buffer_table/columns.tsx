@@ -4,8 +4,8 @@ import type { RowSortKey } from "../../layout/table/row_order";
 import { expansion } from "../../layout/table/row_order";
 import { rowName, type Rows } from "../../payload/recording/rows";
 import { formatTime } from "../../layout/axis/ticks";
-import { lifetime, placeText } from "../widgets/position_text";
-import type { Words } from "../data/terms";
+import { lifetimeText, positionText } from "../widgets/position_text";
+import type { Terms } from "../data/terms";
 import type { Column } from "../tables/data_table";
 import { Role } from "../widgets/role";
 
@@ -16,7 +16,7 @@ export interface ColumnView extends Column<RowSortKey> {
 /** Allocations are named by the path of an op, whose end tells them apart. */
 function name(rows: Rows, row: number): JSX.Element | string {
   const value = rowName(rows, row);
-  return value === "" ? <span class="muted">unnamed</span> : fromEnd(value);
+  return value === "" ? <span class="muted">unnamed</span> : clipStart(value);
 }
 
 function text(key: "name" | "shape" | "op" | "dtype" | "step" | "stack"): ColumnView["cell"] {
@@ -34,10 +34,10 @@ function source(rows: Rows, row: number): JSX.Element {
 
 /** Paths in a model begin alike: where there is no room, their beginning gives way. */
 function path(rows: Rows, row: number): JSX.Element {
-  return fromEnd(rows.op_name.at(row));
+  return clipStart(rows.op_name.at(row));
 }
 
-function fromEnd(value: string): JSX.Element {
+function clipStart(value: string): JSX.Element {
   return (
     <span class="from-end" title={value}>
       <bdi>{value}</bdi>
@@ -52,7 +52,7 @@ function bytes(key: "size" | "unpadded"): ColumnView["cell"] {
 /** The columns of the table of buffers of a program, for a schedule of `length` positions. */
 export function bufferColumns(length: number): ColumnView[] {
   const place = (key: "defined" | "last_used"): ColumnView["cell"] => {
-    return (rows, row) => placeText(rows[key][row], length);
+    return (rows, row) => positionText(rows[key][row], length);
   };
   return [
     column("name", "Name", "HLO instruction, with its tuple index", "minmax(140px, 1.2fr)", text("name")),
@@ -82,9 +82,9 @@ export function bufferColumns(length: number): ColumnView[] {
 }
 
 /** The columns of the table of an allocator's allocations that say anything. `times` are those of its events. */
-export function allocationColumns(of: Rows, times: Float64Array | null, words: Words): ColumnView[] {
+export function allocationColumns(of: Rows, times: Float64Array | null, terms: Terms): ColumnView[] {
   const length = times?.length ?? Infinity;
-  const event = (rows: Rows, row: number): string => placeText(rows.defined[row], length);
+  const event = (rows: Rows, row: number): string => positionText(rows.defined[row], length);
   const when = (rows: Rows, row: number): string =>
     times === null || rows.start[row] < 0 ? "before" : formatTime(times[rows.start[row]]);
   const columns = [
@@ -97,8 +97,14 @@ export function allocationColumns(of: Rows, times: Float64Array | null, words: W
     )),
     column("shape", "Shape", "Shape with layout", "minmax(110px, 1fr)", text("shape")),
     column("dtype", "Type", "Type of the elements", "60px", text("dtype")),
-    column("op", words.op, "What the allocator was told it is for", "88px", text("op")),
-    column("op_name", words.opName, "The function or path in the model that ran", "minmax(100px, 1fr)", path),
+    column("op", terms.op, "What the allocator was told it is for", "88px", text("op")),
+    column(
+      "op_name",
+      terms.op_name,
+      "The function or path in the model that ran",
+      "minmax(100px, 1fr)",
+      path,
+    ),
     column("source", "Source", "Where it was written", "minmax(110px, 1fr)", source),
     column(
       "stack",
@@ -115,7 +121,7 @@ export function allocationColumns(of: Rows, times: Float64Array | null, words: W
       "Held for",
       "From its allocation to its free, or as far as the recording goes",
       "124px",
-      (rows, row) => (times === null ? "" : lifetime(rows, row, times)),
+      (rows, row) => (times === null ? "" : lifetimeText(rows, row, times)),
       true,
     ),
   ];
@@ -131,12 +137,12 @@ export function momentColumns(of: Rows): ColumnView[] {
 
 function isBlank(of: Rows, key: RowSortKey): boolean {
   if (key === "role") return of.role.every((role) => role === 0);
-  const text = BLANKABLE.find((blankable) => blankable === key);
+  const text = TEXT_COLUMNS.find((blankable) => blankable === key);
   return text !== undefined && of[text].blank;
 }
 
 /** Texts that a profile may not have of any allocation. */
-const BLANKABLE = ["shape", "dtype", "op", "op_name", "source", "stack", "step"] as const;
+const TEXT_COLUMNS = ["shape", "dtype", "op", "op_name", "source", "stack", "step"] as const;
 
 function column(
   key: RowSortKey,

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import type { TableLine } from "../../layout/table/table_lines";
 import type { RowSortKey } from "../../layout/table/row_order";
-import { useWords } from "../data/terms";
+import { useTerms } from "../data/terms";
 import type { ColumnView } from "./columns";
 
 interface Props {
@@ -15,9 +15,9 @@ interface Props {
 }
 
 /** A heading over rows, which opens and closes. */
-export function FoldLine({ line, total, columns, template, onToggle }: Props): JSX.Element {
-  const words = useWords();
-  const count = formatCounted(line.count, words.item, words.items);
+export function GroupLine({ line, total, columns, template, onToggle }: Props): JSX.Element {
+  const terms = useTerms();
+  const count = formatCounted(line.count, terms.item, terms.items);
   const sums = line.kind === "group" && total !== null;
   return (
     <button
@@ -30,7 +30,7 @@ export function FoldLine({ line, total, columns, template, onToggle }: Props): J
       {sums && <Sums {...{ bytes: line.bytes, requested: line.requested, columns }} />}
       <span
         class="fold-label"
-        style={sums ? across(columns) : {}}
+        style={sums ? spanFromName(columns) : {}}
         title={line.kind === "group" ? line.label : ""}
       >
         {sums && <Share part={line.bytes} whole={total} />}
@@ -50,7 +50,7 @@ export function FoldLine({ line, total, columns, template, onToggle }: Props): J
   );
 }
 
-interface RestProps {
+interface UnexplainedProps {
   bytes: number;
   total: number;
   columns: readonly ColumnView[];
@@ -58,8 +58,8 @@ interface RestProps {
 }
 
 /** What is in use and has no row, so that the lines add up to the curve. */
-export function RestLine({ bytes, total, columns, template }: RestProps): JSX.Element {
-  const words = useWords();
+export function UnexplainedLine({ bytes, total, columns, template }: UnexplainedProps): JSX.Element {
+  const terms = useTerms();
   return (
     <div
       class="fold fold-group fold-sums"
@@ -68,21 +68,21 @@ export function RestLine({ bytes, total, columns, template }: RestProps): JSX.El
       style={{ gridTemplateColumns: template }}
     >
       <Sums {...{ bytes, requested: null, columns }} />
-      <span class="fold-label" style={across(columns)}>
+      <span class="fold-label" style={spanFromName(columns)}>
         <Share part={bytes} whole={total} />
-        {words.rest}
+        {terms.unexplained}
       </span>
     </div>
   );
 }
 
 /** A label has all the columns from the name on. */
-function across(columns: readonly ColumnView[]): { gridColumn: string } {
-  return { gridColumn: `${trackOf(columns, "name")} / -1` };
+function spanFromName(columns: readonly ColumnView[]): { gridColumn: string } {
+  return { gridColumn: `${gridColumnOf(columns, "name")} / -1` };
 }
 
 /** The number that CSS has for a column's track. */
-function trackOf(columns: readonly ColumnView[], key: RowSortKey): number {
+function gridColumnOf(columns: readonly ColumnView[], key: RowSortKey): number {
   return columns.findIndex((column) => column.key === key) + 1;
 }
 
@@ -97,10 +97,10 @@ interface SumsProps {
 function Sums({ bytes, requested, columns }: SumsProps): JSX.Element {
   return (
     <>
-      <span style={{ gridColumn: trackOf(columns, "size") }} title={formatExact(bytes)}>
+      <span style={{ gridColumn: gridColumnOf(columns, "size") }} title={formatExact(bytes)}>
         {formatBytes(bytes)}
       </span>
-      <span class="muted" style={{ gridColumn: trackOf(columns, "unpadded") }}>
+      <span class="muted" style={{ gridColumn: gridColumnOf(columns, "unpadded") }}>
         {requested !== null && <span title={formatExact(requested)}>{formatBytes(requested)}</span>}
       </span>
     </>

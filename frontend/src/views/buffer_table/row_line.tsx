@@ -17,7 +17,7 @@ interface Props {
 }
 
 /** One buffer. */
-export function TableLine({ rows, row, columns, dark, hovered, ...line }: Props): JSX.Element {
+export function RowLine({ rows, row, columns, dark, hovered, ...line }: Props): JSX.Element {
   const shares = rows.charge[row] === 0;
   return (
     <TableRow

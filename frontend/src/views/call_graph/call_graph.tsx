@@ -10,10 +10,10 @@ import { nodeName } from "../../payload/responses/call_graph";
 import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
 import { Neighbors } from "./neighbors";
-import { Picture } from "./picture";
+import { GraphPicture } from "./picture";
 import { Toolbar } from "./toolbar";
 import { TopTable } from "./top_table";
-import { useKept } from "../data/use_last_fetched";
+import { useLastFetched } from "../data/use_last_fetched";
 
 interface Props {
   api: Api;
@@ -32,10 +32,10 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
   const query = useQuery(store, id, base);
   const fixed = api.report !== null;
   const key = JSON.stringify(query);
-  const { value: graph, error, waiting } = useKept(key, (_, signal) => api.callGraph(query, signal));
-  const picked = useStore(store, (state) => state.selected_function);
+  const { value: graph, error, waiting } = useLastFetched(key, (_, signal) => api.callGraph(query, signal));
+  const selectedName = useStore(store, (state) => state.selected_function);
   const picture = useMemo(() => (graph === null ? null : layoutCallGraph(graph)), [graph]);
-  const node = useMemo(() => (graph === null ? -1 : find(graph, picked)), [graph, picked]);
+  const node = useMemo(() => (graph === null ? -1 : findNode(graph, selectedName)), [graph, selectedName]);
   useEffect(() => onReady(!waiting), [waiting]);
   const pick = (chosen: number): void =>
     store.set({
@@ -54,7 +54,7 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
       {graph !== null && picture !== null && error === null && (
         <>
           <div class={node >= 0 ? "call-graph-body with-neighbors" : "call-graph-body"}>
-            <Picture
+            <GraphPicture
               graph={graph}
               picture={picture}
               picked={node}
@@ -87,9 +87,9 @@ function useQuery(store: Store<ViewState>, id: string, base: string): CallGraphQ
   return { id, base, by, focus, ignore, hide, fold, whole };
 }
 
-function find({ nodes }: CallGraph, picked: string): number {
-  if (picked === "") return -1;
-  return nodes.flat.findIndex((_, node) => nodeName(nodes, node) === picked);
+function findNode({ nodes }: CallGraph, selectedName: string): number {
+  if (selectedName === "") return -1;
+  return nodes.flat.findIndex((_, node) => nodeName(nodes, node) === selectedName);
 }
 
 /** What the picture leaves out is said, with its bytes. */

@@ -4,7 +4,7 @@ import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { formatPercent } from "../../layout/call_graph/call_graph";
 import type { CallGraph } from "../../payload/responses/call_graph";
 import { nodeName } from "../../payload/responses/call_graph";
-import { Buttons } from "../widgets/button_group";
+import { ButtonGroup } from "../widgets/button_group";
 import type { ViewState } from "../state/view_state";
 
 interface Props {
@@ -21,7 +21,7 @@ interface Props {
 export function Neighbors({ graph, node, change, fixed, onPick, store }: Props): JSX.Element {
   const { nodes, calls, total } = graph;
   const name = nodeName(nodes, node);
-  const pattern = `^${escaped(nodes.function[node] || nodes.file[node])}$`;
+  const pattern = `^${escapePattern(nodes.function[node] || nodes.file[node])}$`;
   const around = (from: readonly number[], to: readonly number[]): [number, number][] =>
     from
       .flatMap((end, call): [number, number][] => (end === node ? [[to[call], calls.bytes[call]]] : []))
@@ -63,11 +63,11 @@ export function Neighbors({ graph, node, change, fixed, onPick, store }: Props):
         <dd>{formatCount(nodes.cum_allocations[node])}</dd>
       </dl>
       {nodes.function[node] !== "" && !fixed && (
-        <Buttons label="The graph confined">
+        <ButtonGroup label="The graph confined">
           <button onClick={() => store.set({ focus: pattern })}>Focus</button>
           <button onClick={() => store.set({ ignore: pattern, selected_function: "" })}>Ignore</button>
           <button onClick={() => store.set({ hide: pattern, selected_function: "" })}>Hide</button>
-        </Buttons>
+        </ButtonGroup>
       )}
       {list("Called by", around(calls.callee, calls.caller))}
       {list("Calls", around(calls.caller, calls.callee))}
@@ -76,6 +76,6 @@ export function Neighbors({ graph, node, change, fixed, onPick, store }: Props):
 }
 
 /** A name as a regular expression that only it matches. */
-function escaped(name: string): string {
+function escapePattern(name: string): string {
   return name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }

@@ -5,8 +5,8 @@ import type { FunctionBox, CallGraphLayout as Layout } from "../../layout/call_g
 import { curvePath } from "../../layout/call_graph/call_graph";
 import type { CallGraph } from "../../payload/responses/call_graph";
 import { nodeName } from "../../payload/responses/call_graph";
-import { Buttons } from "../widgets/button_group";
-import { copied } from "../drawing/copy_svg";
+import { ButtonGroup } from "../widgets/button_group";
+import { copySvg } from "../drawing/copy_svg";
 import { SavePicture } from "../drawing/save_picture";
 import { useWidth } from "../browser/use_width";
 
@@ -21,36 +21,36 @@ interface Props {
   fileName: string;
 }
 
-const TALLEST = 620;
-const SMALLEST_SCALE = 0.15;
+const MAX_HEIGHT = 620;
+const MIN_SCALE = 0.15;
 const ZOOM = 1.25;
 
 /** Below this a box cannot be read; a larger picture is then moved, not made smaller. */
-const READABLE = 0.6;
+const MIN_READABLE_SCALE = 0.6;
 
 /** Boxes and arrows. Fits its place if it can be read so; drag and scroll bars move it, buttons and Ctrl+wheel zoom. */
-export function Picture({ graph, picture, picked, onPick, change, fileName }: Props): JSX.Element {
+export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: Props): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
   const drawing = useRef<SVGSVGElement>(null);
   const width = useWidth(frame);
   const [zoom, setZoom] = useState<number | null>(null);
-  const whole = Math.min(width / Math.max(picture.width, 1), TALLEST / Math.max(picture.height, 1));
-  const fit = width === 0 ? 1 : Math.min(1, Math.max(whole, SMALLEST_SCALE));
-  const scale = zoom ?? Math.max(fit, Math.min(READABLE, 1));
+  const whole = Math.min(width / Math.max(picture.width, 1), MAX_HEIGHT / Math.max(picture.height, 1));
+  const fit = width === 0 ? 1 : Math.min(1, Math.max(whole, MIN_SCALE));
+  const scale = zoom ?? Math.max(fit, Math.min(MIN_READABLE_SCALE, 1));
   useEffect(() => setZoom(null), [picture]);
   // The function that is looked at, or else the first, is in sight.
   const shown = picture.boxes.find(({ node }) => node === picked) ?? picture.boxes.at(0);
   useEffect(() => {
-    if (frame.current !== null) bringIntoSight(frame.current, shown, scale);
+    if (frame.current !== null) scrollIntoView(frame.current, shown, scale);
   }, [shown?.node, picture, width]);
-  const zoomBy = (factor: number): void => setZoom(Math.min(Math.max(scale * factor, SMALLEST_SCALE), 3));
+  const zoomBy = (factor: number): void => setZoom(Math.min(Math.max(scale * factor, MIN_SCALE), 3));
   const near = new Set(neighbors(graph, picked));
   if (picture.boxes.length === 0)
     return <div class="call-graph-frame muted">No stack is left: clear focus, ignore and hide.</div>;
   return (
     <div class="call-graph-place">
       <div class="call-graph-zoom">
-        <Buttons label="Zoom">
+        <ButtonGroup label="Zoom">
           <button aria-label="Zoom out" onClick={() => zoomBy(1 / ZOOM)}>
             −
           </button>
@@ -60,18 +60,18 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
           <button aria-pressed={scale === fit} onClick={() => setZoom(fit)}>
             Fit
           </button>
-        </Buttons>
+        </ButtonGroup>
         <SavePicture
           of="call graph"
           fileName={`${fileName}-calls`}
-          draw={() => (drawing.current === null ? null : copied(drawing.current))}
+          draw={() => (drawing.current === null ? null : copySvg(drawing.current))}
         />
       </div>
       <div
         ref={frame}
         class="call-graph-frame"
         data-testid="call-graph"
-        style={{ maxHeight: `${TALLEST}px` }}
+        style={{ maxHeight: `${MAX_HEIGHT}px` }}
         onPointerDown={(event) => startDrag(event, event.currentTarget)}
         onWheel={(event) => {
           if (!event.ctrlKey && !event.metaKey) return;
@@ -106,7 +106,10 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
             const beside = picked >= 0 && (caller[arrow.call] === picked || callee[arrow.call] === picked);
             const names = `${nodeName(graph.nodes, caller[arrow.call])} → ${nodeName(graph.nodes, callee[arrow.call])}`;
             return (
-              <g key={arrow.call} class={`call ${sign(bytes[arrow.call], change)} ${beside ? "beside" : ""}`}>
+              <g
+                key={arrow.call}
+                class={`call ${changeClass(bytes[arrow.call], change)} ${beside ? "beside" : ""}`}
+              >
                 <title>
                   {`${names}: ${formatExact(bytes[arrow.call])}${residual[arrow.call] ? ", at times through functions that are not drawn" : ""}`}
                 </title>
@@ -143,7 +146,7 @@ export function Picture({ graph, picture, picked, onPick, change, fileName }: Pr
   );
 }
 
-function bringIntoSight(frame: HTMLElement, box: FunctionBox | undefined, scale: number): void {
+function scrollIntoView(frame: HTMLElement, box: FunctionBox | undefined, scale: number): void {
   if (box === undefined) return;
   const [left, top] = [box.x * scale, box.y * scale];
   const [right, bottom] = [left + box.width * scale, top + box.height * scale];
@@ -187,7 +190,7 @@ function BoxShape({ box, graph, state, change, onPick }: BoxProps): JSX.Element 
   const heat = Math.min(Math.abs(cum[box.node]) / Math.max(Math.abs(graph.total), 1), 1);
   return (
     <g
-      class={`box ${state} ${sign(cum[box.node], change)}`}
+      class={`box ${state} ${changeClass(cum[box.node], change)}`}
       role="button"
       tabindex={0}
       aria-pressed={state === "picked"}
@@ -220,7 +223,7 @@ function BoxShape({ box, graph, state, change, onPick }: BoxProps): JSX.Element 
   );
 }
 
-function sign(bytes: number, change: boolean): string {
+function changeClass(bytes: number, change: boolean): string {
   return !change || bytes === 0 ? "" : bytes > 0 ? "grown" : "shrunk";
 }
 

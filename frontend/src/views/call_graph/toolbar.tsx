@@ -4,7 +4,7 @@ import { useStore } from "../../base/store";
 import { Choice } from "../widgets/choice";
 import { Toggle } from "../widgets/toggle";
 import type { ViewState } from "../state/view_state";
-import { useTyped } from "../browser/use_draft";
+import { useDraft } from "../browser/use_draft";
 
 const GRANULARITY = [
   {
@@ -85,7 +85,7 @@ export function Toolbar({ devices, store, fixed }: Props): JSX.Element {
 function Pattern(props: { pattern: (typeof PATTERNS)[number]; store: Store<ViewState> }): JSX.Element {
   const { pattern, store } = props;
   const value = useStore(store, (state) => state[pattern.key]);
-  const field = useTyped(value, (typed) => store.set({ [pattern.key]: typed.trim() }));
+  const field = useDraft(value, (typed) => store.set({ [pattern.key]: typed.trim() }));
   return (
     <input
       type="search"

@@ -8,7 +8,7 @@ import { filterTop, sortTop, topCsv } from "../../layout/call_graph/top_table";
 import type { CallGraph } from "../../payload/responses/call_graph";
 import { nodeName } from "../../payload/responses/call_graph";
 import type { Column } from "../tables/data_table";
-import { Cell, DataTable, stepped, TableRow, useTable } from "../tables/data_table";
+import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import type { ViewState } from "../state/view_state";
 
 const COLUMNS: readonly Column<TopKey>[] = [
@@ -43,7 +43,7 @@ const COLUMNS: readonly Column<TopKey>[] = [
   },
 ];
 
-const MOST_FIRST: TopSort = { key: "cum", descending: true };
+const LARGEST_FIRST: TopSort = { key: "cum", descending: true };
 
 interface Props {
   graph: CallGraph;
@@ -55,7 +55,7 @@ interface Props {
 
 /** Every function, those outside of the picture too: pprof's top. */
 export function TopTable({ graph, picked, onPick, fileName, store }: Props): JSX.Element {
-  const table = useTable(store, COLUMNS, MOST_FIRST);
+  const table = useTable(store, COLUMNS, LARGEST_FIRST);
   const { search, size, sort, template } = table;
   const filtered = useMemo(() => filterTop(graph, search, size), [graph, search, size]);
   const lines = useMemo(() => sortTop(graph.nodes, filtered.lines, sort), [graph, filtered, sort]);
@@ -70,7 +70,7 @@ export function TopTable({ graph, picked, onPick, fileName, store }: Props): JSX
         count={lines.length}
         empty="No function matches the filter."
         label="Functions"
-        onStep={(by) => onPick(lines[stepped(at, by, lines.length)] ?? -1)}
+        onStep={(by) => onPick(lines[stepLine(at, by, lines.length)] ?? -1)}
         line={(i, id) => (
           <Line
             {...{ id, template, graph }}

@@ -16,9 +16,9 @@ import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
 import { openRecording } from "../state/open_recording";
 import { Role } from "../widgets/role";
-import { Stack } from "../widgets/call_stack";
+import { CallStack } from "../widgets/call_stack";
 import type { ViewState } from "../state/view_state";
-import { capital, useWords } from "../data/terms";
+import { capitalize, useTerms } from "../data/terms";
 
 interface Props {
   api: Api;
@@ -46,7 +46,7 @@ function EntryDetails({
   store,
   dark,
 }: Shared & { entry: ComparedEntry }): JSX.Element {
-  const words = useWords();
+  const terms = useTerms();
   const { a, b } = comparison;
   return (
     <Drawer
@@ -64,11 +64,11 @@ function EntryDetails({
             <Role role={entry.role} dark={dark} />
           </Fact>
         )}
-        <Told name={words.op} text={entry.op} />
-        <Told name={words.opName} text={entry.op_name} />
-        <Told name="Source" text={entry.source} />
+        <OptionalFact name={terms.op} text={entry.op} />
+        <OptionalFact name={terms.op_name} text={entry.op_name} />
+        <OptionalFact name="Source" text={entry.source} />
       </dl>
-      <InSide
+      <SideDetails
         {...{ api, store }}
         name="A"
         side={a}
@@ -76,7 +76,7 @@ function EntryDetails({
         bytes={entry.bytes_a}
         allocations={entry.allocations_a}
       />
-      <InSide
+      <SideDetails
         {...{ api, store }}
         name="B"
         side={b}
@@ -89,7 +89,7 @@ function EntryDetails({
 }
 
 /** Nothing where the profile tells nothing: kinds of recordings know of different things. */
-function Told({ name, text }: { name: string; text: string }): JSX.Element | null {
+function OptionalFact({ name, text }: { name: string; text: string }): JSX.Element | null {
   return text === "" ? null : (
     <Fact name={name}>
       <code>{text}</code>
@@ -108,9 +108,9 @@ interface SideProps {
   allocations: number;
 }
 
-function InSide({ api, store, name, side, row, bytes, allocations }: SideProps): JSX.Element {
+function SideDetails({ api, store, name, side, row, bytes, allocations }: SideProps): JSX.Element {
   const { recording, position } = side;
-  const words = useWords();
+  const terms = useTerms();
   const { value, error } = useFetched(row === null ? null : `${recording.id} ${row}`, (_, signal) =>
     api.details(recording.id, row ?? 0, signal),
   );
@@ -128,16 +128,16 @@ function InSide({ api, store, name, side, row, bytes, allocations }: SideProps):
           <dl class="facts">
             <Fact name="Size">
               <b>{formatBytes(bytes)}</b> <span class="muted">{formatExact(bytes)}</span>
-              {allocations > 1 && <p class="muted">{`in ${formatCount(allocations)} ${words.items}`}</p>}
+              {allocations > 1 && <p class="muted">{`in ${formatCount(allocations)} ${terms.items}`}</p>}
             </Fact>
-            {value !== null && <Largest details={value} alone={allocations === 1} />}
+            {value !== null && <LargestAllocation details={value} alone={allocations === 1} />}
           </dl>
           <button class="link" data-testid={`open-in-${name.toLowerCase()}`} onClick={open}>
             Open it where it is: {recording.title}
           </button>
           {error !== null && <ErrorMessage error={error} />}
           {value === null && error === null && <p class="muted">Reading the stack…</p>}
-          {value !== null && <Stack frames={value.stack} />}
+          {value !== null && <CallStack frames={value.stack} />}
         </>
       )}
     </section>
@@ -145,21 +145,21 @@ function InSide({ api, store, name, side, row, bytes, allocations }: SideProps):
 }
 
 /** The allocation that the stack is of. */
-function Largest({ details, alone }: { details: Details; alone: boolean }): JSX.Element {
-  const words = useWords();
+function LargestAllocation({ details, alone }: { details: Details; alone: boolean }): JSX.Element {
+  const terms = useTerms();
   const { size, unpadded, shape, dtype, name } = details;
   return (
     <>
       {!alone && <Fact name="The largest">{formatBytes(size)}</Fact>}
-      {unpadded !== size && <Fact name={capital(words.requested)}>{formatBytes(unpadded)}</Fact>}
-      <Told name="Name" text={name} />
-      <Told name="Shape" text={shape.startsWith(dtype) ? shape : `${dtype}${shape}`} />
+      {unpadded !== size && <Fact name={capitalize(terms.requested)}>{formatBytes(unpadded)}</Fact>}
+      <OptionalFact name="Name" text={name} />
+      <OptionalFact name="Shape" text={shape.startsWith(dtype) ? shape : `${dtype}${shape}`} />
     </>
   );
 }
 
 /** As many as are seen without scrolling; the table has all. */
-const LISTED = 15;
+const MAX_LISTED = 15;
 
 function StepDetails(props: Shared & { step: WaterfallStep; entries: ComparedEntry[] }): JSX.Element {
   const { comparison, step, entries, store } = props;
@@ -192,7 +192,7 @@ function StepDetails(props: Shared & { step: WaterfallStep; entries: ComparedEnt
         <h3>What changed in it</h3>
         {changed.length === 0 && <p class="muted">Nothing that is listed below.</p>}
         <ul class="sharers" data-testid="step-entries">
-          {changed.slice(0, LISTED).map((entry) => (
+          {changed.slice(0, MAX_LISTED).map((entry) => (
             <li key={entryName(entry)}>
               <button class="link" onClick={() => store.set({ selected_change: entryName(entry) })}>
                 {entry.site}
@@ -202,8 +202,8 @@ function StepDetails(props: Shared & { step: WaterfallStep; entries: ComparedEnt
             </li>
           ))}
         </ul>
-        {changed.length > LISTED && (
-          <p class="muted">{`and ${formatCount(changed.length - LISTED)} smaller ones, in the table`}</p>
+        {changed.length > MAX_LISTED && (
+          <p class="muted">{`and ${formatCount(changed.length - MAX_LISTED)} smaller ones, in the table`}</p>
         )}
       </section>
     </Drawer>

@@ -15,9 +15,9 @@ import {
 import { entryName } from "../../layout/compare/selected_change";
 import type { Change, Comparison, ComparedEntry } from "../../payload/responses/comparison";
 import { CHANGES } from "../../payload/responses/comparison";
-import { Buttons } from "../widgets/button_group";
+import { ButtonGroup } from "../widgets/button_group";
 import type { Column } from "../tables/data_table";
-import { Cell, DataTable, stepped, TableRow, useTable } from "../tables/data_table";
+import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import { Role } from "../widgets/role";
 import type { ViewState } from "../state/view_state";
 
@@ -65,7 +65,7 @@ function columnsOf(entries: readonly ComparedEntry[]): typeof COLUMNS {
   return COLUMNS.filter(({ key }) => told[key] ?? true);
 }
 
-const MOST_FIRST: EntrySort = { key: "delta", descending: true };
+const LARGEST_FIRST: EntrySort = { key: "delta", descending: true };
 
 interface Props {
   comparison: Comparison;
@@ -74,13 +74,13 @@ interface Props {
 }
 
 /** What is only in one of them, and what grew and shrank: matched by what it is, not by its id. */
-export function Changes({ comparison, store, dark }: Props): JSX.Element {
+export function ChangesTable({ comparison, store, dark }: Props): JSX.Element {
   const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
   const kinds = useStore(store, (state) => state.change_kinds);
   const wanted = useMemo(() => new Set(CHANGES.filter((kind) => kinds.split(",").includes(kind))), [kinds]);
   const change = useStore(store, (state) => state.selected_change);
   const columns = useMemo(() => columnsOf(entries), [entries]);
-  const table = useTable(store, columns, MOST_FIRST);
+  const table = useTable(store, columns, LARGEST_FIRST);
   const { search, size, sort, template } = table;
   const filtered = useMemo(
     () => filterEntries(entries, wanted, search, size),
@@ -91,7 +91,7 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
   const lookAt = (entry: ComparedEntry): void =>
     store.set({ selected_change: entryName(entry) === change ? "" : entryName(entry) });
   const step = (by: number): void => {
-    const next = stepped(at, by, lines.length);
+    const next = stepLine(at, by, lines.length);
     if (next >= 0) store.set({ selected_change: entryName(lines[next]) });
   };
   const toggle = (kind: Change): void =>
@@ -100,7 +100,7 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
     <section aria-label="Changes" class="changes">
       <header class="section-head">
         <h2>What changed</h2>
-        <Buttons label="Kinds of change" look="choice">
+        <ButtonGroup label="Kinds of change" look="choice">
           {CHANGES.map((change) => (
             <button
               key={change}
@@ -113,7 +113,7 @@ export function Changes({ comparison, store, dark }: Props): JSX.Element {
               {changes[change].bytes !== 0 && <b> {formatSigned(changes[change].bytes)}</b>}
             </button>
           ))}
-        </Buttons>
+        </ButtonGroup>
       </header>
       <DataTable
         {...{ store, table }}

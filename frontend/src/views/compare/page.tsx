@@ -9,16 +9,16 @@ import type { Api } from "../../payload/api";
 import type { Listing, Runs } from "../../payload/responses/runs";
 import type { CompareQuery, Comparison } from "../../payload/responses/comparison";
 import { CallGraphSection } from "../call_graph/call_graph";
-import { useKept } from "../data/use_last_fetched";
+import { useLastFetched } from "../data/use_last_fetched";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage, Message } from "../widgets/message";
-import { Answer } from "../figures/headline";
+import { Headline } from "../figures/headline";
 import { PageFrame } from "../details/page_frame";
-import type { OnState } from "../data/use_recording";
+import type { OnPageState } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";
-import { PROGRAM_WORDS, WordsContext, wordsOf } from "../data/terms";
+import { PROGRAM_TERMS, TermsContext, termsOf } from "../data/terms";
 import { ChangeDetails } from "./change_details";
-import { Changes } from "./changes_table";
+import { ChangesTable } from "./changes_table";
 import { Sides } from "./sides";
 import { WaterfallSection } from "./waterfall";
 
@@ -29,7 +29,7 @@ interface Props {
   listing: Listing;
   store: Store<ViewState>;
   dark: boolean;
-  onState: OnState;
+  onState: OnPageState;
 }
 
 /** What changed from one recording, or moment of one, to another. */
@@ -38,11 +38,12 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
   const at_b = useStore(store, (state) => state.at_b);
   const by = useStore(store, (state) => state.compare_by);
   const query: CompareQuery | null = pair === null ? null : { ...pair, at_b, by };
-  const { value, error, waiting } = useKept(query === null ? null : JSON.stringify(query), (key, signal) =>
-    api.compare(JSON.parse(key) as CompareQuery, signal),
+  const { value, error, waiting } = useLastFetched(
+    query === null ? null : JSON.stringify(query),
+    (key, signal) => api.compare(JSON.parse(key) as CompareQuery, signal),
   );
-  const [drawn, setDrawn] = useState(false);
-  const settled = error !== null || (!waiting && (value === null || !ofCalls(value) || drawn));
+  const [graphReady, setGraphReady] = useState(false);
+  const settled = error !== null || (!waiting && (value === null || !hasCallGraph(value) || graphReady));
   useEffect(
     () => onState(error !== null ? "error" : settled ? "ready" : "loading", null),
     [error, settled, JSON.stringify(query)],
@@ -52,13 +53,16 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
     if (pair !== null) store.set(pair);
   }, [pair]);
   const change = useStore(store, (state) => state.selected_change);
-  const found = useMemo(() => (value === null ? null : findSelectedChange(value, change)), [value, change]);
+  const selected = useMemo(
+    () => (value === null ? null : findSelectedChange(value, change)),
+    [value, change],
+  );
   const drawer =
-    value === null || found === null || error !== null ? null : (
-      <ChangeDetails api={api} comparison={value} found={found} store={store} dark={dark} />
+    value === null || selected === null || error !== null ? null : (
+      <ChangeDetails api={api} comparison={value} found={selected} store={store} dark={dark} />
     );
   return (
-    <WordsContext.Provider value={value === null ? PROGRAM_WORDS : wordsOf(value.b.recording)}>
+    <TermsContext.Provider value={value === null ? PROGRAM_TERMS : termsOf(value.b.recording)}>
       <PageFrame drawer={drawer}>
         <Sides api={api} runs={runs} pair={pair} comparison={value} store={store} />
         {error !== null && <ErrorMessage error={error} />}
@@ -68,10 +72,10 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
         )}
         {value !== null && error === null && (
           <>
-            <Answer headline={value.headline} caveats={caveats(value)} problems={listing.problems} />
+            <Headline headline={value.headline} caveats={caveats(value)} problems={listing.problems} />
             <WaterfallSection comparison={value} store={store} />
-            <Changes comparison={value} store={store} dark={dark} />
-            {ofCalls(value) && (
+            <ChangesTable comparison={value} store={store} dark={dark} />
+            {hasCallGraph(value) && (
               <CallGraphSection
                 api={api}
                 id={value.b.recording.id}
@@ -79,18 +83,18 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
                 devices={1}
                 fileName="change"
                 store={store}
-                onReady={setDrawn}
+                onReady={setGraphReady}
               />
             )}
           </>
         )}
       </PageFrame>
-    </WordsContext.Provider>
+    </TermsContext.Provider>
   );
 }
 
 /** A change in a call graph, as pprof's --diff_base draws it; against itself it has no functions. */
-function ofCalls({ a, b }: Comparison): boolean {
+function hasCallGraph({ a, b }: Comparison): boolean {
   return a.recording.kind === "device_profile" && a.recording.id !== b.recording.id;
 }
 

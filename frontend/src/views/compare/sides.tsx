@@ -13,8 +13,8 @@ import { useFetched } from "../data/use_fetched";
 import { Combobox } from "../widgets/combobox";
 import type { ViewState } from "../state/view_state";
 import { NEW_COMPARISON } from "../state/view_state";
-import { useTyped } from "../browser/use_draft";
-import { useWords } from "../data/terms";
+import { useDraft } from "../browser/use_draft";
+import { useTerms } from "../data/terms";
 
 interface Props {
   api: Api;
@@ -34,16 +34,28 @@ export function Sides({ api, runs, pair, comparison, store }: Props): JSX.Elemen
   const shared = { api, runs, store };
   return (
     <section class="sides" aria-label="What is compared">
-      <OneSide {...shared} name="a" id={pair?.a ?? ""} other={pair?.b ?? ""} side={comparison?.a ?? null} />
+      <SidePicker
+        {...shared}
+        name="a"
+        id={pair?.a ?? ""}
+        other={pair?.b ?? ""}
+        side={comparison?.a ?? null}
+      />
       <button data-testid="swap" title="B against A" aria-label="Swap A and B" onClick={swap}>
         ⇄
       </button>
-      <OneSide {...shared} name="b" id={pair?.b ?? ""} other={pair?.a ?? ""} side={comparison?.b ?? null} />
+      <SidePicker
+        {...shared}
+        name="b"
+        id={pair?.b ?? ""}
+        other={pair?.a ?? ""}
+        side={comparison?.b ?? null}
+      />
     </section>
   );
 }
 
-interface OneSideProps {
+interface SidePickerProps {
   api: Api;
   runs: Runs;
   name: "a" | "b";
@@ -53,7 +65,7 @@ interface OneSideProps {
   store: Store<ViewState>;
 }
 
-function OneSide({ api, runs, name, id, other, side, store }: OneSideProps): JSX.Element {
+function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps): JSX.Element {
   const run = runOf(runs, id);
   const listing = useFetched(run === "" ? null : run, (key, signal) => api.recordings(key, signal));
   const otherRun = runOf(runs, other);
@@ -100,7 +112,7 @@ function OneSide({ api, runs, name, id, other, side, store }: OneSideProps): JSX
         onPick={pick}
       />
       {side !== null && side.length > 1 && side.recording.id === id && (
-        <Moment name={name} side={side} store={store} />
+        <PositionInput name={name} side={side} store={store} />
       )}
       <span class="muted" data-testid={`bytes-${name}`}>
         {side !== null && formatBytes(side.bytes)}
@@ -109,7 +121,7 @@ function OneSide({ api, runs, name, id, other, side, store }: OneSideProps): JSX
   );
 }
 
-function Moment({
+function PositionInput({
   name,
   side,
   store,
@@ -118,18 +130,18 @@ function Moment({
   side: ComparedSide;
   store: Store<ViewState>;
 }): JSX.Element {
-  const words = useWords();
+  const terms = useTerms();
   const key = name === "a" ? "at_a" : "at_b";
   const at = useStore(store, (state) => state[key]);
   const set = (value: number | null): void => store.set(name === "a" ? { at_a: value } : { at_b: value });
-  const field = useTyped(String(side.position), (typed) => {
+  const field = useDraft(String(side.position), (typed) => {
     const value = typed === "" ? NaN : Number(typed);
     set(Number.isInteger(value) ? Math.min(Math.max(value, 0), side.length - 1) : null);
   });
   return (
     <span class="moment">
       <label>
-        at {words.position}{" "}
+        at {terms.position}{" "}
         <input type="number" min={0} max={side.length - 1} data-testid={`moment-${name}`} {...field} />
       </label>
       <span class="muted">

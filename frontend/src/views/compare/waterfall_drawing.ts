@@ -1,9 +1,9 @@
 import { formatBytes } from "../../base/units";
 import { formatSigned } from "../../layout/compare/change_table";
 import type { WaterfallBar, Waterfall } from "../../layout/compare/waterfall";
-import { fit } from "../drawing/fit_text";
-import type { Drawing } from "../drawing/picture";
-import { inLight } from "../drawing/picture";
+import { fitText } from "../drawing/fit_text";
+import type { Picture } from "../drawing/picture";
+import { withLightTheme } from "../drawing/picture";
 import { SvgSurface } from "../drawing/svg_surface";
 
 const LINE = 22;
@@ -17,9 +17,9 @@ const PLAIN = "12px sans-serif";
 const BOLD = "bold 12px sans-serif";
 
 /** The waterfall for a file: a line for each bar, with its label and its figure. */
-export function drawWaterfall({ bars, origin }: Waterfall): Drawing {
+export function drawWaterfall({ bars, origin }: Waterfall): Picture {
   const surface = new SvgSurface();
-  const colors = inLight(document.body, (holder) => {
+  const colors = withLightTheme(document.body, (holder) => {
     const style = getComputedStyle(holder);
     const read = (name: string): string => style.getPropertyValue(name).trim();
     return { ink: read("--ink"), total: read("--muted"), grown: read("--bad"), shrunk: read("--good") };
@@ -35,7 +35,7 @@ export function drawWaterfall({ bars, origin }: Waterfall): Drawing {
     surface.font = bar.kind === "total" ? BOLD : PLAIN;
     surface.fillStyle = colors.ink;
     surface.textAlign = "end";
-    surface.fillText(fit(surface, bar.label, labels), labels, middle);
+    surface.fillText(fitText(surface, bar.label, labels), labels, middle);
     surface.fillText(figure(bar), left + TRACK + GAP + FIGURES, middle);
     const [from, to] = [Math.min(bar.from, bar.to), Math.max(bar.from, bar.to)];
     surface.fillStyle = colors[bar.kind];

@@ -7,7 +7,7 @@ import type { Rows } from "../../payload/recording/rows";
  * The rows a chart may draw: all of them, or until these have come, the largest ones at the peak. Charts work on
  * indices into `rows`; the state speaks of row numbers.
  */
-export interface Shown {
+export interface AvailableRows {
   rows: Rows;
   complete: boolean;
   /** Null until they have come. */
@@ -18,7 +18,7 @@ export interface Shown {
   indexOf(row: number | null): number;
 }
 
-export function shownRows(view: FirstView, everything: RecordingData | null): Shown {
+export function availableRows(view: FirstView, everything: RecordingData | null): AvailableRows {
   if (everything !== null) return allRows(everything);
   return {
     rows: view.rows,
@@ -30,7 +30,7 @@ export function shownRows(view: FirstView, everything: RecordingData | null): Sh
   };
 }
 
-export function allRows({ rows, regions, addresses }: RecordingData): Shown {
+export function allRows({ rows, regions, addresses }: RecordingData): AvailableRows {
   return {
     rows,
     complete: true,

@@ -3,13 +3,13 @@ import { useContext } from "preact/hooks";
 import type { Summary } from "../../payload/recording/summary";
 
 /** What things are called: a program holds buffers at positions of its schedule, an allocator allocations at events. */
-export interface Words {
+export interface Terms {
   item: string;
   items: string;
   position: string;
   positions: string;
   /** What the x axis runs over. */
-  whole: string;
+  extent: string;
   live: string;
   requested: string;
   /** What a size holds beside what was asked for. */
@@ -18,90 +18,90 @@ export interface Words {
   order: string;
   /** What the columns `op` and `op_name` of a row are. */
   op: string;
-  opName: string;
+  op_name: string;
   /** What a tree of that column is by. */
-  byFunction: string;
+  function_label: string;
   /** What a row without an `op` has of it; empty where that is not known. */
-  noOp: string;
+  default_op: string;
   /** What is in use and has no row. */
-  rest: string;
+  unexplained: string;
 }
 
-export const PROGRAM_WORDS: Words = {
+export const PROGRAM_TERMS: Terms = {
   item: "buffer",
   items: "buffers",
   position: "position",
   positions: "positions",
-  whole: "program",
+  extent: "program",
   live: "live",
   requested: "unpadded",
   excess: "padding",
   order: "program order",
   op: "Op",
-  opName: "Op name",
-  byFunction: "jitted function",
-  noOp: "",
-  rest: "not explained by any buffer",
+  op_name: "Op name",
+  function_label: "jitted function",
+  default_op: "",
+  unexplained: "not explained by any buffer",
 };
 
-export const ALLOCATOR_WORDS: Words = {
+export const ALLOCATOR_TERMS: Terms = {
   item: "allocation",
   items: "allocations",
   position: "event",
   positions: "events",
-  whole: "recording",
+  extent: "recording",
   live: "in use",
   requested: "requested",
   excess: "rounding",
   order: "order of events",
   op: "Region",
-  opName: "Function",
-  byFunction: "jitted function",
-  noOp: "",
-  rest: "stack, or not explained by any allocation",
+  op_name: "Function",
+  function_label: "jitted function",
+  default_op: "",
+  unexplained: "stack, or not explained by any allocation",
 };
 
 /** Of PyTorch: tensors, whose pool and stream are the default ones where nothing else is said. */
-export const TENSOR_WORDS: Words = {
-  ...ALLOCATOR_WORDS,
+export const TORCH_TERMS: Terms = {
+  ...ALLOCATOR_TERMS,
   op: "Pool, stream",
-  opName: "Marked as",
-  byFunction: "mark",
-  noOp: "the default ones",
-  rest: "not explained by any allocation",
+  op_name: "Marked as",
+  function_label: "mark",
+  default_op: "the default ones",
+  unexplained: "not explained by any allocation",
 };
 
 /** Of one moment: what an error or a snapshot lists. */
-export const MOMENT_WORDS: Words = {
+export const SNAPSHOT_TERMS: Terms = {
   item: "buffer",
   items: "buffers",
   position: "moment",
   positions: "moments",
-  whole: "moment",
+  extent: "moment",
   live: "in use",
   requested: "unpadded",
   excess: "padding",
   order: "order in the file",
   op: "Op",
-  opName: "Op name",
-  byFunction: "jitted function",
-  noOp: "",
-  rest: "not listed",
+  op_name: "Op name",
+  function_label: "jitted function",
+  default_op: "",
+  unexplained: "not listed",
 };
 
 /** Those of a recording along an axis. */
-export function wordsOf({ axis, kind }: Summary): Words {
-  if (axis !== "TIME") return PROGRAM_WORDS;
-  return kind === "torch_snapshot" ? TENSOR_WORDS : ALLOCATOR_WORDS;
+export function termsOf({ axis, kind }: Summary): Terms {
+  if (axis !== "TIME") return PROGRAM_TERMS;
+  return kind === "torch_snapshot" ? TORCH_TERMS : ALLOCATOR_TERMS;
 }
 
-export const WordsContext = createContext(PROGRAM_WORDS);
+export const TermsContext = createContext(PROGRAM_TERMS);
 
-export function useWords(): Words {
-  return useContext(WordsContext);
+export function useTerms(): Terms {
+  return useContext(TermsContext);
 }
 
 /** At the beginning of a sentence or as a heading. */
-export function capital(text: string): string {
+export function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

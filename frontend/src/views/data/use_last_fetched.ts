@@ -3,12 +3,12 @@ import type { Fetched } from "./use_fetched";
 import { useFetched } from "./use_fetched";
 
 /** As useFetched, but what was there stays until the next has come: a picture that is refined must not blink. */
-export function useKept<T>(
+export function useLastFetched<T>(
   key: string | null,
   fetch: (key: string, signal: AbortSignal) => Promise<T>,
 ): Fetched<T> & { waiting: boolean } {
   const fetched = useFetched(key, fetch);
-  const kept = useRef<T | null>(null);
-  if (fetched.value !== null) kept.current = fetched.value;
-  return { ...fetched, value: kept.current, waiting: fetched.value === null && fetched.error === null };
+  const last = useRef<T | null>(null);
+  if (fetched.value !== null) last.current = fetched.value;
+  return { ...fetched, value: last.current, waiting: fetched.value === null && fetched.error === null };
 }

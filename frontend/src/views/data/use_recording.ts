@@ -7,14 +7,14 @@ import { useFetched } from "./use_fetched";
 export type PageState = "loading" | "ready" | "error";
 
 /** What keys that move the inspected position need to know. */
-export interface Steps {
+export interface Positions {
   peak: number;
   length: number;
 }
 
-export type OnState = (state: PageState, steps: Steps | null) => void;
+export type OnPageState = (state: PageState, steps: Positions | null) => void;
 
-interface Loading {
+interface LoadingRecording {
   /** What there is to see at once. */
   first: Fetched<FirstView>;
   /** Asked for only after that, so that it does not have to wait in line. */
@@ -26,8 +26,8 @@ export function useRecording(
   api: Api,
   id: string,
   read: (id: string, signal: AbortSignal) => Promise<FirstView>,
-  onState: OnState,
-): Loading {
+  onState: OnPageState,
+): LoadingRecording {
   const first = useFetched(id, read);
   const all = useFetched(first.value === null ? null : id, (key, signal) => api.rows(key, signal));
   const error = first.error ?? all.error;

@@ -9,14 +9,14 @@ import { Drawer, Fact } from "../widgets/drawer";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
 import { formatTime } from "../../layout/axis/ticks";
-import { lifetime } from "../widgets/position_text";
+import { lifetimeText } from "../widgets/position_text";
 import type { ViewState } from "../state/view_state";
-import { capital, useWords } from "../data/terms";
+import { capitalize, useTerms } from "../data/terms";
 import { PlannedBuffers } from "./planned_buffers";
 import { Role } from "../widgets/role";
 import { Sharers } from "./sharers";
-import { Stack } from "../widgets/call_stack";
-import { placeText } from "../widgets/position_text";
+import { CallStack } from "../widgets/call_stack";
+import { positionText } from "../widgets/position_text";
 
 interface Props {
   api: Api;
@@ -37,7 +37,7 @@ interface Props {
 /** Everything known of one buffer. What its row says is there at once; stack and sharers follow. */
 export function Details(props: Props): JSX.Element {
   const { api, id, number, row, rows, length, times, moment = false, store, dark } = props;
-  const words = useWords();
+  const terms = useTerms();
   const { value, error } = useFetched(`${id} ${number}`, (_, signal) => api.details(id, number, signal));
   const padding = rows.size[row] - rows.unpadded[row];
   const addressed = times !== null || moment;
@@ -45,8 +45,8 @@ export function Details(props: Props): JSX.Element {
     store.set({ position: Math.min(Math.max(position, 0), length - 1) });
   return (
     <Drawer
-      title={rowName(rows, row) || `Unnamed ${words.item}`}
-      label={`Selected ${words.item}`}
+      title={rowName(rows, row) || `Unnamed ${terms.item}`}
+      label={`Selected ${terms.item}`}
       testid="details"
       onClose={() => store.set({ selected: null })}
     >
@@ -64,11 +64,11 @@ export function Details(props: Props): JSX.Element {
             </p>
           )}
         </Fact>
-        <Fact name={capital(words.requested)}>
+        <Fact name={capitalize(terms.requested)}>
           {formatBytes(rows.unpadded[row])}
           {padding > 0 && (
             <span class="wasteful">
-              {` ${formatBytes(padding)} ${words.excess}, ${expansion(rows, row).toFixed(2)}× expansion`}
+              {` ${formatBytes(padding)} ${terms.excess}, ${expansion(rows, row).toFixed(2)}× expansion`}
             </span>
           )}
         </Fact>
@@ -80,19 +80,23 @@ export function Details(props: Props): JSX.Element {
             </code>
           )}
         </Fact>
-        <Fact name={words.op}>
-          {rows.op.at(row) !== "" ? <code>{rows.op.at(row)}</code> : words.noOp !== "" && words.noOp}
+        <Fact name={terms.op}>
+          {rows.op.at(row) !== "" ? (
+            <code>{rows.op.at(row)}</code>
+          ) : (
+            terms.default_op !== "" && terms.default_op
+          )}
         </Fact>
-        <Fact name={words.opName}>{rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}</Fact>
+        <Fact name={terms.op_name}>{rows.op_name.at(row) !== "" && <code>{rows.op_name.at(row)}</code>}</Fact>
         <Fact name="Source">{rows.source.at(row) !== "" && <code>{rows.source.at(row)}</code>}</Fact>
         {!moment && (
-          <Life rows={rows} row={row} length={length} times={times} details={value} onInspect={inspect} />
+          <Lifetime rows={rows} row={row} length={length} times={times} details={value} onInspect={inspect} />
         )}
         {value?.region != null && value.offset >= 0 && (
           <Fact name={addressed ? "Address" : "Allocation"}>
             {!addressed &&
               `${value.region.kind} #${value.region.index}, ${formatBytes(value.region.size)}; at offset `}
-            <Place {...{ details: value, addressed }} />
+            <Address {...{ details: value, addressed }} />
           </Fact>
         )}
       </dl>
@@ -102,8 +106,8 @@ export function Details(props: Props): JSX.Element {
       )}
       {value !== null && (
         <>
-          <Stack frames={value.stack} />
-          {value.freed_stack.length > 0 && <Stack frames={value.freed_stack} title="Freed at" />}
+          <CallStack frames={value.stack} />
+          {value.freed_stack.length > 0 && <CallStack frames={value.freed_stack} title="Freed at" />}
           {value.planned != null && <PlannedBuffers planned={value.planned} store={store} />}
           {!addressed && <Sharers details={value} onPick={(picked) => store.set({ selected: picked })} />}
         </>
@@ -113,12 +117,12 @@ export function Details(props: Props): JSX.Element {
 }
 
 /** Where a row lies: from the start of its allocation, or in all memory, where regions are numbered by their address. */
-function Place({ details, addressed }: { details: BufferDetails; addressed: boolean }): JSX.Element {
+function Address({ details, addressed }: { details: BufferDetails; addressed: boolean }): JSX.Element {
   const place = details.offset + (addressed ? (details.region?.index ?? 0) : 0);
   return <code title={formatExact(details.offset)}>0x{place.toString(16)}</code>;
 }
 
-interface LifeProps {
+interface LifetimeProps {
   rows: Rows;
   row: number;
   length: number;
@@ -127,16 +131,16 @@ interface LifeProps {
   onInspect: (position: number) => void;
 }
 
-function Life({ rows, row, length, times, details, onInspect }: LifeProps): JSX.Element {
-  const words = useWords();
+function Lifetime({ rows, row, length, times, details, onInspect }: LifetimeProps): JSX.Element {
+  const terms = useTerms();
   const place = (position: number, instruction: string | undefined): JSX.Element =>
     position < 0 || position >= length ? (
       <span>
-        {placeText(position, length)} the {words.whole}
+        {positionText(position, length)} the {terms.extent}
       </span>
     ) : (
-      <button class="link" title={`Inspect this ${words.position}`} onClick={() => onInspect(position)}>
-        {times !== null && `${formatTime(times[position])}, ${words.position} `}
+      <button class="link" title={`Inspect this ${terms.position}`} onClick={() => onInspect(position)}>
+        {times !== null && `${formatTime(times[position])}, ${terms.position} `}
         {formatCount(position)}{" "}
         {instruction !== undefined && instruction !== "" && <code>{instruction}</code>}
       </button>
@@ -160,8 +164,8 @@ function Life({ rows, row, length, times, details, onInspect }: LifeProps): JSX.
         </>
       )}
       <Fact name="Held for">
-        {times !== null && `${lifetime(rows, row, times)}, `}
-        {formatCount(held)} of {formatCount(length)} {words.positions}
+        {times !== null && `${lifetimeText(rows, row, times)}, `}
+        {formatCount(held)} of {formatCount(length)} {terms.positions}
       </Fact>
     </>
   );

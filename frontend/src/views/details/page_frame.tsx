@@ -4,7 +4,7 @@ import { useStore } from "../../base/store";
 import type { Api } from "../../payload/api";
 import type { ViewState } from "../state/view_state";
 import { Details } from "./details";
-import type { Shown } from "../data/available_rows";
+import type { AvailableRows } from "../data/available_rows";
 
 interface FrameProps {
   /** The timeline alone, over the whole window. */
@@ -28,7 +28,7 @@ interface DrawerProps {
   api: Api;
   id: string;
   /** Null until there are any. */
-  shown: Shown | null;
+  available: AvailableRows | null;
   length: number;
   times: Float64Array | null;
   moment: boolean;
@@ -37,10 +37,10 @@ interface DrawerProps {
 }
 
 /** The drawer of the selected buffer, or null while none is. */
-export function useDetails({ shown, ...details }: DrawerProps): JSX.Element | null {
+export function useDetails({ available, ...details }: DrawerProps): JSX.Element | null {
   const selected = useStore(details.store, (state) => state.selected);
-  const row = shown?.indexOf(selected) ?? -1;
-  return shown === null || row < 0 || selected === null ? null : (
-    <Details {...details} number={selected} row={row} rows={shown.rows} />
+  const row = available?.indexOf(selected) ?? -1;
+  return available === null || row < 0 || selected === null ? null : (
+    <Details {...details} number={selected} row={row} rows={available.rows} />
   );
 }

@@ -1,9 +1,9 @@
 import { replaceControls } from "../../render/painter/svg";
-import type { Drawing } from "./picture";
-import { inLight } from "./picture";
+import type { Picture } from "./picture";
+import { withLightTheme } from "./picture";
 
 /** Looks that are in the page's styles, which a file of its own does not have. */
-const LOOKS = [
+const STYLES = [
   "fill",
   "stroke",
   "stroke-width",
@@ -14,27 +14,27 @@ const LOOKS = [
   "opacity",
 ];
 /** Attributes that are for the page alone. */
-const OF_THE_PAGE = ["class", "style", "role", "tabindex"];
+const PAGE_ATTRIBUTES = ["class", "style", "role", "tabindex"];
 
 /** A drawing of the page as it looks on a light one. */
-export function copied(drawing: SVGSVGElement): Drawing {
+export function copySvg(drawing: SVGSVGElement): Picture {
   const { width, height } = drawing.hasAttribute("viewBox")
     ? drawing.viewBox.baseVal
     : drawing.getBoundingClientRect();
   const size = { width, height };
-  return inLight(drawing.parentElement ?? document.body, (holder) => {
+  return withLightTheme(drawing.parentElement ?? document.body, (holder) => {
     const copy = drawing.cloneNode(true) as SVGSVGElement;
     holder.append(copy);
     const elements = [...copy.querySelectorAll("*")];
-    const looks = elements.map((element) => {
+    const styles = elements.map((element) => {
       const style = getComputedStyle(element);
-      return LOOKS.map((name) => [name, plain(style.getPropertyValue(name))] as const);
+      return STYLES.map((name) => [name, plainColor(style.getPropertyValue(name))] as const);
     });
     elements.forEach((element, i) => {
       if (element.localName !== "title")
-        for (const [name, value] of looks[i]) element.setAttribute(name, value);
+        for (const [name, value] of styles[i]) element.setAttribute(name, value);
       for (const name of element.getAttributeNames())
-        if (OF_THE_PAGE.includes(name) || name.startsWith("aria-") || name.startsWith("data-"))
+        if (PAGE_ATTRIBUTES.includes(name) || name.startsWith("aria-") || name.startsWith("data-"))
           element.removeAttribute(name);
     });
     const writer = new XMLSerializer();
@@ -46,7 +46,7 @@ export function copied(drawing: SVGSVGElement): Drawing {
 }
 
 /** Colors as every program that shows SVG knows them: mixed ones are computed as "color(srgb 0.1 0.2 0.3)". */
-export function plain(value: string): string {
+export function plainColor(value: string): string {
   const [, parts = "", alpha = "1"] = /^color\(srgb ([\d.e\- ]+?)(?: \/ ([\d.]+))?\)$/.exec(value) ?? [];
   if (parts === "") return value === "rgba(0, 0, 0, 0)" ? "none" : value;
   const [red, green, blue] = parts

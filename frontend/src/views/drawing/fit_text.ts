@@ -1,10 +1,10 @@
 import type { Surface } from "./svg_surface";
 
 /** The text, or as much of it as fits with an ellipsis, or nothing where that would say nothing. */
-export function fit(context: Pick<Surface, "measureText">, text: string, width: number): string {
+export function fitText(context: Pick<Surface, "measureText">, text: string, width: number): string {
   if (context.measureText(text).width <= width) return text;
   // Digits and letters of the system fonts are about 6 px wide at 11 px.
-  let kept = Math.floor(width / 6);
-  while (kept > 2 && context.measureText(`${text.slice(0, kept)}…`).width > width) kept -= 1;
-  return kept > 2 ? `${text.slice(0, kept)}…` : "";
+  let length = Math.floor(width / 6);
+  while (length > 2 && context.measureText(`${text.slice(0, length)}…`).width > width) length -= 1;
+  return length > 2 ? `${text.slice(0, length)}…` : "";
 }

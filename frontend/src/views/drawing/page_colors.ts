@@ -1,4 +1,4 @@
-export interface Colors {
+export interface PageColors {
   ink: string;
   muted: string;
   grid: string;
@@ -7,7 +7,7 @@ export interface Colors {
 }
 
 /** The page's own colors, which uPlot's canvas does not inherit. */
-export function pageColors(): Colors {
+export function pageColors(): PageColors {
   const style = getComputedStyle(document.documentElement);
   const read = (name: string): string => style.getPropertyValue(name).trim();
   return {

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { plain } from "./copy_svg";
+import { plainColor } from "./copy_svg";
 import { svgText } from "./picture";
 
 describe("a picture", () => {
   it("has colors that every program knows", () => {
-    expect(plain("color(srgb 1 0.5 0)")).toBe("rgb(255, 128, 0)");
-    expect(plain("color(srgb 0.2 1.2 -0.1 / 0.5)")).toBe("rgb(51, 255, 0)");
-    expect(plain("color(srgb 0 0 0 / 0)")).toBe("none");
-    expect(plain("rgba(0, 0, 0, 0)")).toBe("none");
-    for (const kept of ["rgb(1, 2, 3)", "none", "11px"]) expect(plain(kept)).toBe(kept);
+    expect(plainColor("color(srgb 1 0.5 0)")).toBe("rgb(255, 128, 0)");
+    expect(plainColor("color(srgb 0.2 1.2 -0.1 / 0.5)")).toBe("rgb(51, 255, 0)");
+    expect(plainColor("color(srgb 0 0 0 / 0)")).toBe("none");
+    expect(plainColor("rgba(0, 0, 0, 0)")).toBe("none");
+    for (const kept of ["rgb(1, 2, 3)", "none", "11px"]) expect(plainColor(kept)).toBe(kept);
   });
 
   it("is a file of its own, with a margin, on a light ground", () => {

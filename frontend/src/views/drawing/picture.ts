@@ -1,7 +1,7 @@
 import { escapeXml } from "../../render/painter/svg";
 
 /** A picture of a chart, in colors for a light ground. */
-export interface Drawing {
+export interface Picture {
   /** In CSS pixels. */
   width: number;
   height: number;
@@ -13,7 +13,7 @@ const MARGIN = 8;
 const GROUND = "#ffffff";
 
 /** A file of its own. */
-export function svgText({ width, height, shapes }: Drawing): string {
+export function svgText({ width, height, shapes }: Picture): string {
   const [wide, high] = [Math.ceil(width) + 2 * MARGIN, Math.ceil(height) + 2 * MARGIN];
   const font = escapeXml('system-ui, -apple-system, "Segoe UI", Roboto, sans-serif');
   return [
@@ -26,17 +26,17 @@ export function svgText({ width, height, shapes }: Drawing): string {
 }
 
 /** Twice as fine as the page, unless that were more than browsers make of one image. */
-const FINENESS = 2;
-const MOST_PIXELS = 64e6;
+const SCALE = 2;
+const MAX_PIXELS = 64e6;
 
 /** The same picture in pixels. */
-export async function pngOf(drawing: Drawing): Promise<Blob> {
+export async function pngOf(drawing: Picture): Promise<Blob> {
   const url = URL.createObjectURL(new Blob([svgText(drawing)], { type: "image/svg+xml" }));
   try {
     const image = new Image();
     image.src = url;
     await image.decode();
-    const scale = Math.min(FINENESS, Math.sqrt(MOST_PIXELS / (image.width * image.height)));
+    const scale = Math.min(SCALE, Math.sqrt(MAX_PIXELS / (image.width * image.height)));
     const canvas = document.createElement("canvas");
     canvas.width = Math.floor(image.width * scale);
     canvas.height = Math.floor(image.height * scale);
@@ -54,7 +54,7 @@ export async function pngOf(drawing: Drawing): Promise<Blob> {
 }
 
 /** Whatever `read` finds of the page's colors in an element, these are the ones of a light page. */
-export function inLight<T>(place: Element, read: (holder: HTMLElement) => T): T {
+export function withLightTheme<T>(place: Element, read: (holder: HTMLElement) => T): T {
   const holder = document.createElement("div");
   holder.dataset["theme"] = "light";
   holder.hidden = true;

@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { Buttons } from "../widgets/button_group";
+import { ButtonGroup } from "../widgets/button_group";
 import { saveBlob } from "../browser/save_file";
-import type { Drawing } from "./picture";
+import type { Picture } from "./picture";
 import { pngOf, svgText } from "./picture";
 
 interface Props {
@@ -11,7 +11,7 @@ interface Props {
   /** Without an ending. */
   fileName: string;
   /** Null while there is nothing to draw. */
-  draw: () => Drawing | null;
+  draw: () => Picture | null;
 }
 
 const FORMATS = [
@@ -30,7 +30,7 @@ export function SavePicture({ of, fileName, draw }: Props): JSX.Element {
     saveBlob(blob, `${fileName.replaceAll(/[^\w.()-]+/g, "_")}.${format}`);
   };
   return (
-    <Buttons label={`Save the ${of}`}>
+    <ButtonGroup label={`Save the ${of}`}>
       {FORMATS.map(({ format, label, about }) => (
         <button
           key={format}
@@ -53,6 +53,6 @@ export function SavePicture({ of, fileName, draw }: Props): JSX.Element {
           {failed}
         </span>
       )}
-    </Buttons>
+    </ButtonGroup>
   );
 }

@@ -4,7 +4,7 @@ import type { Problem } from "../../payload/responses/runs";
 import type { Caveat } from "../../payload/recording/summary";
 
 /** More than these would push the pictures out of sight. */
-const CAVEATS_SHOWN = 3;
+const MAX_CAVEATS = 3;
 
 /** What the reader could not know, and the files of the run that could not be read. */
 export function Caveats({
@@ -28,14 +28,14 @@ export function Caveats({
     )),
   ];
   if (lines.length === 0) return null;
-  const folded = lines.slice(CAVEATS_SHOWN);
+  const hidden = lines.slice(MAX_CAVEATS);
   return (
     <div class="caveats" data-testid="caveats">
-      <ul aria-label="Caveats">{lines.slice(0, CAVEATS_SHOWN)}</ul>
-      {folded.length > 0 && (
+      <ul aria-label="Caveats">{lines.slice(0, MAX_CAVEATS)}</ul>
+      {hidden.length > 0 && (
         <details>
-          <summary>{folded.length} more</summary>
-          <ul>{folded}</ul>
+          <summary>{hidden.length} more</summary>
+          <ul>{hidden}</ul>
         </details>
       )}
     </div>

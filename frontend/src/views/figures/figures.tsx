@@ -4,26 +4,26 @@ import type { Figure } from "../../payload/recording/summary";
 import type { FirstView } from "../../payload/recording/recording";
 import { PeakBar } from "./peak_bar";
 import { OutOfMemoryBar } from "./out_of_memory_bar";
-import type { Shown } from "../data/available_rows";
+import type { AvailableRows } from "../data/available_rows";
 
 /** One bar, live peak of reserved, and the figures, each with a sentence on what it is. */
-export function Figures(props: { view: FirstView; shown: Shown; dark: boolean }): JSX.Element {
-  const { view, shown, dark } = props;
+export function Figures(props: { view: FirstView; available: AvailableRows; dark: boolean }): JSX.Element {
+  const { view, available, dark } = props;
   const { kind, peak_bytes: peak, reserved_bytes: reserved, capacity_bytes: capacity } = view.recording;
-  const whole =
+  const total =
     kind === "allocator" || (kind === "oom" && capacity !== null)
-      ? { bytes: capacity, words: "of the capacity" }
-      : { bytes: reserved ?? peak, words: reserved === null ? "of the peak" : "of what is reserved" };
+      ? { bytes: capacity, label: "of the capacity" }
+      : { bytes: reserved ?? peak, label: reserved === null ? "of the peak" : "of what is reserved" };
   return (
     <section class="figures" aria-label="Figures">
       {view.out_of_memory === null ? (
-        <PeakBar view={view} shown={shown} dark={dark} />
+        <PeakBar view={view} available={available} dark={dark} />
       ) : (
         <OutOfMemoryBar view={view} outOfMemory={view.out_of_memory} />
       )}
-      <dl class={view.figures.length > ONE_LINE ? "two-lines" : ""}>
+      <dl class={view.figures.length > MAX_IN_ONE_LINE ? "two-lines" : ""}>
         {view.figures.map((figure) => (
-          <FigureCell key={figure.key} figure={figure} whole={whole} />
+          <FigureCell key={figure.key} figure={figure} whole={total} />
         ))}
       </dl>
     </section>
@@ -31,21 +31,21 @@ export function Figures(props: { view: FirstView; shown: Shown; dark: boolean })
 }
 
 /** As many figures as stand beside one another with their labels whole. */
-const ONE_LINE = 9;
+const MAX_IN_ONE_LINE = 9;
 
-interface Whole {
+interface Total {
   bytes: number | null;
-  words: string;
+  label: string;
 }
 
 /** These are the whole itself, or sums over time, of which the whole has no share. */
 const WITHOUT_SHARE = new Set(["reserved", "capacity", "allocated", "freed"]);
 
-export function FigureCell({ figure, whole }: { figure: Figure; whole: Whole }): JSX.Element {
+export function FigureCell({ figure, whole: total }: { figure: Figure; whole: Total }): JSX.Element {
   const { key, label, bytes, text } = figure;
   const share =
-    bytes !== null && whole.bytes !== null && !WITHOUT_SHARE.has(key)
-      ? ` ${formatShare(bytes, whole.bytes)} ${whole.words}.`
+    bytes !== null && total.bytes !== null && !WITHOUT_SHARE.has(key)
+      ? ` ${formatShare(bytes, total.bytes)} ${total.label}.`
       : "";
   return (
     <div class="figure" data-testid={`figure-${key}`} tabindex={0} aria-describedby={`about-${key}`}>

@@ -12,7 +12,7 @@ interface Props {
 }
 
 /** What every page begins with: the answer in words, what it is made of, and what could not be known. */
-export function Answer({ headline, caveats, problems, children }: Props): JSX.Element {
+export function Headline({ headline, caveats, problems, children }: Props): JSX.Element {
   return (
     <>
       <p class="headline" data-testid="headline">

@@ -4,27 +4,33 @@ import type { FirstView } from "../../payload/recording/recording";
 import type { OutOfMemory } from "../../payload/recording/out_of_memory";
 
 /** What was in use, what was asked on top of it, and where the memory ends, as one bar. */
-export function OutOfMemoryBar({ view, outOfMemory }: { view: FirstView; outOfMemory: OutOfMemory }): JSX.Element | null {
+export function OutOfMemoryBar({
+  view,
+  outOfMemory,
+}: {
+  view: FirstView;
+  outOfMemory: OutOfMemory;
+}): JSX.Element | null {
   const { peak_bytes: used, capacity_bytes: capacity } = view.recording;
   // What a program needs in all is not beside what is in use.
-  const asked = outOfMemory.in_use_bytes === null ? 0 : (outOfMemory.asked_bytes ?? 0);
-  const whole = Math.max(capacity ?? 0, used + asked);
-  if (whole === 0) return null;
-  const share = (bytes: number): string => `${(100 * bytes) / whole}%`;
-  const words =
+  const requested = outOfMemory.in_use_bytes === null ? 0 : (outOfMemory.asked_bytes ?? 0);
+  const end = Math.max(capacity ?? 0, used + requested);
+  if (end === 0) return null;
+  const share = (bytes: number): string => `${(100 * bytes) / end}%`;
+  const description =
     `${formatBytes(used)} ${outOfMemory.used_is}` +
-    (asked > 0 ? `, ${formatBytes(asked)} asked for` : "") +
+    (requested > 0 ? `, ${formatBytes(requested)} asked for` : "") +
     (capacity === null
       ? ""
-      : `, ${formatShare(used + asked, capacity)} of the capacity of ${formatBytes(capacity)}`);
+      : `, ${formatShare(used + requested, capacity)} of the capacity of ${formatBytes(capacity)}`);
   return (
     <div class="peak-bar out-of-memory-bar" data-testid="out-of-memory-bar">
-      <div class="peak-bar-track" role="img" aria-label={words}>
+      <div class="peak-bar-track" role="img" aria-label={description}>
         <i class="used" style={{ width: share(used) }} />
-        <i class="asked" style={{ left: share(used), width: share(asked) }} />
+        <i class="asked" style={{ left: share(used), width: share(requested) }} />
         {capacity !== null && <i class="end" style={{ left: share(capacity) }} title="capacity" />}
       </div>
-      <p>{words}</p>
+      <p>{description}</p>
     </div>
   );
 }

@@ -5,20 +5,20 @@ import { formatBytes, formatShare } from "../../base/units";
 import { bytesByRole, liveAt } from "../../layout/usage/live_set";
 import type { FirstView } from "../../payload/recording/recording";
 import { ROLES } from "../../payload/recording/roles";
-import type { Shown } from "../data/available_rows";
+import type { AvailableRows } from "../data/available_rows";
 
 /** The live peak by category, in what is reserved, in what there is: the whole story as one bar. */
-export function PeakBar(props: { view: FirstView; shown: Shown; dark: boolean }): JSX.Element {
-  const { view, shown, dark } = props;
+export function PeakBar(props: { view: FirstView; available: AvailableRows; dark: boolean }): JSX.Element {
+  const { view, available, dark } = props;
   const allocator = view.recording.kind === "allocator";
   const { capacity_bytes: capacity, peak_bytes: peak, reserved_bytes } = view.recording;
   const reserved = reserved_bytes ?? peak;
   const whole = Math.max(capacity ?? 0, reserved, peak, 1);
   const parts = useMemo(() => {
-    const live = liveAt(shown.rows, view.peak);
-    const byRole = bytesByRole(shown.rows, live);
+    const live = liveAt(available.rows, view.peak);
+    const byRole = bytesByRole(available.rows, live);
     return allocator && byRole.size < 2 ? [] : [...byRole];
-  }, [shown, view]);
+  }, [available, view]);
   const colors = roleColors(dark);
   const width = (bytes: number): string => `${(100 * bytes) / whole}%`;
   const words = allocator

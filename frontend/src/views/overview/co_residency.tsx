@@ -12,12 +12,12 @@ interface Props {
 }
 
 /** More would not be read; the sum counts all of them. */
-const LISTED = 12;
+const MAX_LISTED = 12;
 
 /** The programs that were in one memory together: what each holds, and what it needs while it runs. */
-export function TogetherIn({ place, rows, store }: Props): JSX.Element {
-  const listed = place.programs.slice(0, LISTED);
-  const whole = Math.max(...listed.map((program) => program.held_bytes + program.temporary_bytes), 1);
+export function CoResidency({ place, rows, store }: Props): JSX.Element {
+  const listed = place.programs.slice(0, MAX_LISTED);
+  const largest = Math.max(...listed.map((program) => program.held_bytes + program.temporary_bytes), 1);
   const open = (id: string): void => {
     const row = rows.find((candidate) => candidate.id === id);
     if (row !== undefined) openRecording(store, row);
@@ -45,13 +45,13 @@ export function TogetherIn({ place, rows, store }: Props): JSX.Element {
             <button class="link" title={program.title} onClick={() => open(program.id)}>
               {program.title}
             </button>
-            <Bar program={program} whole={whole} />
-            <span class="numeric">{words(program)}</span>
+            <Bar program={program} whole={largest} />
+            <span class="numeric">{describeProgram(program)}</span>
           </li>
         ))}
       </ol>
-      {place.programs.length > LISTED && (
-        <p class="muted">{`and ${formatCount(place.programs.length - LISTED)} smaller ones`}</p>
+      {place.programs.length > MAX_LISTED && (
+        <p class="muted">{`and ${formatCount(place.programs.length - MAX_LISTED)} smaller ones`}</p>
       )}
     </section>
   );
@@ -63,16 +63,16 @@ const PARTS = [
   ["temporary", "while it runs"],
 ] as const;
 
-function Bar({ program, whole }: { program: ResidentProgram; whole: number }): JSX.Element {
-  const { held_bytes: held, again_bytes: again, temporary_bytes: temporary } = program;
-  const bytes = { held: held - again, again, temporary };
+function Bar({ program, whole: largest }: { program: ResidentProgram; whole: number }): JSX.Element {
+  const { held_bytes: persistent, again_bytes: shared, temporary_bytes: temporary } = program;
+  const bytes = { held: persistent - shared, again: shared, temporary };
   return (
     <div class="together-bar" aria-hidden="true">
       {PARTS.map(([name]) => (
         <i
           key={name}
           class={name}
-          style={{ width: `${(100 * bytes[name]) / whole}%` }}
+          style={{ width: `${(100 * bytes[name]) / largest}%` }}
           title={formatExact(bytes[name])}
         />
       ))}
@@ -80,7 +80,11 @@ function Bar({ program, whole }: { program: ResidentProgram; whole: number }): J
   );
 }
 
-function words({ held_bytes: held, temporary_bytes: temporary, runs }: ResidentProgram): string {
+function describeProgram({
+  held_bytes: persistent,
+  temporary_bytes: temporary,
+  runs,
+}: ResidentProgram): string {
   const ran = runs === null ? "" : runs === 1 ? ", ran once" : `, ran ${formatCount(runs)} times`;
-  return `${formatBytes(held)} held, ${formatBytes(temporary)} while it runs${ran}`;
+  return `${formatBytes(persistent)} held, ${formatBytes(temporary)} while it runs${ran}`;
 }

@@ -5,11 +5,11 @@ import type { Api } from "../../payload/api";
 import type { Listing } from "../../payload/responses/runs";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage, Message } from "../widgets/message";
-import { Answer } from "../figures/headline";
-import type { OnState } from "../data/use_recording";
+import { Headline } from "../figures/headline";
+import type { OnPageState } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";
 import { RecordingsTable } from "./recordings_table";
-import { TogetherIn } from "./co_residency";
+import { CoResidency } from "./co_residency";
 import { useAdvice } from "./use_advice";
 
 interface Props {
@@ -18,7 +18,7 @@ interface Props {
   listing: Listing;
   store: Store<ViewState>;
   dark: boolean;
-  onState: OnState;
+  onState: OnPageState;
 }
 
 /** Where to look first: every program and memory of a run, worst first, and what was there together. */
@@ -34,7 +34,7 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
   return (
     <main class="page">
       <div class="content">
-        <Answer headline={value.headline} caveats={[]} problems={listing.problems} />
+        <Headline headline={value.headline} caveats={[]} problems={listing.problems} />
         {value.rows.length === 0 ? (
           <Message title="What would be listed here">
             Programs and allocators of a profile that saw at least one step (jax.profiler.trace), device
@@ -45,7 +45,7 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
           <RecordingsTable rows={value.rows} advice={advice} run={run} store={store} dark={dark} />
         )}
         {value.together.map((place) => (
-          <TogetherIn key={`${place.host} ${place.memory}`} place={place} rows={value.rows} store={store} />
+          <CoResidency key={`${place.host} ${place.memory}`} place={place} rows={value.rows} store={store} />
         ))}
       </div>
     </main>

@@ -19,7 +19,7 @@ const KINDS: Record<string, string> = {
   oom: "Out of memory",
 };
 
-const NOTABLY = 1.01;
+const MIN_RATIO = 1.01;
 
 /** Columns that would say the same, or nothing, on every line are left out: the headline says what is unknown. */
 export function overviewColumns(
@@ -30,20 +30,16 @@ export function overviewColumns(
 ): OverviewColumn[] {
   const says: Partial<Record<OverviewKey, boolean>> = {
     host: new Set(rows.map(({ host }) => host)).size > 1,
-    needed: rows.some(({ needed_bytes, peak_bytes }) => needed_bytes > NOTABLY * peak_bytes),
+    needed: rows.some(({ needed_bytes, peak_bytes }) => needed_bytes > MIN_RATIO * peak_bytes),
     capacity: rows.some(({ capacity_bytes }) => capacity_bytes !== null),
     left: rows.some(({ headroom_bytes }) => headroom_bytes !== null),
     role: rows.some(({ role }) => role !== null),
     part: rows.some(({ part }) => part !== null),
   };
-  return everyColumn(advice, dark, onOpen).filter(({ key }) => says[key] !== false);
+  return allColumns(advice, dark, onOpen).filter(({ key }) => says[key] !== false);
 }
 
-function everyColumn(
-  advice: AdviceById,
-  dark: boolean,
-  onOpen: (row: OverviewRow) => void,
-): OverviewColumn[] {
+function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow) => void): OverviewColumn[] {
   return [
     column(
       "name",
@@ -69,9 +65,9 @@ function everyColumn(
       "Memory",
       "Memory space of a program, or the memory itself",
       "minmax(76px, .6fr)",
-      (row) => titled(row.memory),
+      (row) => withTitle(row.memory),
     ),
-    column("host", "Host", "Who ran it", "minmax(80px, .7fr)", (row) => titled(row.host)),
+    column("host", "Host", "Who ran it", "minmax(80px, .7fr)", (row) => withTitle(row.host)),
     column("peak", "Peak", "The most bytes live at one moment", "76px", (row) => bytes(row.peak_bytes), true),
     column(
       "needed",
@@ -82,7 +78,14 @@ function everyColumn(
       true,
     ),
     column("capacity", "Capacity", "All the memory there is, and who says so", "80px", capacity, true),
-    column("left", "Left", "Capacity less what is needed; the bar is what is needed", "126px", left, true),
+    column(
+      "left",
+      "Left",
+      "Capacity less what is needed; the bar is what is needed",
+      "126px",
+      headroom,
+      true,
+    ),
     column("role", "Most of it", "The largest category at the peak", "minmax(130px, .9fr)", (row) =>
       row.role === null ? (
         <span class="muted">–</span>
@@ -97,14 +100,14 @@ function everyColumn(
       "Biggest part",
       "Layers that repeat, as one; else the largest scope, function or line",
       "minmax(130px, 1.1fr)",
-      part,
+      largestPart,
     ),
     column(
       "advice",
       "What would help most",
       "The change that lowers the peak most, and by how much",
       "minmax(150px, 1.5fr)",
-      (row) => top(row, advice),
+      (row) => topAdvice(row, advice),
     ),
   ];
 }
@@ -123,11 +126,11 @@ function capacity(row: OverviewRow): JSX.Element {
   );
 }
 
-function left(row: OverviewRow): JSX.Element {
+function headroom(row: OverviewRow): JSX.Element {
   const { headroom_bytes: bytesLeft, needed_bytes: needed, capacity_bytes: whole } = row;
   if (bytesLeft === null) return <span class="muted">–</span>;
   const used = whole === null ? 1 : Math.min(needed / whole, 1);
-  const level = bytesLeft < 0 ? "lacking" : used > TIGHT ? "tight" : "";
+  const level = bytesLeft < 0 ? "lacking" : used > TIGHT_SHARE ? "tight" : "";
   return (
     <span class={`room ${level}`} style={{ "--used": `${100 * used}%` }} title={formatExact(bytesLeft)}>
       {bytesLeft < 0 ? `${formatBytes(-bytesLeft)} too much` : formatBytes(bytesLeft)}
@@ -136,9 +139,9 @@ function left(row: OverviewRow): JSX.Element {
 }
 
 /** Above nine tenths, fragmentation alone can be the end of it. */
-const TIGHT = 0.9;
+const TIGHT_SHARE = 0.9;
 
-function part(row: OverviewRow): JSX.Element {
+function largestPart(row: OverviewRow): JSX.Element {
   if (row.part === null) return <span class="muted">–</span>;
   const { name, bytes, share } = row.part;
   return (
@@ -148,7 +151,7 @@ function part(row: OverviewRow): JSX.Element {
   );
 }
 
-function top(row: OverviewRow, advice: AdviceById): JSX.Element {
+function topAdvice(row: OverviewRow, advice: AdviceById): JSX.Element {
   if (row.remedy !== null) return <span title={row.remedy}>{row.remedy}</span>;
   const found = advice.get(row.id);
   if (found === undefined) return <span class="muted" />;
@@ -160,7 +163,7 @@ function top(row: OverviewRow, advice: AdviceById): JSX.Element {
   );
 }
 
-function titled(text: string): JSX.Element {
+function withTitle(text: string): JSX.Element {
   return <span title={text}>{text}</span>;
 }
 

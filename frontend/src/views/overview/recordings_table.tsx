@@ -5,7 +5,7 @@ import { formatCount } from "../../base/units";
 import type { OverviewKey } from "../../layout/overview/overview_table";
 import { filterOverview, overviewCsv, sortOverview } from "../../layout/overview/overview_table";
 import type { AdviceById, OverviewRow } from "../../payload/responses/overview";
-import { Cell, DataTable, stepped, TableRow, useTable } from "../tables/data_table";
+import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import type { ViewState } from "../state/view_state";
 import { overviewColumns } from "./recordings_columns";
 import { openRecording } from "../state/open_recording";
@@ -54,7 +54,7 @@ export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.
         at={selected}
         empty="No recording matches the filter."
         label="Recordings"
-        onStep={(by) => setSelected(stepped(selected, by, lines.length))}
+        onStep={(by) => setSelected(stepLine(selected, by, lines.length))}
         line={(i, id) => (
           <TableRow
             {...{ id, template }}

@@ -6,7 +6,7 @@ import type { Api } from "../../payload/api";
 import { ErrorMessage } from "../widgets/message";
 import { NEW_RECORDING } from "../state/view_state";
 import type { ViewState } from "../state/view_state";
-import { isFile, textOf } from "./dropped_file";
+import { hasFile, readText } from "./dropped_file";
 
 interface Props {
   api: Api;
@@ -18,7 +18,7 @@ interface Props {
   onPasted: () => void;
 }
 
-type Answer = PasteResult | Error | "asked" | null;
+type Answer = PasteResult | Error | "pending" | null;
 
 /** A text of an out-of-memory error becomes a snapshot, and is said in plain words. */
 export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX.Element {
@@ -27,11 +27,11 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
   const [answer, setAnswer] = useState<Answer>(null);
   useEffect(() => dialog.current?.showModal(), []);
 
-  const read = (wanted: string): void => {
-    setText(wanted);
-    if (wanted.trim() === "") return;
-    setAnswer("asked");
-    api.paste(wanted, new AbortController().signal).then(
+  const read = (newText: string): void => {
+    setText(newText);
+    if (newText.trim() === "") return;
+    setAnswer("pending");
+    api.paste(newText, new AbortController().signal).then(
       (pasted) => {
         setAnswer(pasted);
         if (pasted.recordings.length > 0) onPasted();
@@ -57,10 +57,10 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
     onClose();
   };
   const drop = (event: DragEvent): void => {
-    if (!isFile(event)) return;
+    if (!hasFile(event)) return;
     event.preventDefault();
     event.stopPropagation();
-    void textOf(event).then(read);
+    void readText(event).then(read);
   };
   return (
     <dialog
@@ -70,7 +70,7 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
       data-testid="paste-box"
       onClose={onClose}
       onDragOver={(event) => {
-        if (isFile(event)) event.preventDefault();
+        if (hasFile(event)) event.preventDefault();
       }}
       onDrop={drop}
     >
@@ -105,28 +105,28 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
           <button
             class="primary"
             data-testid="paste-read"
-            disabled={text.trim() === "" || answer === "asked"}
+            disabled={text.trim() === "" || answer === "pending"}
             title="Ctrl + Enter"
             onClick={() => read(text)}
           >
-            {answer === "asked" ? "Reading…" : "Explain it"}
+            {answer === "pending" ? "Reading…" : "Explain it"}
           </button>
         </div>
-        <Said answer={answer} onOpen={open} />
+        <Explanation answer={answer} onOpen={open} />
       </div>
     </dialog>
   );
 }
 
 /** What the text says, or why nothing could be read from it. */
-function Said({
+function Explanation({
   answer,
   onOpen,
 }: {
   answer: Answer;
   onOpen: (pasted: PasteResult) => void;
 }): JSX.Element | null {
-  if (answer === null || answer === "asked") return null;
+  if (answer === null || answer === "pending") return null;
   if (answer instanceof Error) return <ErrorMessage error={answer} />;
   const { recordings, explanation, message } = answer;
   return (

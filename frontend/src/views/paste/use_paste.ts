@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { isFile, textOf } from "./dropped_file";
+import { hasFile, readText } from "./dropped_file";
 
 interface Pasting {
   /** The text that the box begins with; null while it is closed. */
@@ -14,12 +14,12 @@ export function usePaste(possible: boolean): Pasting {
   useEffect(() => {
     if (!possible) return;
     const over = (event: DragEvent): void => {
-      if (isFile(event)) event.preventDefault();
+      if (hasFile(event)) event.preventDefault();
     };
     const drop = (event: DragEvent): void => {
-      if (!isFile(event)) return;
+      if (!hasFile(event)) return;
       event.preventDefault();
-      void textOf(event).then(setText);
+      void readText(event).then(setText);
     };
     document.addEventListener("dragover", over);
     document.addEventListener("drop", drop);

@@ -9,16 +9,16 @@ import type { Fetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
 import type { Tab, ViewState } from "../state/view_state";
 import { TreesScope } from "../row_filter/trees_scope";
-import { wordsOf, WordsContext } from "../data/terms";
-import { Page } from "./sections";
+import { termsOf, TermsContext } from "../data/terms";
+import { Sections } from "./recording_sections";
 import { PageFrame, useDetails } from "../details/page_frame";
-import { shownRows } from "../data/available_rows";
-import { TimelinePart } from "./timeline_section";
+import { availableRows } from "../data/available_rows";
+import { TimelineSection } from "./timeline_section";
 import { useAxis } from "./use_axis";
-import type { OnState } from "../data/use_recording";
+import type { OnPageState } from "../data/use_recording";
 import { useRecording } from "../data/use_recording";
 
-export type { PageState, Steps } from "../data/use_recording";
+export type { PageState, Positions } from "../data/use_recording";
 
 interface Props {
   api: Api;
@@ -28,7 +28,7 @@ interface Props {
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
-  onState: OnState;
+  onState: OnPageState;
 }
 
 /** One recording: a program's memory as compiled, or an allocator's as it ran. */
@@ -44,11 +44,11 @@ export function RecordingPage({ tab, id, onState, ...shared }: Props): JSX.Eleme
   if (first.error !== null) return <ErrorMessage error={first.error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
   return (
-    <WordsContext.Provider value={wordsOf(first.value.recording)}>
+    <TermsContext.Provider value={termsOf(first.value.recording)}>
       <TreesScope api={api} recording={first.value.recording} everything={all.value} store={shared.store}>
         <Loaded {...shared} view={first.value} all={all} />
       </TreesScope>
-    </WordsContext.Provider>
+    </TermsContext.Provider>
   );
 }
 
@@ -64,7 +64,7 @@ interface LoadedProps {
 /** The page, or the timeline alone, with the drawer of the selected buffer at its side. */
 function Loaded({ api, view, all, problems, store, dark }: LoadedProps): JSX.Element {
   const full = useStore(store, (state) => state.timeline_only);
-  const shown = useMemo(() => shownRows(view, all.value), [view, all.value]);
+  const available = useMemo(() => availableRows(view, all.value), [view, all.value]);
   const program = all.value?.program ?? null;
   const axis = useAxis(store, view, program);
   const shared = { api, store, dark };
@@ -72,28 +72,28 @@ function Loaded({ api, view, all, problems, store, dark }: LoadedProps): JSX.Ele
   const drawer = useDetails({
     ...shared,
     id: view.recording.id,
-    shown,
+    available,
     length: view.length,
     times,
     moment: false,
   });
-  const timeline = <TimelinePart view={view} all={all} axis={axis} store={store} full={full} />;
+  const timeline = <TimelineSection view={view} all={all} axis={axis} store={store} full={full} />;
   return (
     <PageFrame full={full} drawer={drawer}>
       {full ? (
         timeline
       ) : (
-        <Page
+        <Sections
           {...shared}
           view={view}
-          shown={shown}
+          available={available}
           program={program}
           spans={all.value?.spans ?? null}
           axis={axis}
           problems={problems}
         >
           {timeline}
-        </Page>
+        </Sections>
       )}
     </PageFrame>
   );

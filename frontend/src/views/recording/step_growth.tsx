@@ -9,11 +9,11 @@ import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
 
 /** What is always there and goes nowhere is folded away with what has no room. */
-const QUIET = new Set(["steady", "warm-up"]);
-const LISTED = 6;
+const UNREMARKABLE = new Set(["steady", "warm-up"]);
+const MAX_LISTED = 6;
 
 /** Of the peak: less than that does not show in its figure, which has three digits. */
-const LEAST_SHARE = 1 / 1000;
+const MIN_SHARE = 1 / 1000;
 
 interface Props {
   api: Api;
@@ -22,14 +22,17 @@ interface Props {
 }
 
 /** Growth from step to step, by the place that allocates: leaks first, each in a sentence with its numbers. */
-export function Growth({ api, recording, store }: Props): JSX.Element {
+export function StepGrowth({ api, recording, store }: Props): JSX.Element {
   const { value, error } = useFetched(recording.id, (key, signal) => api.leaks(key, signal));
   const findings = value?.findings ?? [];
-  const least = recording.peak_bytes * LEAST_SHARE;
+  const minBytes = recording.peak_bytes * MIN_SHARE;
   const notable = findings
     // A leak of any size stays: what is little after ten steps is not after a million.
-    .filter(({ verdict, live_bytes }) => !QUIET.has(verdict) && (verdict === "leak" || live_bytes >= least))
-    .slice(0, LISTED);
+    .filter(
+      ({ verdict, live_bytes }) =>
+        !UNREMARKABLE.has(verdict) && (verdict === "leak" || live_bytes >= minBytes),
+    )
+    .slice(0, MAX_LISTED);
   const others = findings.filter((finding) => !notable.includes(finding));
   const counts = Object.entries(value?.verdicts ?? {}).filter(([, count]) => count > 0);
   return (
@@ -49,11 +52,11 @@ export function Growth({ api, recording, store }: Props): JSX.Element {
         <p key={sentence}>{sentence}</p>
       ))}
       {value !== null && value.steps > 0 && notable.length === 0 && <p>Nothing grows.</p>}
-      <FoundList findings={notable} store={store} />
+      <FindingList findings={notable} store={store} />
       {others.length > 0 && (
         <details data-testid="more-findings">
           <summary>{formatCounted(others.length, "more place")}</summary>
-          <FoundList findings={others} store={store} />
+          <FindingList findings={others} store={store} />
         </details>
       )}
     </section>
@@ -63,17 +66,17 @@ export function Growth({ api, recording, store }: Props): JSX.Element {
 /** "step", or "run of train_step" where the profile marks no steps. */
 const plural = (unit: string): string => unit.replace(/^\w+/, "$&s");
 
-function FoundList({ findings, store }: { findings: Finding[]; store: Store<ViewState> }): JSX.Element {
+function FindingList({ findings, store }: { findings: Finding[]; store: Store<ViewState> }): JSX.Element {
   return (
     <ul class="findings">
       {findings.map((finding) => (
-        <Found key={`${finding.verdict} ${finding.row}`} finding={finding} store={store} />
+        <FindingLine key={`${finding.verdict} ${finding.row}`} finding={finding} store={store} />
       ))}
     </ul>
   );
 }
 
-function Found({ finding, store }: { finding: Finding; store: Store<ViewState> }): JSX.Element {
+function FindingLine({ finding, store }: { finding: Finding; store: Store<ViewState> }): JSX.Element {
   return (
     <li>
       <b class={finding.verdict === "leak" ? "verdict leak" : "verdict"}>{finding.verdict}</b>

@@ -8,12 +8,12 @@ import type { Fetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
 import { Timeline } from "../timeline/timeline";
-import { useWords } from "../data/terms";
-import { usePlaced } from "./use_placement";
+import { useTerms } from "../data/terms";
+import { usePlacement } from "./use_placement";
 
 const TIMELINE_HEIGHT = 360;
 /** With its toolbar, minimap and legend. */
-const PLACE_HEIGHT = TIMELINE_HEIGHT + 100;
+const PLACEHOLDER_HEIGHT = TIMELINE_HEIGHT + 100;
 
 interface Props {
   view: FirstView;
@@ -24,24 +24,24 @@ interface Props {
 }
 
 /** The timeline once every buffer has come and has its place; until then the room for it. */
-export function TimelinePart({ view, all, axis, store, full }: Props): JSX.Element {
-  const words = useWords();
+export function TimelineSection({ view, all, axis, store, full }: Props): JSX.Element {
+  const terms = useTerms();
   const wanted = useStore(store, (state) => state.timeline_layout);
   const events = view.recording.axis === "TIME";
-  const { placed, layout, stack, share, failure } = usePlaced(all.value, events ? wanted : null, view);
+  const { placed, layout, stack, share, failure } = usePlacement(all.value, events ? wanted : null, view);
   if (all.error !== null) return <ErrorMessage error={all.error} />;
   if (placed === null)
     return (
       <div
         class="timeline-placeholder muted"
         role="status"
-        style={{ height: full ? "100%" : `${PLACE_HEIGHT}px` }}
+        style={{ height: full ? "100%" : `${PLACEHOLDER_HEIGHT}px` }}
       >
         {failure !== null
           ? `The timeline cannot be drawn: ${failure}.`
           : all.value === null
-            ? `Reading every ${words.item}…`
-            : `Placing ${words.items}: ${formatShare(share, 1)}`}
+            ? `Reading every ${terms.item}…`
+            : `Placing ${terms.items}: ${formatShare(share, 1)}`}
       </div>
     );
   return (

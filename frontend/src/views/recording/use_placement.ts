@@ -9,7 +9,7 @@ import {
 import type { RecordingData, FirstView } from "../../payload/recording/recording";
 import { appendUnexplained } from "../../layout/stacking/unexplained_rows";
 import { startPlacement } from "../../render/workers/placement";
-import { useWords } from "../data/terms";
+import { useTerms } from "../data/terms";
 
 export interface Placement {
   /** Everything, its rows where the layout has them, and what no row explains as rows after those; null until then. */
@@ -24,47 +24,47 @@ export interface Placement {
 }
 
 /** An allocator's rows at their places on the y axis. A new layout is shown when it is done; until then the last one. */
-export function usePlaced(
+export function usePlacement(
   everything: RecordingData | null,
   layout: AllocationLayout | null,
   { length: positions, recording: { kind } }: FirstView,
 ): Placement {
-  const [state, setState] = useState<Placement & { of: RecordingData | null }>({ ...NOTHING, of: null });
-  const { rest } = useWords();
+  const [state, setState] = useState<Placement & { of: RecordingData | null }>({ ...NOT_PLACED, of: null });
+  const { unexplained: rest } = useTerms();
   useEffect(() => {
     if (everything === null || layout === null) return;
     const { regions, program } = everything;
     const rows = layout === "address" ? everything.rows : appendUnexplained(everything.rows, program, rest);
     if (layout === "address" && regionsAreReserved(kind, regions)) {
       // Segments are stacked as they came: what is free in them is as much a part of the picture.
-      setState({ ...DONE, of: everything, placed: everything, layout });
+      setState({ ...PLACED, of: everything, placed: everything, layout });
       return;
     }
     if (layout === "age") {
       const stack = new AgeStack(rowsByAge(rows, positions));
       const placed = { ...everything, ...applyPlacement(rows, layout, stack.placement(rows.length)) };
-      setState({ ...DONE, of: everything, placed, layout, stack });
+      setState({ ...PLACED, of: everything, placed, layout, stack });
       return;
     }
-    setState((last) => (last.of === everything ? { ...last, share: 0 } : { ...NOTHING, of: everything }));
+    setState((last) => (last.of === everything ? { ...last, share: 0 } : { ...NOT_PLACED, of: everything }));
     return startPlacement(
       { layout, lifetimes: rowLifetimes(rows, regions) },
       {
         share: (share) => setState((last) => ({ ...last, share })),
         placed: (placing) =>
           setState({
-            ...DONE,
+            ...PLACED,
             of: everything,
             placed: { ...everything, ...applyPlacement(rows, layout, placing) },
             layout,
           }),
-        failed: (failure) => setState({ ...NOTHING, of: everything, failure }),
+        failed: (failure) => setState({ ...NOT_PLACED, of: everything, failure }),
       },
     );
   }, [everything, layout, positions, kind, rest]);
-  if (layout === null) return { ...NOTHING, placed: everything, share: 1 };
-  return state.of === everything ? state : NOTHING;
+  if (layout === null) return { ...NOT_PLACED, placed: everything, share: 1 };
+  return state.of === everything ? state : NOT_PLACED;
 }
 
-const NOTHING: Placement = { placed: null, layout: "stacked", stack: null, share: 0, failure: null };
-const DONE = { ...NOTHING, share: 1 };
+const NOT_PLACED: Placement = { placed: null, layout: "stacked", stack: null, share: 0, failure: null };
+const PLACED = { ...NOT_PLACED, share: 1 };

@@ -3,12 +3,12 @@ import { useContext } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { ViewState } from "../state/view_state";
-import { OnlyContext } from "./use_row_filter";
+import { RowFilterContext } from "./use_row_filter";
 
 /** What all charts are confined to, in sight wherever one is on the page, and the way out of it. */
-export function OnlyChip({ store }: { store: Store<ViewState> }): JSX.Element | null {
+export function FilterChip({ store }: { store: Store<ViewState> }): JSX.Element | null {
   const on = useStore(store, (state) => state.row_filter !== "");
-  const { label, error } = useContext(OnlyContext);
+  const { label, error } = useContext(RowFilterContext);
   if (!on) return null;
   return (
     <div class="only-chip" role="status" data-testid="only-chip">

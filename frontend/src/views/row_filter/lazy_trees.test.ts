@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FixtureRow } from "../../payload/recording/fixture";
 import { fixtureRows } from "../../payload/recording/fixture";
-import { firstBy } from "./lazy_trees";
+import { defaultClassification } from "./lazy_trees";
 
 describe("the tree that is shown first", () => {
   const rows: [string, FixtureRow, string][] = [
@@ -13,10 +13,10 @@ describe("the tree that is shown first", () => {
   ];
 
   it.each(rows)("of what was allocated as it ran, with %s, is by what that says", (_, row, by) => {
-    expect(firstBy(fixtureRows([{}, row]), false)).toBe(by);
+    expect(defaultClassification(fixtureRows([{}, row]), false)).toBe(by);
   });
 
   it("of a program is by its model", () => {
-    expect(firstBy(fixtureRows([{ source: "train.py:12" }]), true)).toBe("model");
+    expect(defaultClassification(fixtureRows([{ source: "train.py:12" }]), true)).toBe("model");
   });
 });

@@ -14,7 +14,7 @@ export interface TreeKind {
   invert: boolean;
 }
 
-export function keyOf({ by, merge, invert: bottomUp }: TreeKind): string {
+export function treeKey({ by, merge, invert: bottomUp }: TreeKind): string {
   return [by, merge && "merged", bottomUp && "bottom-up"].filter(Boolean).join(" ");
 }
 
@@ -22,20 +22,23 @@ export function keyOf({ by, merge, invert: bottomUp }: TreeKind): string {
  * The way to see a recording that says most of it: programs know their model; of what was allocated as it ran, the
  * source that asked for it comes first, where it is known.
  */
-export function firstBy({ source, stack, op_name, name }: Rows, program: boolean): Classification {
+export function defaultClassification(
+  { source, stack, op_name, name }: Rows,
+  program: boolean,
+): Classification {
   if (program) return "model";
-  if ([source, stack, name].some((column) => says(column, /\.py:\d/))) return "source";
-  if (says(name, /\//)) return "model";
-  return says(op_name, /./) ? "function" : "stack";
+  if ([source, stack, name].some((column) => anyMatches(column, /\.py:\d/))) return "source";
+  if (anyMatches(name, /\//)) return "model";
+  return anyMatches(op_name, /./) ? "function" : "stack";
 }
 
 /** Whether the text of any row is so. */
-function says(column: TextColumn, so: RegExp): boolean {
+function anyMatches(column: TextColumn, so: RegExp): boolean {
   return column.codes.some((_, row) => so.test(column.at(row)));
 }
 
 /** What rows are called that a classification says nothing of. */
-const NONE: Record<Classification, string> = {
+const MISSING_LABELS: Record<Classification, string> = {
   model: "no model path",
   source: "no source line",
   stack: "no stack",
@@ -46,8 +49,8 @@ const NONE: Record<Classification, string> = {
 };
 
 /** The trees of one recording, each asked for and built once. */
-export class Trees {
-  private readonly asked = new Map<string, Promise<Tree>>();
+export class LazyTrees {
+  private readonly requests = new Map<string, Promise<Tree>>();
 
   constructor(
     private readonly api: Api,
@@ -60,21 +63,21 @@ export class Trees {
   ) {}
 
   get(kind: TreeKind): Promise<Tree> {
-    const key = keyOf(kind);
-    const known = this.asked.get(key);
+    const key = treeKey(kind);
+    const known = this.requests.get(key);
     if (known !== undefined) return known;
-    const made = kind.invert ? this.get({ ...kind, invert: false }).then(invert) : this.ask(kind);
-    this.asked.set(key, made);
+    const request = kind.invert ? this.get({ ...kind, invert: false }).then(invert) : this.fetch(kind);
+    this.requests.set(key, request);
     // An answer that did not come may come the next time.
-    made.catch(() => this.asked.delete(key));
-    return made;
+    request.catch(() => this.requests.delete(key));
+    return request;
   }
 
-  private async ask({ by, merge }: TreeKind): Promise<Tree> {
+  private async fetch({ by, merge }: TreeKind): Promise<Tree> {
     const forest = await this.api.tree(this.id, by, merge);
-    return buildTree(forest, this.everything.rows, { none: NONE[by], rest: this.rest }, this.older);
+    return buildTree(forest, this.everything.rows, { none: MISSING_LABELS[by], rest: this.rest }, this.older);
   }
 }
 
 /** Null until every row has come. */
-export const TreesContext = createContext<Trees | null>(null);
+export const LazyTreesContext = createContext<LazyTrees | null>(null);

@@ -5,10 +5,10 @@ import type { Api } from "../../payload/api";
 import type { RecordingData } from "../../payload/recording/recording";
 import type { Summary } from "../../payload/recording/summary";
 import type { ViewState } from "../state/view_state";
-import { useWords } from "../data/terms";
-import { OnlyContext, useOnly } from "./use_row_filter";
-import { OnlyChip } from "./filter_chip";
-import { Trees, TreesContext } from "./lazy_trees";
+import { useTerms } from "../data/terms";
+import { RowFilterContext, useRowFilter } from "./use_row_filter";
+import { FilterChip } from "./filter_chip";
+import { LazyTrees, LazyTreesContext } from "./lazy_trees";
 
 interface Props {
   api: Api;
@@ -22,18 +22,18 @@ interface Props {
 /** Gives what is inside the trees of a recording, and the rows that all charts are confined to. */
 export function TreesScope({ api, recording, everything, store, children }: Props): JSX.Element {
   const { id, axis } = recording;
-  const { rest } = useWords();
+  const { unexplained: rest } = useTerms();
   const trees = useMemo(
-    () => (everything === null ? null : new Trees(api, id, everything, rest, axis === "TIME")),
+    () => (everything === null ? null : new LazyTrees(api, id, everything, rest, axis === "TIME")),
     [api, id, axis, rest, everything],
   );
-  const only = useOnly(store, trees, everything?.rows ?? null);
+  const filteredRows = useRowFilter(store, trees, everything?.rows ?? null);
   return (
-    <TreesContext.Provider value={trees}>
-      <OnlyContext.Provider value={only}>
+    <LazyTreesContext.Provider value={trees}>
+      <RowFilterContext.Provider value={filteredRows}>
         {children}
-        <OnlyChip store={store} />
-      </OnlyContext.Provider>
-    </TreesContext.Provider>
+        <FilterChip store={store} />
+      </RowFilterContext.Provider>
+    </LazyTreesContext.Provider>
   );
 }

@@ -8,10 +8,10 @@ import { maskOf, readFilter, type RowRange, type RowFilter } from "../../layout/
 import type { Rows } from "../../payload/recording/rows";
 import { useFetched } from "../data/use_fetched";
 import type { ViewState } from "../state/view_state";
-import { keyOf, type Trees } from "./lazy_trees";
+import { treeKey, type LazyTrees } from "./lazy_trees";
 
 /** The rows that all charts are confined to. */
-export interface Only {
+export interface FilteredRows {
   /** What they are, in words; empty where charts are confined to nothing. */
   label: string;
   /** 1 for each of them; null for all rows. */
@@ -20,35 +20,41 @@ export interface Only {
   error: string | null;
 }
 
-const ALL: Only = { label: "", rows: null, error: null };
+const ALL_ROWS: FilteredRows = { label: "", rows: null, error: null };
 
-export const OnlyContext = createContext<Only>(ALL);
+export const RowFilterContext = createContext<FilteredRows>(ALL_ROWS);
 
 /** Reads the filter of the page's state; what it names is looked up once it is known. */
-export function useOnly(store: Store<ViewState>, trees: Trees | null, rows: Rows | null): Only {
+export function useRowFilter(
+  store: Store<ViewState>,
+  trees: LazyTrees | null,
+  rows: Rows | null,
+): FilteredRows {
   const text = useStore(store, (state) => state.row_filter);
   const filter = useMemo(() => readFilter(text), [text]);
-  const key = filter?.kind === "node" ? keyOf(filter) : null;
+  const key = filter?.kind === "node" ? treeKey(filter) : null;
   const tree = useFetched(trees === null ? null : key, () =>
     filter?.kind === "node" && trees !== null ? trees.get(filter) : Promise.reject(new Error("no tree")),
   );
   return useMemo(() => {
-    if (text === "" || rows === null) return ALL;
+    if (text === "" || rows === null) return ALL_ROWS;
     if (filter === null) return { label: text, rows: null, error: "is no filter of this page" };
-    if (filter.kind === "rows") return ofRows(filter.ranges, rows);
+    if (filter.kind === "rows") return filterByRanges(filter.ranges, rows);
     if (tree.error !== null) return { label: filter.path, rows: null, error: tree.error.message };
-    return tree.value === null ? { label: filter.path, rows: null, error: null } : ofNode(filter, tree.value);
+    return tree.value === null
+      ? { label: filter.path, rows: null, error: null }
+      : filterByNode(filter, tree.value);
   }, [text, filter, rows, tree.value, tree.error]);
 }
 
-function ofRows(ranges: readonly RowRange[], rows: Rows): Only {
+function filterByRanges(ranges: readonly RowRange[], rows: Rows): FilteredRows {
   const mask = maskOf(ranges, rows.length);
   const count = mask.reduce((sum, chosen) => sum + chosen, 0);
   const name = count === 1 ? rows.name.at(mask.indexOf(1)) : "";
   return { label: name || `${formatCount(count)} chosen`, rows: mask, error: null };
 }
 
-function ofNode(filter: Extract<RowFilter, { kind: "node" }>, tree: Tree): Only {
+function filterByNode(filter: Extract<RowFilter, { kind: "node" }>, tree: Tree): FilteredRows {
   const node = findNode(tree, filter.path);
   if (node < 0) return { label: filter.path, rows: null, error: "is not in this recording" };
   const label = pathNodes(tree, node)

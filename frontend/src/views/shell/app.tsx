@@ -8,7 +8,7 @@ import { chooseProgram, chooseMemory } from "../../payload/choose_recording";
 import type { Summary } from "../../payload/recording/summary";
 import { ComparePage } from "../compare/page";
 import { useFetched } from "../data/use_fetched";
-import type { PageState, Steps } from "../recording/recording_page";
+import type { PageState, Positions } from "../recording/recording_page";
 import { RecordingPage } from "../recording/recording_page";
 import { ErrorMessage } from "../widgets/message";
 import { OverviewPage } from "../overview/page";
@@ -20,8 +20,8 @@ import { useDark } from "../state/theme";
 import { Header } from "./header";
 import { Help } from "./help";
 import { bindKeys } from "./keys";
-import { Nothing } from "./empty_page";
-import { NotHeld, tabsOf } from "./report";
+import { EmptyPage } from "./empty_page";
+import { NotInReport, tabsOf } from "./report";
 
 interface Props {
   api: Api;
@@ -47,7 +47,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const { report } = api;
   const paste = usePaste(report === null);
   const [pasted, setPasted] = useState(0);
-  const steps = useRef<Steps | null>(null);
+  const steps = useRef<Positions | null>(null);
   const tab = useStore(store, (state) => state.tab);
   const wantedRun = useStore(store, (state) => state.run);
   const host = useStore(store, (state) => state.host);
@@ -86,35 +86,35 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     document.documentElement.dataset["theme"] = dark ? "dark" : "light";
   }, [dark]);
   useEffect(() => bindKeys({ store, steps: () => steps.current, onHelp: () => setHelp(true) }), [store]);
-  const setPageState = (state: PageState, shown: Steps | null = null): void => {
+  const setPageState = (state: PageState, shown: Positions | null = null): void => {
     document.documentElement.dataset["state"] = state;
     steps.current = shown;
   };
 
   const problems = listing.value?.problems ?? [];
-  const held = tabsOf(report).includes(tab);
-  const whole = CHOOSERS[tab] === null && held && error === null ? listing.value : null;
-  const empty = runs.value?.runs.length === 0 || (listing.value !== null && !held);
-  const settled = error !== null || empty || options !== null || whole !== null;
+  const available = tabsOf(report).includes(tab);
+  const fullListing = CHOOSERS[tab] === null && available && error === null ? listing.value : null;
+  const empty = runs.value?.runs.length === 0 || (listing.value !== null && !available);
+  const settled = error !== null || empty || options !== null || fullListing !== null;
   useEffect(() => {
-    if (chosen === null && whole === null)
+    if (chosen === null && fullListing === null)
       setPageState(!settled ? "loading" : error === null ? "ready" : "error");
-  }, [chosen, whole, settled, error]);
+  }, [chosen, fullListing, settled, error]);
 
   const shared = { api, store, dark, onState: setPageState };
   const one = { ...shared, problems, key: chosen?.id };
   const page = (): JSX.Element | null => {
-    if (whole !== null && runs.value !== null)
+    if (fullListing !== null && runs.value !== null)
       return tab === "compare" ? (
-        <ComparePage {...shared} key={run} runs={runs.value} run={run} listing={whole} />
+        <ComparePage {...shared} key={run} runs={runs.value} run={run} listing={fullListing} />
       ) : (
-        <OverviewPage {...shared} key={run} run={run} listing={whole} />
+        <OverviewPage {...shared} key={run} run={run} listing={fullListing} />
       );
     if (error !== null) return null;
-    if (chosen === null && report !== null && listing.value !== null) return <NotHeld report={report} />;
+    if (chosen === null && report !== null && listing.value !== null) return <NotInReport report={report} />;
     if (chosen === null)
       return (
-        <Nothing
+        <EmptyPage
           {...{ runs: runs.value, listing: listing.value, options, tab, store }}
           onPaste={paste.open}
         />

@@ -17,7 +17,7 @@ interface Props {
 }
 
 /** Why there is no recording to show, and what to do. */
-export function Nothing({ runs, listing, options, tab, store, onPaste }: Props): JSX.Element {
+export function EmptyPage({ runs, listing, options, tab, store, onPaste }: Props): JSX.Element {
   if (runs !== null && runs.runs.length === 0)
     return (
       <Message title="No profile to show">

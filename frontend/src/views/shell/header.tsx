@@ -7,9 +7,9 @@ import type { RecordingOptions } from "../../payload/choose_recording";
 import type { ViewState } from "../state/view_state";
 import { fragmentOf } from "../state/url";
 import { nextTheme } from "./keys";
-import { PasteSign } from "../paste/paste_icon";
+import { PasteIcon } from "../paste/paste_icon";
 import { Pickers } from "./pickers";
-import { ReportSign, tabsOf } from "./report";
+import { ReportBadge, tabsOf } from "./report";
 import { Tabs } from "./tabs";
 
 interface Props {
@@ -23,7 +23,7 @@ interface Props {
   onHelp: () => void;
 }
 
-const THEME_SIGNS = { auto: "◐", light: "☀", dark: "☾" } as const;
+const THEME_ICONS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
 export function Header({ runs, run, options, pageUrl, report, store, onPaste, onHelp }: Props): JSX.Element {
   // The link carries the whole state, so it follows every change of it.
@@ -35,7 +35,7 @@ export function Header({ runs, run, options, pageUrl, report, store, onPaste, on
       <Tabs tabs={tabsOf(report)} store={store} />
       <Pickers runs={runs} run={run} options={options} store={store} />
       <nav>
-        {report !== null && <ReportSign report={report} />}
+        {report !== null && <ReportBadge report={report} />}
         {!state.timeline_only && options?.chosen != null && options.chosen.axis !== "INSTANT" && (
           <a
             data-testid="timeline-link"
@@ -55,7 +55,7 @@ export function Header({ runs, run, options, pageUrl, report, store, onPaste, on
             title="Paste an out-of-memory error, or drop a file of one on the page"
             onClick={onPaste}
           >
-            <PasteSign />
+            <PasteIcon />
           </button>
         )}
         <button
@@ -65,7 +65,7 @@ export function Header({ runs, run, options, pageUrl, report, store, onPaste, on
           title={`${theme} ( t )`}
           onClick={() => store.set({ theme: nextTheme(state.theme) })}
         >
-          {THEME_SIGNS[state.theme]}
+          {THEME_ICONS[state.theme]}
         </button>
         <button
           class="quiet"

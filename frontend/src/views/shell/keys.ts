@@ -1,11 +1,11 @@
 import type { Store } from "../../base/store";
-import type { Steps } from "../data/use_recording";
+import type { Positions } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";
 
 interface Keys {
   store: Store<ViewState>;
   /** Of the recording shown, or null while none is. */
-  steps: () => Steps | null;
+  steps: () => Positions | null;
   onHelp: () => void;
 }
 

@@ -44,7 +44,7 @@ export function NoEvents({ empty, store }: Props): JSX.Element {
     <div class="message" role="status" data-testid="no-events">
       <strong>This run has no allocator events</strong>
       {[...codes].map((code) => (
-        <Applies
+        <ReasonText
           key={code}
           code={code}
           hosts={hosts.filter((host) => empty[host].code === code)}
@@ -54,12 +54,12 @@ export function NoEvents({ empty, store }: Props): JSX.Element {
       {codes.size === 0 ? (
         <>
           <p>One of these is the reason:</p>
-          <Others reasons={others} />
+          <OtherReasons reasons={others} />
         </>
       ) : (
         <details>
           <summary>Other reasons why a profile has none</summary>
-          <Others reasons={others} />
+          <OtherReasons reasons={others} />
         </details>
       )}
       <p>
@@ -73,7 +73,7 @@ export function NoEvents({ empty, store }: Props): JSX.Element {
   );
 }
 
-function Applies({
+function ReasonText({
   code,
   hosts,
   empty,
@@ -90,7 +90,7 @@ function Applies({
   );
 }
 
-function Others({ reasons }: { reasons: typeof REASONS }): JSX.Element {
+function OtherReasons({ reasons }: { reasons: typeof REASONS }): JSX.Element {
   return (
     <dl class="reasons">
       {reasons.flatMap(([code, title, about]) => [

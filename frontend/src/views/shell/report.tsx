@@ -19,7 +19,7 @@ function extent({ recordings, of }: Report): string {
 }
 
 /** That this page is a file, and how much of what there was is in it. */
-export function ReportSign({ report }: { report: Report }): JSX.Element {
+export function ReportBadge({ report }: { report: Report }): JSX.Element {
   return (
     <span
       class="report-sign"
@@ -33,7 +33,7 @@ export function ReportSign({ report }: { report: Report }): JSX.Element {
 }
 
 /** In place of what was asked for and is not in the file. */
-export function NotHeld({ report }: { report: Report }): JSX.Element {
+export function NotInReport({ report }: { report: Report }): JSX.Element {
   const others =
     report.recordings < report.of ? "What was left out, and comparisons, are" : "Comparisons are";
   return (

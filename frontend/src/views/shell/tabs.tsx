@@ -41,7 +41,7 @@ export function openTab(store: Store<ViewState>, tab: Tab): void {
 export function Tabs({ tabs, store }: { tabs: readonly Tab[]; store: Store<ViewState> }): JSX.Element {
   const open = useStore(store, (state) => state.tab);
   return (
-    <div class="tabs" role="tablist" aria-label="Views" onKeyDown={walk}>
+    <div class="tabs" role="tablist" aria-label="Views" onKeyDown={moveFocus}>
       {TABS.filter(({ tab }) => tabs.includes(tab)).map(({ tab, label, about }) => (
         <button
           key={tab}
@@ -60,7 +60,7 @@ export function Tabs({ tabs, store }: { tabs: readonly Tab[]; store: Store<ViewS
 }
 
 /** One stop of the Tab key for all tabs; arrows go from one to the next, Enter opens it: others may take long. */
-function walk(event: KeyboardEvent): void {
+function moveFocus(event: KeyboardEvent): void {
   const by = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key];
   if (by === undefined || !(event.currentTarget instanceof HTMLElement)) return;
   const tabs = [...event.currentTarget.querySelectorAll<HTMLElement>("[role=tab]")];

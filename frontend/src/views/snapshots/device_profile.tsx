@@ -13,16 +13,16 @@ import { CallGraphSection } from "../call_graph/call_graph";
 import { Choice } from "../widgets/choice";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
-import { Answer } from "../figures/headline";
+import { Headline } from "../figures/headline";
 import { FigureCell } from "../figures/figures";
 import { PageFrame, useDetails } from "../details/page_frame";
 import { allRows } from "../data/available_rows";
-import type { OnState } from "../data/use_recording";
+import type { OnPageState } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";
 import { NEW_RECORDING } from "../state/view_state";
 import { TreeCharts } from "../trees/tree_charts";
 import { TreesScope } from "../row_filter/trees_scope";
-import { MOMENT_WORDS, WordsContext } from "../data/terms";
+import { SNAPSHOT_TERMS, TermsContext } from "../data/terms";
 import { GrowthSection } from "./device_profile_growth";
 
 interface Props {
@@ -31,7 +31,7 @@ interface Props {
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
-  onState: OnState;
+  onState: OnPageState;
 }
 
 /** What jax.profiler.save_device_memory_profile saved: live arrays and executables, by the calls that made them. */
@@ -39,20 +39,20 @@ export function DeviceProfilePage({ api, summary, problems, store, dark, onState
   const { id } = summary;
   const profile = useFetched(id, (key, signal) => api.deviceProfile(key, signal));
   const all = useFetched(profile.value === null ? null : id, (key, signal) => api.rows(key, signal));
-  const [drawn, setDrawn] = useState(false);
+  const [graphReady, setGraphReady] = useState(false);
   const error = profile.error ?? all.error;
-  const ready = profile.value !== null && all.value !== null && drawn;
+  const ready = profile.value !== null && all.value !== null && graphReady;
   useEffect(() => onState(error !== null ? "error" : ready ? "ready" : "loading", null), [error, ready]);
   if (profile.error !== null) return <ErrorMessage error={profile.error} />;
   if (profile.value === null) return <div class="placeholder" aria-busy="true" />;
   const fileName = `${summary.title}-${summary.memory}`;
   return (
-    <WordsContext.Provider value={MOMENT_WORDS}>
+    <TermsContext.Provider value={SNAPSHOT_TERMS}>
       <TreesScope api={api} recording={summary} everything={all.value} store={store}>
         <Frame {...{ api, id, store, dark }} everything={all.value}>
-          <Answer headline={profile.value.headline} caveats={summary.caveats} problems={problems}>
+          <Headline headline={profile.value.headline} caveats={summary.caveats} problems={problems}>
             <Figures profile={profile.value} />
-          </Answer>
+          </Headline>
           <Devices profile={profile.value} store={store} />
           <CallGraphSection
             api={api}
@@ -61,13 +61,13 @@ export function DeviceProfilePage({ api, summary, problems, store, dark, onState
             devices={profile.value.devices.length}
             fileName={fileName}
             store={store}
-            onReady={setDrawn}
+            onReady={setGraphReady}
           />
           <Trees all={all.value} fileName={fileName} store={store} dark={dark} />
           <GrowthSection api={api} id={id} store={store} />
         </Frame>
       </TreesScope>
-    </WordsContext.Provider>
+    </TermsContext.Provider>
   );
 }
 
@@ -83,8 +83,8 @@ interface FrameProps {
 
 /** The page, with what is selected in a tree, or in another tab, at its side. */
 function Frame({ everything, children, ...shared }: FrameProps): JSX.Element {
-  const shown = useMemo(() => (everything === null ? null : allRows(everything)), [everything]);
-  const drawer = useDetails({ ...shared, shown, length: 1, times: null, moment: true });
+  const available = useMemo(() => (everything === null ? null : allRows(everything)), [everything]);
+  const drawer = useDetails({ ...shared, available, length: 1, times: null, moment: true });
   return <PageFrame drawer={drawer}>{children}</PageFrame>;
 }
 
@@ -105,7 +105,7 @@ function Figures({ profile }: { profile: DeviceProfile }): JSX.Element {
             <FigureCell
               key={figure.key}
               figure={figure}
-              whole={{ bytes: capacity, words: "of the capacity" }}
+              whole={{ bytes: capacity, label: "of the capacity" }}
             />
           ))}
       </dl>

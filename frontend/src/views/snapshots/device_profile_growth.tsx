@@ -14,7 +14,7 @@ import type { ViewState } from "../state/view_state";
 import { NEW_RECORDING } from "../state/view_state";
 import { SavePicture } from "../drawing/save_picture";
 import { useWidth } from "../browser/use_width";
-import { drawGrowth, lastBytes, partOf } from "./growth_drawing";
+import { drawGrowth, lastBytes, highlightShare } from "./growth_drawing";
 
 interface Props {
   api: Api;
@@ -87,7 +87,7 @@ function Series({ growth, id, store }: SeriesProps): JSX.Element {
               data-testid="growth-site"
               onMouseEnter={() => setPointed(band.site)}
             >
-              <i class="swatch" style={shade(chart.bands.indexOf(band), chart.bands.length)} />
+              <i class="swatch" style={highlightStyle(chart.bands.indexOf(band), chart.bands.length)} />
               <code title={site?.site}>{site?.site ?? "all others"}</code>
               <b class={site?.verdict === "leak" ? "leaking" : "muted"}>{site?.verdict ?? ""}</b>
               <span class="numeric" title={formatExact(last)}>
@@ -141,7 +141,7 @@ function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.
           <path
             key={band.site}
             d={area(band)}
-            style={shade(i, chart.bands.length)}
+            style={highlightStyle(i, chart.bands.length)}
             class={pointed !== null && pointed !== band.site ? "band aside" : "band"}
             onMouseEnter={() => onPoint(band.site)}
             onMouseLeave={() => onPoint(null)}
@@ -183,6 +183,6 @@ function Chart({ growth, id, store, chart, pointed, onPoint }: ChartProps): JSX.
   );
 }
 
-function shade(band: number, count: number): Record<string, string> {
-  return { "--part": `${100 * partOf(band, count)}%` };
+function highlightStyle(band: number, count: number): Record<string, string> {
+  return { "--part": `${100 * highlightShare(band, count)}%` };
 }

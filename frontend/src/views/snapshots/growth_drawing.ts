@@ -3,16 +3,16 @@ import { formatBytes } from "../../base/units";
 import type { GrowthBand } from "../../layout/compare/growth_chart";
 import type { Growth } from "../../payload/responses/device_profile";
 import { mixPixels } from "../../render/frame/palette";
-import { copied } from "../drawing/copy_svg";
-import type { Drawing } from "../drawing/picture";
-import { inLight } from "../drawing/picture";
+import { copySvg } from "../drawing/copy_svg";
+import type { Picture } from "../drawing/picture";
+import { withLightTheme } from "../drawing/picture";
 import { SvgSurface } from "../drawing/svg_surface";
 
-const LINE = 18;
+const LINE_HEIGHT = 18;
 const SWATCH = 10;
 
 /** How far a band's color is from that of what is steady: what grows most is on top, and stands out. */
-export function partOf(band: number, count: number): number {
+export function highlightShare(band: number, count: number): number {
   return (count < 2 ? 1 : band / (count - 1)) ** 1.5;
 }
 
@@ -22,22 +22,22 @@ export function lastBytes({ top, bottom }: GrowthBand): number {
 }
 
 /** The chart for a file, and below it what its bands are, which the page says in a list. */
-export function drawGrowth(chart: SVGSVGElement, bands: readonly GrowthBand[], { sites }: Growth): Drawing {
-  const { width, height, shapes } = copied(chart);
+export function drawGrowth(chart: SVGSVGElement, bands: readonly GrowthBand[], { sites }: Growth): Picture {
+  const { width, height, shapes } = copySvg(chart);
   const surface = new SvgSurface();
   const read = (holder: Element, name: string): number =>
     Number.parseInt(getComputedStyle(holder).getPropertyValue(name).trim().slice(1), 16);
-  const [steady, growing, ink] = inLight(document.body, (holder) =>
+  const [steady, growing, ink] = withLightTheme(document.body, (holder) =>
     ["--steady", "--growing", "--ink"].map((name) => read(holder, name)),
   );
   bands.forEach((band, i) => {
-    const middle = height + (bands.length - i) * LINE;
+    const middle = height + (bands.length - i) * LINE_HEIGHT;
     const site = band.site < 0 ? null : sites[band.site];
-    surface.fillStyle = cssColor(mixPixels(steady, growing, partOf(i, bands.length)) & 0xffffff);
+    surface.fillStyle = cssColor(mixPixels(steady, growing, highlightShare(i, bands.length)) & 0xffffff);
     surface.fillRect(0, middle - SWATCH / 2, SWATCH, SWATCH);
     surface.fillStyle = cssColor(ink);
     const words = [site?.site ?? "all others", formatBytes(lastBytes(band)), site?.verdict ?? ""];
     surface.fillText(words.filter(Boolean).join(", "), SWATCH + 8, middle);
   });
-  return { width, height: height + (bands.length + 1) * LINE, shapes: [...shapes, ...surface.shapes] };
+  return { width, height: height + (bands.length + 1) * LINE_HEIGHT, shapes: [...shapes, ...surface.shapes] };
 }

@@ -7,20 +7,20 @@ import type { Problem } from "../../payload/responses/runs";
 import type { RecordingData, FirstView } from "../../payload/recording/recording";
 import type { Summary } from "../../payload/recording/summary";
 import { ErrorMessage } from "../widgets/message";
-import { Answer } from "../figures/headline";
+import { Headline } from "../figures/headline";
 import { Breakdown } from "../breakdown/breakdown";
 import { Figures } from "../figures/figures";
 import { PageFrame, useDetails } from "../details/page_frame";
-import { shownRows } from "../data/available_rows";
-import type { OnState } from "../data/use_recording";
+import { availableRows } from "../data/available_rows";
+import type { OnPageState } from "../data/use_recording";
 import { useRecording } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";
 import { TreesScope } from "../row_filter/trees_scope";
-import { MOMENT_WORDS, type Words, WordsContext } from "../data/terms";
+import { SNAPSHOT_TERMS, type Terms, TermsContext } from "../data/terms";
 import { AddressMap } from "../address_map/address_map";
 
 /** Of a program that was not let run. */
-const NEEDED_WORDS: Words = { ...MOMENT_WORDS, live: "needed" };
+const NEEDED_TERMS: Terms = { ...SNAPSHOT_TERMS, live: "needed" };
 
 interface Shared {
   api: Api;
@@ -31,7 +31,7 @@ interface Shared {
 
 interface Props extends Shared {
   summary: Summary;
-  onState: OnState;
+  onState: OnPageState;
 }
 
 /** An error that ran out of memory: why, what would help, and what was in memory as far as its text tells. */
@@ -43,33 +43,35 @@ export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
   if (error !== null) return <ErrorMessage error={error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;
   return (
-    <WordsContext.Provider value={first.value.out_of_memory?.used_is === "needed" ? NEEDED_WORDS : MOMENT_WORDS}>
+    <TermsContext.Provider
+      value={first.value.out_of_memory?.used_is === "needed" ? NEEDED_TERMS : SNAPSHOT_TERMS}
+    >
       <TreesScope api={api} recording={first.value.recording} everything={all.value} store={store}>
         <Loaded {...shared} view={first.value} everything={all.value} />
       </TreesScope>
-    </WordsContext.Provider>
+    </TermsContext.Provider>
   );
 }
 
 function Loaded(props: Shared & { view: FirstView; everything: RecordingData | null }): JSX.Element {
   const { api, problems, store, dark, view, everything } = props;
-  const shown = useMemo(() => shownRows(view, everything), [view, everything]);
+  const available = useMemo(() => availableRows(view, everything), [view, everything]);
   const shared = { store, dark };
   const drawer = useDetails({
     ...shared,
     api,
     id: view.recording.id,
-    shown,
+    available,
     length: view.length,
     times: null,
     moment: true,
   });
   return (
     <PageFrame drawer={drawer}>
-      <Answer headline={view.headline} caveats={view.caveats} problems={problems}>
-        <Remedies sentences={view.out_of_memory?.sentences.slice(2) ?? []} />
-        <Figures view={view} shown={shown} dark={dark} />
-      </Answer>
+      <Headline headline={view.headline} caveats={view.caveats} problems={problems}>
+        <OomHints sentences={view.out_of_memory?.sentences.slice(2) ?? []} />
+        <Figures view={view} available={available} dark={dark} />
+      </Headline>
       {everything !== null && everything.regions.length > 0 && (
         <AddressMap
           {...shared}
@@ -83,14 +85,14 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
         />
       )}
       {view.recording.peak_bytes > 0 && (
-        <Breakdown {...shared} view={view} shown={shown} program={everything?.program ?? null} />
+        <Breakdown {...shared} view={view} available={available} program={everything?.program ?? null} />
       )}
     </PageFrame>
   );
 }
 
 /** What to do next, most first. */
-function Remedies({ sentences }: { sentences: string[] }): JSX.Element | null {
+function OomHints({ sentences }: { sentences: string[] }): JSX.Element | null {
   if (sentences.length === 0) return null;
   return (
     <ul class="remedies" aria-label="What would help" data-testid="remedies">

@@ -4,7 +4,7 @@ import type { Api } from "../../payload/api";
 import type { Problem } from "../../payload/responses/runs";
 import type { Summary } from "../../payload/recording/summary";
 import { RecordingPage } from "../recording/recording_page";
-import type { OnState } from "../data/use_recording";
+import type { OnPageState } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";
 import { DeviceProfilePage } from "./device_profile";
 import { OomPage } from "./oom_page";
@@ -15,7 +15,7 @@ interface Props {
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
-  onState: OnState;
+  onState: OnPageState;
 }
 
 /** What was there at one moment, by where it is known from. */

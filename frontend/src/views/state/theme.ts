@@ -7,7 +7,7 @@ import type { ViewState } from "./view_state";
 /** A matter of taste, so it stays with the browser and is no part of a shared URL. */
 const KEY = "tb-memplugin-theme";
 
-export function storedTheme(): ViewState["theme"] {
+export function readStoredTheme(): ViewState["theme"] {
   try {
     const theme = localStorage.getItem(KEY);
     return theme === "light" || theme === "dark" ? theme : "auto";
@@ -28,7 +28,7 @@ function storeTheme(theme: ViewState["theme"]): void {
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 
 /** TensorBoard has a switch of its own and marks its body with it. */
-function surroundingsDark(): boolean {
+function isHostDark(): boolean {
   const { body } = hostWindow().document;
   return body.classList.contains("dark-mode") || system.matches;
 }
@@ -36,10 +36,10 @@ function surroundingsDark(): boolean {
 /** Whether the page is dark: what was chosen, else what is around it. */
 export function useDark(store: Store<ViewState>): boolean {
   const theme = useStore(store, (state) => state.theme);
-  const [around, setAround] = useState(surroundingsDark);
+  const [hostDark, setHostDark] = useState(isHostDark);
   useEffect(() => storeTheme(theme), [theme]);
   useEffect(() => {
-    const update = (): void => setAround(surroundingsDark());
+    const update = (): void => setHostDark(isHostDark());
     const observer = new MutationObserver(update);
     observer.observe(hostWindow().document.body, { attributeFilter: ["class"] });
     system.addEventListener("change", update);
@@ -48,5 +48,5 @@ export function useDark(store: Store<ViewState>): boolean {
       system.removeEventListener("change", update);
     };
   }, []);
-  return theme === "auto" ? around : theme === "dark";
+  return theme === "auto" ? hostDark : theme === "dark";
 }

@@ -79,7 +79,7 @@ export function DataTable<Key extends string>(props: Props<Key>): JSX.Element {
 }
 
 /** The line that so many steps lead to; -1 where there are none. */
-export function stepped(at: number, by: number, count: number): number {
+export function stepLine(at: number, by: number, count: number): number {
   return count === 0 ? -1 : Math.min(Math.max(at + by, 0), count - 1);
 }
 

@@ -1,12 +1,12 @@
 import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 
-const LINE = 26;
+const LINE_HEIGHT = 26;
 /** Lines drawn above and below what is in sight, so that a fast scroll does not show blanks. */
-const SPARE = 8;
+const MARGIN_LINES = 8;
 /** Lines are exchanged this many at a time: most scroll events then change nothing. */
 const STEP = 4;
-const MOST_IN_SIGHT = 20;
+const MAX_VISIBLE_LINES = 20;
 
 interface Props {
   count: number;
@@ -29,19 +29,19 @@ export function VirtualLines(props: Props): JSX.Element {
   const id = useId();
   const scroller = useRef<HTMLDivElement>(null);
   const [scrolled, setScrolled] = useState(0);
-  const inSight = Math.min(MOST_IN_SIGHT, Math.max(count, 4));
+  const inSight = Math.min(MAX_VISIBLE_LINES, Math.max(count, 4));
 
   useEffect(() => {
     const node = scroller.current;
     if (node === null || at < 0) return;
-    const above = at * LINE;
+    const above = at * LINE_HEIGHT;
     if (above < node.scrollTop) node.scrollTop = above;
-    else if (above + 2 * LINE > node.scrollTop + node.clientHeight)
-      node.scrollTop = above + 2 * LINE - node.clientHeight;
+    else if (above + 2 * LINE_HEIGHT > node.scrollTop + node.clientHeight)
+      node.scrollTop = above + 2 * LINE_HEIGHT - node.clientHeight;
   }, [at]);
 
-  const pool = inSight + STEP + 2 * SPARE;
-  const first = Math.max(Math.min(scrolled, count - inSight) - SPARE, 0);
+  const pool = inSight + STEP + 2 * MARGIN_LINES;
+  const first = Math.max(Math.min(scrolled, count - inSight) - MARGIN_LINES, 0);
   const last = Math.min(first + pool, count);
   const steps: Partial<Record<string, number>> = {
     ArrowDown: 1,
@@ -60,8 +60,8 @@ export function VirtualLines(props: Props): JSX.Element {
       aria-rowcount={count}
       aria-activedescendant={first <= at && at < last ? `${id}-${at}` : undefined}
       tabindex={0}
-      style={{ height: `${(inSight + 1) * LINE + 12}px` }}
-      onScroll={(event) => setScrolled(Math.floor(event.currentTarget.scrollTop / LINE / STEP) * STEP)}
+      style={{ height: `${(inSight + 1) * LINE_HEIGHT + 12}px` }}
+      onScroll={(event) => setScrolled(Math.floor(event.currentTarget.scrollTop / LINE_HEIGHT / STEP) * STEP)}
       onKeyDown={(event) => {
         const by = steps[event.key];
         if (by === undefined || event.target !== event.currentTarget) return;
@@ -71,13 +71,13 @@ export function VirtualLines(props: Props): JSX.Element {
     >
       {head}
       {count === 0 && <p class="muted virtual-empty">{empty}</p>}
-      <div class="virtual-body" style={{ height: `${count * LINE}px` }}>
+      <div class="virtual-body" style={{ height: `${count * LINE_HEIGHT}px` }}>
         {Array.from({ length: Math.max(last - first, 0) }, (_, i) => (
           // A line that leaves at one end comes back at the other with new text: cheaper than a new one.
           <div
             key={(first + i) % pool}
             class="virtual-line"
-            style={{ transform: `translateY(${(first + i) * LINE}px)`, height: `${LINE}px` }}
+            style={{ transform: `translateY(${(first + i) * LINE_HEIGHT}px)`, height: `${LINE_HEIGHT}px` }}
           >
             {line(first + i, `${id}-${first + i}`)}
           </div>

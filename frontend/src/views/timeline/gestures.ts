@@ -49,7 +49,7 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
     const { view, size } = host.current();
     const onAxis = y >= pictureSize(size).height;
     // Where all is in sight there is nothing to move, as on the usage chart.
-    const marks = event.shiftKey || isWhole(host);
+    const marks = event.shiftKey || showsAll(host);
     press = { kind: onAxis ? "inspect" : marks ? "band" : "pan", x, y, view, moved: false };
     element.setPointerCapture(event.pointerId);
     if (onAxis) host.inspect(x);
@@ -65,7 +65,7 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
     host.hold();
     if (press.kind === "inspect") host.inspect(x);
     else if (press.kind === "band") host.band([press.x, press.y, x, y]);
-    else host.show(pannedBy(host, press.view, press.x - x, press.y - y));
+    else host.show(panView(host, press.view, press.x - x, press.y - y));
     element.classList.toggle("panning", press.kind === "pan");
   };
   const onUp = (event: PointerEvent): void => {
@@ -96,7 +96,7 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
   element.addEventListener("dblclick", onDoubleClick);
   const unwheel = onWheel(element, (event) => {
     const { x, y } = pointOf(event);
-    host.show(wheeled(host, event, x, y));
+    host.show(wheelView(host, event, x, y));
   });
   return () => {
     for (const [name, listener] of Object.entries(listeners))
@@ -107,13 +107,13 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
   };
 }
 
-function isWhole(host: GestureHost): boolean {
+function showsAll(host: GestureHost): boolean {
   const { view, extent } = host.current();
   return saveSpan(view.x, extent.x) === null && saveSpan(view.y, extent.y) === null;
 }
 
 /** The view moved by pixels of the picture, to the right and down. */
-function pannedBy(host: GestureHost, { x, y }: View, right: number, down: number): View {
+function panView(host: GestureHost, { x, y }: View, right: number, down: number): View {
   const { extent, size } = host.current();
   const picture = pictureSize(size);
   return {
@@ -134,12 +134,12 @@ function bandView(host: GestureHost, press: Press, x: number, y: number): View {
 }
 
 /** Wheel: zoom along x. With Alt along y, with Ctrl (which is also what a pinch sends) both. Sideways or Shift: move. */
-function wheeled(host: GestureHost, event: WheelEvent, x: number, y: number): View {
+function wheelView(host: GestureHost, event: WheelEvent, x: number, y: number): View {
   const { view, extent, size } = host.current();
   const both = event.ctrlKey || event.metaKey;
   const sideways = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
   if (!both && !event.altKey && (event.shiftKey || Math.abs(sideways) > Math.abs(event.deltaY)))
-    return pannedBy(host, view, sideways, 0);
+    return panView(host, view, sideways, 0);
   // A pinch sends a tenth of what a wheel does.
   const pinch = both && Math.abs(event.deltaY) < 50 ? 5 : 1;
   const factor = Math.exp(event.deltaY * WHEEL_ZOOM * pinch);

@@ -9,7 +9,7 @@ import { rowName } from "../../payload/recording/rows";
 import type { ViewState } from "../state/view_state";
 import type { Scene } from "./drawing/scene";
 
-const LISTED = 50;
+const MAX_LISTED = 50;
 const EDGE = "the edge of the segment";
 
 /** The free stretches between live allocations at the inspected event, and who keeps each from growing. */
@@ -39,11 +39,13 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
         </p>
       )}
       <ul>
-        {holes.slice(0, LISTED).map((hole) => (
+        {holes.slice(0, MAX_LISTED).map((hole) => (
           <Line key={hole.from} {...{ hole, scene, store, selected }} />
         ))}
       </ul>
-      {holes.length > LISTED && <p class="muted">and {formatCount(holes.length - LISTED)} smaller ones</p>}
+      {holes.length > MAX_LISTED && (
+        <p class="muted">and {formatCount(holes.length - MAX_LISTED)} smaller ones</p>
+      )}
     </details>
   );
 }

@@ -3,25 +3,25 @@ import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { ROLES } from "../../payload/recording/roles";
 import { rowName } from "../../payload/recording/rows";
 import { formatTime } from "../../layout/axis/ticks";
-import { lifetime } from "../widgets/position_text";
-import { useWords, type Words } from "../data/terms";
+import { lifetimeText } from "../widgets/position_text";
+import { useTerms, type Terms } from "../data/terms";
 import type { Scene } from "./drawing/scene";
 
 /** What a block is, in the tooltip. */
 export function BlockFacts({ scene, row }: { scene: Scene; row: number }): JSX.Element {
   const { rows } = scene;
-  const words = useWords();
+  const terms = useTerms();
   const padding = rows.size[row] - rows.unpadded[row];
   return (
     <>
-      <b>{rowName(rows, row) || `unnamed ${words.item}`}</b>
+      <b>{rowName(rows, row) || `unnamed ${terms.item}`}</b>
       <span>
         {formatBytes(rows.size[row])}
-        {padding > 0 && ` (${formatBytes(padding)} ${words.excess})`}
+        {padding > 0 && ` (${formatBytes(padding)} ${terms.excess})`}
         {rows.role[row] !== 0 && <span class="muted"> · {ROLES[rows.role[row]]}</span>}
       </span>
       <span>{rows.shape.at(row)}</span>
-      <span class="muted">{lifeOf(scene, row, words)}</span>
+      <span class="muted">{lifetimeOf(scene, row, terms)}</span>
       {rows.op_name.at(row) !== "" && rows.op_name.at(row) !== rows.name.at(row) && (
         <span>{rows.op_name.at(row)}</span>
       )}
@@ -30,17 +30,20 @@ export function BlockFacts({ scene, row }: { scene: Scene; row: number }): JSX.E
   );
 }
 
-function lifeOf({ rows, program, length }: Scene, row: number, words: Words): string {
+function lifetimeOf({ rows, program, length }: Scene, row: number, terms: Terms): string {
   const [defined, lastUsed] = [rows.defined[row], rows.last_used[row]];
-  const from = defined < 0 ? `before the ${words.whole}` : formatCount(defined);
+  const from = defined < 0 ? `before the ${terms.extent}` : formatCount(defined);
   const to = lastUsed >= length ? "after its end" : formatCount(lastUsed);
   const positions = Math.min(lastUsed, length - 1) - Math.max(defined, 0) + 1;
-  const time = program.time_ns === null ? "" : `, ${lifetime(rows, row, program.time_ns)}`;
-  return `lives ${from} to ${to}, ${formatCounted(positions, words.position, words.positions)}${time}`;
+  const time = program.time_ns === null ? "" : `, ${lifetimeText(rows, row, program.time_ns)}`;
+  return `lives ${from} to ${to}, ${formatCounted(positions, terms.position, terms.positions)}${time}`;
 }
 
 /** What is under the pointer in words, below the plot: instruction and byte. */
-export function Under(props: { scene: Scene; at: { position: number; byte: number } | null }): JSX.Element {
+export function PointerText(props: {
+  scene: Scene;
+  at: { position: number; byte: number } | null;
+}): JSX.Element {
   const { scene, at } = props;
   if (at === null)
     return (

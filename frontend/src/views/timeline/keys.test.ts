@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { View } from "../../layout/axis/span";
-import { keyedView } from "./keys";
-import { shortened } from "./drawing/labels";
+import { keyView } from "./keys";
+import { shorten } from "./drawing/labels";
 
 const extent: View = { x: [0, 1000], y: [0, 1000] };
 const view: View = { x: [400, 600], y: [400, 600] };
@@ -11,7 +11,7 @@ function pressed(
   held: { altKey?: boolean; shiftKey?: boolean; ctrlKey?: boolean } = {},
 ): View | null {
   const event = { key, altKey: false, shiftKey: false, ctrlKey: false, metaKey: false, ...held };
-  return keyedView(event as KeyboardEvent, view, extent);
+  return keyView(event as KeyboardEvent, view, extent);
 }
 
 describe("keyedView", () => {
@@ -36,9 +36,9 @@ describe("keyedView", () => {
 
 describe("shortened", () => {
   it("keeps both ends of a name", () => {
-    expect(shortened("fusion.123", 10)).toBe("fusion.123");
-    expect(shortened("fusion.123", 7)).toBe("fus…123");
-    expect(shortened("fusion.123", 2)).toBe("fu");
-    expect(shortened("fusion.123", 0)).toBe("");
+    expect(shorten("fusion.123", 10)).toBe("fusion.123");
+    expect(shorten("fusion.123", 7)).toBe("fus…123");
+    expect(shorten("fusion.123", 2)).toBe("fu");
+    expect(shorten("fusion.123", 0)).toBe("");
   });
 });

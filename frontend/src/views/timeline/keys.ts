@@ -5,7 +5,7 @@ import { MIN_BYTES, MIN_POSITIONS, pan, zoom } from "../../layout/axis/view";
 const STRIDE = 0.125;
 
 /** The view that a key asks for, or null where the key is not one of the plot's. Alt makes + and - zoom along y. */
-export function keyedView(event: KeyboardEvent, view: View, extent: View): View | null {
+export function keyView(event: KeyboardEvent, view: View, extent: View): View | null {
   if (event.ctrlKey || event.metaKey) return null;
   const { x, y } = view;
   const share = event.shiftKey ? 4 * STRIDE : STRIDE;

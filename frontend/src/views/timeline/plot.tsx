@@ -9,17 +9,17 @@ import { rowAt } from "../../render/frame/pick";
 import type { DrawnPicture, TimelineRenderer } from "../../render/workers/timeline_renderer";
 import { Tooltip } from "../widgets/tooltip";
 import type { ViewState } from "../state/view_state";
-import { useWords } from "../data/terms";
+import { useTerms } from "../data/terms";
 import type { TimelineColors } from "./drawing/colors";
 import { GUTTER_LEFT } from "../drawing/gutters";
 import { AXIS_HEIGHT, pictureSize, pixelRatio, valueAt } from "./drawing/geometry";
 import { bindGestures, type GestureHost } from "./gestures";
 import { HoleFacts } from "./holes";
 import { BlockFacts } from "./hover";
-import { keyedView } from "./keys";
+import { keyView } from "./keys";
 import { LABEL_HEIGHT, LABEL_WIDTH } from "./drawing/labels";
 import { drawOverlay, type Marks } from "./drawing/overlay";
-import { blockOf, type Scene, sharersOf } from "./drawing/scene";
+import { blockOf, type Scene, rowsSharing } from "./drawing/scene";
 import { useSize } from "../browser/use_size";
 
 /** A pixel of the picture. */
@@ -47,7 +47,7 @@ interface Props {
 /** The blocks, with axes, labels, lines and outlines over them. */
 export function Plot(props: Props): JSX.Element {
   const { scene, view, onView, renderer, highlighted, colors, store } = props;
-  const words = useWords();
+  const terms = useTerms();
   const host = useRef<HTMLDivElement>(null);
   const picture = useRef<HTMLCanvasElement>(null);
   const overlay = useRef<HTMLCanvasElement>(null);
@@ -59,7 +59,7 @@ export function Plot(props: Props): JSX.Element {
   const match = useStore(store, (state) => state.search_match);
   const position = useStore(store, (state) => state.position) ?? scene.peak;
   const sharers = useMemo(
-    () => (blockOf(scene, selected) === null || selected === null ? [] : sharersOf(scene, selected)),
+    () => (blockOf(scene, selected) === null || selected === null ? [] : rowsSharing(scene, selected)),
     [scene, selected],
   );
   const ratio = pixelRatio();
@@ -188,7 +188,7 @@ export function Plot(props: Props): JSX.Element {
 
   const chosen = match ?? hovered;
   const onKeyDown = (event: KeyboardEvent): void => {
-    const next = keyedView(event, view, scene.extent);
+    const next = keyView(event, view, scene.extent);
     if (next !== null) onView(next);
     else if (event.key === "Enter" && chosen !== null && chosen < scene.listed)
       store.set({ selected: chosen });
@@ -206,7 +206,7 @@ export function Plot(props: Props): JSX.Element {
       data-testid="timeline-plot"
       tabindex={0}
       role="application"
-      aria-label={`Allocation timeline: ${scene.listed} ${words.items} over ${scene.length} ${words.positions}. Arrow keys move, plus and minus zoom, n goes through the matches or what is at the inspected ${words.position}, Enter selects.`}
+      aria-label={`Allocation timeline: ${scene.listed} ${terms.items} over ${scene.length} ${terms.positions}. Arrow keys move, plus and minus zoom, n goes through the matches or what is at the inspected ${terms.position}, Enter selects.`}
       style={{ height: props.height }}
       onKeyDown={onKeyDown}
     >

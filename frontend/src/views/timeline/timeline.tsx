@@ -13,11 +13,11 @@ import type { Regions } from "../../payload/recording/regions";
 import type { Rows } from "../../payload/recording/rows";
 import type { ViewState } from "../state/view_state";
 import { useDark } from "../state/theme";
-import { OnlyContext } from "../row_filter/use_row_filter";
-import { useWords } from "../data/terms";
+import { RowFilterContext } from "../row_filter/use_row_filter";
+import { useTerms } from "../data/terms";
 import { readColors, type TimelineColors } from "./drawing/colors";
 import { Holes } from "./holes";
-import { Under } from "./hover";
+import { PointerText } from "./hover";
 import { Legend } from "./legend";
 import { Minimap } from "./minimap";
 import { Plot } from "./plot";
@@ -25,7 +25,7 @@ import { savePicture } from "./drawing/save_timeline";
 import { blockOf, rowsAcross, type Scene, useScene } from "./drawing/scene";
 import { Toolbar } from "./toolbar";
 import { useRenderer } from "./drawing/use_renderer";
-import { useLater } from "../browser/use_deferred";
+import { useDeferred } from "../browser/use_deferred";
 
 interface Props {
   rows: Rows;
@@ -50,16 +50,19 @@ interface Props {
 /** Every buffer a block: along x its life in program order, along y its place in memory. */
 export function Timeline({ store, height, ...of }: Props): JSX.Element {
   const { rows, regions } = of;
-  const show = useShow(store, of.placing);
+  const show = useRegions(store, of.placing);
   const full = useStore(store, (state) => state.timeline_only);
   const scene = useScene({ ...of, show, holes: of.placing === "address" });
   const { view, onView } = useView(scene, store);
   // Searching takes longer than typing a letter where there are many buffers.
-  const search = useLater(useStore(store, (state) => state.search));
+  const search = useDeferred(useStore(store, (state) => state.search));
   const matches = useMemo(() => findMatches(rows, regions, show, search), [rows, regions, show, search]);
   const [pointer, setPointer] = useState<{ position: number; byte: number } | null>(null);
-  const only = useContext(OnlyContext);
-  const highlighted = useMemo(() => intersectHighlights(matches.highlighted, only.rows), [matches, only]);
+  const filteredRows = useContext(RowFilterContext);
+  const highlighted = useMemo(
+    () => intersectHighlights(matches.highlighted, filteredRows.rows),
+    [matches, filteredRows],
+  );
   const { renderer, failure } = useRenderer(scene, highlighted);
   const colors = useColors(store);
   const root = useRef<HTMLDivElement>(null);
@@ -89,18 +92,18 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
       <Plot {...shared} store={store} onPointer={setPointer} height={full ? "auto" : `${height}px`} />
       <Minimap {...shared} />
       <footer class="timeline-foot">
-        <Under scene={scene} at={pointer} />
+        <PointerText scene={scene} at={pointer} />
         <span class="spacer" />
         <Legend scene={scene} store={store} />
       </footer>
       {scene.holes && <Holes scene={scene} store={store} />}
-      <Nothing scene={scene} failure={failure} />
+      <EmptyTimeline scene={scene} failure={failure} />
     </div>
   );
 }
 
 /** Which regions are drawn: all of an allocator's, since its rows are placed in one. */
-function useShow(store: Store<ViewState>, placing: Props["placing"]): ViewState["timeline_regions"] {
+function useRegions(store: Store<ViewState>, placing: Props["placing"]): ViewState["timeline_regions"] {
   const show = useStore(store, (state) => state.timeline_regions);
   return placing === "regions" ? show : "all";
 }
@@ -176,13 +179,13 @@ function useMatchKeys(onMatch: (step: 1 | -1) => void): void {
 }
 
 /** Why there is no picture, and what to do. */
-function Nothing({ scene, failure }: { scene: Scene; failure: string | null }): JSX.Element | null {
-  const words = useWords();
+function EmptyTimeline({ scene, failure }: { scene: Scene; failure: string | null }): JSX.Element | null {
+  const terms = useTerms();
   if (failure !== null) return <p class="timeline-nothing">The timeline cannot be drawn: {failure}.</p>;
   if (scene.rows.length === 0)
     return (
       <p class="timeline-nothing">
-        This {words.whole} has no {words.items} in this memory.
+        This {terms.extent} has no {terms.items} in this memory.
       </p>
     );
   for (let region = 0; region < scene.regions.length; region++)

@@ -4,9 +4,9 @@ import { useStore } from "../../base/store";
 import { formatCount, formatShare } from "../../base/units";
 import type { AllocationLayout } from "../../layout/stacking/stacking";
 import type { TimelineMatches } from "../../layout/timeline/search";
-import { Buttons } from "../widgets/button_group";
+import { ButtonGroup } from "../widgets/button_group";
 import { Choice } from "../widgets/choice";
-import { AlongChoice } from "../widgets/axis_choices";
+import { AxisChoice } from "../widgets/axis_choices";
 import type { ViewState } from "../state/view_state";
 
 interface Props {
@@ -36,9 +36,9 @@ export function Toolbar(props: Props): JSX.Element {
           placing {formatShare(busy, 1)}
         </span>
       )}
-      {timed && full && <AlongChoice store={store} />}
+      {timed && full && <AxisChoice store={store} />}
       {placing === "regions" ? <ShowAll store={store} /> : <Layouts store={store} />}
-      <Buttons label="Zoom">
+      <ButtonGroup label="Zoom">
         <button aria-label="Zoom out" title="Zoom out (−)" onClick={() => onZoom(2)}>
           −
         </button>
@@ -48,15 +48,15 @@ export function Toolbar(props: Props): JSX.Element {
         <button data-testid="timeline-all" title="Show all (0)" onClick={onAll}>
           All
         </button>
-      </Buttons>
-      <Buttons label="Save the timeline">
+      </ButtonGroup>
+      <ButtonGroup label="Save the timeline">
         <button title="Save what is shown as a picture" onClick={() => onSave("png")}>
           PNG
         </button>
         <button title="Save what is shown as vector graphics" onClick={() => onSave("svg")}>
           SVG
         </button>
-      </Buttons>
+      </ButtonGroup>
       <button
         data-testid="timeline-fullscreen"
         aria-pressed={full}

@@ -4,13 +4,13 @@ import type { Actions } from "./scene/actions";
 import type { Scene } from "./scene/scene";
 
 /** Steps at the end of a longer way that are shown: those nearest to where one is. */
-const LAST = 4;
+const MAX_CRUMBS = 4;
 
 /** The way from everything to what the chart is zoomed to; each step leads back to it. */
 export function Crumbs({ scene, actions }: { scene: Scene; actions: Actions }): JSX.Element {
   const { tree, weights, unit, top } = scene;
   const way = pathNodes(tree, top);
-  const left = way.slice(0, Math.max(way.length - LAST, 0));
+  const left = way.slice(0, Math.max(way.length - MAX_CRUMBS, 0));
   const steps = [0, ...way.slice(left.length)];
   return (
     <nav class="crumbs" aria-label="Zoomed to" data-testid="crumbs">
@@ -39,7 +39,7 @@ export function Crumbs({ scene, actions }: { scene: Scene; actions: Actions }): 
         <button
           data-testid="only-these"
           title="Confine all charts and the table to these ( o )"
-          onClick={() => actions.only(top)}
+          onClick={() => actions.filterRows(top)}
         >
           Only these everywhere
         </button>

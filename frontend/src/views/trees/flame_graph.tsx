@@ -6,7 +6,7 @@ import type { Scene } from "./scene/scene";
 import { TreeCanvas } from "./canvas/tree_canvas";
 
 /** Lines in sight; deeper trees scroll. */
-const MOST_LINES = 32;
+const MAX_LINES = 32;
 
 interface Props {
   scene: Scene;
@@ -27,7 +27,7 @@ export function FlameGraph({ scene, actions, bottomUp, roles, fileName, dark }: 
     <TreeCanvas
       {...{ scene, actions, layout, roles, fileName, dark }}
       height={levels * FLAME_LINE_HEIGHT}
-      inSight={Math.min(levels, MOST_LINES) * FLAME_LINE_HEIGHT}
+      inSight={Math.min(levels, MAX_LINES) * FLAME_LINE_HEIGHT}
       nested={false}
       label={bottomUp ? "Flame graph, bottom-up" : "Flame graph"}
       testid="flame-graph"

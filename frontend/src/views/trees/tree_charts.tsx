@@ -9,7 +9,7 @@ import type { Rows } from "../../payload/recording/rows";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
-import { useWords } from "../data/terms";
+import { useTerms } from "../data/terms";
 import { actionsOf } from "./scene/actions";
 import { Crumbs } from "./crumbs";
 import { FlameGraph } from "./flame_graph";
@@ -17,7 +17,7 @@ import { useTreeScene } from "./scene/scene";
 import { TreeMap } from "./tree_map";
 import { TreeTable } from "./tree_table";
 import { TreeToolbar } from "./tree_toolbar";
-import { firstBy, keyOf, type TreeKind, TreesContext } from "../row_filter/lazy_trees";
+import { defaultClassification, treeKey, type TreeKind, LazyTreesContext } from "../row_filter/lazy_trees";
 
 interface Props {
   /** Null until every row has come. */
@@ -37,9 +37,9 @@ interface Props {
 /** What is live at the inspected position as a tree: by model, source, function, category, shape or type. */
 export function TreeCharts(props: Props): JSX.Element {
   const { rows, program, compiled, store } = props;
-  const trees = useContext(TreesContext);
+  const trees = useContext(LazyTreesContext);
   const kind = useKind(store, rows, compiled);
-  const { value: tree, error } = useFetched(trees === null ? null : keyOf(kind), () =>
+  const { value: tree, error } = useFetched(trees === null ? null : treeKey(kind), () =>
     trees === null ? Promise.reject(new Error("no rows")) : trees.get(kind),
   );
   if (tree !== null && rows !== null && program !== null)
@@ -55,7 +55,10 @@ export function TreeCharts(props: Props): JSX.Element {
 /** The tree that the state asks for. */
 function useKind(store: Store<ViewState>, rows: Rows | null, compiled: boolean): TreeKind {
   const chosen = useStore(store, (state) => state.classification);
-  const first = useMemo(() => (rows === null ? "model" : firstBy(rows, compiled)), [rows, compiled]);
+  const first = useMemo(
+    () => (rows === null ? "model" : defaultClassification(rows, compiled)),
+    [rows, compiled],
+  );
   const by = chosen === "auto" ? first : chosen;
   const merge = useStore(store, (state) => state.merge_layers) && by === "model";
   const invert = useStore(store, (state) => state.invert_tree);
@@ -63,8 +66,8 @@ function useKind(store: Store<ViewState>, rows: Rows | null, compiled: boolean):
 }
 
 function Waiting(): JSX.Element {
-  const words = useWords();
-  return <div class="tree-placeholder muted">Reading every {words.item}…</div>;
+  const terms = useTerms();
+  return <div class="tree-placeholder muted">Reading every {terms.item}…</div>;
 }
 
 interface ChartsProps extends Props {
@@ -89,7 +92,7 @@ function Charts({
   const scene = useTreeScene({ tree, rows, program, live, unexplained, store });
   const actions = useMemo(() => actionsOf(scene, kind, live, store), [scene, kind, live, store]);
   const roles = useMemo(() => hasRoles(rows), [rows]);
-  const named = `${fileName}-by-${keyOf(kind).replaceAll(" ", "-")}`;
+  const named = `${fileName}-by-${treeKey(kind).replaceAll(" ", "-")}`;
   const shared = { scene, actions, roles, dark, fileName: named };
   return (
     <div class="tree-charts">

@@ -5,11 +5,11 @@ import type { TreeLine, TreeSortKey } from "../../layout/tree/tree_table";
 import { ROLES } from "../../payload/recording/roles";
 import type { Column } from "../tables/data_table";
 import { Swatch } from "../widgets/role";
-import { capital, type Words } from "../data/terms";
+import { capitalize, type Terms } from "../data/terms";
 import type { Actions } from "./scene/actions";
 import type { Scene } from "./scene/scene";
 
-export function treeColumns(words: Words): Column<TreeSortKey>[] {
+export function treeColumns(terms: Terms): Column<TreeSortKey>[] {
   return [
     {
       key: "name",
@@ -22,14 +22,14 @@ export function treeColumns(words: Words): Column<TreeSortKey>[] {
     {
       key: "self",
       heading: "Self",
-      about: `Of the ${words.items} at the node itself`,
+      about: `Of the ${terms.items} at the node itself`,
       numeric: true,
       track: "110px",
     },
     {
       key: "count",
-      heading: capital(words.items),
-      about: `${capital(words.items)} at and below it`,
+      heading: capitalize(terms.items),
+      about: `${capitalize(terms.items)} at and below it`,
       numeric: true,
       track: "86px",
     },
@@ -55,7 +55,7 @@ interface Props {
 }
 
 /** One node of the table of a tree. */
-export function TreeLineView({ scene, line, actions, roles, dark, ...on }: Props): JSX.Element {
+export function TreeTableLine({ scene, line, actions, roles, dark, ...on }: Props): JSX.Element {
   const { tree, weights, unit, found } = scene;
   const { total, self, count, role } = weights;
   const { node, level, expanded } = line;
@@ -128,7 +128,7 @@ export function TreeLineView({ scene, line, actions, roles, dark, ...on }: Props
             class="link"
             tabindex={-1}
             title="Show only these in all charts ( o )"
-            onClick={() => actions.only(node)}
+            onClick={() => actions.filterRows(node)}
           >
             Only
           </button>

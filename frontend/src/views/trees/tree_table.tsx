@@ -11,10 +11,10 @@ import { saveText } from "../browser/save_file";
 import { useSorting } from "../tables/use_sorting";
 import { VirtualLines } from "../tables/virtual_lines";
 import type { ViewState } from "../state/view_state";
-import { capital, useWords } from "../data/terms";
-import { type Actions, placeOf } from "./scene/actions";
+import { capitalize, useTerms } from "../data/terms";
+import { type Actions, boxOfNode } from "./scene/actions";
 import type { Scene } from "./scene/scene";
-import { treeColumns, TreeLineView, trackTemplate } from "./tree_line";
+import { treeColumns, TreeTableLine, trackTemplate } from "./tree_line";
 
 interface Props {
   scene: Scene;
@@ -30,15 +30,15 @@ const LARGEST_FIRST: TreeSort = { key: "total", descending: true };
 /** A tree as text: opened, sorted, searched, saved. */
 export function TreeTable({ scene, actions, roles, fileName, store, dark }: Props): JSX.Element {
   const { tree, weights, unit, top, found } = scene;
-  const words = useWords();
-  const columns = useMemo(() => treeColumns(words), [words]);
+  const terms = useTerms();
+  const columns = useMemo(() => treeColumns(terms), [terms]);
   const template = trackTemplate(columns);
   const [sort, setSort] = useSorting(store, columns, LARGEST_FIRST, "tree_sort");
-  const opened = useStore(store, (state) => state.tree_expanded);
+  const expanded = useStore(store, (state) => state.tree_expanded);
   // Nodes go by their numbers: what else names one may be as long as a path in a model.
   const toggled = useMemo(
-    () => new Set(Array.from(readExpanded(opened), (mark) => parseInt(mark, 36))),
-    [opened],
+    () => new Set(Array.from(readExpanded(expanded), (mark) => parseInt(mark, 36))),
+    [expanded],
   );
   const [focus, setFocus] = useState<number | null>(null);
   const lines = useMemo(
@@ -47,7 +47,7 @@ export function TreeTable({ scene, actions, roles, fileName, store, dark }: Prop
   );
   const at = lines.findIndex(({ node }) => node === (focus ?? scene.selected));
   const toggle = (node: number): void =>
-    store.set({ tree_expanded: toggleExpanded(opened, node.toString(36)) });
+    store.set({ tree_expanded: toggleExpanded(expanded, node.toString(36)) });
   const step = (by: number): void => {
     if (lines.length > 0) setFocus(lines[Math.min(Math.max(at + by, 0), lines.length - 1)].node);
   };
@@ -66,12 +66,12 @@ export function TreeTable({ scene, actions, roles, fileName, store, dark }: Prop
         role="treegrid"
         count={weights.total[top] === 0 ? 0 : lines.length}
         at={at}
-        empty={`Nothing is ${words.live} here.`}
-        label={`${capital(words.items)} as a tree`}
+        empty={`Nothing is ${terms.live} here.`}
+        label={`${capitalize(terms.items)} as a tree`}
         onStep={step}
         head={<TableHead columns={columns} template={template} sort={sort} onSort={setSort} />}
         line={(i, id) => (
-          <TreeLineView
+          <TreeTableLine
             id={id}
             scene={scene}
             line={lines[i]}
@@ -119,8 +119,8 @@ function keysOf(
       if (expanded === true) toggle(node);
       else if (node !== top) focus(tree.parent[node]);
     },
-    Enter: () => actions.press(placeOf(node), false),
-    o: () => actions.only(node),
+    Enter: () => actions.press(boxOfNode(node), false),
+    o: () => actions.filterRows(node),
   };
 }
 

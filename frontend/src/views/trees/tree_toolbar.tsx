@@ -6,7 +6,7 @@ import type { Classification } from "../../payload/responses/forest";
 import { Choice } from "../widgets/choice";
 import { Toggle } from "../widgets/toggle";
 import type { ViewState } from "../state/view_state";
-import { useWords } from "../data/terms";
+import { useTerms } from "../data/terms";
 import type { Scene } from "./scene/scene";
 
 /** That of a function depends on what is recorded. */
@@ -31,7 +31,7 @@ interface Props {
 
 /** What a tree is of, and what in it is searched for. */
 export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
-  const words = useWords();
+  const terms = useTerms();
   const weight = useStore(store, (state) => state.tree_weight);
   const merge = useStore(store, (state) => state.merge_layers);
   const invert = useStore(store, (state) => state.invert_tree);
@@ -49,7 +49,7 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
         >
           {BY_LABELS.map(([value, label]) => (
             <option key={value} value={value}>
-              {label || words.byFunction}
+              {label || terms.function_label}
             </option>
           ))}
         </select>
@@ -60,11 +60,11 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
           testid="tree-weight"
           value={weight}
           options={[
-            { value: "bytes", label: "Bytes", about: `What each ${words.item} holds` },
+            { value: "bytes", label: "Bytes", about: `What each ${terms.item} holds` },
             {
               value: "time",
               label: "Bytes × lifetime",
-              about: `Bytes times how long each ${words.item} is held: small ones that stay weigh as much as large ones that go`,
+              about: `Bytes times how long each ${terms.item} is held: small ones that stay weigh as much as large ones that go`,
             },
           ]}
           onPick={(value) => store.set({ tree_weight: value })}

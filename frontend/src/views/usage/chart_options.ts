@@ -4,7 +4,7 @@ import { byteTicks } from "../../layout/axis/ticks";
 import type { Span } from "../../layout/axis/span";
 import type { CurveKey, UsageSeries } from "../../layout/usage/usage_series";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
-import type { Colors } from "../drawing/page_colors";
+import type { PageColors } from "../drawing/page_colors";
 import { curveStyle, DASHES } from "./curve_style";
 
 const X_AXIS_HEIGHT = 24;
@@ -28,7 +28,7 @@ interface Parts {
 }
 
 /** Series in the order of usageColumns. */
-export function usageOptions(parts: Parts, colors: Colors): uPlot.Options {
+export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
   const axis = {
     stroke: colors.muted,
     grid: { stroke: colors.grid, width: 1 },

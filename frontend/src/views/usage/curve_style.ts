@@ -2,7 +2,7 @@ import { cssColor, roleColors } from "../../base/colors";
 import type { CurveKey } from "../../layout/usage/usage_series";
 import type { FirstView } from "../../payload/recording/recording";
 import { ROLES } from "../../payload/recording/roles";
-import type { Words } from "../data/terms";
+import type { Terms } from "../data/terms";
 
 /** A curve's line, on the chart and in its legend: told apart by its dashes too. */
 export interface CurveStyle {
@@ -15,7 +15,7 @@ export interface CurveStyle {
 /** Dashes in pixels, as CSS draws borders of these names. */
 export const DASHES = { solid: [], dashed: [7, 4], dotted: [3, 3] } as const;
 
-const own = (role: (typeof ROLES)[number], dark: boolean): string =>
+const roleColor = (role: (typeof ROLES)[number], dark: boolean): string =>
   cssColor(roleColors(dark)[ROLES.indexOf(role)]);
 
 export function curveStyle(key: CurveKey, dark: boolean): CurveStyle {
@@ -26,28 +26,28 @@ export function curveStyle(key: CurveKey, dark: boolean): CurveStyle {
     case "heap":
       return { color: "--muted", dash: "dotted", width: 1 };
     case "stack":
-      return { color: own("executable", dark), dash: "dotted", width: 1.5 };
+      return { color: roleColor("executable", dark), dash: "dotted", width: 1.5 };
     case "held":
       return { color: "--ink", dash: "dashed", width: 1 };
     case "free":
-      return { color: own("temporary", dark), dash: "solid", width: 1.2 };
+      return { color: roleColor("temporary", dark), dash: "solid", width: 1.2 };
     case "largest_free":
-      return { color: own("temporary", dark), dash: "dashed", width: 1.2 };
+      return { color: roleColor("temporary", dark), dash: "dashed", width: 1.2 };
     case "fragmentation":
-      return { color: own("gradient", dark), dash: "dotted", width: 1.5 };
+      return { color: roleColor("gradient", dark), dash: "dotted", width: 1.5 };
     case "ceiling":
       return { color: "--ink", dash: "dashed", width: 1 };
   }
 }
 
 /** What a curve is called, and what it is. */
-export function curveWords(key: CurveKey, words: Words, { recording }: FirstView): [string, string] {
+export function curveLabels(key: CurveKey, terms: Terms, { recording }: FirstView): [string, string] {
   const events = recording.axis === "TIME";
   switch (key) {
     case "live":
-      return [words.live, events ? "Heap and stack together" : "Bytes of live buffers, padding included"];
+      return [terms.live, events ? "Heap and stack together" : "Bytes of live buffers, padding included"];
     case "requested":
-      return [`${words.live}, ${words.requested}`, `Without ${words.excess}`];
+      return [`${terms.live}, ${terms.requested}`, `Without ${terms.excess}`];
     case "heap":
       return ["heap alone", "Bytes of allocations, without the stack"];
     case "stack":

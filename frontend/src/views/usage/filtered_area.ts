@@ -5,7 +5,7 @@ import type { Axis } from "../../layout/axis/axis";
  * Draws the bytes at each position of what the page is confined to as an area below the curve: in each column of
  * pixels the most that they are there.
  */
-export function drawPart(chart: uPlot, part: Float64Array, axis: Axis, color: string): void {
+export function drawFilteredArea(chart: uPlot, part: Float64Array, axis: Axis, color: string): void {
   const { ctx, bbox, scales } = chart;
   const { min = 0, max = 1 } = scales["x"] ?? {};
   const ground = chart.valToPos(0, "y", true);
@@ -14,7 +14,7 @@ export function drawPart(chart: uPlot, part: Float64Array, axis: Axis, color: st
   ctx.beginPath();
   ctx.moveTo(bbox.left, ground);
   for (let column = 0; column < bbox.width; column++) {
-    const y = chart.valToPos(mostIn(part, positionAt(column), positionAt(column + 1)), "y", true);
+    const y = chart.valToPos(maxIn(part, positionAt(column), positionAt(column + 1)), "y", true);
     ctx.lineTo(bbox.left + column, y);
     ctx.lineTo(bbox.left + column + 1, y);
   }
@@ -27,8 +27,8 @@ export function drawPart(chart: uPlot, part: Float64Array, axis: Axis, color: st
 }
 
 /** The largest from one position to before another; that of the first at least. */
-function mostIn(values: Float64Array, from: number, to: number): number {
-  let most = values[Math.min(from, values.length - 1)] ?? 0;
-  for (let at = from + 1; at < to && at < values.length; at++) most = Math.max(most, values[at]);
-  return most;
+function maxIn(values: Float64Array, from: number, to: number): number {
+  let maximum = values[Math.min(from, values.length - 1)] ?? 0;
+  for (let at = from + 1; at < to && at < values.length; at++) maximum = Math.max(maximum, values[at]);
+  return maximum;
 }

@@ -14,7 +14,7 @@ const CLICK_SLACK = 4;
 const WHEEL_ZOOM = 0.002;
 
 /** Dragging moves the window, as on the timeline, and with Shift marks one; so it does where there is nowhere to move. */
-export function brushes(event: MouseEvent, store: Store<ViewState>): boolean {
+export function startsBrush(event: MouseEvent, store: Store<ViewState>): boolean {
   const { zoom, usage_zoom: bytes } = store.get();
   return event.shiftKey || (zoom === null && bytes === null);
 }
@@ -42,7 +42,7 @@ export function bindPointer(
     if (event.detail === 1) inspectedBefore = store.get().position;
     if (event.button !== 0) return;
     const [x, y] = [event.clientX, event.clientY];
-    pressed = { x, y, window: window(), bytes: bytes(), pans: !brushes(event, store) };
+    pressed = { x, y, window: window(), bytes: bytes(), pans: !startsBrush(event, store) };
   };
   const onMouseMove = (event: MouseEvent): void => {
     if (pressed?.pans !== true) return;

@@ -5,8 +5,8 @@ import { formatTime } from "../../layout/axis/ticks";
 import type { UsageSeries } from "../../layout/usage/usage_series";
 import type { FirstView } from "../../payload/recording/recording";
 import type { Program } from "../../payload/recording/program";
-import { useWords } from "../data/terms";
-import { curveWords } from "./curve_style";
+import { useTerms } from "../data/terms";
+import { curveLabels } from "./curve_style";
 
 interface Props {
   view: FirstView;
@@ -18,15 +18,15 @@ interface Props {
 
 /** What the chart says of the position under the pointer, in words. */
 export function UsageHover({ view, series, position, axis, program }: Props): JSX.Element {
-  const words = useWords();
+  const terms = useTerms();
   const step = stepAt(series.x, axis.at(position));
   const known = program !== null && position < program.length;
   return (
     <>
-      <b>{known ? program.name.at(position) : `${words.position} ${position}`}</b>
+      <b>{known ? program.name.at(position) : `${terms.position} ${position}`}</b>
       {known && program.op_name.at(position) !== "" && <span>{program.op_name.at(position)}</span>}
       <span class="muted">
-        {words.position} {position}
+        {terms.position} {position}
         {known && program.computation.at(position) !== "" && ` in ${program.computation.at(position)}`}
         {known && program.time_ns !== null && `, ${formatTime(program.time_ns[position])}`}
       </span>
@@ -35,7 +35,7 @@ export function UsageHover({ view, series, position, axis, program }: Props): JS
           key === "fragmentation" ? formatShare(value, 1) : formatBytes(value);
         return (
           <span key={key}>
-            {curveWords(key, words, view)[0]} {Number.isNaN(max[step]) ? "not known" : text(max[step])}
+            {curveLabels(key, terms, view)[0]} {Number.isNaN(max[step]) ? "not known" : text(max[step])}
             {min[step] < max[step] && `, at least ${text(min[step])} nearby`}
           </span>
         );

@@ -4,7 +4,7 @@ import { formatCount } from "../../base/units";
 import type { Program } from "../../payload/recording/program";
 import { formatTime } from "../../layout/axis/ticks";
 import type { ViewState } from "../state/view_state";
-import { capital, useWords } from "../data/terms";
+import { capitalize, useTerms } from "../data/terms";
 
 interface Props {
   position: number;
@@ -15,10 +15,10 @@ interface Props {
 }
 
 /** The position that everything below is about: one step at a time, and the way back to the peak. */
-export function Inspected({ position, peak, length, program, store }: Props): JSX.Element {
+export function InspectedPosition({ position, peak, length, program, store }: Props): JSX.Element {
   const go = (to: number): void =>
     store.set({ position: to === peak ? null : Math.min(Math.max(to, 0), length - 1) });
-  const words = useWords();
+  const terms = useTerms();
   const times = program?.time_ns ?? null;
   const known = program !== null && position < program.length;
   return (
@@ -34,19 +34,19 @@ export function Inspected({ position, peak, length, program, store }: Props): JS
       </button>
       <span class="stepper">
         <button
-          aria-label={`${capital(words.position)} before`}
-          title={`${capital(words.position)} before ( [ )`}
+          aria-label={`${capitalize(terms.position)} before`}
+          title={`${capitalize(terms.position)} before ( [ )`}
           onClick={() => go(position - 1)}
         >
           ‹
         </button>
         <span>
-          {words.position} <b data-testid="inspected-position">{position}</b> of {formatCount(length)}
+          {terms.position} <b data-testid="inspected-position">{position}</b> of {formatCount(length)}
           {times !== null && known && ` at ${formatTime(times[position])}`}
         </span>
         <button
-          aria-label={`${capital(words.position)} after`}
-          title={`${capital(words.position)} after ( ] )`}
+          aria-label={`${capitalize(terms.position)} after`}
+          title={`${capitalize(terms.position)} after ( ] )`}
           onClick={() => go(position + 1)}
         >
           ›

@@ -4,8 +4,8 @@ import { useStore } from "../../base/store";
 import { type CurveKey, shownCurves, toggleCurve } from "../../layout/usage/usage_series";
 import type { FirstView } from "../../payload/recording/recording";
 import type { ViewState } from "../state/view_state";
-import { useWords } from "../data/terms";
-import { curveStyle, curveWords } from "./curve_style";
+import { useTerms } from "../data/terms";
+import { curveStyle, curveLabels } from "./curve_style";
 
 interface Props {
   view: FirstView;
@@ -16,14 +16,14 @@ interface Props {
 
 /** The curves of the usage chart, each switched on and off by its name. */
 export function CurveLegend({ view, known, store, dark }: Props): JSX.Element {
-  const words = useWords();
+  const terms = useTerms();
   const curves = useStore(store, (state) => state.toggled_curves);
   const shown = new Set(shownCurves(known, curves));
   return (
     <ul class="lines" aria-label="Lines of the chart">
       {known.map((key) => {
         const { color, dash, width } = curveStyle(key, dark);
-        const [label, about] = curveWords(key, words, view);
+        const [label, about] = curveLabels(key, terms, view);
         return (
           <li key={key}>
             <button

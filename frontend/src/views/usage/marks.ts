@@ -2,8 +2,8 @@ import type uPlot from "uplot";
 import { cssColor, roleColors } from "../../base/colors";
 import type { Axis } from "../../layout/axis/axis";
 import type { Rows } from "../../payload/recording/rows";
-import type { Colors } from "../drawing/page_colors";
-import { drawPart } from "./filtered_area";
+import type { PageColors } from "../drawing/page_colors";
+import { drawFilteredArea } from "./filtered_area";
 
 /** What is laid over the curve. Positions and bytes; -1 for no buffer. */
 export interface Marks {
@@ -22,7 +22,7 @@ export interface Marks {
 }
 
 /** Draws the marks on the chart's own canvas, whose pixels are device pixels. */
-export function drawMarks(chart: uPlot, marks: Marks, colors: Colors): void {
+export function drawMarks(chart: uPlot, marks: Marks, colors: PageColors): void {
   const { ctx } = chart;
   const { left, top, width, height } = chart.bbox;
   ctx.save();
@@ -31,7 +31,7 @@ export function drawMarks(chart: uPlot, marks: Marks, colors: Colors): void {
   ctx.clip();
   // The chart leaves the dashes of its last curve behind.
   ctx.setLineDash([]);
-  if (marks.part !== null) drawPart(chart, marks.part, marks.axis, colors.accent);
+  if (marks.part !== null) drawFilteredArea(chart, marks.part, marks.axis, colors.accent);
   if (marks.hovered >= 0 && marks.hovered !== marks.selected) drawLife(chart, marks, marks.hovered, 0.25);
   if (marks.selected >= 0) drawLife(chart, marks, marks.selected, 0.55);
   if (marks.ceiling !== null) drawCeiling(chart, marks.ceiling, colors);
@@ -61,7 +61,7 @@ function drawLife(chart: uPlot, { rows, dark, axis }: Marks, row: number, alpha:
   ctx.strokeRect(x0, y0 - height, width, height);
 }
 
-function drawCeiling(chart: uPlot, ceiling: number, colors: Colors): void {
+function drawCeiling(chart: uPlot, ceiling: number, colors: PageColors): void {
   const { ctx, bbox } = chart;
   const pxRatio = devicePixelRatio;
   const y = Math.round(chart.valToPos(ceiling, "y", true)) + 0.5;
@@ -72,7 +72,7 @@ function drawCeiling(chart: uPlot, ceiling: number, colors: Colors): void {
   ctx.setLineDash([]);
 }
 
-function drawPosition(chart: uPlot, { position, axis }: Marks, colors: Colors): void {
+function drawPosition(chart: uPlot, { position, axis }: Marks, colors: PageColors): void {
   const { ctx, bbox } = chart;
   const pxRatio = devicePixelRatio;
   const x0 = chart.valToPos(axis.at(position), "x", true);
@@ -88,7 +88,7 @@ function drawPosition(chart: uPlot, { position, axis }: Marks, colors: Colors): 
 }
 
 /** A small triangle over the curve, where the peak is. */
-function drawPeak(chart: uPlot, { peak, peakBytes, axis }: Marks, colors: Colors): void {
+function drawPeak(chart: uPlot, { peak, peakBytes, axis }: Marks, colors: PageColors): void {
   const { ctx } = chart;
   const pxRatio = devicePixelRatio;
   const x = chart.valToPos(axis.mark(peak), "x", true);

@@ -18,16 +18,16 @@ import type { ViewState } from "../state/view_state";
 import { useWidth } from "../browser/use_width";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
 
-const LANE = 16;
+const LANE_HEIGHT = 16;
 /** More lanes than this push the curve out of sight, and are shown on demand. */
 const FIRST_LANES = 6;
 /** Narrower ones could not be seen. */
-const LEAST_WIDTH = 1;
+const MIN_WIDTH = 1;
 /** A moment at which memory ran out is no shorter than the sign for it. */
 const MOMENT_WIDTH = 16;
 
 /** What the lanes of a kind are called beside them. Where memory ran out says so itself. */
-const HEADS = new Map([
+const LANE_LABELS = new Map([
   [STEP_SPAN, "steps"],
   [EXECUTION_SPAN, "executions"],
   [ANNOTATION_SPAN, "annotations"],
@@ -68,10 +68,10 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
     for (let span = 0; span < spans.length; span++) {
       const start = pixelOf(spans.start_ns[span]);
       const moment = spans.kind[span] === OUT_OF_MEMORY_SPAN;
-      const end = Math.max(pixelOf(spans.end_ns[span]), start + (moment ? MOMENT_WIDTH : LEAST_WIDTH));
+      const end = Math.max(pixelOf(spans.end_ns[span]), start + (moment ? MOMENT_WIDTH : MIN_WIDTH));
       if (lane[span] >= count || end <= Math.max(drawnTo[lane[span]], 0) || start >= width) continue;
       const [from, to] = [Math.max(start, 0), Math.min(end, width)];
-      drawnTo[lane[span]] = Math.floor(from) + LEAST_WIDTH;
+      drawnTo[lane[span]] = Math.floor(from) + MIN_WIDTH;
       const name = spans.name.at(span);
       const [begins, ends] = [spans.start_ns[span], spans.end_ns[span]].map((ns) =>
         positionOfTime(times, ns),
@@ -87,7 +87,7 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
           style={{
             left: `${GUTTER_LEFT + from}px`,
             width: `${to - from}px`,
-            top: `${lane[span] * LANE}px`,
+            top: `${lane[span] * LANE_HEIGHT}px`,
           }}
           onClick={() =>
             store.set(
@@ -111,8 +111,8 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
         {lanes.kinds.map(
           ({ kind, first }) =>
             first < count && (
-              <span key={kind} style={{ top: `${first * LANE}px` }}>
-                {HEADS.get(kind)}
+              <span key={kind} style={{ top: `${first * LANE_HEIGHT}px` }}>
+                {LANE_LABELS.get(kind)}
               </span>
             ),
         )}
@@ -123,7 +123,7 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
         data-testid="spans"
         role="group"
         aria-label="Steps, executions, annotations, and when memory ran out. Arrow keys go from one to the next, Enter zooms to it."
-        style={{ height: `${count * LANE}px` }}
+        style={{ height: `${count * LANE_HEIGHT}px` }}
         onKeyDown={goToNext}
       >
         {drawn}

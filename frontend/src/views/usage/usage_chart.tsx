@@ -14,14 +14,14 @@ import type { Api } from "../../payload/api";
 import type { FirstView } from "../../payload/recording/recording";
 import type { Program } from "../../payload/recording/program";
 import type { ViewState } from "../state/view_state";
-import { OnlyContext } from "../row_filter/use_row_filter";
-import { useWords } from "../data/terms";
+import { RowFilterContext } from "../row_filter/use_row_filter";
+import { useTerms } from "../data/terms";
 import { useWidth } from "../browser/use_width";
-import type { Shown } from "../data/available_rows";
+import type { AvailableRows } from "../data/available_rows";
 import { Tooltip } from "../widgets/tooltip";
 import { usePosition } from "../state/use_position";
 import { useUsage } from "./use_usage";
-import { bindPointer, brushes, onKey } from "./gestures";
+import { bindPointer, startsBrush, onKey } from "./gestures";
 import { drawMarks } from "./marks";
 import { UsageHover } from "./hover";
 import { usageColumns, usageOptions } from "./chart_options";
@@ -37,21 +37,30 @@ interface Props {
   axis: Axis;
   /** Curves that there are. */
   known: readonly CurveKey[];
-  shown: Shown;
+  available: AvailableRows;
   store: Store<ViewState>;
   dark: boolean;
 }
 
 /** Live bytes along the schedule: where the memory goes over the program, and where the peak is. */
-export function UsageChart({ api, view, program, axis, known, shown, store, dark }: Props): JSX.Element {
+export function UsageChart({
+  api,
+  view,
+  program,
+  axis,
+  known,
+  available: available,
+  store,
+  dark,
+}: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const width = useWidth(host);
   const zoom = useStore(store, (state) => state.zoom);
   const position = usePosition(store, view);
-  const selected = shown.indexOf(useStore(store, (state) => state.selected));
-  const hovered = shown.indexOf(useStore(store, (state) => state.hovered));
-  const words = useWords();
+  const selected = available.indexOf(useStore(store, (state) => state.selected));
+  const hovered = available.indexOf(useStore(store, (state) => state.hovered));
+  const terms = useTerms();
   const range = useStore(store, (state) => state.usage_range);
   const [cursor, setCursor] = useState<{ x: number; position: number } | null>(null);
 
@@ -85,10 +94,10 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
     useStore(store, (state) => state.usage_zoom),
     limit,
   );
-  const only = useContext(OnlyContext).rows;
+  const only = useContext(RowFilterContext).rows;
   const part = useMemo(
-    () => (only === null || !shown.complete ? null : bytesOver(shown.rows, view.length, only)),
-    [only, shown, view],
+    () => (only === null || !available.complete ? null : bytesOver(available.rows, view.length, only)),
+    [only, available, view],
   );
   const marks = {
     part,
@@ -96,7 +105,7 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
     peakBytes: view.recording.peak_bytes,
     position,
     ceiling,
-    rows: shown.rows,
+    rows: available.rows,
     axis,
     selected,
     hovered,
@@ -131,7 +140,7 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
                 : { x: left, position: Math.floor(axis.positionAt(plotted.posToVal(left, "x"))) },
             );
           },
-          brushes: (event) => brushes(event, store),
+          brushes: (event) => startsBrush(event, store),
           onBrush: (from, to) => {
             const middle = (from + to) / 2;
             const half = Math.max(to - from, MIN_POSITIONS) / 2;
@@ -167,7 +176,7 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
   }, [bytes[0], bytes[1]]);
   useLayoutEffect(() => {
     chart.current?.redraw(false);
-  }, [position, selected, hovered, shown, part]);
+  }, [position, selected, hovered, available, part]);
 
   return (
     <div
@@ -175,7 +184,7 @@ export function UsageChart({ api, view, program, axis, known, shown, store, dark
       data-testid="usage-chart"
       tabindex={0}
       role="application"
-      aria-label={`Bytes ${words.live} over ${view.length} ${words.positions} of the ${words.whole}, at most ${formatBytes(peak_bytes)} at ${words.position} ${view.peak}. Arrow keys move the inspected ${words.position}.`}
+      aria-label={`Bytes ${terms.live} over ${view.length} ${terms.positions} of the ${terms.extent}, at most ${formatBytes(peak_bytes)} at ${terms.position} ${view.peak}. Arrow keys move the inspected ${terms.position}.`}
       style={{ height: `${HEIGHT}px` }}
       onKeyDown={(event) => onKey(event, store, axis, limit, view.length, view.peak)}
     >

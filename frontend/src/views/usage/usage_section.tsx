@@ -8,12 +8,12 @@ import type { FirstView } from "../../payload/recording/recording";
 import type { Program } from "../../payload/recording/program";
 import type { Spans } from "../../payload/recording/spans";
 import type { ViewState } from "../state/view_state";
-import { useWords } from "../data/terms";
+import { useTerms } from "../data/terms";
 import { AxisChoices } from "../widgets/axis_choices";
 import { CurveLegend } from "./legend";
 import { Executions } from "./executions";
-import { Inspected } from "./inspected_position";
-import type { Shown } from "../data/available_rows";
+import { InspectedPosition } from "./inspected_position";
+import type { AvailableRows } from "../data/available_rows";
 import { SpanLanes } from "./span_lanes";
 import { UsageChart } from "./usage_chart";
 import { usePosition } from "../state/use_position";
@@ -21,7 +21,7 @@ import { usePosition } from "../state/use_position";
 interface Props {
   api: Api;
   view: FirstView;
-  shown: Shown;
+  available: AvailableRows;
   program: Program | null;
   spans: Spans | null;
   axis: Axis;
@@ -33,8 +33,8 @@ interface Props {
 
 /** Memory over the axis: steps and executions, the curves below them, the timeline, and which programs ran. */
 export function UsageSection(props: Props): JSX.Element {
-  const { api, view, shown, program, spans, axis, store, dark, children } = props;
-  const words = useWords();
+  const { api, view, available, program, spans, axis, store, dark, children } = props;
+  const terms = useTerms();
   const { axis: kind, capacity_bytes } = view.recording;
   const known = useMemo(
     () => availableCurves(view.usage, kind !== "TIME" || capacity_bytes !== null),
@@ -42,15 +42,15 @@ export function UsageSection(props: Props): JSX.Element {
   );
   return (
     <>
-      <section aria-label={`Usage over the ${words.whole}`}>
+      <section aria-label={`Usage over the ${terms.extent}`}>
         <UsageHeading {...{ view, program, known, store, dark }} />
         {spans !== null && program?.time_ns != null && (
           <SpanLanes spans={spans} times={program.time_ns} axis={axis} store={store} />
         )}
-        <UsageChart {...{ api, view, program, axis, known, shown, store, dark }} />
+        <UsageChart {...{ api, view, program, axis, known, available, store, dark }} />
         {children}
       </section>
-      {view.recording.kind === "allocator" && shown.complete && <Executions {...{ api, view, store }} />}
+      {view.recording.kind === "allocator" && available.complete && <Executions {...{ api, view, store }} />}
     </>
   );
 }
@@ -58,17 +58,23 @@ export function UsageSection(props: Props): JSX.Element {
 type HeadingProps = Pick<Props, "view" | "program" | "store" | "dark"> & { known: readonly CurveKey[] };
 
 function UsageHeading({ view, program, known, store, dark }: HeadingProps): JSX.Element {
-  const words = useWords();
+  const terms = useTerms();
   const position = usePosition(store, view);
   const timed = program === null || program.time_ns !== null;
   return (
     <header class="section-head">
-      <h2>Memory over the {words.whole}</h2>
+      <h2>Memory over the {terms.extent}</h2>
       <CurveLegend view={view} known={known} store={store} dark={dark} />
       {view.recording.axis === "TIME" && (
         <AxisChoices timed={timed} capacity={known.includes("ceiling")} store={store} />
       )}
-      <Inspected position={position} peak={view.peak} length={view.length} program={program} store={store} />
+      <InspectedPosition
+        position={position}
+        peak={view.peak}
+        length={view.length}
+        program={program}
+        store={store}
+      />
     </header>
   );
 }

@@ -35,7 +35,7 @@ export function AxisChoices({ timed, capacity, store }: Props): JSX.Element {
   const range = useStore(store, (state) => state.usage_range);
   return (
     <>
-      {timed && <AlongChoice store={store} />}
+      {timed && <AxisChoice store={store} />}
       <Choice
         label="Y axis"
         testid="range-choice"
@@ -48,7 +48,7 @@ export function AxisChoices({ timed, capacity, store }: Props): JSX.Element {
 }
 
 /** Events or time along x, of all charts. */
-export function AlongChoice({ store }: Pick<Props, "store">): JSX.Element {
+export function AxisChoice({ store }: Pick<Props, "store">): JSX.Element {
   const axis = useStore(store, (state) => state.axis);
   return (
     <Choice

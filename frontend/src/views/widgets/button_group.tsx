@@ -9,7 +9,7 @@ interface Props {
 }
 
 /** Buttons that stand together, and are read out as what they are for. */
-export function Buttons({ label, testid, look = "", children }: Props): JSX.Element {
+export function ButtonGroup({ label, testid, look = "", children }: Props): JSX.Element {
   return (
     <span class={`buttons ${look}`} role="group" aria-label={label} data-testid={testid}>
       {children}

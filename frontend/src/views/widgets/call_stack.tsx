@@ -1,23 +1,29 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { useWords } from "../data/terms";
+import { useTerms } from "../data/terms";
 import type { StackFrame } from "../../payload/responses/details";
 
 /** Frames before the rest is folded away. */
-const FIRST = 12;
+const MAX_FRAMES = 12;
 
 /** Where the buffer's instruction was written, innermost frame first. */
-export function Stack({ frames, title = "Stack" }: { frames: StackFrame[]; title?: string }): JSX.Element {
-  const words = useWords();
+export function CallStack({
+  frames,
+  title = "Stack",
+}: {
+  frames: StackFrame[];
+  title?: string;
+}): JSX.Element {
+  const terms = useTerms();
   const [all, setAll] = useState(false);
-  const shown = all ? frames : frames.slice(0, FIRST);
+  const shown = all ? frames : frames.slice(0, MAX_FRAMES);
   return (
     <section>
       <h3>{title}</h3>
       {frames.length === 0 && (
         <p class="muted">
-          The profile has no stack for this {words.item}.
-          {words.item === "buffer" && " Parameters and compiler-made buffers have none."}
+          The profile has no stack for this {terms.item}.
+          {terms.item === "buffer" && " Parameters and compiler-made buffers have none."}
         </p>
       )}
       <ol class="stack">

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { Buttons } from "./button_group";
+import { ButtonGroup } from "./button_group";
 
 interface Props<Value extends string> {
   label: string;
@@ -13,7 +13,7 @@ interface Props<Value extends string> {
 export function Choice<Value extends string>(props: Props<Value>): JSX.Element {
   const { label, testid, options, value, onPick } = props;
   return (
-    <Buttons label={label} testid={testid} look="choice">
+    <ButtonGroup label={label} testid={testid} look="choice">
       {options.map((option) => (
         <button
           key={option.value}
@@ -24,6 +24,6 @@ export function Choice<Value extends string>(props: Props<Value>): JSX.Element {
           {option.label}
         </button>
       ))}
-    </Buttons>
+    </ButtonGroup>
   );
 }

@@ -44,17 +44,17 @@ export function drawLabels(
     ctx.fillStyle = ink;
     const twoLines = height >= 2 * LINE + PADDING;
     const middle = twoLines ? y0 + PADDING + LINE / 2 : (y0 + y1) / 2 + 0.5;
-    ctx.fillText(shortened(name, letters), x0 + PADDING, middle);
+    ctx.fillText(shorten(name, letters), x0 + PADDING, middle);
     if (!twoLines) return;
     ctx.globalAlpha = 0.75;
-    ctx.fillText(shortened(formatBytes(bytes), letters), x0 + PADDING, middle + LINE);
+    ctx.fillText(shorten(formatBytes(bytes), letters), x0 + PADDING, middle + LINE);
     ctx.globalAlpha = 1;
   });
   ctx.restore();
 }
 
 /** The end of a name is what differs between neighbors ("fusion.3" and "fusion.4"), so the middle goes. */
-export function shortened(text: string, letters: number): string {
+export function shorten(text: string, letters: number): string {
   if (text.length <= letters) return text;
   if (letters < 3) return text.slice(0, Math.max(letters, 0));
   const head = Math.ceil((letters - 1) / 2);

@@ -99,7 +99,7 @@ function drawAxes(
 }
 
 /** Regions lower than this hold a block or two, whose own labels say more. */
-const LEAST_NAMED = 44;
+const MIN_NAMED_HEIGHT = 44;
 
 /** Names of the regions, at the right, where they are high enough to hold one. Segments have none. */
 function drawRegionNames(
@@ -115,7 +115,7 @@ function drawRegionNames(
     if (scene.show === "temp" && temporary[region] === 0) continue;
     const top = Math.max(yPixel(base[region] + size[region], view.y, picture.height), 0);
     const bottom = Math.min(yPixel(base[region], view.y, picture.height), picture.height);
-    if (bottom - top < LEAST_NAMED || kind.at(region) === "") continue;
+    if (bottom - top < MIN_NAMED_HEIGHT || kind.at(region) === "") continue;
     const text = `${kind.at(region)} #${region}`;
     const width = ctx.measureText(text).width;
     ctx.globalAlpha = 0.82;

@@ -9,10 +9,10 @@ import { saveBlob } from "../../browser/save_file";
 import type { TimelineColors } from "./colors";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/gutters";
 import { AXIS_HEIGHT, pixelRatio } from "./geometry";
-import { shortened } from "./labels";
+import { shorten } from "./labels";
 import type { Scene } from "./scene";
 
-interface Saved {
+interface SaveParts {
   root: HTMLElement;
   scene: Scene;
   renderer: TimelineRenderer;
@@ -22,13 +22,13 @@ interface Saved {
 }
 
 /** Hands what the plot shows to the browser as a file. */
-export async function savePicture(format: "png" | "svg", saved: Saved): Promise<void> {
+export async function savePicture(format: "png" | "svg", saved: SaveParts): Promise<void> {
   const blob = format === "png" ? await pngOf(saved) : await svgOf(saved);
   saveBlob(blob, `allocation-timeline.${format}`);
 }
 
 /** The two canvases of the plot, one over the other, on the page's ground. */
-async function pngOf({ root, colors }: Saved): Promise<Blob> {
+async function pngOf({ root, colors }: SaveParts): Promise<Blob> {
   const picture = root.querySelector<HTMLCanvasElement>(".timeline-picture");
   const overlay = root.querySelector<HTMLCanvasElement>(".timeline-overlay");
   const canvas = document.createElement("canvas");
@@ -45,7 +45,7 @@ async function pngOf({ root, colors }: Saved): Promise<Blob> {
   });
 }
 
-async function svgOf({ scene, renderer, highlighted, colors }: Saved): Promise<Blob> {
+async function svgOf({ scene, renderer, highlighted, colors }: SaveParts): Promise<Blob> {
   // The order of the picture on the screen.
   const order = renderer.drawn.plot?.order;
   if (order === undefined) throw new Error("There is no picture to save.");
@@ -119,7 +119,7 @@ function nameTexts({ shapes }: VectorParts, nameOf: (row: number) => string): st
   for (let i = 0; i < shapes.length; i++) {
     const letters = Math.floor((shapes.x1[i] - shapes.x0[i] - 8) / LETTER);
     if (letters < 5 || shapes.y1[i] - shapes.y0[i] < 14) continue;
-    const text = escapeXml(shortened(nameOf(shapes.row[i]), letters));
+    const text = escapeXml(shorten(nameOf(shapes.row[i]), letters));
     const middle = (shapes.y0[i] + shapes.y1[i]) / 2 + 4;
     texts.push(`<text x="${shapes.x0[i] + 4}" y="${middle}">${text}</text>`);
   }

@@ -57,7 +57,7 @@ export function blockOf(scene: Scene, row: number | null): TimelineBox | null {
 }
 
 /** The other rows in the same memory as this one. */
-export function sharersOf({ rows }: Scene, row: number): number[] {
+export function rowsSharing({ rows }: Scene, row: number): number[] {
   const shared: number[] = [];
   const canonical = rows.canonical[row];
   for (let other = 0; other < rows.length; other++)

@@ -7,7 +7,7 @@ import type { Scene } from "../scene/scene";
 export function describe(scene: Scene, node: number): Record<string, string | number> {
   const { tree, weights, unit, top } = scene;
   const { total, count, role } = weights;
-  const siblings = weighed(scene, tree.parent[node]);
+  const siblings = weightedChildren(scene, tree.parent[node]);
   const described = [
     labelOf(tree, node),
     unit.format(total[node]),
@@ -21,13 +21,13 @@ export function describe(scene: Scene, node: number): Record<string, string | nu
     "aria-level": tree.depth[node] - tree.depth[top] + 1,
     "aria-posinset": Math.max(siblings.indexOf(node), 0) + 1,
     "aria-setsize": Math.max(siblings.length, 1),
-    "aria-expanded": weighed(scene, node).length > 0 ? "true" : "false",
+    "aria-expanded": weightedChildren(scene, node).length > 0 ? "true" : "false",
     "data-node": node,
   };
 }
 
 /** Nodes right below one that weigh something, in the order in which charts have them. */
-export function weighed({ tree, weights: { total } }: Scene, node: number): number[] {
+export function weightedChildren({ tree, weights: { total } }: Scene, node: number): number[] {
   if (node < 0) return [];
   return childrenOf(tree, node)
     .filter((child) => total[child] > 0)

@@ -4,12 +4,12 @@ import type { TreeBox } from "../../../layout/tree/flame";
 import { labelOf, pathNodes } from "../../../layout/tree/tree";
 import { ROLES } from "../../../payload/recording/roles";
 import { Tooltip } from "../../widgets/tooltip";
-import { useWords } from "../../data/terms";
+import { useTerms } from "../../data/terms";
 import type { Actions } from "../scene/actions";
 import { labelOfBox } from "./paint";
 import type { Scene } from "../scene/scene";
 
-const MOST_ABOVE = 4;
+const MAX_ANCESTORS = 4;
 
 interface Props {
   scene: Scene;
@@ -24,7 +24,7 @@ interface Props {
 export function HoverCard({ scene, box, x, y, width, actions }: Props): JSX.Element {
   const { tree, weights, top } = scene;
   const { node, gathered, own, from } = box;
-  const words = useWords();
+  const terms = useTerms();
   const below = own || gathered > 0;
   const above = nearest(pathNodes(tree, below ? node : tree.parent[from]).map((at) => labelOf(tree, at)));
   const leaf = actions.rowOf(box) >= 0;
@@ -42,7 +42,7 @@ export function HoverCard({ scene, box, x, y, width, actions }: Props): JSX.Elem
       {!below && <About scene={scene} node={node} />}
       {(node !== top || below) && (
         <span class="muted">
-          Click {leaf ? `selects this ${words.item}` : "zooms in"} · Shift + click shows only{" "}
+          Click {leaf ? `selects this ${terms.item}` : "zooms in"} · Shift + click shows only{" "}
           {leaf ? "it" : "these"} everywhere
         </span>
       )}
@@ -52,7 +52,7 @@ export function HoverCard({ scene, box, x, y, width, actions }: Props): JSX.Elem
 
 /** Of a long way down, the last steps: the whole of it is in the trail once one zooms. */
 function nearest(labels: string[]): string[] {
-  return labels.length > MOST_ABOVE ? ["…", ...labels.slice(-MOST_ABOVE)] : labels;
+  return labels.length > MAX_ANCESTORS ? ["…", ...labels.slice(-MAX_ANCESTORS)] : labels;
 }
 
 /** A weight, and its share of everything and of what it is a part of. */
@@ -69,10 +69,10 @@ function Weight({ scene, weight, of }: { scene: Scene; weight: number; of: numbe
 }
 
 function About({ scene: { weights, unit }, node }: { scene: Scene; node: number }): JSX.Element {
-  const words = useWords();
+  const terms = useTerms();
   const { total, self, count, role } = weights;
   const said = [
-    count[node] > 0 && formatCounted(count[node], words.item, words.items),
+    count[node] > 0 && formatCounted(count[node], terms.item, terms.items),
     role[node] !== 0 && `${count[node] === 1 ? "" : "mostly "}${ROLES[role[node]]}`,
     self[node] > 0 && self[node] < total[node] && `${unit.format(self[node])} itself`,
   ];

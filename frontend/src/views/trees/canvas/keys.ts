@@ -1,5 +1,5 @@
-import { type Actions, placeOf } from "../scene/actions";
-import { weighed } from "./describe";
+import { type Actions, boxOfNode } from "../scene/actions";
+import { weightedChildren } from "./describe";
 import type { Scene } from "../scene/scene";
 
 /** Does what a key asks of the node that has the focus; the node that has it then, or null for a key that is not ours. */
@@ -8,7 +8,7 @@ export function onTreeKey(event: KeyboardEvent, scene: Scene, node: number, acti
   const { tree, top } = scene;
   const beside = (by: number): number => {
     if (node === top) return node;
-    const siblings = weighed(scene, tree.parent[node]);
+    const siblings = weightedChildren(scene, tree.parent[node]);
     return siblings[Math.min(Math.max(siblings.indexOf(node) + by, 0), siblings.length - 1)];
   };
   const stay = (act: () => void) => (): number => {
@@ -16,13 +16,13 @@ export function onTreeKey(event: KeyboardEvent, scene: Scene, node: number, acti
     return node;
   };
   const keys: Partial<Record<string, () => number>> = {
-    ArrowDown: () => weighed(scene, node)[0] ?? node,
+    ArrowDown: () => weightedChildren(scene, node)[0] ?? node,
     ArrowUp: () => (node === top ? top : tree.parent[node]),
     ArrowRight: () => beside(1),
     ArrowLeft: () => beside(-1),
     Home: () => top,
-    Enter: stay(() => actions.press(placeOf(node), event.shiftKey)),
-    o: stay(() => actions.only(node)),
+    Enter: stay(() => actions.press(boxOfNode(node), event.shiftKey)),
+    o: stay(() => actions.filterRows(node)),
   };
   // At the top of everything Escape is for what else is open.
   if (top !== 0) keys["Escape"] = stay(() => actions.zoom(Math.max(tree.parent[top], 0)));

@@ -1,16 +1,16 @@
 import { cssColor, inkOn } from "../../../base/colors";
 import type { TreeBox } from "../../../layout/tree/flame";
 import { labelOf } from "../../../layout/tree/tree";
-import { fit } from "../../drawing/fit_text";
-import type { Drawing } from "../../drawing/picture";
+import { fitText } from "../../drawing/fit_text";
+import type { Picture } from "../../drawing/picture";
 import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../../drawing/svg_surface";
-import { hatched, mixed, type Paints } from "./tree_colors";
+import { hatchPattern, mixColors, type TreeColors } from "./tree_colors";
 import type { Scene } from "../scene/scene";
 
-export interface Picture {
+export interface TreePicture {
   scene: Scene;
   boxes: readonly TreeBox[];
-  paints: Paints;
+  paints: TreeColors;
   /** Of the picture, in CSS pixels. */
   width: number;
   height: number;
@@ -20,13 +20,13 @@ export interface Picture {
 
 const FONT = "11px system-ui, sans-serif";
 /** Below this there is no room for a label, nor for the gap that tells two neighbors of one color apart. */
-const LABEL_FROM = 26;
-const GAP_FROM = 3;
+const MIN_LABEL_WIDTH = 26;
+const MIN_GAP_WIDTH = 3;
 const PADDING = 5;
 const LINE = 15;
 
 /** Draws a tree's boxes, each with its label where that fits. */
-export function paintTree(canvas: HTMLCanvasElement, picture: Picture): void {
+export function paintTree(canvas: HTMLCanvasElement, picture: TreePicture): void {
   const ratio = devicePixelRatio;
   canvas.width = Math.round(picture.width * ratio);
   canvas.height = Math.round(picture.height * ratio);
@@ -35,24 +35,24 @@ export function paintTree(canvas: HTMLCanvasElement, picture: Picture): void {
   context.scale(ratio, ratio);
   context.clearRect(0, 0, picture.width, picture.height);
   context.textBaseline = "middle";
-  paintBoxes(context, picture, hatched(context, picture.paints.hatch));
+  paintBoxes(context, picture, hatchPattern(context, picture.paints.hatch));
 }
 
 /** The same boxes for a file. */
-export function drawTree(picture: Picture): Drawing {
+export function drawTree(picture: TreePicture): Picture {
   const surface = new SvgSurface();
   paintBoxes(surface, picture, HATCH);
   const { width, height, paints } = picture;
   return { width, height, shapes: [hatchDefinition(paints.hatch), ...surface.shapes] };
 }
 
-function paintBoxes(surface: Surface, picture: Picture, hatch: CanvasPattern | string): void {
+function paintBoxes(surface: Surface, picture: TreePicture, hatch: CanvasPattern | string): void {
   surface.font = FONT;
   const around = new Set(picture.nested ? picture.boxes.map((box) => holder(picture, box)) : []);
   for (const box of picture.boxes)
     if (box.gathered > 0) {
       surface.fillStyle = hatch;
-      surface.fillRect(box.x, box.y, gapped(box.width), gapped(box.height));
+      surface.fillRect(box.x, box.y, withGap(box.width), withGap(box.height));
     } else {
       if (surface instanceof SvgSurface) surface.title(titleOf(picture.scene, box));
       paintBox(surface, picture, box, !box.own && around.has(box.node));
@@ -60,8 +60,8 @@ function paintBoxes(surface: Surface, picture: Picture, hatch: CanvasPattern | s
 }
 
 /** Less the gap to the next box, where there is room for one. */
-function gapped(length: number): number {
-  return length >= GAP_FROM ? length - 1 : length;
+function withGap(length: number): number {
+  return length >= MIN_GAP_WIDTH ? length - 1 : length;
 }
 
 function titleOf(scene: Scene, box: TreeBox): string {
@@ -70,19 +70,19 @@ function titleOf(scene: Scene, box: TreeBox): string {
 }
 
 /** The node that a box lies in. */
-function holder({ scene }: Picture, { from, gathered, own }: TreeBox): number {
+function holder({ scene }: TreePicture, { from, gathered, own }: TreeBox): number {
   return gathered > 0 || own ? from : scene.tree.parent[from];
 }
 
 /** `around`: others lie in it. */
-function paintBox(context: Surface, picture: Picture, box: TreeBox, around: boolean): void {
+function paintBox(context: Surface, picture: TreePicture, box: TreeBox, around: boolean): void {
   const { scene, paints, nested } = picture;
-  const [width, height] = [gapped(box.width), gapped(box.height)];
+  const [width, height] = [withGap(box.width), withGap(box.height)];
   const own = fillOf(scene, box, paints);
-  const filled = around ? mixed(own, paints.surface, paints.around) : own;
+  const filled = around ? mixColors(own, paints.surface, paints.around) : own;
   context.fillStyle = cssColor(filled);
   context.fillRect(box.x, box.y, width, height);
-  if (width < LABEL_FROM || height < LINE - 3) return;
+  if (width < MIN_LABEL_WIDTH || height < LINE - 3) return;
   const ink = inkOn(filled);
   const label = labelOfBox(scene, box);
   const { total, self } = scene.weights;
@@ -90,7 +90,7 @@ function paintBox(context: Surface, picture: Picture, box: TreeBox, around: bool
   const [left, room] = [box.x + PADDING, width - 2 * PADDING];
   const middle = box.y + Math.min(height, 1.15 * LINE) / 2 + 0.5;
   context.fillStyle = ink;
-  const drawn = isPath(label) ? fitEnd(context, label, room) : fit(context, label, room);
+  const drawn = isPath(label) ? fitEnd(context, label, room) : fitText(context, label, room);
   context.fillText(drawn, left, middle);
   context.globalAlpha = 0.72;
   const after = context.measureText(drawn).width + 8;
@@ -115,13 +115,13 @@ function fitEnd(context: Surface, label: string, room: number): string {
 }
 
 /** Color is that of the role with most of the weight; frames of frameworks are gray, what is not found is faint. */
-function fillOf(scene: Scene, { node }: TreeBox, paints: Paints): number {
+function fillOf(scene: Scene, { node }: TreeBox, paints: TreeColors): number {
   const { tree, weights, found } = scene;
   const own = tree.framework[node] === 1 ? paints.framework : paints.role(weights.role[node]);
-  const tinted = mixed(own, paints.surface, paints.tints[tree.name[node] % paints.tints.length]);
+  const tinted = mixColors(own, paints.surface, paints.tints[tree.name[node] % paints.tints.length]);
   return found.highlighted === null || found.highlighted[node] === 1
     ? tinted
-    : mixed(tinted, paints.surface, paints.dimmed);
+    : mixColors(tinted, paints.surface, paints.dimmed);
 }
 
 /** What stands in a box: its label, those above it that it is drawn as one with, and how many were merged. */

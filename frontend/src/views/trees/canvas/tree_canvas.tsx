@@ -3,13 +3,13 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type TreeBox, boxAt } from "../../../layout/tree/flame";
 import { labelOf } from "../../../layout/tree/tree";
 import { useWidth } from "../../browser/use_width";
-import { useWords } from "../../data/terms";
+import { useTerms } from "../../data/terms";
 import { HoverCard } from "./hover_card";
-import type { Drawing } from "../../drawing/picture";
-import { inLight } from "../../drawing/picture";
+import type { Picture } from "../../drawing/picture";
+import { withLightTheme } from "../../drawing/picture";
 import { SavePicture } from "../../drawing/save_picture";
 import { drawTree, paintTree } from "./paint";
-import { readPaints } from "./tree_colors";
+import { readTreeColors } from "./tree_colors";
 import type { Scene } from "../scene/scene";
 import type { Actions } from "../scene/actions";
 import { describe } from "./describe";
@@ -36,7 +36,7 @@ interface Props {
 /** A tree as boxes: drawn on a canvas, walked through by keys, read out node by node. */
 export function TreeCanvas(props: Props): JSX.Element {
   const { scene, actions, layout, height, inSight, nested, roles, dark, testid } = props;
-  const words = useWords();
+  const terms = useTerms();
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(host);
@@ -47,7 +47,7 @@ export function TreeCanvas(props: Props): JSX.Element {
 
   useLayoutEffect(() => {
     if (canvas.current === null || width === 0) return;
-    paintTree(canvas.current, { scene, boxes, paints: readPaints(dark, roles), width, height, nested });
+    paintTree(canvas.current, { scene, boxes, paints: readTreeColors(dark, roles), width, height, nested });
   }, [scene, boxes, dark, roles, width, height, nested]);
   // What was pointed at or walked to may be gone, or elsewhere, in another picture.
   useLayoutEffect(() => setPointer(null), [boxes]);
@@ -70,11 +70,11 @@ export function TreeCanvas(props: Props): JSX.Element {
     if (box !== undefined && host.current !== null) scrollTo(host.current, box);
   };
 
-  const draw = (): Drawing | null =>
+  const draw = (): Picture | null =>
     width === 0
       ? null
-      : inLight(document.body, (holder) =>
-          drawTree({ scene, boxes, paints: readPaints(false, roles, holder), width, height, nested }),
+      : withLightTheme(document.body, (holder) =>
+          drawTree({ scene, boxes, paints: readTreeColors(false, roles, holder), width, height, nested }),
         );
 
   const id = `${testid}-focused`;
@@ -104,7 +104,7 @@ export function TreeCanvas(props: Props): JSX.Element {
         {pointer !== null && <Frame box={pointer.box} kind="hovered" />}
         {boxes.length === 0 && width > 0 && (
           <p class="muted tree-nothing">
-            Nothing {scene.top === 0 ? "" : `of ${labelOf(scene.tree, scene.top)} `}is {words.live} here.
+            Nothing {scene.top === 0 ? "" : `of ${labelOf(scene.tree, scene.top)} `}is {terms.live} here.
           </p>
         )}
         <div id={id} class="read-out" {...describe(scene, focused)} />

@@ -2,7 +2,7 @@ import { cssColor, roleColors } from "../../../base/colors";
 import { mixPixels } from "../../../render/frame/palette";
 
 /** Colors of a tree as 0xRRGGBB. */
-export interface Paints {
+export interface TreeColors {
   surface: number;
   role: (role: number) => number;
   framework: number;
@@ -17,7 +17,7 @@ export interface Paints {
 }
 
 /** The page's colors. Where no row has a role, there is one color for all: a role's own would say what is not known. */
-export function readPaints(dark: boolean, roles: boolean, page = document.documentElement): Paints {
+export function readTreeColors(dark: boolean, roles: boolean, page = document.documentElement): TreeColors {
   const style = getComputedStyle(page);
   const read = (name: string, otherwise: number): number => {
     const value = style.getPropertyValue(name).trim();
@@ -25,26 +25,26 @@ export function readPaints(dark: boolean, roles: boolean, page = document.docume
   };
   const surface = read("--surface", dark ? 0x1a1d21 : 0xffffff);
   const muted = read("--muted", 0x808080);
-  const plain = mixed(read("--accent", 0x2f6fb3), surface, 0.32);
+  const plain = mixColors(read("--accent", 0x2f6fb3), surface, 0.32);
   const colors = roleColors(dark);
   return {
     surface,
     role: (role) => (roles ? (colors[role] ?? muted) : plain),
-    framework: mixed(muted, surface, 0.55),
+    framework: mixColors(muted, surface, 0.55),
     tints: [0, 0.16, 0.08, 0.24],
     dimmed: 0.8,
     around: 0.6,
-    hatch: cssColor(mixed(muted, surface, 0.45)),
+    hatch: cssColor(mixColors(muted, surface, 0.45)),
   };
 }
 
 /** `from` with a share of `to`. */
-export function mixed(from: number, to: number, share: number): number {
+export function mixColors(from: number, to: number, share: number): number {
   return mixPixels(from, to, share) & 0xffffff;
 }
 
 /** What a canvas fills with lines across. */
-export function hatched(context: CanvasRenderingContext2D, color: string): CanvasPattern | string {
+export function hatchPattern(context: CanvasRenderingContext2D, color: string): CanvasPattern | string {
   const tile = new OffscreenCanvas(6, 6);
   const lines = tile.getContext("2d");
   if (lines === null) return color;

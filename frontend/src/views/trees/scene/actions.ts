@@ -7,21 +7,21 @@ import type { Scene } from "./scene";
 import type { TreeKind } from "../../row_filter/lazy_trees";
 
 /** A box, or a node as a box of its own. */
-export type Place = Pick<TreeBox, "node" | "gathered" | "own">;
+export type NodeBox = Pick<TreeBox, "node" | "gathered" | "own">;
 
-export function placeOf(node: number): Place {
+export function boxOfNode(node: number): NodeBox {
   return { node, gathered: 0, own: false };
 }
 
 /** What can be done with a node, in whichever chart it is. */
 export interface Actions {
   /** What a click does: zooms in, or selects where there is nothing but one row. With Shift: shows only these rows. */
-  press: (place: Place, shift: boolean) => void;
+  press: (place: NodeBox, shift: boolean) => void;
   zoom: (node: number) => void;
   /** Confines all charts to the rows below a node. */
-  only: (node: number) => void;
+  filterRows: (node: number) => void;
   /** The row that is all there is at a place, or -1. */
-  rowOf: (place: Place) => number;
+  rowOf: (place: NodeBox) => number;
 }
 
 export function actionsOf(scene: Scene, kind: TreeKind, live: Uint32Array, store: Store<ViewState>): Actions {
@@ -32,16 +32,16 @@ export function actionsOf(scene: Scene, kind: TreeKind, live: Uint32Array, store
     if (node === 0 || weights.count[node] === 0) store.set({ row_filter: "" });
     else store.set({ row_filter: writeFilter({ kind: "node", ...kind, path: pathOf(tree, node) }) });
   };
-  const rowOf = ({ node, gathered, own }: Place): number => {
+  const rowOf = ({ node, gathered, own }: NodeBox): number => {
     if (gathered > 0 || weights.self[node] === 0 || (!own && weights.count[node] > 1)) return -1;
     const [row, ...more] = live.filter((at) => tree.leaf[at] === node);
     return more.length > 0 ? -1 : row;
   };
-  const press = (place: Place, shift: boolean): void => {
+  const press = (place: NodeBox, shift: boolean): void => {
     const row = rowOf(place);
     if (shift) only(place.node);
     else if (row >= 0) store.set({ selected: row === store.get().selected ? null : row });
     else zoom(place.node);
   };
-  return { press, zoom, only, rowOf };
+  return { press, zoom, filterRows: only, rowOf };
 }

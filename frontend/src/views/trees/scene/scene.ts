@@ -7,8 +7,8 @@ import { byteTime, weighTree, type Weights } from "../../../layout/tree/weights"
 import type { Program } from "../../../payload/recording/program";
 import type { Rows } from "../../../payload/recording/rows";
 import type { ViewState } from "../../state/view_state";
-import { useLater } from "../../browser/use_deferred";
-import { useWords } from "../../data/terms";
+import { useDeferred } from "../../browser/use_deferred";
+import { useTerms } from "../../data/terms";
 import { type Unit, unitOf } from "./weight_unit";
 
 /** What a chart of a tree shows: the tree as weighed at the inspected position, the part in sight, and what is marked. */
@@ -35,11 +35,11 @@ interface Parts {
 }
 
 export function useTreeScene({ tree, rows, program, live, unexplained, store }: Parts): Scene {
-  const words = useWords();
+  const terms = useTerms();
   const weight = useStore(store, (state) => state.tree_weight);
   const path = useStore(store, (state) => state.tree_node);
   const row = useStore(store, (state) => state.selected);
-  const search = useLater(useStore(store, (state) => state.search));
+  const search = useDeferred(useStore(store, (state) => state.search));
   const column = useMemo(
     () => (weight === "bytes" ? rows.charge : byteTime(rows, program)),
     [rows, program, weight],
@@ -51,8 +51,8 @@ export function useTreeScene({ tree, rows, program, live, unexplained, store }: 
   // A path of another tree means nothing in this one, and then all of it is shown.
   const top = useMemo(() => Math.max(findNode(tree, path), 0), [tree, path]);
   const unit = useMemo(
-    () => unitOf(weight, program.time_ns !== null, words.positions),
-    [weight, program, words],
+    () => unitOf(weight, program.time_ns !== null, terms.positions),
+    [weight, program, terms],
   );
   const selected = row !== null && row < rows.length ? tree.leaf[row] : -1;
   return useMemo(

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { amended, pageOf, placeOf, stays } from "./xprof_place";
+import { correctUrl, pageUrl, readPage, isSamePage } from "./xprof_url";
 
 const BASE = "http://localhost:8791/data/plugin/profile/";
 const url = (text: string) => new URL(text, BASE);
 
-describe("placeOf", () => {
+describe("readPage", () => {
   it("reads the tool from the query, and else from the path", () => {
-    expect(placeOf(url("/?run=a/b&tag=memory_viewer&host=h&moduleName=m(1)"))).toEqual({
+    expect(readPage(url("/?run=a/b&tag=memory_viewer&host=h&moduleName=m(1)"))).toEqual({
       tool: "memory_viewer",
       run: "a/b",
       host: "h",
       module: "m(1)",
     });
-    expect(placeOf(url("memory_viewer?run=r"))).toEqual({
+    expect(readPage(url("memory_viewer?run=r"))).toEqual({
       tool: "memory_viewer",
       run: "r",
       host: "",
@@ -21,33 +21,33 @@ describe("placeOf", () => {
   });
 
   it("knows Memory Profile too", () => {
-    expect(placeOf(url("memory_profile?run=r&tag=memory_profile"))?.tool).toBe("memory_profile");
+    expect(readPage(url("memory_profile?run=r&tag=memory_profile"))?.tool).toBe("memory_profile");
   });
 
   it("is null for another tool", () => {
-    expect(placeOf(url("trace_viewer?run=r&tag=trace_viewer"))).toBeNull();
-    expect(placeOf(url("/"))).toBeNull();
+    expect(readPage(url("trace_viewer?run=r&tag=trace_viewer"))).toBeNull();
+    expect(readPage(url("/"))).toBeNull();
   });
 });
 
-describe("stays", () => {
+describe("isSamePage", () => {
   const place = { tool: "memory_viewer", run: "r", host: "h", module: "" };
   it("takes what XProf fills in for the same place", () => {
-    expect(stays({ ...place, run: "", host: "" }, place)).toBe(true);
+    expect(isSamePage({ ...place, run: "", host: "" }, place)).toBe(true);
   });
   it("takes another host, run, module or tool for another place", () => {
-    expect(stays(place, { ...place, host: "other" })).toBe(false);
-    expect(stays(place, { ...place, run: "other" })).toBe(false);
-    expect(stays(place, { ...place, module: "m" })).toBe(false);
-    expect(stays(place, { ...place, tool: "memory_profile" })).toBe(false);
-    expect(stays(place, null)).toBe(false);
+    expect(isSamePage(place, { ...place, host: "other" })).toBe(false);
+    expect(isSamePage(place, { ...place, run: "other" })).toBe(false);
+    expect(isSamePage(place, { ...place, module: "m" })).toBe(false);
+    expect(isSamePage(place, { ...place, tool: "memory_profile" })).toBe(false);
+    expect(isSamePage(place, null)).toBe(false);
   });
 });
 
-describe("amended", () => {
+describe("correctUrl", () => {
   const current = url("memory_viewer?run=r&tag=memory_viewer&host=h#position=3");
   const written = (text: string, isNewEntry: boolean, from = current) => {
-    const { pathname, search, hash } = amended(from, text, isNewEntry);
+    const { pathname, search, hash } = correctUrl(from, text, isNewEntry);
     return `${pathname}${search}${hash}`.replace("/data/plugin/profile/", "");
   };
 
@@ -82,9 +82,9 @@ describe("amended", () => {
   });
 });
 
-describe("pageOf", () => {
+describe("pageUrl", () => {
   it("escapes names", () => {
-    expect(pageOf({ tool: "memory_profile", run: "a&b", host: "", module: "m(1)" })).toBe(
+    expect(pageUrl({ tool: "memory_profile", run: "a&b", host: "", module: "m(1)" })).toBe(
       "memory/index.html?tab=memory_profile&run=a%26b&module_name=m%281%29",
     );
   });

@@ -8,17 +8,17 @@ import type { Spans } from "../../payload/recording/spans";
 import type { Axis } from "../../layout/axis/axis";
 import { AdvicePanel } from "../advice/advice_panel";
 import type { ViewState } from "../state/view_state";
-import { Answer } from "../figures/headline";
+import { Headline } from "../figures/headline";
 import { Breakdown } from "../breakdown/breakdown";
 import { Figures } from "../figures/figures";
-import { Growth } from "./step_growth";
-import type { Shown } from "../data/available_rows";
+import { StepGrowth } from "./step_growth";
+import type { AvailableRows } from "../data/available_rows";
 import { UsageSection } from "../usage/usage_section";
 
 interface Props {
   api: Api;
   view: FirstView;
-  shown: Shown;
+  available: AvailableRows;
   program: Program | null;
   spans: Spans | null;
   axis: Axis;
@@ -30,17 +30,17 @@ interface Props {
 }
 
 /** The answer in words, then the pictures that prove it. */
-export function Page(props: Props): JSX.Element {
-  const { api, view, shown, program, spans, axis, problems, store, dark, children } = props;
+export function Sections(props: Props): JSX.Element {
+  const { api, view, available, program, spans, axis, problems, store, dark, children } = props;
   return (
     <>
-      <Answer headline={view.headline} caveats={view.caveats} problems={problems}>
-        <Figures view={view} shown={shown} dark={dark} />
-      </Answer>
-      <UsageSection {...{ api, view, shown, program, spans, axis, store, dark }}>{children}</UsageSection>
-      {view.recording.axis === "TIME" && <Growth api={api} recording={view.recording} store={store} />}
-      <AdvicePanel api={api} id={shown.complete ? view.recording.id : null} store={store} />
-      <Breakdown view={view} shown={shown} program={program} store={store} dark={dark} />
+      <Headline headline={view.headline} caveats={view.caveats} problems={problems}>
+        <Figures view={view} available={available} dark={dark} />
+      </Headline>
+      <UsageSection {...{ api, view, available, program, spans, axis, store, dark }}>{children}</UsageSection>
+      {view.recording.axis === "TIME" && <StepGrowth api={api} recording={view.recording} store={store} />}
+      <AdvicePanel api={api} id={available.complete ? view.recording.id : null} store={store} />
+      <Breakdown view={view} available={available} program={program} store={store} dark={dark} />
     </>
   );
 }

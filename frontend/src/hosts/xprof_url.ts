@@ -2,20 +2,20 @@
 const TOOLS = ["memory_viewer", "memory_profile"];
 
 /** What XProf's URL says about one of these tools. Empty: not said. */
-export interface Place {
+export interface XprofPage {
   tool: string;
   run: string;
   host: string;
   module: string;
 }
 
-export const isOurs = (tool: string | null): boolean => tool !== null && TOOLS.includes(tool);
+export const isMemoryTool = (tool: string | null): boolean => tool !== null && TOOLS.includes(tool);
 
 /** Null while another tool is chosen. XProf names the tool in the query, and on some links in the path alone. */
-export function placeOf(url: URL): Place | null {
+export function readPage(url: URL): XprofPage | null {
   const query = url.searchParams;
   const tool = query.get("tag") ?? query.get("tool") ?? url.pathname.replace(/.*\//, "");
-  if (!isOurs(tool)) return null;
+  if (!isMemoryTool(tool)) return null;
   return {
     tool,
     run: query.get("run") ?? "",
@@ -25,7 +25,7 @@ export function placeOf(url: URL): Place | null {
 }
 
 /** Whether `to` is where we are already: XProf adds run and host to a URL that left them out. */
-export function stays(from: Place | null, to: Place | null): boolean {
+export function isSamePage(from: XprofPage | null, to: XprofPage | null): boolean {
   if (from === null || to === null) return from === to;
   const same = (before: string, after: string) => before === after || before === "";
   return (
@@ -38,22 +38,22 @@ export function stays(from: Place | null, to: Place | null): boolean {
  * ours starts with the largest; only what a person chose (a new entry of the history, in the tool) may stand. And its
  * router forgets the fragment, which holds the state of our page.
  */
-export function amended(current: URL, text: string, isNewEntry: boolean): URL {
+export function correctUrl(current: URL, text: string, isNewEntry: boolean): URL {
   const next = new URL(text, current);
-  const from = placeOf(current);
-  const to = placeOf(next);
+  const from = readPage(current);
+  const to = readPage(next);
   if (to === null) return next;
   const isChosen = from !== null && from.run === to.run && isNewEntry;
   if (!isChosen && to.module !== from?.module) {
     next.searchParams.delete("moduleName");
     next.searchParams.delete("module_name");
   }
-  if (!text.includes("#") && stays(from, placeOf(next))) next.hash = current.hash;
+  if (!text.includes("#") && isSamePage(from, readPage(next))) next.hash = current.hash;
   return next;
 }
 
 /** Our page for a place, relative to XProf's own base. */
-export function pageOf(place: Place): string {
+export function pageUrl(place: XprofPage): string {
   const query = new URLSearchParams({ tab: place.tool });
   if (place.run) query.set("run", place.run);
   if (place.host) query.set("host", place.host);
