@@ -13,6 +13,7 @@ from support.servers import DEMO
 from tb_memplugin import logdir, readers
 from tb_memplugin.catalog import Catalog, Listing, listing_of_path
 from tb_memplugin.catalog import catalog as catalog_module
+from tb_memplugin.catalog.listing import read_file
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile
 
@@ -32,7 +33,6 @@ def logs(tmp_path: Path) -> Path:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that were read."""
     paths: list[str] = []
-    read_file = catalog_module.read_file
 
     def counted(file: HostFile, run: str) -> Listing:
         paths.append(file.path)
@@ -90,7 +90,6 @@ def test_two_requests_share_one_reading(logs: Path, monkeypatch: pytest.MonkeyPa
     catalog = Catalog(str(logs))
     reading, go_on = threading.Event(), threading.Event()
     calls: list[str] = []
-    read_file = catalog_module.read_file
 
     def slow(file: HostFile, run: str) -> Listing:
         calls.append(file.path)
