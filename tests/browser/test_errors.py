@@ -47,12 +47,12 @@ def test_a_pasted_error_is_explained_and_shown(open_at: Open, host: Host) -> Non
     viewer.get("paste-text").fill((TEXTS / "tpu_compile.txt").read_text())
     viewer.get("paste-read").click()
     viewer.get("paste-open").wait_for()
-    assert "The program needs 19.2 GiB of HBM, which holds 15.8 GiB." in viewer.text("paste-answer")
+    assert "The program needs 19.2 GiB of HBM, which has 15.8 GiB." in viewer.text("paste-answer")
     viewer.get("paste-open").click()
     viewer.get("remedies").wait_for()
     viewer.wait_until_ready()
     assert viewer.text("headline") == (
-        "The program needs 19.2 GiB of HBM, which holds 15.8 GiB. That is 3.50 GiB too much."
+        "The program needs 19.2 GiB of HBM, which has 15.8 GiB. That is 3.50 GiB too much."
     )
     runs = json.loads(host.server.get(f"{host.api}runs").text)["runs"]
     assert any(run["name"].startswith("pasted/") for run in runs)
@@ -66,7 +66,7 @@ def test_an_address_of_a_pasted_error_shows_it_again(open_at: Open, host: Host) 
     )
     opened.go(host.address({"tab": "snapshots", "run": answer["run"]}))
     opened.get("remedies").wait_for()
-    assert opened.text("headline").startswith("GPU_0_bfc was asked for 3.00 KiB")
+    assert opened.text("headline").startswith("An allocation of 3.00 KiB in GPU_0_bfc failed")
 
 
 def test_figures_and_what_is_not_listed(page: Viewer, files: Host) -> None:
@@ -116,6 +116,6 @@ def test_chunks_are_stepped_through_by_key(page: Viewer, files: Host) -> None:
 
 def test_an_error_that_lists_nothing_still_says_why(page: Viewer, files: Host) -> None:
     show(page, files, "onnxruntime")
-    assert "16.0 MiB more would have to be free" in page.text("headline")
+    assert "16.0 MiB more must be free" in page.text("headline")
     assert page.get("live-heading").count() == 0
     assert set(page.figures()) >= {"asked", "missing", "free"} and "listed" not in page.figures()

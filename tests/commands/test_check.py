@@ -92,14 +92,14 @@ def test_of_an_error_what_was_asked_counts_as_well() -> None:
     text = (TEXTS / "bfc_tensorflow.txt").read_bytes()
     assert tb_memplugin("check", "-", "--max-peak", "91258624", stdin=text).returncode == 0
     done = tb_memplugin("check", "-", "--max-peak", "91258623", stdin=text)
-    assert done.returncode == 1 and b"by 1 B" in done.stdout and b"23.0 MiB more would have to be free" in done.stdout
+    assert done.returncode == 1 and b"by 1 B" in done.stdout and b"23.0 MiB more must be free" in done.stdout
 
 
 def test_explain_reads_an_error_from_standard_input() -> None:
     done = tb_memplugin("explain", "-", stdin=(TEXTS / "tpu_compile.txt").read_bytes())
     lines = done.stdout.decode().splitlines()
     assert done.returncode == 0
-    assert lines[0] == "The program needs 19.2 GiB of HBM, which holds 15.8 GiB. That is 3.50 GiB too much."
+    assert lines[0] == "The program needs 19.2 GiB of HBM, which has 15.8 GiB. That is 3.50 GiB too much."
     assert "4.00 GiB  20.8%      1  -" in done.stdout.decode()
 
 

@@ -1,4 +1,4 @@
-"""A failure in plain words: how much was asked, what was there, why it did not fit, and what to do next."""
+"""An out-of-memory failure in plain words: the request, the free memory, the cause, and what to do."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.shared.json_types import OutOfMemoryJson
-from tb_memplugin.views.shared.oom_hints import remedies
+from tb_memplugin.views.shared.oom_hints import hints
 
-ALWAYS = ("capacity", "asked")  # that these are not told is worth telling
+ALWAYS_SHOWN = ("capacity", "asked")  # as unknown, where the text does not contain them
 
 
 def sentences(recording: Recording) -> list[str]:
@@ -20,7 +20,7 @@ def sentences(recording: Recording) -> list[str]:
     failure = recording.out_of_memory
     if failure is None:
         return []
-    return [_asked(recording, failure), _why(failure), *remedies(recording, failure)]
+    return [_request_sentence(recording, failure), _cause_sentence(failure), *hints(recording, failure)]
 
 
 def headline(recording: Recording) -> str:
@@ -28,7 +28,7 @@ def headline(recording: Recording) -> str:
 
 
 def out_of_memory(recording: Recording) -> OutOfMemoryJson | None:
-    """Plain values, for JSON; None for what was not refused."""
+    """Return the failure in JSON-compatible values; None without one."""
     failure = recording.out_of_memory
     if failure is None:
         return None
@@ -48,95 +48,92 @@ def out_of_memory(recording: Recording) -> OutOfMemoryJson | None:
 
 
 def used_is(failure: OutOfMemory) -> str:
-    """What the bytes of the recording are: `in use`, or `needed` by a program that was not let run."""
+    """Return what the bytes of the recording are: `in use`, or `needed` by a program that never ran."""
     return "needed" if failure.in_use is None else "in use"
 
 
-def _asked(recording: Recording, failure: OutOfMemory) -> str:
-    memory, asked, capacity = recording.memory, bytes_text(failure.asked), bytes_text(failure.capacity)
-    for_what = f" for {failure.wanted_by}" if failure.wanted_by else ""
+def _request_sentence(recording: Recording, failure: OutOfMemory) -> str:
+    memory, requested, capacity = recording.memory, bytes_text(failure.asked), bytes_text(failure.capacity)
+    purpose = f" for {failure.wanted_by}" if failure.wanted_by else ""
     if failure.host:
         if failure.asked is not None:
-            return f"{asked} of host memory{for_what} could not be had."
-        used = f", which held {bytes_text(failure.in_use)}" if failure.in_use is not None else ""
-        return f"The system ended the process{used}."
+            return f"An allocation of {requested} in host memory{purpose} failed."
+        used = f", which used {bytes_text(failure.in_use)}" if failure.in_use is not None else ""
+        return f"The operating system killed the process{used}."
     if failure.asked is None:
-        return f"{memory} ran out of memory; the text does not say how much was asked."
+        return f"{memory} ran out of memory; the text does not contain the size of the request."
     if failure.phase is OutOfMemoryPhase.COMPILE:
-        holds = f", which holds {capacity}" if failure.capacity is not None else ""
-        subject = failure.wanted_by or "The program"
-        return f"{subject} needs {asked} of {memory}{holds}."
-    there = _there(failure)
-    loading = "loading the program" if failure.phase is OutOfMemoryPhase.LOAD else ""
-    for_what = f" for {loading} {failure.wanted_by}".rstrip() if loading else for_what
-    whole = peak(recording).bytes if failure.in_use is None else 0
-    program = f" The program that it was for needs {bytes_text(whole)} in all." if whole else ""
-    return f"{memory} was asked for {asked}{for_what}{there}.{program}"
+        size = f", which has {capacity}" if failure.capacity is not None else ""
+        return f"{failure.wanted_by or 'The program'} needs {requested} of {memory}{size}."
+    if failure.phase is OutOfMemoryPhase.LOAD:
+        purpose = f" to load the program {failure.wanted_by}".rstrip()
+    total = peak(recording).bytes if failure.in_use is None else 0
+    program = f" The whole program needs {bytes_text(total)}." if total else ""
+    return f"An allocation of {requested} in {memory}{purpose} failed{_free_text(failure)}.{program}"
 
 
-def _there(failure: OutOfMemory) -> str:
+def _free_text(failure: OutOfMemory) -> str:
     if failure.free is None:
-        return f", and holds {bytes_text(failure.capacity)}" if failure.capacity is not None else ""
-    of = f" of {bytes_text(failure.capacity)}" if failure.capacity is not None else ""
-    piece = ""
+        return f"; the capacity is {bytes_text(failure.capacity)}" if failure.capacity is not None else ""
+    capacity = f" of {bytes_text(failure.capacity)}" if failure.capacity is not None else ""
+    block = ""
     if failure.largest_free is not None and failure.largest_free < failure.free:
-        piece = f", {bytes_text(failure.largest_free)} of it in one piece"
-    return f"; {bytes_text(failure.free)}{of} was free{piece}"
+        block = f", the largest free block {bytes_text(failure.largest_free)}"
+    return f"; {bytes_text(failure.free)}{capacity} was free{block}"
 
 
-def _why(failure: OutOfMemory) -> str:
-    lacking = bytes_text(missing_bytes(failure))
+def _cause_sentence(failure: OutOfMemory) -> str:
+    missing = missing_bytes(failure)
     match cause(failure):
         case Cause.HOST if failure.asked is None:
             return (
-                "Exit code 137 and `Killed` are signal 9 (128 + 9), which nearly always means that the machine or its "
-                "container ran out of host memory: the accelerator's memory has nothing to do with it."
+                "Exit code 137 and `Killed` mean signal 9 (128 + 9). The usual cause is that the machine or its "
+                "container ran out of host memory; the accelerator's memory is not involved."
             )
         case Cause.HOST:
-            return "This is memory of the machine itself, not of the accelerator."
+            return "Host memory is the memory of the machine, not of the accelerator."
         case Cause.TOO_LARGE:
-            return "This one allocation is larger than the whole memory, so freeing others cannot help."
+            return "This one allocation is larger than the whole memory, so freeing other memory cannot help."
         case Cause.FRAGMENTED:
-            return "Enough is free, but not in one piece: the free memory is fragmented."
+            return "Enough memory is free in total, but not in one block: the free memory is fragmented."
         case Cause.LIVE if failure.phase is OutOfMemoryPhase.COMPILE:
-            return (
-                f"That is {lacking} too much." if missing_bytes(failure) else "That is more than the compiler allows."
-            )
+            return f"That is {bytes_text(missing)} too much." if missing else "That is more than the compiler allows."
         case Cause.LIVE:
-            least = "at least " if failure.largest_free is not None and failure.largest_free != failure.free else ""
-            return f"Too much is live: {least}{lacking} more would have to be free."
+            exact = failure.largest_free is None or failure.largest_free == failure.free
+            return f"Too much memory is in use: {'' if exact else 'at least '}{bytes_text(missing)} more must be free."
         case _:
             return (
-                "The text does not say enough to tell why: either too much was live, or the free memory was in pieces."
+                "The text has too few figures to identify the cause: either too much memory was in use, or the free "
+                "memory was fragmented."
             )
 
 
 def figures(recording: Recording) -> list[Figure]:
-    """Those that the text tells, in the order in which they are read."""
+    """Return the figures that the text contains, in reading order."""
     failure = recording.out_of_memory or OutOfMemory()
     top = peak(recording).bytes
     listed = int(explained_bytes(recording)[0])
     rows = recording.allocations
     live = live_rows(recording, 0)
     padding = int((rows.size[live] - rows.requested[live]).sum())
-    scattered = None
+    fragmented = None
     if failure.free is not None and failure.largest_free is not None:
-        scattered = max(failure.free - failure.largest_free, 0) or None
-    every = [
+        fragmented = max(failure.free - failure.largest_free, 0) or None
+    candidates = [
         Figure("live_peak", used_is(failure).capitalize(), top or None,
-               "All that the text says was in use, or that the program would need."),
-        Figure("capacity", "Capacity", recording.capacity, "What this memory holds."),
-        Figure("asked", "Asked", failure.asked, "What was asked and refused."),
-        Figure("missing", "Missing", missing_bytes(failure) or None,
-               "What must go for it to fit, if what is free were one piece."),
-        Figure("free", "Free", failure.free, "What was left, in all."),
-        Figure("largest_free", "Largest free piece", failure.largest_free,
-               "The most that could have been had at once."),
-        Figure("fragmented", "Fragmented", scattered, "Free memory outside the largest free piece."),
-        Figure("listed", "Listed", listed or None, "What the text tells buffer by buffer."),
+               "Total memory in use, or needed by the program, according to the text."),
+        Figure("capacity", "Capacity", recording.capacity, "Size of this memory."),
+        Figure("asked", "Requested", failure.asked, "Size of the request that failed."),
+        Figure("missing", "Shortfall", missing_bytes(failure) or None,
+               "Bytes to free for the request to fit, if all free memory were one block."),
+        Figure("free", "Free", failure.free, "Total free memory at the time of the failure."),
+        Figure("largest_free", "Largest free block", failure.largest_free,
+               "Size of the largest allocation that would have succeeded."),
+        Figure("fragmented", "Fragmented", fragmented, "Free memory outside the largest free block."),
+        Figure("listed", "Listed", listed or None, "Total size of the buffers that the text lists."),
         Figure("padding", "Padding", padding or None,
-               "Bytes that hold no data: buffers are rounded up to the tiles of their layout."),
+               "Bytes without data: buffers are rounded up to the tiles of their layout."),
         Figure("reported_peak", "Lifetime peak", recording.reported_peak,
-               "The most in use since the allocator began, as it says itself."),
+               "Most memory in use since the allocator was created, as the allocator reports it."),
     ]  # fmt: skip
-    return [figure for figure in every if figure.bytes is not None or figure.key in ALWAYS]
+    return [figure for figure in candidates if figure.bytes is not None or figure.key in ALWAYS_SHOWN]

@@ -88,7 +88,7 @@ def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
 
 
 @pytest.mark.parametrize(
-    ("out_of_memory", "left"),
+    ("failure", "left"),
     [
         (OutOfMemory(asked=500, free=300, capacity=8000), -200),
         (OutOfMemory(asked=500, capacity=8000, in_use=7900), -400),
@@ -232,8 +232,8 @@ def test_headlines() -> None:
         out_of_memory=OutOfMemory(asked=2048, free=1024, in_use=6018),
     )
     assert headline(step, failed) == (
-        "2 recordings. HBM was asked for 2.00 KiB; 1.00 KiB was free. "
-        "Too much is live: 1.00 KiB more would have to be free."
+        "2 recordings. An allocation of 2.00 KiB in HBM failed; 1.00 KiB was free. "
+        "Too much memory is in use: 1.00 KiB more must be free."
     )
     remedies = [row["remedy"] for row in overview([failed, step])["rows"]]
     assert remedies[0] is not None and remedies[1] is None

@@ -17,7 +17,7 @@ TEXTS = TESTS / "data" / "oom_texts"
 
 
 @pytest.mark.parametrize(
-    ("out_of_memory", "why", "more"),
+    ("failure", "why", "more"),
     [
         (OutOfMemory(asked=10, free=4, capacity=100), Cause.LIVE, 6),
         (OutOfMemory(asked=10, free=4), Cause.LIVE, 6),
@@ -57,15 +57,16 @@ def test_a_compiled_program_and_its_tell_tales() -> None:
 def test_padding_is_told_where_a_sharding_would_not_help() -> None:
     """Of the 12 GiB buffer 960 MiB are data, so it is not the oversized one that it seems."""
     assert sentences(file("tpu_compile_old.txt"))[2:] == [
-        "11.1 GiB is padding: model/one_hot s32[25165824,10]{1,0:T(8,128)} is 960 MiB of data in 12.0 GiB. Make its "
+        "11.1 GiB is padding: model/one_hot s32[25165824,10]{1,0:T(8,128)} has 960 MiB of data in 12.0 GiB. Make its "
         "minor dimension a multiple of 128 and the next one a multiple of 8, or make a large dimension the minor one."
     ]
 
 
 def test_fragmentation() -> None:
     assert sentences(file("bfc_old.txt"))[:2] == [
-        "GPU_0_bfc was asked for 3.00 KiB; 3.00 KiB of 5.00 KiB was free, 2.00 KiB of it in one piece.",
-        "Enough is free, but not in one piece: the free memory is fragmented.",
+        "An allocation of 3.00 KiB in GPU_0_bfc failed; 3.00 KiB of 5.00 KiB was free, "
+        "the largest free block 2.00 KiB.",
+        "Enough memory is free in total, but not in one block: the free memory is fragmented.",
     ]
     assert {figure.key: figure.bytes for figure in figures(file("bfc_old.txt"))} == {
         "live_peak": 2048, "capacity": 5120, "asked": 3072, "free": 3072, "largest_free": 2048,
@@ -77,10 +78,10 @@ def test_fragmentation_of_a_real_allocator() -> None:
     """Six chunks of 4 MiB and one of 12 MiB are in use; of 28 MiB that are free no two neighbours are."""
     said = sentences(file("bfc_fragmented.txt"))
     assert said[0] == (
-        "bfc_cpu_allocator_for_gpu was asked for 10.0 MiB for AddV2, a tensor of shape [2560,1024] and type float; "
-        "28.0 MiB of 64.0 MiB was free, 4.00 MiB of it in one piece."
+        "An allocation of 10.0 MiB in bfc_cpu_allocator_for_gpu for AddV2, a tensor of shape [2560,1024] and type "
+        "float failed; 28.0 MiB of 64.0 MiB was free, the largest free block 4.00 MiB."
     )
-    assert said[1] == "Enough is free, but not in one piece: the free memory is fragmented."
+    assert said[1] == "Enough memory is free in total, but not in one block: the free memory is fragmented."
 
 
 def test_another_process_on_the_device() -> None:
@@ -92,8 +93,8 @@ def test_another_process_on_the_device() -> None:
         )
     )
     assert said[1:] == [
-        "Too much is live: 1.50 GiB more would have to be free.",
-        "14.0 GiB is process 19239: end it if it is an old run, or use another device.",
+        "Too much memory is in use: 1.50 GiB more must be free.",
+        "14.0 GiB is used by process 19239: end it if it is an old run, or use another device.",
     ]
 
 
@@ -109,20 +110,20 @@ def test_in_a_container_the_process_that_is_listed_may_be_this_one() -> None:
         "allocated by PyTorch": 9 << 30,
         "this process (77) beyond PyTorch": 1 << 30,
     }
-    assert sentences(recording)[1:2] == ["Too much is live: 1.00 GiB more would have to be free."]
+    assert sentences(recording)[1:2] == ["Too much memory is in use: 1.00 GiB more must be free."]
     assert not any("end it" in line for line in sentences(recording))
 
 
 def test_exit_code_137_is_host_memory() -> None:
     said = " ".join(sentences(of("command terminated with exit code 137")))
-    assert "host memory" in said and "signal 9 (128 + 9)" in said and "nothing to do with it" in said
+    assert "host memory" in said and "signal 9 (128 + 9)" in said and "is not involved" in said
     assert "jax.checkpoint" not in said and "donate" not in said
 
 
 def test_what_is_not_known_is_said() -> None:
     said = sentences(of("Out of memory while trying to allocate 1048576 bytes."))
-    assert said[0] == "device memory was asked for 1.00 MiB."
-    assert "does not say enough to tell why" in said[1]
+    assert said[0] == "An allocation of 1.00 MiB in device memory failed."
+    assert "has too few figures to identify the cause" in said[1]
 
 
 @pytest.mark.parametrize(
