@@ -7,7 +7,7 @@ import { Painter } from "../src/render/painter/painter";
 import { makePalette } from "../src/render/frame/palette";
 import type { FrameBuffer } from "../src/render/frame/raster";
 
-/** Frames of the painter alone, without browser: `npx vitest bench`. */
+/** Benchmark of the painter without a browser: `npx vitest bench`. */
 const palette = makePalette(
   0xffffff,
   0xeeeeee,
@@ -15,7 +15,10 @@ const palette = makePalette(
   Array.from({ length: 11 }, (_, i) => 0x102030 * i),
 );
 
-/** Lives as a training step has them: most short, some over a good part of the step; sizes over six decades. */
+/**
+ * Lifetimes as in a training step: most are short, some span a large part of the step. Sizes span six
+ * decades.
+ */
 function painterOf(count: number): { painter: Painter; whole: View } {
   let seed = 1;
   const random = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647;

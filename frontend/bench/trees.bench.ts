@@ -8,7 +8,7 @@ import { treemap } from "../src/layout/tree/treemap";
 import { weighTree } from "../src/layout/tree/weights";
 import type { Rows } from "../src/payload/recording/rows";
 
-/** A model of `layers` layers with 10 parts of 10 ops each, and rows of one op each, a third of them live. */
+/** A model of `layers` layers with 10 parts of 10 ops each, and one row for each op, a third of them live. */
 function model(layers: number, count: number): { tree: Tree; rows: Rows } {
   const tree = emptyTree(2 + layers * 111);
   const ops: number[] = [];
@@ -46,7 +46,7 @@ const live = liveAt(rows, 500);
 const { total } = weighTree(tree, rows, live, rows.charge, 0);
 
 describe(`${rows.length} rows, ${tree.length} nodes`, () => {
-  bench("what is live", () => void liveAt(rows, 500));
+  bench("live set", () => void liveAt(rows, 500));
   bench("weigh", () => void weighTree(tree, rows, live, rows.charge, 0));
   bench("flame graph, 1900 px", () => void flame(tree, total, 0, 1900));
   bench("treemap, 1900 px", () => void treemap(tree, total, 0, 1900, 460));

@@ -195,7 +195,7 @@ def test_filters(viewer: Viewer, host: Host) -> None:
         check_count(viewer, sum(least <= size <= most for size in sizes))
         assert alert.count() == 0
     size.fill("much")
-    assert "is no size" in alert.inner_text()
+    assert "is not a size" in alert.inner_text()
     check_count(viewer, len(live))
     size.fill("")
 

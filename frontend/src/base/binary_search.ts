@@ -1,4 +1,4 @@
-/** First place in sorted[from, to) whose value is not below `value`; `to` where all are. */
+/** Return the first index in sorted[from, to) whose value is at least `value`, or `to` if there is none. */
 export function lowerBound(sorted: Float64Array, value: number, from: number, to: number): number {
   let low = from;
   let high = to;

@@ -1,6 +1,6 @@
 /**
- * One color per role, the same in every chart. The hues are the Okabe-Ito set, which people with any of the common
- * kinds of color blindness can tell apart, moved in lightness to stand out of a white and of a near-black page.
+ * Role colors, the same in every chart. The hues are the Okabe-Ito set, which people with any common kind of
+ * color blindness can tell apart. Lightness is adjusted to contrast with a white and with a near-black page.
  * Numbers are 0xRRGGBB, in the order of ROLES in payload/recording/roles.ts.
  */
 const LIGHT = [
@@ -37,12 +37,12 @@ export function roleColors(dark: boolean): readonly number[] {
   return dark ? DARK : LIGHT;
 }
 
-/** "#rrggbb" of 0xRRGGBB. */
+/** Format 0xRRGGBB as "#rrggbb". */
 export function cssColor(rgb: number): string {
   return `#${rgb.toString(16).padStart(6, "0")}`;
 }
 
-/** Black or white, whichever is easier to read on 0xRRGGBB (relative luminance of WCAG 2). */
+/** Return black or white, whichever is easier to read on 0xRRGGBB (relative luminance of WCAG 2). */
 export function inkOn(rgb: number): string {
   const [red, green, blue] = [16, 8, 0].map((shift) => {
     const part = ((rgb >> shift) & 255) / 255;

@@ -1,4 +1,4 @@
-/** Lines of text as RFC 4180 has them: they end in CRLF, quotes are doubled. */
+/** Format lines as CSV (RFC 4180): lines end in CRLF, quotes are doubled. */
 export function formatCsv(
   headings: readonly string[],
   lines: readonly (readonly (string | number)[])[],
@@ -9,7 +9,7 @@ export function formatCsv(
 
 function field(value: string | number): string {
   if (typeof value === "number") return String(value);
-  // Spreadsheets run a text that begins like a formula; op names come from whoever wrote the profile.
+  // Spreadsheets evaluate text that starts like a formula, and op names are untrusted.
   const safe = /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

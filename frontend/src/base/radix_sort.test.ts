@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { indices, radixSortBy } from "./radix_sort";
 
-describe("sortedBy", () => {
-  it("orders as comparing does, equal values as they came", () => {
-    // Sums of digits in all of four places of 16 bits, negative ones and equal ones among them.
+describe("radixSortBy", () => {
+  it("sorts as comparison does and keeps the order of equal values", () => {
+    // The values differ in all four 16-bit digits and include negative and equal numbers.
     const values = Float64Array.from(
       { length: 2000 },
       (_, i) => ((i * 7919) % 500) * 2 ** ((i % 4) * 14) - 99,
@@ -12,7 +12,7 @@ describe("sortedBy", () => {
     expect([...radixSortBy(values, indices(values.length))]).toEqual(expected);
   });
 
-  it("orders only the items asked for", () => {
+  it("sorts only the given items", () => {
     expect([...radixSortBy(Int32Array.of(5, 3, 9, -1), Uint32Array.of(2, 0, 3))]).toEqual([3, 0, 2]);
     expect([...radixSortBy(Float64Array.of(1, 1), Uint32Array.of(1, 0))]).toEqual([1, 0]);
     expect([...radixSortBy(Float64Array.of(), new Uint32Array(0))]).toEqual([]);

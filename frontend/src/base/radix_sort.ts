@@ -2,9 +2,9 @@ const DIGIT_BITS = 16;
 const DIGITS = 1 << DIGIT_BITS;
 
 /**
- * `items` in ascending order of the values they are indices of, equal ones in the order given. Values are whole numbers
- * at most 2^53 apart. Sorted digit by digit: of a million numbers below 2^32 in a twentieth of the time that comparing
- * them takes.
+ * Sort `items` by the values they index, ascending; equal values keep their order. Values are integers at
+ * most 2^53 apart. Digit by digit, a million numbers below 2^32 sort in a twentieth of the time that
+ * comparing takes.
  */
 export function radixSortBy(values: ArrayLike<number>, items: Uint32Array): Uint32Array {
   let least = Infinity;
@@ -19,7 +19,7 @@ export function radixSortBy(values: ArrayLike<number>, items: Uint32Array): Uint
   return sorted === items ? items.slice() : sorted;
 }
 
-/** One stable pass, by the digit that counts so many units. */
+/** Run one stable pass by the digit whose place value is `unit`. */
 function sortByDigit(
   values: ArrayLike<number>,
   items: Uint32Array,
@@ -29,7 +29,7 @@ function sortByDigit(
   const digits = new Uint16Array(items.length);
   const next = new Uint32Array(DIGITS + 1);
   for (let i = 0; i < items.length; i++) {
-    // Conversion to an element of 16 bits keeps the lowest of them, which is the digit.
+    // Storing into a 16-bit element keeps the lowest 16 bits, which are the digit.
     digits[i] = Math.floor((values[items[i]] - least) / unit);
     next[digits[i] + 1] += 1;
   }
@@ -39,7 +39,7 @@ function sortByDigit(
   return sorted;
 }
 
-/** 0, 1, 2 and so on. */
+/** Return 0, 1, 2, ..., length - 1. */
 export function indices(length: number): Uint32Array<ArrayBuffer> {
   const all = new Uint32Array(length);
   for (let i = 0; i < length; i++) all[i] = i;

@@ -1,15 +1,15 @@
-/** What a person typed to find buffers, ready to be asked of many texts. */
+/** A compiled search, applied to many texts. */
 export interface Search {
-  /** Nothing was typed: everything matches and nothing is marked. */
+  /** The search is empty: everything matches and nothing is highlighted. */
   empty: boolean;
   matches: (text: string) => boolean;
-  /** Why the text is no regular expression; it is then looked for as plain text. */
+  /** Why the text is not a valid regular expression; it is then searched for as plain text. */
   error: string | null;
 }
 
 /**
- * Text or regular expression, without a switch between them: a buffer matches when either reading does. So
- * "f32[4096" and "fusion.3{0}" find what they say, and "layer_\d+/mlp" works too. Case is ignored.
+ * Compile text that may be plain or a regular expression. A buffer matches in either reading, so "f32[4096",
+ * "fusion.3{0}" and "layer_\d+/mlp" all work without a switch. Case is ignored.
  */
 export function compileSearch(typed: string): Search {
   const plain = typed.toLowerCase();

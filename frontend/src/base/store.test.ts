@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { createStore } from "./store";
 
 describe("a store", () => {
-  it("tells its listeners of changes, and only of these", () => {
+  it("notifies its listeners of changes only", () => {
     const store = createStore({ a: 1, b: "x" });
     const listener = vi.fn();
     const stop = store.subscribe(listener);
@@ -16,7 +16,7 @@ describe("a store", () => {
     expect(listener).toHaveBeenCalledOnce();
   });
 
-  it("survives a listener that leaves while being told", () => {
+  it("allows a listener to unsubscribe while it is notified", () => {
     const store = createStore({ a: 1 });
     const second = vi.fn();
     const stop = store.subscribe(() => stop());

@@ -1,6 +1,6 @@
 import { useEffect, useReducer, useRef } from "preact/hooks";
 
-/** A value with listeners. `set` merges a patch and tells the listeners only when something differs. */
+/** A value with listeners. `set` merges a patch and notifies the listeners only if something changed. */
 export interface Store<T> {
   get(): T;
   set(patch: Partial<T>): void;
@@ -25,7 +25,7 @@ export function createStore<T extends object>(initial: T): Store<T> {
   };
 }
 
-/** What `select` picks of the store; the component renders again only when that changes. */
+/** Return what `select` picks from the store. The component renders again only when that changes. */
 export function useStore<T extends object, S>(store: Store<T>, select: (state: T) => S): S {
   const [, again] = useReducer((count: number) => count + 1, 0);
   const value = select(store.get());
@@ -35,7 +35,7 @@ export function useStore<T extends object, S>(store: Store<T>, select: (state: T
     const check = (): void => {
       if (!Object.is(shown.current.select(store.get()), shown.current.value)) again(undefined);
     };
-    // The store may have moved between the render and this effect.
+    // The store may have changed between the render and this effect.
     check();
     return store.subscribe(check);
   }, [store]);

@@ -21,7 +21,7 @@ describe("formatBytes", () => {
 });
 
 describe("formatCounted", () => {
-  it("is one of one, and many of none", () => {
+  it("uses the singular for one and the plural for zero", () => {
     expect(formatCounted(1, "hole")).toBe("1 hole");
     expect(formatCounted(0, "hole")).toBe("0 holes");
     expect(formatCounted(1234, "entry", "entries")).toBe("1,234 entries");
@@ -29,7 +29,7 @@ describe("formatCounted", () => {
 });
 
 describe("formatShare", () => {
-  it("never rounds something to nothing", () => {
+  it("never rounds a nonzero share to 0%", () => {
     expect(formatShare(1, 1000)).toBe("<1%");
     expect(formatShare(0, 1000)).toBe("0%");
     expect(formatShare(480, 1000)).toBe("48%");

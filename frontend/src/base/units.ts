@@ -1,15 +1,15 @@
 /**
- * Bytes for people. Memory is sold and addressed in powers of two, so sizes are IEC (1 KiB = 1024 bytes); "MB" typed
- * by a person is read as MiB too, since XLA's own messages print 1024-based sizes as "MB" and "M".
+ * Byte sizes as text. Memory is sold and addressed in powers of two, so sizes are IEC (1 KiB = 1024 bytes).
+ * "MB" in user input is read as MiB too, because XLA's messages print 1024-based sizes as "MB" and "M".
  */
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
-/** Three significant digits, as the backend's own sentences have: "1.50 GiB", "71.2 GiB", "512 B". */
+/** Format with three significant digits, as the backend's sentences do: "1.50 GiB", "71.2 GiB", "512 B". */
 export function formatBytes(bytes: number): string {
   let unit = 0;
   let value = Math.abs(bytes);
-  // 999.5 is where three digits round up to four; 1000 KiB reads worse than 0.98 MiB.
+  // From 999.5 on, three digits would round up to four, and 0.98 MiB reads better than 1000 KiB.
   while (value >= 999.5 && unit < UNITS.length - 1) {
     value /= 1024;
     unit += 1;
@@ -18,7 +18,7 @@ export function formatBytes(bytes: number): string {
   return `${bytes < 0 ? "\u2212" : ""}${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
-/** "1,234,567 bytes": for titles and copies, where the exact figure is wanted. */
+/** Format the exact figure for tooltips and the clipboard: "1,234,567 bytes". */
 export function formatExact(bytes: number): string {
   return `${formatCount(bytes)} bytes`;
 }
@@ -27,12 +27,12 @@ export function formatCount(count: number): string {
   return count.toLocaleString("en-US");
 }
 
-/** "1 hole", "1,234 holes". */
+/** Format a count with its noun: "1 hole", "1,234 holes". */
 export function formatCounted(count: number, one: string, many = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
 
-/** Part of a whole as "48%"; "<1%" rather than a zero that is not one. */
+/** Format a share as "48%". A nonzero share below 1% is "<1%". */
 export function formatShare(part: number, whole: number): string {
   if (!(whole > 0) || part === 0) return "0%";
   const percent = (100 * part) / whole;
@@ -41,7 +41,7 @@ export function formatShare(part: number, whole: number): string {
 
 const SIZE = /^\s*(\d+(?:\.\d+)?|\.\d+)\s*([kmgtp]?)(i?)(b|bytes?)?\s*$/i;
 
-/** Bytes of a size as people write it ("1MiB", "1.5 g", "300"), or null when it is not one. */
+/** Parse a size such as "1MiB", "1.5 g" or "300" into bytes; null if the text is not a size. */
 export function parseBytes(text: string): number | null {
   const found = SIZE.exec(text);
   if (found === null) return null;

@@ -2,8 +2,8 @@
 const GESTURE_PAUSE_MS = 200;
 
 /**
- * Calls `zoom` for wheel events over an element, except while the page is being scrolled past it: a wheel gesture
- * that began elsewhere stays a scroll. Returns the function that stops listening.
+ * Call `zoom` for wheel events over an element, unless the page is scrolling past it: a wheel gesture that
+ * began elsewhere stays a scroll. Return a function that stops listening.
  */
 export function onWheel(element: HTMLElement, zoom: (event: WheelEvent) => void): () => void {
   let scrolled = -Infinity;

@@ -25,26 +25,26 @@ async function failure(promise: Promise<unknown>): Promise<ApiError> {
 afterEach(() => vi.unstubAllGlobals());
 
 describe("the api", () => {
-  it("asks below its own folder, whatever the prefix, and escapes names", async () => {
+  it("requests paths below its own folder behind any prefix, and escapes names", async () => {
     const fetch = answerWith(Response.json({ recordings: [], problems: [] }));
     await api.recordings("train/a&b", signal);
     expect(String(fetch.mock.calls[0][0])).toBe(`${BASE}api/recordings?run=train%2Fa%26b`);
   });
 
-  it("passes on what the backend says went wrong", async () => {
+  it("passes on the backend's error", async () => {
     const error = { what: "Unknown run", where: "nope", remedy: "choose another" };
     answerWith(Response.json({ error }, { status: 404 }));
     expect(await failure(api.recordings("nope", signal))).toMatchObject(error);
   });
 
-  it("names the route when the answer is no error of ours", async () => {
+  it("names the route when the response is not a backend error", async () => {
     answerWith(new Response("<h1>Bad Gateway</h1>", { status: 502, statusText: "Bad Gateway" }));
     const { what, where } = await failure(api.runs(signal));
-    expect([what, where]).toEqual(["The server answered 502 Bad Gateway", "api/runs"]);
+    expect([what, where]).toEqual(["The server responded with 502 Bad Gateway", "api/runs"]);
   });
 
-  it("says that the server is gone", async () => {
+  it("reports a server that does not respond", async () => {
     answerWith(new TypeError("Failed to fetch"));
-    expect((await failure(api.runs(signal))).what).toBe("The server does not answer");
+    expect((await failure(api.runs(signal))).what).toBe("The server does not respond");
   });
 });

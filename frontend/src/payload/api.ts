@@ -14,7 +14,7 @@ import type { Fetch } from "./server";
 import { decodeTables } from "./tables/decode";
 import type { Tables } from "./tables/tables";
 
-/** What a page in one file holds: so many of the recordings that there were, along these axes. */
+/** Contents of an offline report: how many of the run's recordings it includes, along which axes. */
 export interface Report {
   recordings: number;
   of: number;
@@ -22,7 +22,7 @@ export interface Report {
 }
 
 export interface Api {
-  /** Null where a server answers, which knows of everything. */
+  /** Null when a server responds: it has all recordings. */
   report: Report | null;
   runs(signal: AbortSignal): Promise<Runs>;
   recordings(run: string, signal: AbortSignal): Promise<Listing>;
@@ -44,7 +44,8 @@ export interface Api {
 }
 
 export function createApi(ask: Fetch): Api {
-  // Shapes are those the backend documents for each route; the tables check theirs column by column.
+  // The backend documents the JSON shape of each route. Tables are checked column by column when they are
+  // read.
   const json = async (...call: Parameters<Fetch>): Promise<unknown> => (await ask(...call)).json();
   const tables = async (...call: Parameters<Fetch>): Promise<Tables> =>
     decodeTables(await (await ask(...call)).arrayBuffer());

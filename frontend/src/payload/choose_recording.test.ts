@@ -30,8 +30,8 @@ const RUN = [
 
 const ANY = { host: "", module: "", space: "" };
 
-describe("choose", () => {
-  it("starts with the largest peak of all", () => {
+describe("chooseProgram", () => {
+  it("defaults to the largest peak", () => {
     const { chosen, hosts, modules, spaces } = chooseProgram(RUN, ANY);
     expect(chosen?.id).toBe("run|b|jit_step(7)|HBM");
     expect(hosts).toEqual(["a", "b"]);
@@ -39,28 +39,28 @@ describe("choose", () => {
     expect(spaces.map((space) => space.memory)).toEqual(["HBM", "VMEM"]);
   });
 
-  it("offers only the spaces that the module uses", () => {
+  it("offers only the memory spaces that the module uses", () => {
     expect(chooseProgram(RUN, { ...ANY, module: "jit_eval(9)" }).spaces.map((space) => space.memory)).toEqual(
       ["HBM"],
     );
   });
 
-  it("takes a module without its program id and a space by XProf's number", () => {
+  it("accepts a module without its program id and a memory space by XProf's number", () => {
     const { chosen } = chooseProgram(RUN, { host: "b", module: "jit_step", space: "1" });
     expect(chosen?.id).toBe("run|b|jit_step(7)|VMEM");
   });
 
-  it("says what is missing, and keeps the lists to choose from", () => {
+  it("reports what is missing and keeps the lists of options", () => {
     expect(chooseProgram(RUN, { ...ANY, module: "jit_gone" }).missing).toBe(
       "This run has no HLO module jit_gone.",
     );
     expect(chooseProgram(RUN, { ...ANY, module: "jit_gone" }).modules).toHaveLength(2);
-    expect(chooseProgram(RUN, { ...ANY, space: "SMEM" }).missing).toBe("jit_step(7) keeps nothing in SMEM.");
+    expect(chooseProgram(RUN, { ...ANY, space: "SMEM" }).missing).toBe("jit_step(7) uses no memory in SMEM.");
     expect(chooseProgram(RUN, { ...ANY, host: "z" }).missing).toBe("This run has no programs of host z.");
     expect(chooseProgram(RUN, ANY).missing).toBeNull();
   });
 
-  it("has nothing to choose from in an empty run", () => {
+  it("has no options in an empty run", () => {
     expect(chooseProgram([], ANY)).toEqual({
       hosts: [],
       modules: [],
@@ -88,7 +88,7 @@ describe("chooseMemory", () => {
     allocator("b", "unknown", 700, null),
   ];
 
-  it("starts with the fullest, lists as people count, and knows no programs", () => {
+  it("defaults to the fullest memory, sorts names numerically and lists no modules", () => {
     const { chosen, hosts, modules, spaces } = chooseAllocator(run, ANY);
     expect(chosen?.memory).toBe("GPU_2_bfc");
     expect(hosts).toEqual(["a", "b"]);
@@ -96,19 +96,19 @@ describe("chooseMemory", () => {
     expect(spaces.map((space) => space.memory)).toEqual(["GPU_2_bfc", "GPU_10_bfc", "gpu_host_bfc"]);
   });
 
-  it("says what is missing", () => {
+  it("reports what is missing", () => {
     expect(chooseAllocator(run, { ...ANY, host: "a", space: "GPU_3_bfc" }).missing).toBe(
       "a has no memory GPU_3_bfc.",
     );
     expect(chooseAllocator(run, { ...ANY, host: "z" }).missing).toBe(
-      "This run has nothing of z to show here.",
+      "This tab has no data of host z in this run.",
     );
     expect(chooseAllocator([run[0]], ANY)).toMatchObject({ chosen: null, missing: null });
   });
 });
 
-describe("spaceName", () => {
-  it("names XProf's numbers and leaves names alone", () => {
+describe("memorySpaceName", () => {
+  it("translates XProf's numbers and keeps names", () => {
     expect(["0", "5", "9", "VMEM", ""].map(memorySpaceName)).toEqual([
       "HBM",
       "Host",

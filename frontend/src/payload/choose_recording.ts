@@ -1,16 +1,16 @@
 import type { Summary } from "./recording/summary";
 
-/** What a person may pick; empty means "the one with the largest peak". */
+/** The user's selection. An empty field selects the recording with the largest peak. */
 export interface RecordingChoice {
   host: string;
   module: string;
   space: string;
 }
 
-/** Names that XProf's links use for memory spaces, by number. */
+/** Memory spaces by the number that XProf's links use. */
 const MEMORY_SPACES = ["HBM", "VMEM", "Sflag", "CMEM", "SMEM", "Host", "SparseCore"];
 
-/** The name of a memory space given by name or by XProf's number. */
+/** Return the name of a memory space that is given by name or by XProf's number. */
 export function memorySpaceName(space: string): string {
   if (!/^\d+$/.test(space)) return space;
   return MEMORY_SPACES[Number(space)] ?? `Memory space ${space}`;
@@ -18,16 +18,16 @@ export function memorySpaceName(space: string): string {
 
 export interface RecordingOptions {
   hosts: string[];
-  /** Of the chosen host, largest peak first: one per module, its largest memory space. */
+  /** Modules of the selected host, largest peak first: each is represented by its largest memory space. */
   modules: Summary[];
-  /** Of the chosen module. */
+  /** Memory spaces of the selected module. */
   spaces: Summary[];
   chosen: Summary | null;
-  /** What was asked for and is not there, in words for the page. */
+  /** Message for the page when the selection does not exist. */
   missing: string | null;
 }
 
-/** Narrows the programs of a run (largest peak first) to one memory space of one of them. */
+/** Select one memory space of one program of a run. `recordings` are sorted by peak, largest first. */
 export function chooseProgram(
   recordings: Summary[],
   { host, module, space }: RecordingChoice,
@@ -49,13 +49,13 @@ export function chooseProgram(
     if (programs.length === 0 || chosen !== undefined) return null;
     if (onHost.length === 0) return `This run has no programs of host ${host}.`;
     if (chosenModule === undefined) return `This run has no HLO module ${module}.`;
-    return `${chosenModule} keeps nothing in ${wanted}.`;
+    return `${chosenModule} uses no memory in ${wanted}.`;
   }
 }
 
 /**
- * Narrows the recordings along an axis to one memory: there is no module to choose, and the fullest comes first. A file
- * that stands for itself, such as a snapshot, is a host here.
+ * Return a function that selects one recording along an axis. There are no modules to choose from, and the
+ * fullest memory comes first. A standalone file, such as a snapshot, counts as a host.
  */
 export function chooseMemory(axis: "TIME" | "INSTANT") {
   return (recordings: Summary[], { host, space }: RecordingChoice): RecordingOptions => {
@@ -71,21 +71,21 @@ export function chooseMemory(axis: "TIME" | "INSTANT") {
 
     function missing(): string | null {
       if (fullest.length === 0 || chosen !== undefined) return null;
-      if (onHost.length === 0) return `This run has nothing of ${host} to show here.`;
+      if (onHost.length === 0) return `This tab has no data of host ${host} in this run.`;
       return `${chosenHost} has no memory ${space}.`;
     }
   };
 }
 
-/** Share of the capacity that was in use at the peak; unknown capacities come last. */
+/** Return the share of the capacity in use at the peak; unknown capacities sort last. */
 function fullness({ peak_bytes, capacity_bytes }: Summary): number {
   return capacity_bytes === null || capacity_bytes === 0 ? 0 : peak_bytes / capacity_bytes;
 }
 
-/** As people count: GPU_2 before GPU_10. */
+/** Compare numerically: GPU_2 before GPU_10. */
 const byNumber = new Intl.Collator("en", { numeric: true }).compare;
 
-/** By its title, or by its name without the program id, as some links have it. */
+/** Find a module by its title, or by its name without the program id, which some links omit. */
 function findModule(modules: Summary[], name: string): Summary | undefined {
   return (
     modules.find((module) => module.title === name) ??

@@ -1,4 +1,4 @@
-/** What went wrong, where, and what to do about it, as the backend words it. */
+/** An error from the backend: what happened, where, and what to do. */
 export class ApiError extends Error {
   constructor(
     readonly what: string,
@@ -9,7 +9,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Gets the answer of a route; ApiError where there is none. */
+/** Fetch the response of a route. Rejects with ApiError if there is none. */
 export type Fetch = (
   route: string,
   query: Record<string, string | number>,
@@ -17,14 +17,14 @@ export type Fetch = (
   sent?: RequestInit,
 ) => Promise<Response>;
 
-/** Asks the backend below `base`, the URL of the folder the page was loaded from. */
+/** Return a function that sends requests to the backend below `base`, the URL of the page's folder. */
 export function fetchFromServer(base: string): Fetch {
   return async (route, query, signal, sent = {}) => {
     const url = new URL(`api/${route}`, base);
     for (const [key, value] of Object.entries(query)) url.searchParams.set(key, String(value));
     const response = await fetch(url, { ...sent, signal }).catch((error: unknown) => {
       if (signal?.aborted === true) throw error;
-      throw new ApiError("The server does not answer", url.host, "start it again, then reload this page");
+      throw new ApiError("The server does not respond", url.host, "start it again, then reload this page");
     });
     if (!response.ok) throw await readError(response, route);
     return response;
@@ -36,6 +36,10 @@ async function readError(response: Response, route: string): Promise<ApiError> {
     const { error } = (await response.json()) as { error: { what: string; where: string; remedy: string } };
     return new ApiError(error.what, error.where, error.remedy);
   } catch {
-    return new ApiError(`The server answered ${response.status} ${response.statusText}`, `api/${route}`, "");
+    return new ApiError(
+      `The server responded with ${response.status} ${response.statusText}`,
+      `api/${route}`,
+      "",
+    );
   }
 }

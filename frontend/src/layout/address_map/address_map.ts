@@ -2,24 +2,24 @@ import type { Addresses } from "../../payload/recording/addresses";
 import type { Regions } from "../../payload/recording/regions";
 import type { Rows } from "../../payload/recording/rows";
 
-/** A stretch of addresses that an allocator holds, and the chunks in use there, by address. */
+/** A reserved range of addresses and the chunks in use there, by address. */
 export interface Segment {
   size: number;
   used: number;
   /** Row numbers, by offset. */
   chunks: Uint32Array;
   hole: FreeRange;
-  /** Where it begins; NaN where that is not known. */
+  /** First address; NaN if unknown. */
   address: number;
 }
 
-/** Free bytes between chunks, from offset to offset. */
+/** Free bytes between chunks: offsets [from, to). */
 export interface FreeRange {
   from: number;
   to: number;
 }
 
-/** A filled stretch of a segment in pixels; `row` is its chunk, or -1 where several share it. */
+/** A filled piece of a segment in pixels; `row` is its chunk, or -1 if several chunks share the piece. */
 export interface SegmentPiece {
   x: number;
   width: number;
@@ -31,8 +31,8 @@ const NO_FREE_RANGE: FreeRange = { from: 0, to: 0 };
 const NO_ADDRESSES: Addresses = { region: () => NaN, address: () => NaN };
 
 /**
- * Every region that is there at a position as a segment, in their own order, with the rows that are live then and lie at
- * a known place in it; `hole` is the largest of each, empty where it is full.
+ * Return each region that exists at a position as a segment, in region order, with the live rows at known
+ * addresses in it. `hole` is the largest free range; empty if the segment is full.
  */
 export function layoutSegments(
   rows: Rows,
@@ -49,7 +49,7 @@ export function layoutSegments(
   const held = inside.map((chunks, region) => ({ chunks, region })).filter(({ region }) => there[region]);
   return held.map(({ chunks, region }) => {
     chunks.sort((a, b) => rows.offset[a] - rows.offset[b]);
-    // Stretches of addresses that were put one beside the other begin at none.
+    // Regions that were joined by cutting out unused addresses have no single first address.
     const told = regions.bounded && chunks.length > 0;
     const found = {
       size: regions.size[region],
@@ -67,14 +67,17 @@ export function layoutSegments(
   });
 }
 
-/** The free bytes right before the chunk in that place; after the last place, those to the segment's end. */
+/**
+ * Return the free bytes before the chunk at index `place`; after the last chunk, those up to the segment's
+ * end.
+ */
 function gapBefore({ chunks, size }: Segment, rows: Rows, place: number): FreeRange {
   const from = place === 0 ? 0 : rows.offset[chunks[place - 1]] + rows.size[chunks[place - 1]];
   const to = place === chunks.length ? size : rows.offset[chunks[place]];
   return { from, to };
 }
 
-/** The chunk at a byte of a segment, or the hole there. */
+/** Return the chunk at an offset of a segment, or the free range there. */
 export function findAtOffset(
   segment: Segment,
   rows: Rows,
@@ -94,12 +97,12 @@ export function findAtOffset(
 }
 
 /**
- * Chunks at least a pixel wide by themselves, narrower ones as one piece for each pixel they touch. So a million
- * chunks cost what the screen can show of them, and none of them is shown as free.
+ * Return one piece for each chunk at least a pixel wide, and one piece for each pixel that narrower chunks
+ * touch. The cost depends on the number of pixels, even for a million chunks, and no chunk looks free.
  */
 export function segmentPieces({ chunks }: Segment, rows: Rows, scale: number): SegmentPiece[] {
   const drawn: SegmentPiece[] = [];
-  let filled = -1; // the pixel of the last narrow piece
+  let filled = -1; // Pixel of the last narrow piece.
   for (const row of chunks) {
     const x = rows.offset[row] * scale;
     const width = rows.size[row] * scale;

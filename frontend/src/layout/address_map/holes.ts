@@ -1,7 +1,7 @@
 import type { Regions } from "../../payload/recording/regions";
 import type { Rows } from "../../payload/recording/rows";
 
-/** Free bytes [from, to) between two live rows; -1 stands for an edge of the memory that they lie in. */
+/** Free bytes [from, to) between two live rows; -1 is an edge of the surrounding memory. */
 export interface Hole {
   from: number;
   to: number;
@@ -9,7 +9,7 @@ export interface Hole {
   above: number;
 }
 
-/** Bytes from..to of the y axis that are held together; what is beyond the last row of an unbounded one is not known. */
+/** Bytes [from, to) of the y axis in one region. An unbounded region has no known end. */
 interface ByteRange {
   from: number;
   to: number;
@@ -19,7 +19,7 @@ function regionRange({ base, size, bounded }: Regions, region: number): ByteRang
   return { from: base[region], to: bounded ? base[region] + size[region] : Infinity };
 }
 
-/** What is free between the rows that are live at a position, the largest first. */
+/** Return the holes between the rows live at a position, largest first. */
 export function holesAt(rows: Rows, regions: Regions, position: number): Hole[] {
   const live: number[][] = Array.from({ length: regions.length }, () => []);
   for (let row = 0; row < rows.length; row++)
@@ -47,7 +47,7 @@ function holesBetween({ offset, size }: Rows, live: number[], { from, to }: Byte
   return holes;
 }
 
-/** The hole that a byte lies in; null where a row has it, or nothing bounds it above. */
+/** Return the hole that contains a byte; null if a row uses the byte or no row bounds it above. */
 export function holeAt(rows: Rows, regions: Regions, position: number, byte: number): Hole | null {
   let region = 0;
   while (region < regions.length && !contains(regionRange(regions, region), byte)) region++;
@@ -74,7 +74,7 @@ function contains({ from, to }: ByteRange, byte: number): boolean {
   return from <= byte && byte < to;
 }
 
-/** Bytes live at a position of rows without an address: they may lie in what seems a hole. */
+/** Return the live bytes of rows without an address. They may be inside apparent holes. */
 export function unplacedBytes(rows: Rows, position: number): number {
   let bytes = 0;
   for (let row = 0; row < rows.length; row++)

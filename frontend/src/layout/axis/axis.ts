@@ -4,21 +4,21 @@ import type { Span } from "./span";
 import { restoreSpan, saveSpan } from "./view";
 
 /**
- * What x stands for: positions, each as wide as the next, or the times of the events that they are. The state of the
- * page speaks of positions only, so that a view is the same place on either axis.
+ * Unit of the x axis: equally spaced positions, or times of events. The page's state contains positions only,
+ * so that a view shows the same range on either axis.
  */
 export interface Axis {
-  /** Value at each position and at the end of the last one; null where these are the positions themselves. */
+  /** Value at each position and at the end of the last one; null if values are positions. */
   clock: Float64Array | null;
-  /** All there is, in values. */
+  /** The whole axis, in values. */
   extent: Span;
   at: (position: number) => number;
-  /** The position, with its fraction, whose stretch holds a value. */
+  /** Return the position that contains a value, with its fraction. */
   positionAt: (value: number) => number;
-  /** Where a position is pointed at: its middle, or the moment of its event. */
+  /** Return the value where a position is marked: its middle, or the time of its event. */
   mark: (position: number) => number;
   ticks: (span: Span, most: number) => Tick[];
-  /** Values to show for a remembered window of positions, and back. */
+  /** Convert a saved range of positions into values, and back. */
   fromSaved: (zoom: Span | null) => Span;
   toSaved: (span: Span) => Span | null;
 }
@@ -37,10 +37,10 @@ export function positionAxis(length: number): Axis {
   };
 }
 
-/** The last event lasts this share of the whole, so that it is seen. */
+/** The last event gets this share of the axis, so that it is visible. */
 const LAST_SHARE = 0.02;
 
-/** An axis of time. `times` are those of the positions in ns and never decrease. */
+/** Create a time axis. `times` are the positions' times in ns, never decreasing. */
 export function timeAxis(times: Float64Array): Axis {
   const length = times.length;
   if (length === 0) return positionAxis(0);
@@ -69,13 +69,16 @@ export function timeAxis(times: Float64Array): Axis {
       const span: Span = zoom === null ? extent : [at(zoom[0]), at(zoom[1])];
       return restoreSpan(span, extent);
     },
-    // Not rounded as positions are: in a long pause a thousandth of a position can be many events' time.
+    // Positions are not rounded here: in a long pause, a thousandth of a position can span many events.
     toSaved: (span) =>
       span[0] <= extent[0] && span[1] >= extent[1] ? null : [positionAt(span[0]), positionAt(span[1])],
   };
 }
 
-/** Index of the last step that begins at or before a value; the last but one of `x` for what lies past the end. */
+/**
+ * Return the index of the last step that starts at or before a value; for values past the end, the last but
+ * one of `x`.
+ */
 export function stepAt(x: ArrayLike<number>, at: number): number {
   let low = 0;
   let high = x.length - 1;

@@ -1,4 +1,4 @@
-/** Lowest and highest value shown along one axis. */
+/** Lowest and highest visible value of one axis. */
 export type Span = readonly [number, number];
 
 /** A window of the timeline, or all of it: values of the axis along x, bytes along y. */

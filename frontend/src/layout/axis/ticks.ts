@@ -8,8 +8,8 @@ export interface Tick {
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
 /**
- * Ticks of a byte axis, at most `most` of them, on whole powers of two: a step of 256 MiB reads better than one of
- * 268.4 MB. One unit for the whole axis, with as many decimals as tell two neighbours apart.
+ * Return at most `most` ticks of a byte axis at multiples of a power of two: steps of 256 MiB read better
+ * than steps of 268.4 MB. The axis has one unit, and enough decimals to distinguish adjacent ticks.
  */
 export function byteTicks(span: Span, most: number): Tick[] {
   const least = (span[1] - span[0]) / Math.max(most, 1);
@@ -24,14 +24,14 @@ export function byteTicks(span: Span, most: number): Tick[] {
   }));
 }
 
-/** Enough decimals to tell two multiples of the step apart. */
+/** Return the decimals needed to distinguish two multiples of the step. */
 function decimalsOf(step: number): number {
   if (step >= 1) return 0;
-  // Halves need one decimal and quarters two; from there on three digits of the step are more than can be read.
+  // One half needs one decimal, a quarter two. Below that, three digits of the step are enough.
   return step === 0.5 ? 1 : Math.min(Math.ceil(-Math.log10(step)) + 1, 9);
 }
 
-/** Ticks of an axis of whole positions, at most `most` of them, every 1, 2 or 5 times a power of ten. */
+/** Return at most `most` ticks of an axis of integer positions, every 1, 2 or 5 times a power of ten. */
 export function positionTicks(span: Span, most: number): Tick[] {
   const least = Math.max((span[1] - span[0]) / Math.max(most, 1), 1);
   const power = 10 ** Math.floor(Math.log10(least));
@@ -47,8 +47,8 @@ const TIME_UNITS = [
 ] as const;
 
 /**
- * Ticks of an axis of time in ns, at most `most` of them. In seconds since the beginning; where so close that seconds
- * would need more than six decimals, in the unit of the step, since the last whole second.
+ * Return at most `most` ticks of a time axis in ns, as seconds since the start. If seconds would need more
+ * than six decimals, labels are relative to the last whole second, in the unit of the step.
  */
 export function timeTicks(span: Span, most: number): Tick[] {
   const least = Math.max((span[1] - span[0]) / Math.max(most, 1), 1);
@@ -65,7 +65,7 @@ function timeLabel(value: number, step: number): string {
   return `${second} s + ${((value - second * 1e9) / scale).toFixed(step < scale ? 1 : 0)} ${unit}`;
 }
 
-/** A moment or a length of time in ns, in three decimals of the largest unit that it has one of: "2.587 s". */
+/** Format a time or duration in ns with three decimals, in the largest unit that fits: "2.587 s". */
 export function formatTime(ns: number): string {
   const [scale, unit] = TIME_UNITS.find(([size]) => Math.abs(ns) >= size) ?? TIME_UNITS[3];
   return `${(ns / scale).toFixed(scale === 1 ? 0 : 3)} ${unit}`;
@@ -73,7 +73,7 @@ export function formatTime(ns: number): string {
 
 function multiples(span: Span, step: number): number[] {
   const values: number[] = [];
-  // Counted, not added up: a sum of fractions would drift off the grid.
+  // Multiplying avoids the drift of repeated addition.
   for (let count = Math.ceil(span[0] / step); count * step <= span[1]; count++) values.push(count * step);
   return values;
 }

@@ -1,14 +1,14 @@
 import type { TimelineBox, Span, View } from "./span";
 
-/** Moves a span by `delta` without leaving the limit. */
+/** Move a span by `delta` within the limit. */
 export function pan(span: Span, limit: Span, delta: number): Span {
   const shift = Math.min(Math.max(delta, limit[0] - span[0]), limit[1] - span[1]);
   return [span[0] + shift, span[1] + shift];
 }
 
 /**
- * Scales a span by `factor` (below 1 zooms in) so that `anchor` keeps its place on the screen, no smaller than `least`
- * and within the limit.
+ * Scale a span by `factor` (below 1 zooms in). `anchor` keeps its place on the screen. The result is at least
+ * `least` long and stays within the limit.
  */
 export function zoom(span: Span, limit: Span, anchor: number, factor: number, least: number): Span {
   const whole = limit[1] - limit[0];
@@ -18,15 +18,17 @@ export function zoom(span: Span, limit: Span, anchor: number, factor: number, le
   return [start, start + length];
 }
 
-/** A span around [low, high] with air on both sides, no smaller than `least`, within the limit. */
+/**
+ * Return a span around [low, high] with a margin on both sides, at least `least` long and within the limit.
+ */
 export function spanAround(low: number, high: number, limit: Span, least: number): Span {
-  // A third of the picture: the neighbours that explain a block stay in sight.
+  // The range takes a third of the picture, so that the neighbors that explain a block stay visible.
   const length = Math.min(Math.max((high - low) * 3, least), limit[1] - limit[0]);
   const start = Math.min(Math.max((low + high - length) / 2, limit[0]), limit[1] - length);
   return [start, start + length];
 }
 
-/** Four positions are the least worth seeing side by side; 16 bytes is the least that any allocator aligns to. */
+/** Fewer than four positions show no context; no allocator aligns to less than 16 bytes. */
 export const MIN_POSITIONS = 4;
 export const MIN_BYTES = 16;
 
@@ -37,12 +39,15 @@ export function viewAround(box: TimelineBox, extent: View): View {
   };
 }
 
-/** Steps of a remembered position or byte: a pixel of the closest view, four positions wide, is some thirty of them. */
+/**
+ * Resolution of saved positions and bytes. At the closest zoom, four positions wide, a pixel is about 30
+ * steps.
+ */
 const STEPS_PER_UNIT = 1e4;
 
 /**
- * What a view is remembered as: null where it is all there is, so that an untouched page has a plain address. Else in
- * short numbers that an address holds as they are: what is drawn from it again is the same to the pixel.
+ * Return the part of a view to save: null for the whole axis, so that an untouched page has a short URL.
+ * Otherwise rounded numbers that a URL keeps exactly, so that the restored view is identical to the pixel.
  */
 export function saveSpan(span: Span, limit: Span): Span | null {
   return span[0] <= limit[0] && span[1] >= limit[1] ? null : [roundToStep(span[0]), roundToStep(span[1])];
@@ -52,7 +57,7 @@ function roundToStep(value: number): number {
   return Math.round(value * STEPS_PER_UNIT) / STEPS_PER_UNIT;
 }
 
-/** The span to show for a remembered one, which an address may have brought from another recording. */
+/** Return the span for a saved one, which may come from another recording's URL. */
 export function restoreSpan(span: Span | null, limit: Span): Span {
   if (span === null) return limit;
   const start = Math.min(Math.max(span[0], limit[0]), limit[1]);
@@ -60,7 +65,7 @@ export function restoreSpan(span: Span | null, limit: Span): Span {
   return end > start ? [start, end] : limit;
 }
 
-/** The view with this box moved into sight and kept at its scale where it fits, framed where it does not. */
+/** Move a box into the view. The scale is kept if the box fits; otherwise the view frames the box. */
 export function reveal(view: View, box: TimelineBox, extent: View): View {
   const wide = view.x[1] - view.x[0] >= box.end - box.start;
   const high = view.y[1] - view.y[0] >= box.top - box.bottom;

@@ -2,7 +2,7 @@ import dagre from "@dagrejs/dagre";
 import { formatBytes } from "../../base/units";
 import type { CallGraph } from "../../payload/responses/call_graph";
 
-/** A function in the picture. Its text grows with the bytes of its own, as pprof's does. */
+/** A function in the call graph. Its font grows with its flat bytes, as in pprof. */
 export interface FunctionBox {
   node: number;
   x: number;
@@ -10,11 +10,11 @@ export interface FunctionBox {
   width: number;
   height: number;
   lines: readonly string[];
-  /** Size of the text, in pixels. */
+  /** Font size in pixels. */
   font: number;
 }
 
-/** A call, as wide as it is heavy. */
+/** A call; its width grows with its bytes. */
 export interface CallArrow {
   call: number;
   points: readonly (readonly [number, number])[];
@@ -35,12 +35,18 @@ const PADDING = 8;
 const MIN_FONT = 11;
 const FONT_GROWTH = 9;
 const LINE_HEIGHT = 1.3;
-/** Width of a letter of the page's sans-serif, in font sizes; a little too wide rather than too narrow. */
+/**
+ * Width of a character in the page's sans-serif font, relative to the font size. Rather too wide than too
+ * narrow.
+ */
 const LETTER_WIDTH = 0.57;
 const MAX_LINE_LENGTH = 44;
 const MAX_ARROW_WIDTH = 7;
 
-/** Callers above what they call. Sizes are of |bytes|, so that what went shows as large as what came. */
+/**
+ * Lay out a call graph with callers above callees. Sizes use absolute bytes, so that decreases appear as
+ * large as increases.
+ */
 export function layoutCallGraph(graph: CallGraph): CallGraphLayout {
   const whole = Math.max(Math.abs(graph.total), 1);
   const shares = (bytes: number): number => Math.min(Math.abs(bytes) / whole, 1);
@@ -92,7 +98,7 @@ export function layoutCallGraph(graph: CallGraph): CallGraphLayout {
   return { width, height, boxes: [...boxes.values()], arrows };
 }
 
-/** Name, place, and the figures: its own, and with what it calls. */
+/** Return the lines of a box: name, location, and flat and cumulative figures. */
 export function boxLines({ nodes, total }: CallGraph, node: number): string[] {
   const { function: name, file, line, flat, cum } = nodes;
   const place = line[node] > 0 ? `${file[node]}:${line[node]}` : file[node];
@@ -109,19 +115,19 @@ function formatWithShare(bytes: number, total: number): string {
   return `${formatBytes(bytes)} (${formatPercent(bytes, total)})`;
 }
 
-/** "47.62%", as pprof has it; of a change, of what there was before. */
+/** Format a share as pprof does: "47.62%". In a comparison, the share is relative to the base profile. */
 export function formatPercent(bytes: number, total: number): string {
   if (total === 0) return bytes === 0 ? "0%" : "new";
   const part = (100 * bytes) / Math.abs(total);
   return `${Math.abs(part) >= 99.995 || part === 0 ? part.toFixed(0) : part.toPrecision(Math.abs(part) < 1 ? 2 : 4)}%`;
 }
 
-/** The end of a long name says more than its beginning. */
+/** The end of a long name identifies it better than its start. */
 function shortenStart(text: string): string {
   return text.length <= MAX_LINE_LENGTH ? text : `…${text.slice(1 - MAX_LINE_LENGTH)}`;
 }
 
-/** A smooth path through points, for an SVG. */
+/** Return the SVG path of a smooth curve through points. */
 export function curvePath(points: CallArrow["points"]): string {
   if (points.length < 2) return "";
   const [first, ...rest] = points;

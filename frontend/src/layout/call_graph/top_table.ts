@@ -1,8 +1,7 @@
-import { compileSearch } from "../../base/search";
 import type { CallGraph, CallNodes } from "../../payload/responses/call_graph";
 import { nodeName } from "../../payload/responses/call_graph";
 import { formatCsv } from "../../base/csv";
-import { parseSizeFilter } from "../table/table_filter";
+import { parseFilters } from "../table/table_filter";
 
 export type TopKey = "flat" | "cum" | "flat_allocations" | "cum_allocations" | "name";
 
@@ -11,26 +10,22 @@ export interface TopSort {
   descending: boolean;
 }
 
-/** Functions whose name or file has the searched text and whose cumulative size is as asked for. */
+/**
+ * Return functions whose name or file matches the search and whose cumulative size matches the size filter.
+ */
 export function filterTop(
   { nodes }: CallGraph,
   search: string,
   size: string,
 ): { lines: number[]; errors: string[] } {
-  const errors: string[] = [];
-  const sizeTest = parseSizeFilter(size);
-  if (sizeTest === null) errors.push(`“${size.trim()}” is no size; write >1MiB, <=512 KiB or 1MiB..2GiB.`);
-  const found = compileSearch(search);
-  if (found.error !== null) errors.push(`Looked for as plain text, since ${found.error.toLowerCase()}.`);
+  const { text, matchesSize, errors } = parseFilters(search, size);
   const lines = nodes.flat.flatMap((_, node) =>
-    (sizeTest === null || sizeTest(Math.abs(nodes.cum[node]))) && found.matches(nodeName(nodes, node))
-      ? [node]
-      : [],
+    matchesSize(Math.abs(nodes.cum[node])) && text.matches(nodeName(nodes, node)) ? [node] : [],
   );
   return { lines, errors };
 }
 
-/** By size whichever its sign; equal ones by the other measure. */
+/** Sort by absolute size; ties are resolved by the other measure. */
 export function sortTop(nodes: CallNodes, lines: readonly number[], { key, descending }: TopSort): number[] {
   const way = descending ? -1 : 1;
   const other = key === "flat" ? nodes.cum : nodes.flat;

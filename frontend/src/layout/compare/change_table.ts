@@ -1,9 +1,8 @@
-import { compileSearch } from "../../base/search";
 import { formatBytes } from "../../base/units";
 import type { Change, ComparedEntry } from "../../payload/responses/comparison";
 import { ROLES } from "../../payload/recording/roles";
 import { formatCsv } from "../../base/csv";
-import { parseSizeFilter } from "../table/table_filter";
+import { parseFilters } from "../table/table_filter";
 
 export type EntryKey = "change" | "bytes_a" | "bytes_b" | "delta" | "role" | "shape" | "site" | "source";
 
@@ -24,23 +23,22 @@ export function delta({ bytes_a, bytes_b }: ComparedEntry): number {
   return bytes_b - bytes_a;
 }
 
-/** Bytes with their sign: "+1.68 MiB". */
+/** Format bytes with their sign: "+1.68 MiB". */
 export function formatSigned(bytes: number): string {
   return `${bytes > 0 ? "+" : ""}${formatBytes(bytes)}`;
 }
 
-/** Entries of the kinds wanted (all, if none is), with the searched text, that changed by as much as asked for. */
+/**
+ * Return entries of the wanted kinds (all, if none is selected) that match the search and whose change
+ * matches the size filter.
+ */
 export function filterEntries(
   entries: readonly ComparedEntry[],
   wanted: ReadonlySet<Change>,
   search: string,
   size: string,
 ): { entries: ComparedEntry[]; errors: string[] } {
-  const errors: string[] = [];
-  const sizeTest = parseSizeFilter(size);
-  if (sizeTest === null) errors.push(`“${size.trim()}” is no size; write >1MiB, <=512 KiB or 1MiB..2GiB.`);
-  const found = compileSearch(search);
-  if (found.error !== null) errors.push(`Looked for as plain text, since ${found.error.toLowerCase()}.`);
+  const { text, matchesSize, errors } = parseFilters(search, size);
   const texts = ({ site, name, op, op_name, source, shape, role }: ComparedEntry): string[] => [
     site,
     name,
@@ -53,13 +51,13 @@ export function filterEntries(
   const kept = entries.filter(
     (entry) =>
       (wanted.size === 0 || wanted.has(entry.change)) &&
-      (sizeTest === null || sizeTest(Math.abs(delta(entry)))) &&
-      (found.empty || texts(entry).some((text) => found.matches(text))),
+      matchesSize(Math.abs(delta(entry))) &&
+      (text.empty || texts(entry).some((value) => text.matches(value))),
   );
   return { entries: kept, errors };
 }
 
-/** Changes by size, whichever their sign. */
+/** Sort entries. Changes sort by absolute size. */
 export function sortEntries(
   entries: readonly ComparedEntry[],
   { key, descending }: EntrySort,

@@ -1,14 +1,14 @@
 import type { Summary } from "../../payload/recording/summary";
 
-/** Two recordings that are most like to be meant: the newest state of a thing, and what it was before. */
+/** Two recordings to compare: the newest state of something, and an earlier one. */
 export interface RecordingPair {
   a: string;
   b: string;
-  /** The moment of A; null is its peak. */
+  /** Position in A; null is its peak. */
   at_a: number | null;
 }
 
-/** A program's id is another one after each change. */
+/** A program's id changes with each compilation, so titles are compared without it. */
 function seriesKey({ kind, title, memory }: Summary): string {
   return [kind, kind === "device_profile" ? "" : title.replace(/\(\d+\)$/, ""), memory].join("|");
 }
@@ -16,9 +16,9 @@ function seriesKey({ kind, title, memory }: Summary): string {
 const byNumber = new Intl.Collator("en", { numeric: true }).compare;
 
 /**
- * Of a run, the first and the last of the largest series of one kind and memory, in number order; where everything is
- * there but once, the same thing in the run before it, if that has it; else the beginning and the
- * peak of the largest recording.
+ * Choose the recordings to compare first. If several recordings of the run have the same kind and memory, use
+ * the first and last of the largest such series, in numeric order. Otherwise use the same recording of the
+ * previous run, if it exists, or the start and the peak of the largest recording.
  */
 export function defaultPair(now: readonly Summary[], before: readonly Summary[]): RecordingPair | null {
   if (now.length === 0) return null;
@@ -40,7 +40,7 @@ export function defaultPair(now: readonly Summary[], before: readonly Summary[])
   return { a: id, b: id, at_a: axis === "INSTANT" ? null : 0 };
 }
 
-/** What may be compared with a recording: those of its kind, those of its name first. */
+/** Return the recordings that can be compared with another one: those of its kind, equal names first. */
 export function comparableRecordings(recordings: readonly Summary[], other: Summary | undefined): Summary[] {
   const kind = recordings.filter((recording) => other === undefined || recording.kind === other.kind);
   if (other === undefined) return kind;

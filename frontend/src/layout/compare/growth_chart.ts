@@ -1,11 +1,11 @@
 import type { Growth } from "../../payload/responses/device_profile";
 import { byteTicks, type Tick } from "../axis/ticks";
 
-/** The bytes of one site over the profiles, upon those of the sites below it. */
+/** Bytes of one site over the profiles, stacked on the sites below it. */
 export interface GrowthBand {
-  /** Row in the sites; -1 is all others together. */
+  /** Index of the site; -1 is all other sites together. */
   site: number;
-  /** Per profile, in bytes. */
+  /** Bytes for each profile. */
   bottom: number[];
   top: number[];
 }
@@ -18,7 +18,10 @@ export interface GrowthChart {
 
 const MAX_BANDS = 7;
 
-/** What grows lies on top, where its growth shows: on a level ground. */
+/**
+ * Lay out the stacked areas. Growing sites are on top, so that constant areas below keep their growth
+ * visible.
+ */
 export function growthChart({ sites, rest, points }: Growth): GrowthChart {
   const moved = (curve: readonly number[]): number => Math.max(...curve) - Math.min(...curve);
   const drawn = sites

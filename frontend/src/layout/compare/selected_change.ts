@@ -1,22 +1,28 @@
 import type { Comparison, ComparedEntry, WaterfallStep } from "../../payload/responses/comparison";
 
-/** What of a comparison is looked at: a thing that is in A, B or both, or a step from A's bytes to B's. */
+/** The selected change of a comparison: an entry of A, B or both, or a step between the totals. */
 export type SelectedChange =
   | { kind: "entry"; entry: ComparedEntry }
   /** `entries` are what is counted in it, the largest changes first. */
   | { kind: "step"; step: WaterfallStep; entries: ComparedEntry[] };
 
-/** A thing goes by the rows of its largest allocations in A and in B, "12,34"; one that is only in A by "12,". */
+/**
+ * Return an entry's name: the rows of its largest allocations in A and in B, "12,34"; "12," if it is in A
+ * only.
+ */
 export function entryName({ row_a, row_b }: ComparedEntry): string {
   return `${row_a ?? ""},${row_b ?? ""}`;
 }
 
-/** Labels of steps may be any text, so that their names are told from those of things by a word before them. */
+/** Return a step's name. Labels can be any text, so a prefix distinguishes steps from entries. */
 export function stepName({ label }: Pick<WaterfallStep, "label">): string {
   return `step:${label}`;
 }
 
-/** Null where the comparison has nothing of that name: one of other recordings or moments, or not among the listed. */
+/**
+ * Return null if the comparison has no such change: the name belongs to other recordings or positions, or to
+ * an entry that is not listed.
+ */
 export function findSelectedChange({ entries, steps }: Comparison, name: string): SelectedChange | null {
   if (name === "") return null;
   const entry = entries.find((candidate) => entryName(candidate) === name);
@@ -26,7 +32,7 @@ export function findSelectedChange({ entries, steps }: Comparison, name: string)
   return { kind: "step", step: steps[number], entries: entries.filter(({ step }) => step === number) };
 }
 
-/** The name of the same when A and B are swapped. */
+/** Return the name of the same change after A and B are swapped. */
 export function swapName(name: string): string {
   return name.replace(/^(\d*),(\d*)$/, "$2,$1");
 }

@@ -1,29 +1,29 @@
 import type { WaterfallStep } from "../../payload/responses/comparison";
 
-/** A bar of the waterfall: from where the ones before it have led, to where it leads. */
+/** A bar of the waterfall: from the level of the bars before it to its own level. */
 export interface WaterfallBar {
   label: string;
   kind: "total" | "grown" | "shrunk";
   bytes_a: number;
   bytes_b: number;
-  /** Of the axis, 0 to 1. */
+  /** Share of the axis, 0 to 1. */
   from: number;
   to: number;
 }
 
 export interface Waterfall {
   bars: WaterfallBar[];
-  /** Bytes at the beginning of the axis: above 0 where the changes are small beside the totals. */
+  /** Bytes at the start of the axis; above 0 if the changes are small compared to the totals. */
   origin: number;
   end: number;
-  /** How many steps changed nothing and have no bar. */
+  /** Number of steps without a change, which have no bar. */
   unchanged: number;
 }
 
-/** The axis starts at 0 unless the bars would then take less than a third of it. */
+/** The axis starts at 0 unless the bars would then fill less than a third of it. */
 const MIN_SHARE_USED = 1 / 3;
 
-/** From the total of A to that of B. The bars meet: each begins where the one before it ends. */
+/** Lay out bars from the total of A to the total of B. Each bar starts where the previous one ends. */
 export function waterfall(totalA: number, totalB: number, steps: readonly WaterfallStep[]): Waterfall {
   const changed = steps.filter((step) => step.bytes_a !== step.bytes_b);
   let level = totalA;

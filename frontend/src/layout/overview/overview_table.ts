@@ -1,30 +1,25 @@
-import { compileSearch } from "../../base/search";
 import type { AdviceById, OverviewRow } from "../../payload/responses/overview";
 import { recordingName } from "../../payload/responses/overview";
 import { ROLES } from "../../payload/recording/roles";
 import { formatCsv } from "../../base/csv";
-import { parseSizeFilter } from "../table/table_filter";
+import { parseFilters } from "../table/table_filter";
 
 export type OverviewKey =
   "name" | "memory" | "host" | "peak" | "needed" | "capacity" | "left" | "role" | "part" | "advice";
 
-/** Null is the order in which they come: the tightest first. */
+/** Null keeps the given order: least headroom first. */
 export type OverviewSort = { key: OverviewKey; descending: boolean } | null;
 
 const collator = new Intl.Collator("en", { numeric: true });
 
-/** Rows with the searched text in any of their texts and with a peak of the size asked for. */
+/** Return rows with the search in any of their texts and a peak that matches the size filter. */
 export function filterOverview(
   rows: readonly OverviewRow[],
   search: string,
   size: string,
   advice: AdviceById,
 ): { rows: OverviewRow[]; errors: string[] } {
-  const errors: string[] = [];
-  const sizeTest = parseSizeFilter(size);
-  if (sizeTest === null) errors.push(`“${size.trim()}” is no size; write >1MiB, <=512 KiB or 1MiB..2GiB.`);
-  const found = compileSearch(search);
-  if (found.error !== null) errors.push(`Looked for as plain text, since ${found.error.toLowerCase()}.`);
+  const { text, matchesSize, errors } = parseFilters(search, size);
   const matches = (row: OverviewRow): boolean =>
     [
       row.title,
@@ -33,16 +28,14 @@ export function filterOverview(
       roleText(row),
       row.part?.name ?? "",
       advice.get(row.id)?.title ?? "",
-    ].some((text) => found.matches(text));
+    ].some((value) => text.matches(value));
   return {
-    rows: rows.filter(
-      (row) => (sizeTest === null || sizeTest(row.peak_bytes)) && (found.empty || matches(row)),
-    ),
+    rows: rows.filter((row) => matchesSize(row.peak_bytes) && (text.empty || matches(row))),
     errors,
   };
 }
 
-/** What is unknown comes last, whichever way the sort runs; equal rows stay in the order they came in. */
+/** Sort rows. Unknown values come last in both directions; equal rows keep their order. */
 export function sortOverview(
   rows: readonly OverviewRow[],
   sort: OverviewSort,
@@ -103,7 +96,7 @@ const HEADINGS = [
   "saving_bytes",
 ];
 
-/** The rows as CSV, sizes in bytes; empty where unknown. */
+/** Format the rows as CSV. Sizes are in bytes and empty if unknown. */
 export function overviewCsv(rows: readonly OverviewRow[], advice: AdviceById): string {
   const lines = rows.map((row) => {
     const top = advice.get(row.id);

@@ -4,14 +4,14 @@ import type { Span, View } from "../axis/span";
 import { lowerBound } from "../../base/binary_search";
 
 /**
- * Steps over live rows that one picture may take, some 50 ns each with the rectangle that they may make. Where a
- * picture of single pixels would take more, its columns are made several pixels wide.
+ * Limit of live rows to visit for one picture, summed over its columns; each takes about 50 ns, including the
+ * rectangle that it may create. Beyond it, columns become several pixels wide.
  */
 const MAX_STEPS = 16_000_000;
-/** The same while the picture moves, at 60 pictures a second. */
+/** The same limit while the picture moves at 60 frames per second. */
 const MAX_ROUGH_STEPS = 60_000;
 
-/** Rows that are highlighted but cover the middle of no pixel, of which a picture shows so many nevertheless. */
+/** Limit of highlighted rows that are drawn although they cover no pixel's middle. */
 const MAX_THIN = 100_000;
 
 /** A picture of width x height pixels. */
@@ -19,20 +19,21 @@ export interface LayoutRequest {
   view: View;
   width: number;
   height: number;
-  /** Of fewer columns, if it would take long. */
+  /** Draw fewer columns if the picture would take long. */
   rough?: boolean;
-  /** Only rectangles at least so many pixels wide. */
+  /** Include only rectangles at least this many pixels wide. */
   minWidth?: number;
-  /** As in Painter.setLit. */
+  /** As in Painter.setHighlighted. */
   highlighted?: Uint8Array | null;
 }
 
 /**
- * A stack by age as rectangles of a picture, written into `out`.
+ * Lay out an age stack as rectangles of a picture, written into `out`.
  *
- * Each column of pixels shows one moment: of those that lie in it the one with the most in use, so that no peak is
- * lost where a pixel holds many events. Edges are whole pixels, and a pixel is the row's that covers its middle: what
- * is thinner than a pixel shows where it does that, or where it is highlighted while others are not. `clock` as in Axis.
+ * Each column of pixels shows the position with the most bytes in use among those in the column, so that no
+ * peak is lost if a pixel contains many events. Edges are whole pixels, and a pixel belongs to the row that
+ * covers its middle. Rows thinner than a pixel are visible only where they cover a middle, or where they are
+ * highlighted and others are not. `clock` as in Axis.
  */
 export function layoutAgeStack(
   stack: AgeStack,
@@ -43,7 +44,7 @@ export function layoutAgeStack(
   const { row, end, bytes, color } = stack.rows;
   const [low, high] = view.y;
   const perByte = height / (high - low);
-  // What is live in the last column, oldest first: its rank, its bottom, and the column from which on it lies there.
+  // Rows live in the last column, oldest first: rank, bottom, and first column at that bottom.
   const live = new Int32Array(stack.maxLive);
   const bottom = new Float64Array(stack.maxLive);
   const since = new Int32Array(stack.maxLive);
@@ -75,7 +76,7 @@ export function layoutAgeStack(
     since[count++] = column;
     return at + bytes[rank];
   };
-  /** Goes on to a moment that a column shows. */
+  /** Advance to the position that a column shows. */
   const go = (moment: number, column: number): void => {
     let top = 0;
     let kept = 0;
@@ -106,7 +107,7 @@ export function layoutAgeStack(
     shown = moment;
   });
   for (let i = 0; i < count; i++) close(i, width);
-  // Last, over those that the pixels belong to.
+  // Highlighted thin rows come last, so that they are drawn over the others.
   const { length, x0, x1, y0, y1 } = thin;
   for (let i = 0; i < length; i++) add(out, x0[i], x1[i], y0[i], y1[i], thin.color[i], thin.row[i]);
   return out;
@@ -122,7 +123,9 @@ function add(rects: Rects, x0: number, x1: number, y0: number, y1: number, color
   rects.row[to] = row;
 }
 
-/** Calls `visit` with the moment of each column, `wide` pixels apart: the position in it with the most in use. */
+/**
+ * Call `visit` for each column, `wide` pixels apart, with the position in it that has the most bytes in use.
+ */
 function visitFullestPositions(
   stack: AgeStack,
   clock: Float64Array | null,
@@ -135,7 +138,7 @@ function visitFullestPositions(
   if (last < 0) return;
   const valueAt = (column: number): number =>
     left + ((right - left) * Math.min(Math.max(column, 0), width)) / width;
-  // Wide columns keep their places while a picture moves by whole pixels.
+  // Columns keep their place while a picture moves by whole pixels.
   const phase = Math.round((left * width) / (right - left)) % wide;
   for (let column = -phase; column < width; column += wide) {
     const first = Math.min(firstPositionAt(clock, valueAt(column)), last);
@@ -144,14 +147,17 @@ function visitFullestPositions(
   }
 }
 
-/** The position at a value. What is over there is not, but an event of no length at the very value is. */
+/**
+ * Return the position at a value. An event that ended before the value does not count, but an event of zero
+ * length at the value does.
+ */
 function firstPositionAt(clock: Float64Array | null, value: number): number {
   if (clock === null) return Math.max(Math.floor(value), 0);
   const next = lowerBound(clock, value, 0, clock.length);
   return clock[next] === value ? next : Math.max(next - 1, 0);
 }
 
-/** The last position that begins before a value. */
+/** Return the last position that starts before a value. */
 function lastPositionBefore(clock: Float64Array | null, value: number): number {
   return (clock === null ? Math.ceil(value) : lowerBound(clock, value, 0, clock.length)) - 1;
 }

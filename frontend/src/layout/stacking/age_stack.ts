@@ -3,20 +3,23 @@ import { indices, radixSortBy } from "../../base/radix_sort";
 import type { Placement } from "./stacking";
 import type { TimelineBox } from "../axis/span";
 
-/** The rows that add to what is in use, as columns in order of their birth; the index in them is a rank. */
+/** Charged rows as columns, in order of allocation. The index in these columns is the rank. */
 export interface RowsByAge {
   length: number;
-  /** Positions of the axis that they live on. */
+  /** Number of positions on the axis. */
   positions: number;
   row: Int32Array;
-  /** Live at positions from start to before end, both cut to the axis. */
+  /** Live at positions [start, end), clipped to the axis. */
   start: Int32Array;
   end: Int32Array;
   bytes: Float64Array;
   color: Uint8Array;
 }
 
-/** Of rows born at one position, or all before the first, the one that comes first in the table is the older. */
+/**
+ * Sort the charged rows by age. Rows allocated at the same position, or before the first one, keep their
+ * table order.
+ */
 export function rowsByAge({ length, start, end, charge, color }: Rows, positions: number): RowsByAge {
   const lives = indices(length).filter(
     (row) => charge[row] > 0 && end[row] > Math.max(start[row], 0) && start[row] < positions,
@@ -33,26 +36,26 @@ export function rowsByAge({ length, start, end, charge, color }: Rows, positions
   };
 }
 
-/** Ranks that are passed over together where all of them ended before. */
+/** Ranks that are skipped together if all of them ended before. */
 const RANKS_PER_RUN = 256;
 
-/** Positions of which the fullest is known. */
+/** Positions that share one precomputed maximum. */
 const POSITIONS_PER_STRETCH = 64;
 
 /**
- * At every position the live rows one on the other in order of their birth, with nothing between: what is freed lets
- * all above it sink, and the top is what is in use. So a row is at no one height, and where it lies at a position is
- * worked out from the rows live there.
+ * Live rows stacked by age at every position, without gaps: when a row is freed, all rows above it move down.
+ * The top is the bytes in use. A row has no fixed height, so its place at a position is computed from the
+ * rows live there.
  */
 export class AgeStack {
-  /** Bytes in use at each position, and the most ever. */
+  /** Bytes in use at each position. */
   readonly inUse: Float64Array<ArrayBuffer>;
   readonly height: number;
-  /** The most rows that were ever live at once. */
+  /** Maximum number of rows live at the same time. */
   readonly maxLive: number;
-  /** The last end in each run of ranks. */
+  /** Last end in each run of ranks. */
   private readonly lastEnd: Int32Array;
-  /** The fullest position of each stretch. */
+  /** Position with the most bytes in use in each stretch. */
   private readonly fullest: Int32Array;
   private readonly rankOf = new Map<number, number>();
 
@@ -86,7 +89,7 @@ export class AgeStack {
     this.maxLive = mostLive;
   }
 
-  /** Of the positions from first to last, both included, the first with the most in use. */
+  /** Return the first position in [first, last] with the most bytes in use. */
   fullestBetween(first: number, last: number): number {
     const { inUse } = this;
     let best = first;
@@ -101,7 +104,7 @@ export class AgeStack {
     return best;
   }
 
-  /** Ranks live at a position, the oldest first. */
+  /** Return the ranks live at a position, oldest first. */
   liveAt(position: number): number[] {
     const { start, end } = this.rows;
     const born = this.allocatedBy(position);
@@ -114,7 +117,7 @@ export class AgeStack {
     return live;
   }
 
-  /** How many are born at a position or before: these are the first ranks. */
+  /** Return the number of rows allocated at or before a position. These are the first ranks. */
   allocatedBy(position: number): number {
     const { length, start } = this.rows;
     let low = 0;
@@ -127,7 +130,10 @@ export class AgeStack {
     return low;
   }
 
-  /** Where a row lies in the course of its life, in positions and bytes: lower with each older row that is freed. */
+  /**
+   * Return a row's boxes over its lifetime, in positions and bytes. The row moves down with each older row
+   * that is freed.
+   */
   rowBoxes(row: number): TimelineBox[] {
     const { start, end, bytes } = this.rows;
     const rank = this.rank(row);
@@ -150,7 +156,7 @@ export class AgeStack {
     return boxes;
   }
 
-  /** For tables of so many rows: from zero up whatever is in the stack, as high as it ever is. */
+  /** Return a placement for tables of `rows` rows: every row of the stack starts at 0. */
   placement(rows: number): Placement {
     const offset = new Float64Array(rows).fill(-1);
     for (const row of this.rows.row) offset[row] = 0;
@@ -158,7 +164,7 @@ export class AgeStack {
   }
 
   private rank(row: number): number {
-    // A pointer stays on a row for many pictures: looking through all of them once is soon enough.
+    // The pointer stays on a row for many pictures, so the search through all rows runs once.
     const known = this.rankOf.get(row) ?? this.rows.row.indexOf(row);
     this.rankOf.set(row, known);
     return known;

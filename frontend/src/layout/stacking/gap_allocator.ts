@@ -1,19 +1,19 @@
 /**
- * Blocks one over another in a stack, and the gaps below them. Gaps of about one size, within a thirty-second, are in
- * one list, and a map of bits says which lists hold any: so taking and giving back take the same few steps however
- * many gaps there are.
+ * Stacked blocks and the gaps below them: a segregated-fit allocator. Gaps whose sizes differ by less than
+ * 1/32 share a list, and a bitmap marks the lists that are not empty. Allocating and freeing take constant
+ * time for any number of gaps.
  */
 export class GapAllocator {
-  /** Where each block is, or last was; -1 where it never was. */
+  /** Offset of each block, kept after it is freed; -1 if it was never allocated. */
   readonly offset: Float64Array<ArrayBuffer>;
-  /** The highest that the stack ever was. */
+  /** Maximum height of the stack so far. */
   height = 0;
   private readonly size: Float64Array;
-  /** Neighbours in the stack, and the free bytes down to the lower one. */
+  /** Neighbors in the stack, and the free bytes down to the lower one. */
   private readonly below: Int32Array;
   private readonly above: Int32Array;
   private readonly gap: Float64Array;
-  /** Neighbours in the list of gaps of a size. */
+  /** Neighbors in the list of gaps of the same size class. */
   private readonly before: Int32Array;
   private readonly after: Int32Array;
   private readonly first = new Int32Array(LISTS).fill(NONE);
@@ -31,7 +31,7 @@ export class GapAllocator {
     this.after = links();
   }
 
-  /** Puts a block into a gap of about the least size that holds it, or on top. */
+  /** Place a block in one of the smallest gaps that can contain it, or on top. */
   allocate(block: number, bytes: number): void {
     this.size[block] = bytes;
     this.gap[block] = 0;
@@ -45,7 +45,7 @@ export class GapAllocator {
     else this.resize(over, this.gap[over] - bytes);
   }
 
-  /** Takes a block out: its bytes join the gaps at either side, or the free space on top. */
+  /** Remove a block. Its bytes join the gaps on both sides, or the free space on top. */
   free(block: number): void {
     const under = this.below[block];
     const over = this.above[block];
@@ -67,10 +67,10 @@ export class GapAllocator {
     if (under !== NONE) this.above[under] = over;
   }
 
-  /** The block over such a gap, or NONE. */
+  /** Return the block above a gap of at least `bytes`, or NONE. */
   private smallest(bytes: number): number {
     const own = listOfSize(bytes);
-    // In its own list a gap can be smaller or larger: a few are looked at.
+    // Gaps in its own list can be smaller than the block, so only a few of them are tried.
     let looked = 0;
     let best = NONE;
     for (
@@ -126,14 +126,17 @@ export class GapAllocator {
 const NONE = -1;
 const MAX_CANDIDATES = 32;
 
-/** 53 powers of two of whole bytes, 32 lists each, and one word of bits more. */
+/** 53 powers of two with 32 lists each, and one spare word of bits. */
 const LISTS = 54 * 32;
 
 const number = new Float64Array(1);
 const halves = new Int32Array(number.buffer);
 const EXPONENT_OF_ONE = 1023 << 5;
 
-/** The list of a size: the exponent of the number and the first five bits behind its point, as IEEE 754 stores them. */
+/**
+ * Return the list of a size: the exponent and the first five bits of the mantissa of its IEEE 754
+ * representation.
+ */
 function listOfSize(bytes: number): number {
   number[0] = Math.max(bytes, 1);
   return Math.min((halves[1] >> 15) - EXPONENT_OF_ONE, LISTS - 1);

@@ -4,23 +4,23 @@ import { TextColumn, TextDictionary } from "../../payload/tables/text_column";
 import { GapAllocator } from "./gap_allocator";
 import { indices, radixSortBy } from "../../base/radix_sort";
 
-/** How an allocator's rows are placed on the timeline's y axis; by age they are at no one place, see AgeStack. */
+/** Layout of an allocator's rows on the timeline's y axis. By age, rows have no fixed place: see AgeStack. */
 export type AllocationLayout = FixedLayout | "age";
 
-/** Each row at one height for all its life. */
+/** Layouts that keep each row at one height for its lifetime. */
 export type FixedLayout = "stacked" | "address";
 
-/** What it takes of the rows to place them. */
+/** Columns of the rows that determine their placement. */
 export interface Lifetimes {
   start: Int32Array;
   end: Int32Array;
   size: Float64Array;
   charge: Float64Array;
-  /** Address of each row; -1 where it is not known. */
+  /** Address of each row; -1 if unknown. */
   address: Float64Array;
 }
 
-/** Where rows are: the byte that each begins at, -1 for none, and one past the last byte of all. */
+/** First byte of each row on the y axis, -1 for none, and the total height in bytes. */
 export interface Placement {
   offset: Float64Array<ArrayBuffer>;
   height: number;
@@ -32,10 +32,10 @@ export function rowLifetimes(rows: Rows, regions: Regions): Lifetimes {
   return { start, end, size, charge, address };
 }
 
-/** Rows between two tellings of how far it is. */
+/** Number of rows between two progress reports. */
 const PROGRESS_INTERVAL = 1 << 16;
 
-/** Places rows. It is told from time to time what share of them is placed. */
+/** Place rows. `onShare` receives the share of rows placed so far. */
 export function placeRows(
   layout: FixedLayout,
   lives: Lifetimes,
@@ -45,13 +45,13 @@ export function placeRows(
 }
 
 /**
- * The rows where their addresses put them. What lies at no known address has no place. Stretches that no row ever
- * uses are cut out, as addresses can be gigabytes apart: a byte on the axis counts those that some row lies in.
+ * Place rows by address. Rows without a known address have no place. Ranges that no row ever uses are cut
+ * out, because addresses can be gigabytes apart.
  */
 export function placeByAddress({ address, size }: Lifetimes): Placement {
   const known = indices(address.length).filter((row) => address[row] >= 0 && size[row] > 0);
   const offset = new Float64Array(address.length).fill(-1);
-  // `cut` bytes below here are in no row; `reached` is the highest byte so far.
+  // `cut` bytes below this point are in no row; `reached` is the highest byte so far.
   let cut = 0;
   let reached = 0;
   for (const row of radixSortBy(address, known)) {
@@ -64,8 +64,8 @@ export function placeByAddress({ address, size }: Lifetimes): Placement {
 }
 
 /**
- * The rows stacked in order of their start, each in about the smallest gap that holds it, else on top: the height of
- * the stack follows what is in use, whatever the addresses are. What was there before lies at the bottom.
+ * Stack rows in order of their start, each in one of the smallest gaps that can contain it, or on top. The
+ * height follows the bytes in use, independent of addresses. Rows older than the recording are at the bottom.
  */
 export function placeStacked(
   { start, end, charge }: Lifetimes,
@@ -78,7 +78,7 @@ export function placeStacked(
   let freed = 0;
   for (let placed = 0; placed < byStart.length; placed++) {
     const row = byStart[placed];
-    // What never lived, by the numbers of a broken file, was not placed before its end and stays where it is put.
+    // In a broken file, a row can end before it starts. It is not freed then and keeps its place.
     for (; freed < byEnd.length && end[byEnd[freed]] <= start[row]; freed++)
       if (gaps.offset[byEnd[freed]] >= 0) gaps.free(byEnd[freed]);
     gaps.allocate(row, charge[row]);
@@ -89,7 +89,7 @@ export function placeStacked(
 
 const NAMELESS = new TextDictionary(new Uint32Array(1), new Uint8Array(0));
 
-/** The rows at their new places, in one region from zero, always shown and without a name. */
+/** Return the rows at their new places, in one unnamed region that starts at 0 and is always visible. */
 export function applyPlacement(
   rows: Rows,
   layout: AllocationLayout,
@@ -116,19 +116,22 @@ export function applyPlacement(
   };
 }
 
-/** Where rows lie, each region in whole where the recording's are memory that was held; else what rows ever lay in. */
+/**
+ * Return rows by address. Regions are kept if they are reserved memory; otherwise unused addresses are cut
+ * out.
+ */
 export function mapByAddress(kind: string, { rows, regions }: PlacedRows): PlacedRows {
   return regionsAreReserved(kind, regions)
     ? { rows, regions }
     : applyPlacement(rows, "address", placeByAddress(rowLifetimes(rows, regions)));
 }
 
-/** Whether regions are memory that was held, and not only the addresses that were seen. */
+/** Return whether regions are reserved memory, and not only addresses that occurred. */
 export function regionsAreReserved(kind: string, regions: Regions): boolean {
   return kind !== "allocator" && regions.length > 0;
 }
 
-/** Rows with a place on the timeline's y axis, and the one region that they lie in. */
+/** Rows with a place on the timeline's y axis, and the region that contains them. */
 export interface PlacedRows {
   rows: Rows;
   regions: Regions;

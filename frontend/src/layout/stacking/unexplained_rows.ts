@@ -2,14 +2,14 @@ import type { Program } from "../../payload/recording/program";
 import type { Rows } from "../../payload/recording/rows";
 import { NO_TEXT, TextColumn } from "../../payload/tables/text_column";
 
-/** Positions from start to before end over which a figure stays the same. */
+/** Positions [start, end) with a constant number of bytes. */
 interface ConstantStretch {
   start: number;
   end: number;
   bytes: number;
 }
 
-/** The stretches over which there are bytes, in order. */
+/** Return the stretches with nonzero bytes, in order. */
 export function constantStretches(bytes: Float64Array): ConstantStretch[] {
   const found: ConstantStretch[] = [];
   for (let start = 0, end = 0; start < bytes.length; start = end) {
@@ -20,8 +20,8 @@ export function constantStretches(bytes: Float64Array): ConstantStretch[] {
 }
 
 /**
- * The rows, and after them one called `name` for each stretch of what no row explains: at every position they add up to what is in
- * use. Nothing but the bytes is known of those, so they have no address.
+ * Append a row called `name` for each stretch of bytes that no row explains, so that the rows sum to the
+ * bytes in use at every position. The appended rows have no address.
  */
 export function appendUnexplained(rows: Rows, { unexplained }: Program, name: string): Rows {
   const stretches = unexplained === null ? [] : constantStretches(unexplained);

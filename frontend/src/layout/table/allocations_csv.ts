@@ -30,9 +30,9 @@ const HEADINGS = [
 const UNEXPLAINED = "stack, or not explained by any allocation";
 
 /**
- * An allocator's rows as CSV, and a line for what none of them explains, so that the sum of the bytes is the
- * allocator's own figure. What was before the recording, and what it does not see freed, has no time there; how long
- * it was held is then what the recording saw of it. `times` are those of the events, in ns.
+ * Format an allocator's rows as CSV. A last line contains the bytes that no row explains, so that the sum
+ * equals the allocator's own figure. Times of allocations before the recording, and of frees after it, are
+ * empty; lifetimes then cover the recorded part. `times` are the events' times in ns.
  */
 export function allocationsCsv(
   rows: Rows,
@@ -69,7 +69,7 @@ function eventCell(times: Float64Array, position: number): number | string {
   return position < 0 || position >= times.length ? "" : position;
 }
 
-/** In ns and in seconds. */
+/** Return a position's time in ns and in seconds. */
 function timeCells(times: Float64Array, position: number): [number | string, string] {
   if (eventCell(times, position) === "") return ["", ""];
   return [times[position], (times[position] / 1e9).toFixed(9)];

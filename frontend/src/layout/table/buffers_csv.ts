@@ -4,7 +4,7 @@ import { ROLES } from "../../payload/recording/roles";
 import type { Rows } from "../../payload/recording/rows";
 import { expansion } from "./row_order";
 
-/** As `tb-memplugin export` calls them. */
+/** The same headings as `tb-memplugin export`. */
 export const ADDRESS_HEADINGS = ["region", "offset_bytes", "address"] as const;
 
 const HEADINGS = [
@@ -22,7 +22,7 @@ const HEADINGS = [
   ...ADDRESS_HEADINGS,
 ];
 
-/** The rows as CSV, sizes in bytes. */
+/** Format the rows as CSV, sizes in bytes. */
 export function buffersCsv(rows: Rows, selected: Iterable<number>, places: Addresses): string {
   const lines = Array.from(selected, (row) => [
     rows.name.at(row),
@@ -41,7 +41,7 @@ export function buffersCsv(rows: Rows, selected: Iterable<number>, places: Addre
   return formatCsv(HEADINGS, lines);
 }
 
-/** Empty where it is not known. */
+/** Return cells that are empty where unknown. */
 export function addressCells({ offset }: Rows, row: number, places: Addresses): (number | string)[] {
   const known = (value: number): number | string => (value >= 0 ? value : "");
   return [known(places.region(row)), known(offset[row]), known(places.address(row))];

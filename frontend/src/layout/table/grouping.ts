@@ -2,7 +2,7 @@ import type { Rows } from "../../payload/recording/rows";
 import { ROLES } from "../../payload/recording/roles";
 import { hashLabel } from "../url_values/expanded";
 
-/** What rows can be gathered by. */
+/** Columns that rows can be grouped by. */
 export const GROUP_KEYS = [
   "none",
   "name",
@@ -17,7 +17,7 @@ export const GROUP_KEYS = [
 ] as const;
 export type GroupKey = (typeof GROUP_KEYS)[number];
 
-/** What tells any of the rows apart. */
+/** Return the groupings that the rows have values for. */
 export function groupKeys(rows: Rows): GroupKey[] {
   return GROUP_KEYS.filter((key) => {
     if (key === "none" || key === "name") return true;
@@ -26,7 +26,7 @@ export function groupKeys(rows: Rows): GroupKey[] {
 }
 
 export interface Group {
-  /** Distinct among the groups of one grouping. */
+  /** Unique among the groups of one grouping. */
   key: string;
   label: string;
   rows: number[];
@@ -38,8 +38,8 @@ const BEFORE = "live before the recording";
 const UNNAMED = "none in the profile";
 
 /**
- * The groups of some rows, most bytes first, each with its rows in the order given. Of what was live before the
- * recording nothing else is known: by whatever rows are gathered, these are a group of their own, but by role.
+ * Group rows, most bytes first; rows keep their order within a group. Nothing is known about rows older than
+ * the recording, so they are one group, except when grouping by role.
  */
 export function groupRows(rows: Rows, selected: Iterable<number>, by: GroupKey): Group[] {
   const groups = new Map<number, Group>();
@@ -48,7 +48,7 @@ export function groupRows(rows: Rows, selected: Iterable<number>, by: GroupKey):
     let group = groups.get(code);
     if (group === undefined) {
       const label = labelOf(rows, row, by);
-      // Codes of texts are another file's, or another answer's, business; what a link opens goes by its label.
+      // Text codes differ between files and responses, so links identify groups by label.
       const mark = by === "role" || code < 0 ? code : hashLabel(label);
       group = { key: `${by}-${mark}`, label, rows: [], bytes: 0, requested: 0 };
       groups.set(code, group);

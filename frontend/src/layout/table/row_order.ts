@@ -2,7 +2,7 @@ import type { Rows } from "../../payload/recording/rows";
 import { ROLES } from "../../payload/recording/roles";
 import type { TextColumn } from "../../payload/tables/text_column";
 
-/** What a table of buffers can be ordered by. */
+/** Columns that a table of buffers can be sorted by. */
 export type RowSortKey =
   | "name"
   | "role"
@@ -26,19 +26,22 @@ export interface RowSort {
   descending: boolean;
 }
 
-/** Size as placed over bytes asked for; 1 where nothing was asked for. */
+/** Return size divided by requested bytes; 1 if nothing was requested. */
 export function expansion(rows: Rows, row: number): number {
   return rows.unpadded[row] > 0 ? rows.size[row] / rows.unpadded[row] : 1;
 }
 
-/** How long a row was held, as far as the recording goes: in ns where `times` says when each position was. */
+/**
+ * Return how long a row was live within the recording: in ns if `times` contains the positions' times,
+ * otherwise in positions.
+ */
 export function rowLifetime(rows: Rows, row: number, times: Float64Array | null): number {
   if (times === null) return rows.end[row] - rows.start[row];
   const last = times.length - 1;
   return times[Math.min(rows.end[row], last)] - times[Math.max(rows.start[row], 0)];
 }
 
-/** The rows in order. Equal rows stay in row order, which is program order, whichever way the sort runs. */
+/** Sort rows. Equal rows keep row order, which is program order, in both directions. */
 export function sortRows(
   rows: Rows,
   selected: Uint32Array,
@@ -65,7 +68,7 @@ function sortValue(
       const column = rows[key];
       return (row) => column[row];
     }
-    // Steps are numbered in their order.
+    // Step codes are in the order of the steps.
     case "step": {
       const { codes } = rows.step;
       return (row) => codes[row];
@@ -85,7 +88,7 @@ function sortValue(
 
 const collator = new Intl.Collator("en", { numeric: true });
 
-/** Orders each distinct text once, so that sorting 100,000 rows compares numbers. */
+/** Rank each distinct text once, so that sorting 100,000 rows compares numbers. */
 function rankColumn(column: TextColumn, selected: Uint32Array): (row: number) => number {
   const first = new Map<number, number>();
   for (const row of selected) if (!first.has(column.codes[row])) first.set(column.codes[row], row);
@@ -95,7 +98,7 @@ function rankColumn(column: TextColumn, selected: Uint32Array): (row: number) =>
   return (row) => ranks.get(column.codes[row]) ?? 0;
 }
 
-/** Place of each text in their order; equal texts share one. */
+/** Return the rank of each text; equal texts share a rank. */
 function rankTexts(texts: string[]): number[] {
   const order = texts.map((_, i) => i).sort((a, b) => collator.compare(texts[a], texts[b]));
   const rank = new Array<number>(texts.length).fill(0);

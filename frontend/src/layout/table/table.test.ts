@@ -58,7 +58,7 @@ describe("filtering", () => {
     const { rows: found, errors } = filterRows(rows, ALL, "f32[1024", "huge");
     expect([...found]).toEqual([2]);
     expect(errors).toHaveLength(2);
-    expect(errors[0]).toContain("“huge” is no size");
+    expect(errors[0]).toContain("“huge” is not a size");
     expect(errors[1]).toMatch(/plain text/);
   });
 });
@@ -77,7 +77,7 @@ describe("parseSizeFilter", () => {
     expect(parseSizeFilter(text)?.(bytes)).toBe(answer);
   });
 
-  it("has no answer for what is no size", () => {
+  it("has no answer for what is not a size", () => {
     expect(parseSizeFilter(">")).toBeNull();
     expect(parseSizeFilter("1..x")).toBeNull();
   });

@@ -1,35 +1,50 @@
-import { compileSearch } from "../../base/search";
+import { compileSearch, type Search } from "../../base/search";
 import { parseBytes } from "../../base/units";
 import type { Rows } from "../../payload/recording/rows";
 import type { TextColumn } from "../../payload/tables/text_column";
 
-export interface FilteredRows {
-  rows: Uint32Array;
-  /** What could not be read as typed, in words for the page; the filter then did without it. */
+/** A parsed search and size filter. Invalid input is reported in `errors`. */
+export interface Filters {
+  text: Search;
+  matchesSize: (bytes: number) => boolean;
   errors: string[];
 }
 
-/** Rows that hold the searched text in any of their texts and are of the size asked for. */
-export function filterRows(rows: Rows, selected: Uint32Array, search: string, size: string): FilteredRows {
+/** Parse a search and a size filter. An invalid size accepts all sizes; an invalid expression is plain text. */
+export function parseFilters(search: string, size: string): Filters {
   const errors: string[] = [];
-  const sizeTest = parseSizeFilter(size);
-  if (sizeTest === null) errors.push(`“${size.trim()}” is no size; write >1MiB, <=512 KiB or 1MiB..2GiB.`);
-  const found = compileSearch(search);
-  if (found.error !== null) errors.push(`Looked for as plain text, since ${found.error.toLowerCase()}.`);
-  if (found.empty && size.trim() === "") return { rows: selected, errors };
+  const sizeFilter = parseSizeFilter(size);
+  if (sizeFilter === null)
+    errors.push(`“${size.trim()}” is not a size. Examples: >1MiB, <=512 KiB, 1MiB..2GiB.`);
+  const text = compileSearch(search);
+  if (text.error !== null)
+    errors.push(`Searching as plain text: invalid regular expression (${text.error.toLowerCase()}).`);
+  return { text, matchesSize: sizeFilter ?? (() => true), errors };
+}
+
+export interface FilteredRows {
+  rows: Uint32Array;
+  /** Messages on invalid input, which the filter ignores. */
+  errors: string[];
+}
+
+/** Return the rows that contain the search in any of their texts and match the size filter. */
+export function filterRows(rows: Rows, selected: Uint32Array, search: string, size: string): FilteredRows {
+  const { text, matchesSize, errors } = parseFilters(search, size);
+  if (text.empty && size.trim() === "") return { rows: selected, errors };
 
   const { name, op_name, source, shape, op, dtype, stack, step } = rows;
   const texts = [name, op_name, source, shape, op, dtype, stack, step].map((column) =>
-    matchOncePerText(column, found.matches),
+    matchOncePerText(column, text.matches),
   );
-  const matches = (row: number): boolean => found.empty || texts.some((text) => text(row));
+  const matches = (row: number): boolean => text.empty || texts.some((matchesRow) => matchesRow(row));
   return {
-    rows: selected.filter((row) => (sizeTest === null || sizeTest(rows.size[row])) && matches(row)),
+    rows: selected.filter((row) => matchesSize(rows.size[row]) && matches(row)),
     errors,
   };
 }
 
-/** Asks once per distinct text of a column, however many rows show it. */
+/** Test each distinct text of a column once. */
 function matchOncePerText(column: TextColumn, matches: (text: string) => boolean): (row: number) => boolean {
   const known = new Map<number, boolean>();
   return (row) => {
@@ -44,8 +59,8 @@ function matchOncePerText(column: TextColumn, matches: (text: string) => boolean
 }
 
 /**
- * A test of bytes from what people write: ">1MiB", "<= 512 KiB", "1MiB..2GiB" (both included), "64k" (that much or
- * more). Null when it reads as none of these; the empty text lets everything through.
+ * Parse a size filter: ">1MiB", "<= 512 KiB", "1MiB..2GiB" (inclusive), "64k" (at least). Null if the text is
+ * invalid; the empty text accepts all sizes.
  */
 export function parseSizeFilter(text: string): ((bytes: number) => boolean) | null {
   if (text.trim() === "") return () => true;

@@ -2,10 +2,10 @@ import type { Rows } from "../../payload/recording/rows";
 import type { GroupKey } from "./grouping";
 import { groupRows } from "./grouping";
 
-/** Buffers below this are folded into one line: XProf's threshold, so that the two tables read alike. */
+/** Smaller buffers are folded into one line. This is XProf's threshold, so that both tables match. */
 export const SMALL_BYTES = 16 * 1024;
 
-/** One line of the table: a row, or a heading that opens and closes. */
+/** One line of the table: a row, or a heading that expands and collapses. */
 export type TableLine =
   | { kind: "row"; row: number }
   | {
@@ -20,14 +20,14 @@ export type TableLine =
   | { kind: "small"; key: string; count: number; bytes: number; open: boolean };
 
 export interface Folding {
-  /** One heading per group, largest first. */
+  /** One heading for each group, largest first. */
   by: GroupKey;
-  /** Whether small rows are gathered in a line of their own. */
+  /** Whether small rows are folded into one line. */
   foldsSmall: boolean;
   isOpen: (kind: "group" | "small", key: string) => boolean;
 }
 
-/** Lays sorted rows out as the lines of a table. */
+/** Lay out sorted rows as the lines of a table. */
 export function tableLines(rows: Rows, sorted: Uint32Array, folding: Folding): TableLine[] {
   if (folding.by === "none") return foldSmallRows(rows, sorted, "small", folding);
   const lines: TableLine[] = [];
@@ -39,7 +39,7 @@ export function tableLines(rows: Rows, sorted: Uint32Array, folding: Folding): T
   return lines;
 }
 
-/** The large rows, then one line for the small ones, and these below it when it is open. */
+/** Return the large rows, then a line for the small rows, followed by these rows if it is expanded. */
 function foldSmallRows(
   rows: Rows,
   sorted: Iterable<number>,
@@ -57,7 +57,7 @@ function foldSmallRows(
     }
   }
   if (small.length === 0) return lines;
-  // A heading over a single row would hide it to save nothing.
+  // A heading over a single row would hide it and save no space.
   const open = small.length === 1 || isOpen("small", key);
   if (small.length > 1) lines.push({ kind: "small", key, count: small.length, bytes, open });
   if (open) for (const row of small) lines.push({ kind: "row", row });

@@ -4,10 +4,10 @@ import type { Span } from "../axis/span";
 import { type Blocks, emptyBlocks } from "./blocks";
 
 /**
- * Blocks ordered so that a window is found without looking at the rest: class k holds the lives whose length has k
- * leading zero bits of 64, that is from 2^(63-k) to just below 2^(64-k), sorted by start. What covers a window [a, b)
- * starts in (a - 2^(64-k), b), which is one run of the class. Longest lives first: drawn in this order, no short life
- * is hidden behind a long one.
+ * Blocks ordered for fast window queries. Class k contains the lifetimes of length 2^(63-k) up to, not
+ * including, 2^(64-k), that is with k leading zero bits of 64, sorted by start. Blocks that overlap a window
+ * [a, b) start in (a - 2^(64-k), b), which is one run of the class. Long lifetimes come first and are drawn
+ * first, so they do not hide short ones.
  */
 export interface TimelineIndex {
   blocks: Blocks;
@@ -20,7 +20,7 @@ const CLASSES = 65;
 const lengthClass = (life: number): number =>
   life < 2 ** 32 ? 32 + Math.clz32(life) : Math.clz32(Math.floor(life / 2 ** 32));
 
-/** Sorts by class, then start, then the order given. */
+/** Sort blocks by class, then by start; equal blocks keep their order. */
 export function indexBlocks(blocks: Blocks): TimelineIndex {
   const { length, start, end } = blocks;
   const lives = new Uint8Array(length);
@@ -50,8 +50,8 @@ function reorder(blocks: Blocks, order: Uint32Array): Blocks {
 }
 
 /**
- * Calls `visit(from, to)` with the run of each class that may reach into the window, longest lives first, and of lives
- * that may be as long as `least` only.
+ * Call `visit(from, to)` with the run of each class that may overlap the window, longest lifetimes first.
+ * Classes shorter than `least` are skipped.
  */
 export function visitRuns(
   index: TimelineIndex,
@@ -61,7 +61,7 @@ export function visitRuns(
 ): void {
   const { blocks, first } = index;
   for (let k = 0; k < CLASSES; k++) {
-    // Lives of class k are shorter than this: what starts so long before the window has ended by then.
+    // Lifetimes of class k are shorter than this, so blocks that start earlier than that have ended.
     const reach = 2 ** (64 - k);
     if (reach <= least) return;
     if (first[k] === first[k + 1]) continue;
@@ -71,7 +71,7 @@ export function visitRuns(
   }
 }
 
-/** No fewer blocks than reach into the window. */
+/** Return an upper bound of the number of blocks that overlap the window. */
 export function countInWindow(index: TimelineIndex, window: Span): number {
   let count = 0;
   visitRuns(index, window, (from, to) => {

@@ -4,8 +4,8 @@ import type { Axis } from "../axis/axis";
 import type { TimelineBox, View } from "../axis/span";
 
 /**
- * The blocks of a timeline as columns: block i covers values [start, end) of the x axis and bytes [bottom, top) of the
- * stacked regions. Row is its row number.
+ * Blocks of a timeline as columns. Block i covers values [start, end) of the x axis and bytes [bottom, top)
+ * of the stacked regions.
  */
 export interface Blocks {
   length: number;
@@ -36,8 +36,8 @@ function isShown(regions: Regions, region: number, show: ShownRegions): boolean 
 }
 
 /**
- * Where a row is on an axis of `length` positions: its own life, both ends included, cut to the axis. A row that is
- * neither defined nor used on the axis still gets the position nearest to it: a buffer is never without a block.
+ * Return a row's box on an axis of `length` positions: its lifetime, both ends included, clipped to the axis.
+ * A row entirely outside the axis gets the nearest position, so that every buffer has a block.
  */
 export function rowBox(rows: Rows, regions: Regions, row: number, length: number): TimelineBox {
   const start = Math.min(Math.max(rows.defined[row], 0), Math.max(length - 1, 0));
@@ -50,17 +50,17 @@ export function rowBox(rows: Rows, regions: Regions, row: number, length: number
   };
 }
 
-/** A box with its life in values of an axis. */
+/** Convert a box from positions to values of an axis. */
 export function boxOnAxis(axis: Axis, box: TimelineBox): TimelineBox {
   return { ...box, start: axis.at(box.start), end: axis.at(box.end) };
 }
 
-/** Whether the timeline has a block for this row: it lies in a shown region, at a known place, and has bytes. */
+/** Return whether a row has a block: it has bytes and a known place in a visible region. */
 export function hasBlock(rows: Rows, regions: Regions, row: number, show: ShownRegions): boolean {
   return rows.size[row] > 0 && rows.offset[row] >= 0 && isShown(regions, rows.region[row], show);
 }
 
-/** One block per row that has bytes in a shown region; `clock` as in Axis. */
+/** Return one block for each row with bytes in a visible region; `clock` as in Axis. */
 export function timelineBlocks(
   rows: Rows,
   regions: Regions,
@@ -88,7 +88,7 @@ export function timelineBlocks(
   return blocks;
 }
 
-/** All there is to see: the whole axis, and the bytes of the shown regions. */
+/** Return the full extent: the whole axis and the bytes of the visible regions. */
 export function timelineExtent(regions: Regions, axis: Axis, show: ShownRegions): View {
   let top = 0;
   for (let region = 0; region < regions.length; region++)
@@ -96,7 +96,7 @@ export function timelineExtent(regions: Regions, axis: Axis, show: ShownRegions)
   return { x: axis.extent, y: [0, Math.max(top, 1)] };
 }
 
-/** Bottom and top bytes of each shown region, in pairs. */
+/** Return bottom and top of each visible region in bytes, in pairs. */
 export function regionBands(regions: Regions, show: ShownRegions): Float64Array {
   const bands: number[] = [];
   for (let region = 0; region < regions.length; region++)

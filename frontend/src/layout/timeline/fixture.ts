@@ -2,7 +2,7 @@ import { dictionaryOf, TextColumn } from "../../payload/tables/text_column";
 import type { Regions } from "../../payload/recording/regions";
 import type { Rows } from "../../payload/recording/rows";
 
-/** One buffer of a test: own life, both ends included, and place in a region. */
+/** A buffer of a test: its lifetime, both ends included, and its place in a region. */
 export interface BufferLike {
   name?: string;
   role?: number;
@@ -54,7 +54,7 @@ export function rowsOf(buffers: readonly BufferLike[]): Rows {
   };
 }
 
-/** Regions stacked in the order given. */
+/** Stack regions in the given order. */
 export function regionsOf(regions: readonly { size: number; temporary: boolean; kind?: string }[]): Regions {
   let base = 0;
   const bases = regions.map(({ size }) => (base += size) - size);

@@ -2,7 +2,7 @@ import type { Span, View } from "../axis/span";
 import { xPixel, yPixel } from "./rects";
 import { pan } from "../axis/view";
 
-/** The window on the minimap, in pixels. */
+/** The visible window on the minimap, in pixels. */
 export interface MinimapWindow {
   x: number;
   y: number;
@@ -10,10 +10,10 @@ export interface MinimapWindow {
   height: number;
 }
 
-/** A window that is smaller than this could be neither seen nor held. */
+/** A smaller window could be neither seen nor dragged. */
 const MIN_PIXELS = 6;
 
-/** Where the view lies on a minimap of all there is, of width x height pixels. */
+/** Return the view's window on a minimap of width x height pixels. */
 export function windowOnMap(view: View, extent: View, width: number, height: number): MinimapWindow {
   const [x, across] = fitWindow(
     xPixel(view.x[0], extent.x, width),
@@ -38,7 +38,7 @@ export function isInside(window: MinimapWindow, x: number, y: number): boolean {
   return x >= window.x && x <= window.x + window.width && y >= window.y && y <= window.y + window.height;
 }
 
-/** The view with its middle at this pixel of the minimap. */
+/** Return the view centered on a pixel of the minimap. */
 export function centerOn(
   view: View,
   extent: View,
@@ -55,7 +55,7 @@ export function centerOn(
   };
 }
 
-/** The view moved with the pointer by (dx, dy) pixels of the minimap. */
+/** Return the view after the pointer moved by (dx, dy) pixels on the minimap. */
 export function dragView(
   view: View,
   extent: View,

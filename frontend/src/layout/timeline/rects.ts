@@ -3,8 +3,8 @@ import type { TimelineBox, Span, View } from "../axis/span";
 import { type TimelineIndex, visitRuns } from "./block_index";
 
 /**
- * Rectangles in pixels, x to the right and y down, cut to the picture. Edges are fractions of a pixel: a life or a
- * size below one pixel keeps the share of it that it covers.
+ * Rectangles in pixels, x to the right and y down, clipped to the picture. Edges are fractional: a lifetime
+ * or size below one pixel keeps the share that it covers.
  */
 export interface Rects {
   length: number;
@@ -28,7 +28,7 @@ export function emptyRects(capacity: number): Rects {
   };
 }
 
-/** Adds a rectangle, and gives its number to write it at. */
+/** Append a rectangle and return its index. */
 export function appendRect(rects: Rects): number {
   const { length, x0 } = rects;
   if (length === x0.length) {
@@ -43,8 +43,8 @@ export function appendRect(rects: Rects): number {
 }
 
 /**
- * The blocks that reach into the view, as rectangles of a picture of width x height pixels, written into `out`; where
- * `least` is given, of those only that may be as wide as so many pixels.
+ * Lay out the blocks that overlap the view as rectangles of a picture of width x height pixels, written into
+ * `out`. With `least`, only lifetimes that may be at least this many pixels wide are included.
  */
 export function layoutTimeline(
   index: TimelineIndex,
@@ -90,17 +90,17 @@ function layoutRun(
   out.length = count;
 }
 
-/** Pixel of a value along x. */
+/** Return the pixel of a value along x. */
 export function xPixel(position: number, x: Span, width: number): number {
   return ((position - x[0]) / (x[1] - x[0])) * width;
 }
 
-/** Pixel of a byte along y; bytes grow upwards. */
+/** Return the pixel of a byte along y; bytes grow upwards. */
 export function yPixel(byte: number, y: Span, height: number): number {
   return ((y[1] - byte) / (y[1] - y[0])) * height;
 }
 
-/** One box in pixels, not cut: [x0, y0, x1, y1]. */
+/** Return a box in pixels, unclipped: [x0, y0, x1, y1]. */
 export function boxInPixels(
   box: TimelineBox,
   view: View,
@@ -116,8 +116,8 @@ export function boxInPixels(
 }
 
 /**
- * Numbers of the rectangles that have room for a label of `width` x `height` pixels, the largest areas first, at most
- * `limit`.
+ * Return the indices of at most `limit` rectangles with room for a label of `width` x `height` pixels,
+ * largest areas first.
  */
 export function labelCandidates(rects: Rects, width: number, height: number, limit: number): number[] {
   const found: number[] = [];

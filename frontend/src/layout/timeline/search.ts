@@ -4,16 +4,16 @@ import { filterRows } from "../table/table_filter";
 import { hasBlock, type ShownRegions } from "./blocks";
 
 export interface TimelineMatches {
-  /** Rows with a block that the search finds, by position and then by byte. */
+  /** Matching rows that have a block, by position and then by byte. */
   rows: Uint32Array;
-  /** 1 for each row found; null where nothing is searched for. */
+  /** 1 for each matching row; null without a search. */
   highlighted: Uint8Array | null;
-  /** Rows found that are not drawn. */
+  /** Number of matching rows that are not drawn. */
   hidden: number;
   error: string | null;
 }
 
-/** What the search finds on the timeline: the same rows as in the table, which searches the same texts. */
+/** Find the rows that match a search on the timeline. The table searches the same texts. */
 export function findMatches(
   rows: Rows,
   regions: Regions,
@@ -36,13 +36,15 @@ export function findMatches(
   };
 }
 
-/** What both light; null, which lights everything, leaves it to the other. */
+/** Intersect two highlights; null highlights everything. */
 export function intersectHighlights(one: Uint8Array | null, other: Uint8Array | null): Uint8Array | null {
   if (one === null || other === null) return one ?? other;
   return one.map((highlighted, row) => highlighted & other[row]);
 }
 
-/** The match after or before the current one, round and round; the first from `position` on where none is current. */
+/**
+ * Return the next or previous match, wrapping around; without a current match, the first from `position` on.
+ */
 export function nextMatch(
   matches: Uint32Array,
   current: number | null,

@@ -7,22 +7,22 @@ import {
 } from "../../payload/recording/spans";
 import { stepAt } from "../axis/axis";
 
-/** Spans side by side in as few lanes as keep any two of a lane apart, and each kind of them in lanes of its own. */
+/** Spans in as few lanes as possible without overlap. Each kind has its own lanes. */
 export interface SpanLanes {
   /** Lane of each span, 0 at the top. */
   lane: Int32Array;
   count: number;
-  /** The kinds there are and the first lane of each, from the top. */
+  /** Kinds that occur, and the first lane of each, from the top. */
   kinds: readonly { kind: number; first: number }[];
 }
 
-/** Threads that overlap deeper than this are a file's mistake; what they hold beyond is put into the last lane. */
+/** Deeper nesting indicates a broken file. Spans beyond it share the last lane. */
 const MAX_LANES = 256;
 
-/** From the top: what went wrong, then what is around most. */
+/** From the top: failures, then the longest spans. */
 const KINDS = [OUT_OF_MEMORY_SPAN, STEP_SPAN, EXECUTION_SPAN, ANNOTATION_SPAN] as const;
 
-/** Puts each span, in order of start and the longer first, into the first lane of its kind that is free. */
+/** Assign each span to the first free lane of its kind, in order of start, longer spans first. */
 export function layoutSpanLanes({ length, kind, start_ns, end_ns }: Spans): SpanLanes {
   const order = Array.from({ length }, (_, span) => span).sort(
     (a, b) => start_ns[a] - start_ns[b] || end_ns[b] - end_ns[a],
@@ -45,12 +45,12 @@ export function layoutSpanLanes({ length, kind, start_ns, end_ns }: Spans): Span
   return { lane, count, kinds };
 }
 
-/** How many spans are in lanes from this one on. */
+/** Return the number of spans in lanes `first` and below. */
 export function countSpansFrom({ lane }: SpanLanes, first: number): number {
   return lane.reduce((count, of) => count + (of >= first ? 1 : 0), 0);
 }
 
-/** The position, with its fraction, at a moment; `times` are those of the positions. */
+/** Return the position at a time, with its fraction; `times` are the positions' times. */
 export function positionOfTime(times: Float64Array, ns: number): number {
   const last = times.length - 1;
   if (last < 0 || ns <= times[0]) return 0;

@@ -1,15 +1,15 @@
 import { childrenOf, type Tree } from "./tree";
 
 /**
- * A rectangle of a tree in pixels, x to the right and y down. What is too small to be drawn is gathered, so that
- * nothing is left out: `node` is then that of their parent and `gathered` how many they are, else 0.
+ * A rectangle of a tree in pixels, x to the right and y down. Nodes too small to draw are gathered into one
+ * box: `node` is then their parent and `gathered` their number; otherwise `gathered` is 0.
  */
 export interface TreeBox {
   node: number;
   gathered: number;
-  /** Whether it is only what hangs from the node itself, beside what is below it. */
+  /** Whether the box stands for the rows of the node itself, next to its children. */
   own: boolean;
-  /** The top of a chain of nodes drawn as one, of which `node` is the bottom; else the node itself. */
+  /** Top of a chain of nodes drawn as one box, with `node` at the bottom; otherwise the node itself. */
   from: number;
   x: number;
   y: number;
@@ -18,12 +18,15 @@ export interface TreeBox {
 }
 
 export const FLAME_LINE_HEIGHT = 20;
-/** A narrower one could be neither seen nor hit. */
+/** A narrower box could be neither seen nor clicked. */
 const MIN_WIDTH = 2;
-/** Deeper ones are seen by zooming: canvases end somewhere, and nobody reads on that far. */
+/** Deeper levels are visible after zooming. Canvas heights are limited. */
 export const MAX_LEVELS = 100;
 
-/** The nodes below `top` and itself as lines of boxes, one line per level, as wide as they weigh, largest first. */
+/**
+ * Lay out `top` and its descendants, one line for each level. Widths are proportional to weights, largest
+ * first.
+ */
 export function flame(tree: Tree, total: Float64Array, top: number, width: number): TreeBox[] {
   const boxes: TreeBox[] = [];
   const perWeight = total[top] > 0 ? width / total[top] : 0;
@@ -36,7 +39,7 @@ export function flame(tree: Tree, total: Float64Array, top: number, width: numbe
     children.forEach((child, i) => {
       const wide = total[child] * perWeight;
       if (wide >= MIN_WIDTH) put(child, at, level + 1);
-      // Those after it are not larger.
+      // The following children are not larger.
       else if (i === 0 || total[children[i - 1]] * perWeight >= MIN_WIDTH)
         boxes.push(box(node, children.length - i, at, level + 1, sum(total, children, i) * perWeight));
       at += wide;
@@ -65,7 +68,7 @@ function sum(total: Float64Array, nodes: number[], from: number): number {
   return weight;
 }
 
-/** Levels that a flame graph of `top` has. */
+/** Return the number of levels in the flame graph of `top`. */
 export function levelsBelow(tree: Tree, total: Float64Array, top: number): number {
   let deepest = tree.depth[top];
   for (let node = top; node < tree.end[top]; node++)
@@ -73,7 +76,7 @@ export function levelsBelow(tree: Tree, total: Float64Array, top: number): numbe
   return Math.min(deepest - tree.depth[top] + 1, MAX_LEVELS);
 }
 
-/** The box at a point, the innermost where they lie in each other, or null. */
+/** Return the innermost box at a point, or null. */
 export function boxAt(boxes: readonly TreeBox[], x: number, y: number): TreeBox | null {
   for (let i = boxes.length - 1; i >= 0; i--) {
     const { x: left, y: top, width, height } = boxes[i];

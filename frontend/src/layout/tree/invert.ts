@@ -1,9 +1,9 @@
 import { emptyTree, type Tree } from "./tree";
 
 /**
- * The tree bottom-up: under node 0 what rows hang from, below each the one above it in the tree, and so on. A row
- * hangs from the end of its whole path read backwards, so that each path is counted once, however often it comes
- * back to a name.
+ * Invert a tree: the children of node 0 are the nodes that rows belong to, and each node's children are its
+ * parents in the original tree. A row belongs to the end of its reversed path, so each path counts once, even
+ * if a name recurs in it.
  */
 export function invert(tree: Tree): Tree {
   const paths = new Paths(tree);
@@ -37,18 +37,18 @@ export function invert(tree: Tree): Tree {
   return { ...inverted, leaf: ends.map((path) => place[path]), rest: place[rest], text, names };
 }
 
-/** Paths that begin alike share their beginning. Path 0 is the empty one. */
+/** A trie of paths. Path 0 is the empty path. */
 class Paths {
   readonly parent = [-1];
-  /** A node of the tree that the path's last name is of. */
+  /** A node of the tree with the path's last name. */
   readonly source = [0];
   private readonly known = new Map<number, number>();
 
   constructor(private readonly tree: Tree) {}
 
-  /** The path that goes on from another with the name of a node. */
+  /** Return the path that extends another one by a node's name. */
   below(path: number, node: number): number {
-    // Both factors are below 2**26 for any tree that fits a browser, so that their product is exact.
+    // Both factors are below 2**26 for any tree that fits into a browser, so the product is exact.
     const key = path * this.tree.names + this.tree.name[node];
     const found = this.known.get(key);
     if (found !== undefined) return found;
@@ -58,12 +58,12 @@ class Paths {
     return made;
   }
 
-  /** The paths in preorder, and for each the place in it after the last one below it. */
+  /** Return the paths in preorder, and the end of each path's subtree. */
   preorder(): { order: Int32Array; last: Int32Array } {
     const count = this.parent.length;
     const size = new Int32Array(count).fill(1);
     for (let path = count - 1; path > 0; path--) size[this.parent[path]] += size[path];
-    // A path is made after the one that it goes on from; of one parent's, the first made comes first.
+    // A path is created after its prefix, and siblings keep their order of creation.
     const at = new Int32Array(count);
     const next = new Int32Array(count);
     next[0] = 1;

@@ -2,21 +2,21 @@ import type { Forest } from "../../payload/responses/forest";
 import type { Rows } from "../../payload/recording/rows";
 
 /**
- * All rows of a recording as one tree: node 0 is everything, and every row hangs from one node. Nodes are in preorder:
- * below node i, itself included, are nodes i to end[i], that one excluded.
+ * All rows of a recording as one tree. Node 0 is the root, and every row belongs to one node. Nodes are in
+ * preorder: the subtree of node i is nodes [i, end[i]).
  */
 export interface Tree {
   length: number;
   parent: Int32Array;
   end: Int32Array;
-  /** Nodes between a node and node 0, plus 1; 0 for node 0. */
+  /** Distance from node 0. */
   depth: Int32Array;
-  /** Number of the node's label: nodes called alike share one. */
+  /** Number of the node's label; equal labels share a number. */
   name: Int32Array;
   merged: Int32Array;
   framework: Uint8Array;
   leaf: Int32Array;
-  /** Texts of names. */
+  /** Return the label of a name number. */
   text: (name: number) => string;
   names: number;
   /** Node of the bytes that no row explains. */
@@ -26,7 +26,7 @@ export interface Tree {
 const EVERYTHING = "everything";
 const BEFORE = "live before the recording";
 
-/** What nodes are called that stand for what a classification cannot say. */
+/** Labels of nodes that the classification does not cover. */
 export interface PlaceholderLabels {
   /** Rows without a path. */
   none: string;
@@ -35,8 +35,9 @@ export interface PlaceholderLabels {
 }
 
 /**
- * One tree of the forest's trees, with nodes of their own for rows without any. An allocator knows nothing
- * of what was live `before` its recording, so that is told apart.
+ * Join the trees of a forest under one root, and add nodes for rows without a path. If `before` is set,
+ * allocations older than an allocator's recording have a node of their own, because nothing is known about
+ * them.
  */
 export function buildTree(forest: Forest, rows: Rows, unsaid: PlaceholderLabels, before: boolean): Tree {
   const { length, label } = forest;
@@ -73,7 +74,7 @@ export function buildTree(forest: Forest, rows: Rows, unsaid: PlaceholderLabels,
   };
 }
 
-/** The columns of a tree of `length` nodes, every one a child of node 0. */
+/** Create the columns of a tree of `length` nodes, all children of node 0. */
 export function emptyTree(
   length: number,
 ): Pick<Tree, "length" | "parent" | "end" | "depth" | "name" | "merged" | "framework"> {
@@ -94,28 +95,31 @@ export function labelOf(tree: Tree, node: number): string {
   return tree.text(tree.name[node]);
 }
 
-/** Nodes right below one. */
+/** Return the children of a node. */
 export function childrenOf(tree: Tree, node: number): number[] {
   const children: number[] = [];
   for (let child = node + 1; child < tree.end[node]; child = tree.end[child]) children.push(child);
   return children;
 }
 
-/** The nodes from the one right below everything down to this one. */
+/** Return the nodes on the path from the root's child down to a node. */
 export function pathNodes(tree: Tree, node: number): number[] {
   const line: number[] = [];
   for (let at = node; at > 0; at = tree.parent[at]) line.push(at);
   return line.reverse();
 }
 
-/** A node's labels from the top, joined by "/" as model paths are; within a label, "\\" stands before what is none. */
+/**
+ * Return a node's labels from the top, joined by "/" as in model paths. A backslash escapes slashes and
+ * backslashes within a label.
+ */
 export function pathOf(tree: Tree, node: number): string {
   return pathNodes(tree, node)
     .map((at) => escapeLabel(labelOf(tree, at)))
     .join("/");
 }
 
-/** The node of a path, or -1 where there is none. */
+/** Return the node with a path, or -1 if there is none. */
 export function findNode(tree: Tree, path: string): number {
   let node = 0;
   for (const part of path.match(/(?:\\.|[^\\/])+/gs) ?? []) {
@@ -130,7 +134,7 @@ function escapeLabel(label: string): string {
   return label.replaceAll(/[\\/]/g, "\\$&");
 }
 
-/** 1 for each row below a node. */
+/** Return 1 for each row in the subtree of a node. */
 export function rowsBelow(tree: Tree, node: number): Uint8Array {
   const last = tree.end[node];
   return Uint8Array.from(tree.leaf, (leaf) => (leaf >= node && leaf < last ? 1 : 0));

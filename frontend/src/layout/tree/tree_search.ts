@@ -1,14 +1,14 @@
 import { compileSearch } from "../../base/search";
 import { labelOf, type Tree } from "./tree";
 
-/** What a search finds among the nodes that weigh something. */
+/** Matches of a search among nodes with a nonzero weight. */
 export interface TreeMatches {
-  /** 1 for each node whose label matches; null where nothing is searched for. */
+  /** 1 for each node whose label matches; null without a search. */
   matching: Uint8Array | null;
-  /** 1 for each such node and all below it; null where nothing is searched for. */
+  /** 1 for each matching node and its descendants; null without a search. */
   highlighted: Uint8Array | null;
   nodes: number;
-  /** Of what is at or below a match, each thing once. */
+  /** Total weight of the matching subtrees, each row counted once. */
   weight: number;
 }
 
@@ -21,7 +21,7 @@ export function searchTree(tree: Tree, total: Float64Array, typed: string): Tree
   let nodes = 0;
   let weight = 0;
   let counted = 0;
-  // Node 0 is the name of no thing.
+  // Node 0 has no label of its own.
   for (let node = 1; node < tree.length; node++) {
     if (total[node] === 0) continue;
     const name = tree.name[node];
@@ -30,7 +30,7 @@ export function searchTree(tree: Tree, total: Float64Array, typed: string): Tree
     if (!matches) continue;
     matching[node] = 1;
     nodes += 1;
-    // Below a match that was counted, everything is.
+    // Nodes in a subtree that is already counted add no weight.
     if (node < counted) continue;
     weight += total[node];
     counted = tree.end[node];

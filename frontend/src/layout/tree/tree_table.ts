@@ -9,22 +9,22 @@ export interface TreeSort {
   descending: boolean;
 }
 
-/** One line of the table of a tree. */
+/** One line of a tree's table. */
 export interface TreeLine {
   node: number;
-  /** Steps below the node that the table is of. */
+  /** Depth below the top node of the table. */
   level: number;
-  /** Whether what is below it is shown; null where nothing is below it. */
+  /** Whether the node is expanded; null if it has no visible children. */
   expanded: boolean | null;
 }
 
-/** Levels that are open before anyone has opened any. */
+/** Levels that are expanded by default. */
 const EXPANDED_LEVELS = 2;
 
 /**
- * The lines below and with `top`, siblings in order. `toggled` nodes are not as they begin: open on the first levels,
- * and where a node is all that is below another. Where a search `marked` nodes, only these are shown, with what is
- * above them, opened, and with what is below them.
+ * Return the lines of `top` and its descendants, siblings in sort order. By default, the first levels and
+ * only children are expanded; `toggled` nodes have the opposite state. With a search, only `marked` nodes,
+ * their ancestors (expanded) and their descendants are listed.
  */
 export function treeLines(
   tree: Tree,
@@ -37,7 +37,7 @@ export function treeLines(
   const lines: TreeLine[] = [];
   const leads = marked === null ? null : markAncestors(tree, marked);
   const order = compareNodes(tree, weights, sort);
-  // A list of what is still to come, last first: trees may be deeper than calls can be.
+  // A stack of pending nodes, last first: recursion could overflow on deep trees.
   const coming = [{ node: top, level: 0, found: false, alone: true }];
   for (let next = coming.pop(); next !== undefined; next = coming.pop()) {
     const { node, level } = next;
@@ -56,7 +56,7 @@ export function treeLines(
   return lines;
 }
 
-/** 1 for each marked node and each one above such a node. */
+/** Return 1 for each marked node and each of its ancestors. */
 function markAncestors({ length, parent }: Tree, marked: Uint8Array): Uint8Array {
   const leads = marked.slice();
   for (let node = length - 1; node > 0; node--) if (leads[node] === 1) leads[parent[node]] = 1;
@@ -78,7 +78,7 @@ function compareNodes(tree: Tree, weights: Weights, { key, descending }: TreeSor
   return (a: number, b: number): number => sign * (column[a] - column[b]) || a - b;
 }
 
-/** Everything below and with `top` that weighs something, as CSV; `unit` is what the weights are in. */
+/** Format `top` and its descendants with a nonzero weight as CSV; `unit` is the unit of the weights. */
 export function treeCsv(tree: Tree, weights: Weights, top: number, unit: string): string {
   const rows: (string | number)[][] = [];
   for (let node = top; node < tree.end[top]; node++) {

@@ -8,17 +8,17 @@ interface Rect {
   height: number;
 }
 
-/** Height of the heading of a node that has others inside. */
+/** Height of the heading of a node with visible children. */
 export const HEADING_HEIGHT = 17;
-/** Smaller ones have no room for a heading: what is in them is seen by zooming. */
+/** Smaller nodes have no room for a heading. Their contents are visible after zooming. */
 const MIN_HEADED = { width: 44, height: 40 };
 const GAP = 2;
-/** Area in pixels below which a node is gathered with its neighbours. */
+/** Nodes with a smaller area in pixels are gathered into one box. */
 const MIN_AREA = 24;
 
 /**
- * The nodes below `top` and itself as nested boxes, their areas as they weigh, with headings on those that have others
- * inside. A node whose only weight is one other node's is drawn as one with it: nesting alone says nothing.
+ * Lay out `top` and its descendants as nested boxes with areas proportional to weights, and headings on nodes
+ * with visible children. A node and an only child of the same weight are drawn as one box.
  */
 export function treemap(
   tree: Tree,
@@ -64,7 +64,10 @@ export function treemap(
   return boxes;
 }
 
-/** Follows a node down for as long as one child has all of its weight; with the children of the last, largest first. */
+/**
+ * Follow a node down while one child has all of its weight. Return the last node with its children, largest
+ * first.
+ */
 function chain(tree: Tree, total: Float64Array, from: number): { node: number; children: number[] } {
   let node = from;
   for (;;) {
@@ -76,8 +79,9 @@ function chain(tree: Tree, total: Float64Array, from: number): { node: number; c
 }
 
 /**
- * Rectangles of these areas, largest first, that fill one, as square as may be: rows along the shorter side, each of as
- * many areas as make its worst rectangle squarer (Bruls, Huizing and van Wijk, 2000).
+ * Fill a rectangle with rectangles of these areas, largest first, as square as possible. Rows lie along the
+ * shorter side; each takes as many areas as improve its worst aspect ratio (Bruls, Huizing and van Wijk,
+ * 2000).
  */
 export function squarify(areas: readonly number[], into: Rect): Rect[] {
   const placed: Rect[] = [];
@@ -99,12 +103,12 @@ export function squarify(areas: readonly number[], into: Rect): Rect[] {
   return placed;
 }
 
-/** The larger ratio of sides of the largest and the least area in a row that is as long as `side`. */
+/** Return the worst aspect ratio in a row of length `side`, given its largest and smallest area. */
 function worstRatio(most: number, least: number, sum: number, side: number): number {
   return Math.max((side * side * most) / (sum * sum), (sum * sum) / (side * side * least));
 }
 
-/** Places a row along the shorter side, and gives what is left beside it. */
+/** Place a row along the shorter side and return the remaining rectangle. */
 function putRow(areas: readonly number[], sum: number, into: Rect, placed: Rect[]): Rect {
   let { x, y } = into;
   if (into.width >= into.height) {

@@ -4,21 +4,22 @@ import { ROLES } from "../../payload/recording/roles";
 import type { Tree } from "./tree";
 import { rowLifetime } from "../table/row_order";
 
-/** What each node of a tree weighs: one value per node. */
+/** Weights of a tree: one value for each node. */
 export interface Weights {
-  /** With everything below it. */
+  /** Weight of the node's subtree. */
   total: Float64Array;
-  /** Of the rows at the node itself. */
+  /** Weight of the rows at the node itself. */
   self: Float64Array;
-  /** Rows at and below it. */
+  /** Number of rows in the subtree. */
   count: Int32Array;
-  /** Role that most of its weight has; 0 where none is known. */
+  /** Role with the largest weight in the subtree; 0 if unknown. */
   role: Uint8Array;
 }
 
 /**
- * Weighs a tree for some rows: `column` has the weight of every row of the recording, and `rest` is that of what no
- * row explains. So the weight of node 0 is that of all rows and the rest. Takes one step per row and a few per node.
+ * Compute the weights of a tree for some rows. `column` contains the weight of every row of the recording;
+ * `rest` is the weight of bytes that no row explains. Node 0 weighs the sum of all. Takes one step for each
+ * row and a few for each node.
  */
 export function weighTree(
   tree: Tree,
@@ -40,7 +41,8 @@ export function weighTree(
   }
   self[tree.rest] += rest;
   const total = self.slice();
-  // Children come after their parents, so that from the last to the first each one is whole when it is added.
+  // Children follow their parents, so iterating backwards completes each node before it is added to its
+  // parent.
   for (let node = length - 1; node > 0; node--) {
     total[parent[node]] += total[node];
     count[parent[node]] += count[node];
@@ -48,7 +50,7 @@ export function weighTree(
   return { total, self, count, role: mainRoles(tree, shares, kinds.roles) };
 }
 
-/** The roles there are, and the place of each among them: most recordings have few of all roles. */
+/** Return the roles that occur, and the index of each: most recordings have only a few roles. */
 function roleNumbers(rows: Rows, live: Uint32Array): { roles: number[]; number: Uint8Array } {
   const number = new Uint8Array(256).fill(255);
   const roles: number[] = [];
@@ -76,8 +78,8 @@ function mainRoles({ length, parent }: Tree, shares: Float64Array, roles: number
 }
 
 /**
- * Bytes of each row times how long it is held: in byte-nanoseconds where there is a clock, else in bytes times
- * positions. What is not freed is held to the end.
+ * Return bytes times lifetime of each row: in byte-nanoseconds with a clock, otherwise in bytes times
+ * positions. Rows that are never freed live until the end.
  */
 export function byteTime(rows: Rows, program: Program): Float64Array {
   const { length, time_ns } = program;

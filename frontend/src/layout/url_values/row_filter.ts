@@ -1,22 +1,25 @@
 import type { Classification } from "../../payload/responses/forest";
 import { CLASSIFICATIONS } from "../../payload/responses/forest";
 
-/** Numbers from the first to the last, both of them too. */
+/** First and last number, both included. */
 export type RowRange = readonly [number, number];
 
-/** Rows that all charts are confined to: those below a node of a tree, or those with these numbers. */
+/** A filter that applies to all charts: the rows below a node of a tree, or rows by number. */
 export type RowFilter =
   | { kind: "node"; by: Classification; merge: boolean; invert: boolean; path: string }
   | { kind: "rows"; ranges: RowRange[] };
 
-/** As the state and the URL have it: "model:params/layer_3", "stack.merged.inverted:f/g", "rows:3,7-12". */
+/**
+ * Format a filter for the state and the URL: "model:params/layer_3", "stack.merged.inverted:f/g",
+ * "rows:3,7-12".
+ */
 export function writeFilter(filter: RowFilter): string {
   if (filter.kind === "rows") return `rows:${filter.ranges.map(writeRange).join(",")}`;
   const { by, merge, invert, path } = filter;
   return `${by}${merge ? ".merged" : ""}${invert ? ".inverted" : ""}:${path}`;
 }
 
-/** Null for what does not read as a filter. */
+/** Parse a filter; null if the text is invalid. */
 export function readFilter(text: string): RowFilter | null {
   const colon = text.indexOf(":");
   const [first, ...flags] = text.slice(0, Math.max(colon, 0)).split(".");
@@ -46,7 +49,7 @@ function readRange(text: string): RowRange[] {
   return [[first, last]];
 }
 
-/** 1 for each of the rows 0..count-1 that is in one of the ranges. */
+/** Return 1 for each of the rows 0..count-1 in any of the ranges. */
 export function maskOf(ranges: readonly RowRange[], count: number): Uint8Array {
   const mask = new Uint8Array(count);
   for (const [first, last] of ranges) mask.fill(1, Math.min(first, count), Math.min(last + 1, count));

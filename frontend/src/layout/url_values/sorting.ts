@@ -1,10 +1,10 @@
-/** What a table is sorted by. */
+/** Sort column and direction of a table. */
 export interface Sorting<Key extends string> {
   key: Key;
   descending: boolean;
 }
 
-/** A sorting as the URL says it, "-size" from the largest; `first` where the table has no such column. */
+/** Parse a sorting from the URL; "-size" sorts descending. Return `first` if the table has no such column. */
 export function readSorting<Key extends string>(
   text: string,
   keys: readonly Key[],

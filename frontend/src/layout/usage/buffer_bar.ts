@@ -8,7 +8,7 @@ export interface BufferBar {
   edges: Float64Array;
 }
 
-/** A filled stretch of the bar in pixels; `row` is its buffer, or -1 where several share it. */
+/** A filled segment of the bar in pixels; `row` is its buffer, or -1 if several buffers share it. */
 export interface BarSegment {
   x: number;
   width: number;
@@ -16,12 +16,12 @@ export interface BarSegment {
   row: number;
 }
 
-/** Bytes that stand for a buffer: what it holds, or in the bar by padding what it wastes. */
+/** Return the bytes that a buffer contributes: its charge, or its padding in the bar by padding. */
 function barWeight(rows: Rows, row: number, order: BarOrder): number {
   return order === "padding" ? Math.max(rows.charge[row] - rows.unpadded[row], 0) : rows.charge[row];
 }
 
-/** Puts buffers in order; those without any weight are left out. */
+/** Order buffers for a bar. Buffers with no weight are left out. */
 export function bufferBar(rows: Rows, live: Uint32Array, order: BarOrder): BufferBar {
   const kept = live.filter((row) => barWeight(rows, row, order) > 0);
   if (order === "program") kept.sort((a, b) => rows.defined[a] - rows.defined[b] || a - b);
@@ -33,7 +33,7 @@ export function bufferBar(rows: Rows, live: Uint32Array, order: BarOrder): Buffe
   return { rows: kept, edges };
 }
 
-/** Place in the bar of the buffer that holds byte `at`, or -1 outside the bar. */
+/** Return the index in the bar of the buffer that contains byte `at`, or -1 outside the bar. */
 export function bufferAt({ edges, rows }: BufferBar, at: number): number {
   if (at < 0 || rows.length === 0 || at >= edges[rows.length]) return -1;
   let low = 0;
@@ -47,9 +47,9 @@ export function bufferAt({ edges, rows }: BufferBar, at: number): number {
 }
 
 /**
- * The bar as at most two stretches per pixel. A buffer at least a pixel wide is drawn by itself; narrower ones are
- * gathered until they fill a pixel, which takes the role that most of its bytes have. So 100,000 buffers cost what
- * the screen can show of them.
+ * Return the bar's segments, at most two for each pixel. A buffer at least a pixel wide has its own segment.
+ * Narrower buffers are gathered until they fill a pixel, which takes the color with the most bytes. The cost
+ * depends on the number of pixels, even for 100,000 buffers.
  */
 export function barSegments(bar: BufferBar, rows: Rows, width: number): BarSegment[] {
   const total = bar.edges[bar.rows.length];

@@ -1,41 +1,41 @@
 import type { Program } from "../../payload/recording/program";
 import type { Rows } from "../../payload/recording/rows";
 
-/** Indices of the rows live at a position that add to the live bytes there, in row order. */
+/** Return the rows live at a position that count towards the live bytes, in row order. */
 export function liveAt(rows: Rows, position: number): Uint32Array {
   return select(rows, position, (row) => rows.charge[row] > 0);
 }
 
-/** Indices of the rows live at a position inside memory that another row is charged for. */
+/** Return the rows live at a position whose memory is charged to another row. */
 export function sharersAt(rows: Rows, position: number): Uint32Array {
   return select(rows, position, (row) => rows.charge[row] === 0);
 }
 
-/** Bytes live at a position. */
+/** Return the sum of charges of some rows. */
 export function liveBytes(rows: Rows, live: Uint32Array): number {
   let bytes = 0;
   for (const row of live) bytes += rows.charge[row];
   return bytes;
 }
 
-/** Whether an allocator has bytes in use that no row explains: a stack. */
+/** Return whether an allocator has bytes in use that no row explains: a stack. */
 export function hasStack(program: Program | null): boolean {
   return program?.unexplained?.some((bytes) => bytes !== 0) ?? false;
 }
 
-/** Whether anything is known of what the bytes are for. */
+/** Return whether any charged row has a known role. */
 export function hasRoles(rows: Rows): boolean {
   return rows.role.some((role, row) => role !== 0 && rows.charge[row] > 0);
 }
 
-/** Bytes per role number, over some rows. */
+/** Return bytes by role number over some rows, largest first. */
 export function bytesByRole(rows: Rows, live: Iterable<number>): Map<number, number> {
   const bytes = new Map<number, number>();
   for (const row of live) bytes.set(rows.role[row], (bytes.get(rows.role[row]) ?? 0) + rows.charge[row]);
   return new Map([...bytes].sort((a, b) => b[1] - a[1]));
 }
 
-/** Bytes at each position of an axis of the rows that have a 1 in `only`. */
+/** Return the bytes at each position of the rows that have a 1 in `only`. */
 export function bytesOver(rows: Rows, length: number, only: Uint8Array): Float64Array {
   const bytes = new Float64Array(length + 1);
   for (let row = 0; row < rows.length; row++) {

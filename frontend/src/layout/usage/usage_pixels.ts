@@ -3,9 +3,9 @@ import type { Span } from "../axis/span";
 import type { UsageCurve, UsageSeries } from "./usage_series";
 
 /**
- * The steps in sight or, where they are more than the pixels, a step for each pixel with the most and the least of all
- * that reach into it: what there is to draw depends on the pixels, however many steps there are, and no peak or valley
- * is lost. Where the least is the most all along they are one column.
+ * Return the visible steps, or one step for each pixel if there are more steps than pixels. A pixel's step
+ * has the maximum and minimum of all steps that overlap it, so no peak or valley is lost, and the drawing
+ * cost depends on the pixels only. If minimum and maximum are equal everywhere, they share one column.
  */
 export function reduceToPixels({ x, curves }: UsageSeries, window: Span, pixels: number): UsageSeries {
   const from = stepAt(x, window[0]);
@@ -21,7 +21,7 @@ export function reduceToPixels({ x, curves }: UsageSeries, window: Span, pixels:
       })),
     };
 
-  // Column c shows steps first[c] to first[c + 1], both included: the last one begins in it and goes on.
+  // Column c shows steps first[c] to first[c + 1], both included: the last one starts in it and continues.
   const first = new Int32Array(pixels + 1);
   const columns = new Float64Array(pixels);
   const pixel = (window[1] - window[0]) / pixels;
@@ -43,7 +43,7 @@ function reduceCurve({ key, max, min }: UsageCurve, first: Int32Array): UsageCur
     high[column] = max[first[column]];
     low[column] = min[first[column]];
     for (let step = first[column] + 1; step <= first[column + 1]; step++) {
-      // Of what is not known in a part of a pixel the rest is shown.
+      // If a pixel is partly unknown, the known part is shown.
       if (max[step] > high[column] || Number.isNaN(high[column])) high[column] = max[step];
       if (min[step] < low[column] || Number.isNaN(low[column])) low[column] = min[step];
     }

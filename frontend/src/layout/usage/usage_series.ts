@@ -2,7 +2,7 @@ import type { Usage } from "../../payload/recording/usage";
 import { type Axis, stepAt } from "../axis/axis";
 import type { Span } from "../axis/span";
 
-/** What can be drawn over the axis, in the order of the legend. The ceiling is one line: all there is. */
+/** Curves of the usage chart, in the order of the legend. The ceiling is a constant line at the capacity. */
 export const CURVES = [
   "live",
   "requested",
@@ -16,13 +16,10 @@ export const CURVES = [
 ] as const;
 export type CurveKey = (typeof CURVES)[number];
 
-/** These are drawn until they are switched off, the others once they are switched on. */
+/** Curves that are visible by default. */
 const SHOWN_BY_DEFAULT: ReadonlySet<CurveKey> = new Set(["live", "requested", "heap", "held", "ceiling"]);
 
-/**
- * What a legend may offer: what is known at all. Where there is a stack, the heap alone says more than what was asked
- * for.
- */
+/** Return the curves that have data. With a stack, the heap curve replaces the curve of requested bytes. */
 export function availableCurves({ reported }: Usage, ceiling: boolean): CurveKey[] {
   const stack = reported.some(({ key, max }) => key === "stack" && max.some((bytes) => bytes > 0));
   const told = reported.filter(({ key, max }) =>
@@ -34,7 +31,10 @@ export function availableCurves({ reported }: Usage, ceiling: boolean): CurveKey
   return CURVES.filter((key) => known.has(key));
 }
 
-/** The curves to draw: `switched` names those that are not as at first, with commas between. */
+/**
+ * Return the visible curves. `switched` lists, separated by commas, the curves whose state differs from the
+ * default.
+ */
 export function shownCurves(known: readonly CurveKey[], switched: string): CurveKey[] {
   const changed = new Set(switched.split(","));
   return known.filter((key) => SHOWN_BY_DEFAULT.has(key) !== changed.has(key));
@@ -46,20 +46,20 @@ export function toggleCurve(switched: string, key: CurveKey): string {
   return CURVES.filter((name) => changed.has(name)).join(",");
 }
 
-/** The most and the least in each step, bytes but of fragmentation, which is a share; NaN where it is not known. */
+/** Maximum and minimum for each step, in bytes (fragmentation: a share); NaN if unknown. */
 export interface UsageCurve {
   key: CurveKey;
   max: Float64Array;
   min: Float64Array;
 }
 
-/** Curves over shared values of the axis. A value holds from its x to the next one. */
+/** Curves over shared values of the axis. A value applies from its x to the next x. */
 export interface UsageSeries {
   x: Float64Array;
   curves: readonly UsageCurve[];
 }
 
-/** Steps, one per position or bucket. The last one is given twice, so that it reaches `end`. */
+/** Return one step for each position or bucket. The last value is repeated, so that it extends to `end`. */
 export function usageSeries(usage: Usage, end: number, axis: Axis, shown: readonly CurveKey[]): UsageSeries {
   const all: readonly UsageCurve[] = [
     { key: "live", max: usage.live_max, min: usage.live_min },
@@ -82,12 +82,12 @@ function repeatLast(values: Float64Array): Float64Array {
   return steps;
 }
 
-/** A little air, so that no line lies on the edge. */
+/** Margin that keeps curves off the edge. */
 const MARGIN = 0.06;
 
 /**
- * Bytes to show along y: from zero to the peak or to all there is, and as far as any curve goes, or just what the
- * curves reach in the window.
+ * Return the bytes to show along y: from zero to the peak or to the capacity, including all curves, or only
+ * the range of the curves in the window.
  */
 export function byteRange(
   range: "peak" | "capacity" | "fit",
@@ -115,12 +115,13 @@ export function byteRange(
   return [low - air, high + air];
 }
 
-/** A chart is about a thousand pixels wide: fewer buckets than these in sight show as stairs. */
+/** A chart is about a thousand pixels wide. Fewer visible buckets than this look like stairs. */
 const MIN_BUCKETS_IN_VIEW = 1024;
 
 /**
- * The window to ask the backend for, when the buckets of the whole axis are too coarse for `zoom`; else null. It
- * reaches a window's length to either side and lies on a grid of powers of two, so that moving about asks rarely.
+ * Return the window to request from the backend if the buckets of the whole axis are too coarse for `zoom`;
+ * otherwise null. The window extends by its own length to both sides and is aligned to powers of two, so that
+ * panning rarely needs a request.
  */
 export function finerWindow(zoom: Span, length: number, buckets: number): Span | null {
   const span = zoom[1] - zoom[0];

@@ -4,8 +4,8 @@ import { addressesFromRegions } from "./addresses";
 
 const rows = { region: Int32Array.of(1, 1, -1), offset: Float64Array.of(64, -1, -1) };
 
-describe("where rows lie", () => {
-  it("is a program's buffer allocation, which has no address yet", () => {
+describe("addresses of rows", () => {
+  it("name a program's buffer allocation, which has no address", () => {
     const { region, address } = addressesFromRegions(
       rows,
       regionTable([
@@ -17,7 +17,7 @@ describe("where rows lie", () => {
     expect([0, 1, 2].map(address)).toEqual([NaN, NaN, NaN]);
   });
 
-  it("is an allocator's segment, of which only addresses tell", () => {
+  it("name an allocator's segment by its address", () => {
     const base = 0x7f00_0000_0000;
     const { region, address } = addressesFromRegions(
       rows,

@@ -15,14 +15,14 @@ function spansOf(...spans: [string, number, number, number][]): Spans {
   };
 }
 
-/** Events at 0, 10, 20 and so on. */
+/** A program with events at 0, 10, 20, ... ns. */
 function program(length: number): Program {
   const none = blankColumn(length);
   const time_ns = Float64Array.from({ length }, (_, i) => i * 10);
   return { length, name: none, op: none, op_name: none, computation: none, time_ns, unexplained: null };
 }
 
-/** One row born at each event, and one before them all. */
+/** One row allocated at each event, and one before the first event. */
 const rows = fixtureRows([-1, 0, 1, 2, 3, 4, 5].map((start) => ({ start, end: 6 })));
 
 function told(spans: Spans | null): string[] {
@@ -30,8 +30,8 @@ function told(spans: Spans | null): string[] {
   return Array.from({ length: rows.length }, (_, row) => column.at(row));
 }
 
-describe("stepsOfBirth", () => {
-  it("is the step that holds the birth, whatever else runs then", () => {
+describe("allocationSteps", () => {
+  it("is the step that contains the allocation, whatever else runs then", () => {
     const spans = spansOf(
       ["train 2", STEP_SPAN, 40, 45],
       ["jit_f", EXECUTION_SPAN, 0, 100],
@@ -48,7 +48,7 @@ describe("stepsOfBirth", () => {
     ]);
   });
 
-  it("numbers steps that are called alike, and takes the last to begin of two that overlap", () => {
+  it("numbers steps with equal names and prefers the step that started last when two overlap", () => {
     const spans = spansOf(["train", STEP_SPAN, 0, 60], ["train", STEP_SPAN, 10, 25]);
     expect(told(spans).slice(1)).toEqual([
       "train #0",
@@ -60,7 +60,7 @@ describe("stepsOfBirth", () => {
     ]);
   });
 
-  it("says nothing where no steps are marked", () => {
+  it("is blank without steps", () => {
     expect(allocationSteps(rows, program(6), spansOf(["jit_f", EXECUTION_SPAN, 0, 100])).blank).toBe(true);
     expect(allocationSteps(rows, program(6), null).blank).toBe(true);
   });

@@ -7,8 +7,9 @@ const BEFORE = "before the first step";
 const BETWEEN = "between steps";
 
 /**
- * The step in which each row was allocated, an entry for each step in their order; no text for what was live before
- * the recording, or where the profile marks no steps. Of steps that overlap it is the last to have begun.
+ * Return the step in which each row was allocated; dictionary entries are in the order of the steps. The text
+ * is empty for rows allocated before the recording, and for all rows if the profile has no steps. Where steps
+ * overlap, the step that started last counts.
  */
 export function allocationSteps(rows: Rows, { time_ns }: Program, spans: Spans | null): TextColumn {
   const steps = spans === null ? [] : [...spans.kind.keys()].filter((span) => spans.kind[span] === STEP_SPAN);
@@ -17,7 +18,7 @@ export function allocationSteps(rows: Rows, { time_ns }: Program, spans: Spans |
   steps.sort((a, b) => start_ns[a] - start_ns[b]);
   const starts = Float64Array.from(steps, (span) => start_ns[span]);
   const codes = new Uint32Array(rows.length).fill(NO_TEXT);
-  // Those past the steps' own numbers stand for no step.
+  // Codes after the last step mean "outside any step".
   const [before, between] = [steps.length, steps.length + 1];
   for (let row = 0; row < rows.length; row++) {
     if (rows.start[row] < 0) continue;
@@ -35,13 +36,13 @@ export function allocationSteps(rows: Rows, { time_ns }: Program, spans: Spans |
   );
 }
 
-/** Steps are mostly called alike: what does not tell them apart has its place among them behind it. */
+/** Number the steps if their names alone do not distinguish them. */
 function distinctNames(names: string[]): string[] {
   const apart = new Set(names).size === names.length;
   return names.map((name, step) => (apart && name !== "" ? name : `${name || "step"} #${step}`));
 }
 
-/** Number of the last of ascending values that is not above one; -1 where all are. */
+/** Return the index of the last ascending value that is at most `value`, or -1 if there is none. */
 function lastAtOrBefore(values: Float64Array, value: number): number {
   let low = 0;
   let high = values.length;

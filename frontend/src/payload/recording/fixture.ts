@@ -21,7 +21,7 @@ export interface FixtureRow {
   offset?: number;
 }
 
-/** Rows of a few buffers; what is not said is plain: all of the size is asked for and charged, life [0, 10). */
+/** Build rows for tests. Defaults: everything allocated is requested and charged, lifetime [0, 10). */
 export function fixtureRows(buffers: FixtureRow[]): Rows {
   const number = (
     kind: Kind,
@@ -65,7 +65,7 @@ export function fixtureRows(buffers: FixtureRow[]): Rows {
   return readRows(tables.table("rows"));
 }
 
-/** A table of regions as far as it tells what they are called and where they begin. */
+/** Build a table of regions with their ids and addresses. */
 export function regionTable(regions: readonly { index: number; address: number }[]): Table {
   const column = (key: "index" | "address"): FixtureColumns[string] => ({
     kind: "f64",

@@ -1,16 +1,19 @@
 import type { Table } from "../tables/tables";
 import type { TextColumn } from "../tables/text_column";
 
-/** What each position is: an instruction of the flattened schedule, or an event of an allocator. */
+/** Positions of a recording: instructions of the flattened schedule, or events of an allocator. */
 export interface Program {
   length: number;
   name: TextColumn;
   op: TextColumn;
   op_name: TextColumn;
   computation: TextColumn;
-  /** When each event was, in ns since the profile began, never decreasing; null for a schedule, which has no clock. */
+  /**
+   * Time of each event in ns since the profile started, never decreasing; null for a schedule, which has no
+   * clock.
+   */
   time_ns: Float64Array | null;
-  /** Bytes in use at each event that no row explains; null where rows explain all there is. */
+  /** Bytes in use at each event that no row explains; null if rows explain all bytes. */
   unexplained: Float64Array | null;
 }
 

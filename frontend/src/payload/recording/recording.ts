@@ -9,7 +9,7 @@ import { readSpans, type Spans } from "./spans";
 import type { Caveat, Figure, Summary } from "./summary";
 import { readUsage, type Usage } from "./usage";
 
-/** The answer of api/memory_viewer and of api/memory_profile. */
+/** Response of api/memory_viewer and api/memory_profile. */
 export interface FirstView {
   recording: Summary;
   length: number;
@@ -22,17 +22,17 @@ export interface FirstView {
   usage: Usage;
   rows: Rows;
   addresses: Addresses;
-  /** Row number in api/rows of each of `rows`. */
+  /** Row number in api/rows of each row in `rows`. */
   row: Uint32Array;
 }
 
-/** The answer of api/rows. */
+/** Response of api/rows. */
 export interface RecordingData {
   rows: Rows;
   regions: Regions;
   addresses: Addresses;
   program: Program;
-  /** Null where the profile names none. */
+  /** Null if the profile has no named spans. */
   spans: Spans | null;
 }
 

@@ -1,17 +1,23 @@
 import type { TextColumn } from "../tables/text_column";
 
-/** Buffer allocations that hold the rows; `base` is where each is stacked on the timeline's y axis, in bytes. */
+/**
+ * Buffer allocations or segments that contain the rows; `base` is the region's offset in bytes on the
+ * timeline's y axis.
+ */
 export interface Regions {
   length: number;
-  /** What the source calls each: a number, or its address. */
+  /** Source's id: a number or an address. */
   index: Float64Array;
   kind: TextColumn;
   size: Float64Array;
   base: Float64Array;
   temporary: Uint8Array;
-  /** There at positions from start to before end. */
+  /** The region exists at positions [start, end). */
   start: Int32Array;
   end: Int32Array;
-  /** Whether they end where the memory does: else what no row ever lay in may be anybody's. */
+  /**
+   * Whether regions end where the reserved memory ends. If not, bytes that no row ever used may belong to
+   * anything.
+   */
   bounded: boolean;
 }

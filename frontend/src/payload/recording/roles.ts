@@ -1,4 +1,4 @@
-/** What a role number of `Rows.role` means, in the order of the backend's Role. */
+/** Names of the role numbers in `Rows.role`, in the order of the backend's Role. */
 export const ROLES = [
   "unknown",
   "parameter",

@@ -2,7 +2,7 @@ import type { Table } from "../tables/tables";
 import { blankColumn, type TextColumn } from "../tables/text_column";
 import { sizeColors } from "./size_colors";
 
-/** The allocations; the index in these columns is the row number. Meanings and units are those of api/rows. */
+/** Allocations as columns, indexed by row number. Meanings and units are those of api/rows. */
 export interface Rows {
   length: number;
   id: Float64Array;
@@ -12,11 +12,14 @@ export interface Rows {
   source: TextColumn;
   shape: TextColumn;
   dtype: TextColumn;
-  /** Of an allocator: what its stack is called, an entry for each stack, and the step it was allocated in. */
+  /**
+   * Allocators only: name of the call stack, with one dictionary entry for each stack, and the step of the
+   * allocation.
+   */
   stack: TextColumn;
   step: TextColumn;
   role: Uint8Array;
-  /** Number of a color in base/colors.ts: that of the role, or where no role is known, of the size. */
+  /** Color number in base/colors.ts: by role, or by size if no role is known. */
   color: Uint8Array;
   size: Float64Array;
   unpadded: Float64Array;
@@ -30,7 +33,7 @@ export interface Rows {
   canonical: Int32Array;
 }
 
-/** What a row is called; empty where nothing is known. What an allocator held before has no name of its own. */
+/** Return the name of a row; empty if unknown. Allocations older than the recording share one name. */
 export function rowName({ name, start, defined }: Rows, row: number): string {
   return name.at(row) || (start[row] < 0 && defined[row] < 0 ? "live before the recording" : "");
 }
@@ -40,7 +43,7 @@ export function readRows(table: Table): Rows {
   return { ...columns, color: rowColors(columns) };
 }
 
-/** Roles where the profile has any; else rows are told apart by their sizes. */
+/** Color by role if any role is known, otherwise by size. */
 function rowColors(rows: Omit<Rows, "color">): Uint8Array {
   return rows.role.some((role) => role !== 0) ? rows.role : sizeColors(rows);
 }

@@ -5,7 +5,7 @@ describe("colors of an allocator's rows", () => {
   const role = 0;
   const KIB = 1024;
 
-  it("are one per size and never the gray of what was there before", () => {
+  it("are the same for equal sizes, and gray only for rows older than the recording", () => {
     const { color } = fixtureRows([
       { role, size: 64 * KIB },
       { role, size: 128 * KIB },
@@ -17,12 +17,12 @@ describe("colors of an allocator's rows", () => {
     expect(Math.min(color[0], color[1])).toBeGreaterThan(0);
   });
 
-  it("tell sizes apart that are powers of two", () => {
+  it("distinguish sizes that are powers of two", () => {
     const { color } = fixtureRows(Array.from({ length: 20 }, (_, i) => ({ role, size: 256 * 2 ** i })));
     expect(new Set(color).size).toBeGreaterThan(6);
   });
 
-  it("are the roles where the profile knows any", () => {
+  it("are role colors if the profile has any role", () => {
     expect([...fixtureRows([{ role: 0 }, { role: 4 }]).color]).toEqual([0, 4]);
   });
 });

@@ -1,11 +1,13 @@
 import type { Rows } from "./rows";
 
-/** Colors to choose from: 1 to 10 of base/colors.ts. 0, a gray, stays for what was live before the recording. */
+/**
+ * Number of available colors: 1 to 10 of base/colors.ts. Color 0, gray, marks rows older than the recording.
+ */
 const COLORS = 10;
 
 /**
- * One color per size: what asks for the same bytes again and again is mostly one thing, whether or not the profile
- * names it. Sizes may share a color; one size never has two.
+ * Return one color for each size: repeated requests of the same size usually have the same purpose, even if
+ * the profile does not name it. Different sizes may share a color.
  */
 export function sizeColors({ length, size, start }: Pick<Rows, "length" | "size" | "start">): Uint8Array {
   const colors = new Uint8Array(length);
@@ -14,6 +16,7 @@ export function sizeColors({ length, size, start }: Pick<Rows, "length" | "size"
 }
 
 function colorOfSize(bytes: number): number {
-  // Sizes are multiples of powers of two, so their low digits say little: 61 has no factor in common with 2 or 10.
+  // Sizes are multiples of powers of two, so their low digits carry little information. 61 shares no factor
+  // with 2 or 10.
   return 1 + ((Math.floor(bytes / 64) % 61) % COLORS);
 }

@@ -10,7 +10,7 @@ export const ANNOTATION_SPAN = 2;
 
 export const OUT_OF_MEMORY_SPAN = 3;
 
-/** Stretches of time with a name: steps of the training loop, executions of programs, and what the user marked. */
+/** Named time ranges: training steps, executions of programs, and user annotations. */
 export interface Spans {
   length: number;
   name: TextColumn;

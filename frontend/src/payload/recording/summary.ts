@@ -4,7 +4,7 @@ export interface Caveat {
   bytes: number | null;
 }
 
-/** One recording as api/recordings lists it. Sizes in bytes; null where unknown. */
+/** One recording as listed by api/recordings. Sizes in bytes; null if unknown. */
 export interface Summary {
   id: string;
   kind: string;

@@ -1,6 +1,6 @@
 import type { Table } from "../tables/tables";
 
-/** Live bytes per position, or the least and the most per bucket that starts there. */
+/** Live bytes for each position, or the minimum and maximum of the bucket that starts there. */
 export interface Usage {
   length: number;
   position: Int32Array;
@@ -8,11 +8,11 @@ export interface Usage {
   live_min: Float64Array;
   unpadded_max: Float64Array;
   unpadded_min: Float64Array;
-  /** What an allocator says of itself, as far as it does. */
+  /** Figures that the allocator reports about itself. */
   reported: readonly ReportedCurve[];
 }
 
-/** The most and the least in each bucket, in bytes, of fragmentation as a share; NaN where it is not known. */
+/** Maximum and minimum for each bucket, in bytes (fragmentation: a share); NaN if unknown. */
 export interface ReportedCurve {
   key: (typeof REPORTED_KEYS)[number];
   max: Float64Array;

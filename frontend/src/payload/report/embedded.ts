@@ -1,6 +1,7 @@
 /**
- * The page as one file, a report: its own files and the answers to all that it asks lie in the document, in elements
- * that no browser runs or shows. Answers are base64 of gzip, so that no name in them is ever part of the markup.
+ * Offline reports: the page in one file. The document contains the page's files and the responses to all its
+ * requests, in elements that browsers neither run nor display. Responses are gzip in base64, so no name from
+ * a profile becomes markup.
  */
 import type { Api, Report } from "../api";
 import type { Fetch } from "../server";
@@ -22,7 +23,7 @@ const INDEX = "script[data-report]";
 const ANSWERS = "script[data-answer]";
 const FILES = "script[data-file]";
 
-/** The number of the element that answers, by what is asked. */
+/** Index of the element that contains the response to a request. */
 interface Index extends Report {
   answers: Record<string, number | undefined>;
 }
@@ -31,7 +32,7 @@ export function isReport(): boolean {
   return document.querySelector(INDEX) !== null;
 }
 
-/** Where a file of the page is: at its URL, or in a report's document. */
+/** Return the URL of one of the page's files; in a report, a blob URL with the file's contents. */
 export function fileUrl(url: string): string {
   const blocks = [...document.querySelectorAll<HTMLElement>(FILES)];
   const block = blocks.find(({ dataset }) => url.endsWith(`/${dataset["file"]}`));
@@ -40,7 +41,7 @@ export function fileUrl(url: string): string {
   return URL.createObjectURL(new Blob([decodeBase64(block)], { type }));
 }
 
-/** Answers from the document; null where it is no report. */
+/** Return an API that reads the document, or null if the page is not a report. */
 export async function reportApi(): Promise<Api | null> {
   const index = document.querySelector(INDEX);
   if (index === null) return null;
@@ -74,7 +75,7 @@ function fetchFromDocument(answers: Index["answers"]): Fetch {
     const number = answers[[route, ...given.map(([name, value]) => `${name}=${value}`).sort()].join("&")];
     return number === undefined
       ? Promise.reject(
-          new ApiError("This report does not hold that", `api/${route}`, "ask for it where the profile is"),
+          new ApiError("Not included in this report", `api/${route}`, "open the original profile"),
         )
       : Promise.resolve(decompress(blocks[number]));
   };
@@ -91,7 +92,7 @@ function decompress(block: Element): Response {
   return new Response(new Blob([decodeBase64(block)]).stream().pipeThrough(new DecompressionStream("gzip")));
 }
 
-/** Keeps the last answer: the page shows one recording, and asks about it again and again. */
+/** Cache the last response: the page shows one recording and requests the same data many times. */
 function memoizeLast<T>(read: (id: string) => Promise<T>): (id: string) => Promise<T> {
   let last: { id: string; answer: Promise<T> } | null = null;
   return (id) => (last?.id === id ? last : (last = { id, answer: read(id) })).answer;

@@ -19,8 +19,8 @@ const whole: Usage = {
   reported: [{ key: "free", max: each(FREE), min: each(FREE) }],
 };
 
-describe("a window of the curve", () => {
-  it("has the extremes of each bucket, the last of which may be shorter", () => {
+describe("a window of the usage curve", () => {
+  it("has the extremes of each bucket; the last bucket may be shorter", () => {
     const { position, live_max, live_min, length } = usageWindow(whole, 0, 7, 3);
     expect(length).toBe(3);
     expect([...position]).toEqual([0, 3, 6]);
@@ -28,20 +28,23 @@ describe("a window of the curve", () => {
     expect([...live_min]).toEqual([1, 3, 7]);
   });
 
-  it("begins where it is asked to, at most as fine as positions are", () => {
+  it("starts at the requested position and is at most as fine as the positions", () => {
     const { position, live_max } = usageWindow(whole, 2, 5, 100);
     expect([...position]).toEqual([2, 3, 4]);
     expect([...live_max]).toEqual([2, 8, 3]);
   });
 
-  it("passes over what is not known, unless nothing is", () => {
+  it("skips unknown values unless all values are unknown", () => {
     const [{ max, min }] = usageWindow(whole, 0, 7, 4).reported;
     expect([...max]).toEqual([9, NaN, 6, 3]);
     expect([...min]).toEqual([9, NaN, 2, 3]);
   });
 });
 
-/** Rows 0 to 3 lie in region 0, row 4 in region 1; 2 is an alias of 0, and 3 lies behind both. */
+/**
+ * Rows 0 to 3 are in region 0 and row 4 is in region 1. Row 2 is an alias of row 0; row 3 follows both in
+ * memory.
+ */
 function program() {
   const i32 = (values: number[]) => ({ kind: "i32" as const, values });
   const f64 = (values: number[]) => ({ kind: "f64" as const, values });
@@ -111,8 +114,8 @@ const told = readDetailTables(
   ),
 );
 
-describe("a buffer's details", () => {
-  it("say where it lies and what its ends are", () => {
+describe("buffer details", () => {
+  it("contain the address and the instructions at both ends of the lifetime", () => {
     const { region, offset, defined, last_used } = bufferDetails(program(), told, 1);
     expect(region).toEqual({ index: 5, kind: "temporary", size: 16 });
     expect(offset).toBe(4);
@@ -121,7 +124,7 @@ describe("a buffer's details", () => {
     expect(bufferDetails(program(), told, 4).last_used).toEqual({ position: 3, instruction: "" });
   });
 
-  it("list who shares its bytes, in order of use: an alias, or one that takes turns", () => {
+  it("list buffers that share bytes, in order of use: aliases and buffers that reuse the memory", () => {
     const { shares, shares_total } = bufferDetails(program(), told, 0);
     expect(shares_total).toBe(2);
     expect(shares.map(({ row, relation }) => [row, relation])).toEqual([
@@ -131,7 +134,7 @@ describe("a buffer's details", () => {
     expect(bufferDetails(program(), told, 4).shares).toEqual([]);
   });
 
-  it("have stacks, innermost first, and what was planned, where either is known", () => {
+  it("contain call stacks, innermost frame first, and the planned allocation, if known", () => {
     const first = bufferDetails(program(), told, 0);
     expect(first.stack).toEqual([
       { function: "step", file: "s.py", line: 7 },
@@ -144,13 +147,13 @@ describe("a buffer's details", () => {
     expect(bufferDetails(program(), told, 3).planned).toEqual(PLAN);
   });
 
-  it("end in a circle of frames", () => {
+  it("stop at a cycle of frames", () => {
     expect(bufferDetails(program(), told, 2).stack.map((frame) => frame.function)).toEqual(["circle"]);
   });
 });
 
-describe("the programs that run", () => {
-  it("are those of the last change before a position", () => {
+describe("the running programs", () => {
+  it("are those since the last change before a position", () => {
     const answers = ["none", "f"].map((title) => ({ at: 0, programs: [{ title }] }) as RuntimeToProgram);
     const at = (position: number) =>
       runtimeToProgramAt({ start: [-1, 4, 6], answer: [0, 1, 0], answers }, position);

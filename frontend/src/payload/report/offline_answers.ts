@@ -1,6 +1,6 @@
 /**
- * What a server answers for a window, a row or a position, worked out in the page from what a report holds of all of
- * them. Each says the same as the route of its name.
+ * Responses that an offline report computes in the page, for one window, row or position. A report contains
+ * the data of all of them. Each function returns what the server's route of that name returns.
  */
 import type { Details, StackFrame, SchedulePoint, Sharer } from "../responses/details";
 import type { RuntimeToProgram, PlannedAllocation } from "../responses/runtime_to_program";
@@ -9,7 +9,10 @@ import type { Usage } from "../recording/usage";
 import type { Tables } from "../tables/tables";
 import type { TextColumn } from "../tables/text_column";
 
-/** The curve of every position, over positions [from, to) in at most `buckets` of them: no peak is lost, no valley. */
+/**
+ * Reduce the usage of all positions to at most `buckets` buckets over positions [from, to). Peaks and valleys
+ * are kept.
+ */
 export function usageWindow(allPositions: Usage, from: number, to: number, buckets: number): Usage {
   const width = Math.max(1, Math.ceil((to - from) / buckets));
   const length = Math.ceil((to - from) / width);
@@ -38,7 +41,10 @@ export function usageWindow(allPositions: Usage, from: number, to: number, bucke
   };
 }
 
-/** What is known of rows beyond their columns: leaves in a tree of frames, and what programs planned; -1 is none. */
+/**
+ * Row data beyond the columns of api/rows: leaves in a tree of stack frames, and planned allocations; -1 is
+ * none.
+ */
 export interface DetailTables {
   stack: Int32Array;
   freed_stack: Int32Array;
@@ -64,7 +70,7 @@ export function readDetailTables(tables: Tables): DetailTables {
   };
 }
 
-/** More would not be read; how many there are is said. */
+/** Longer lists are not read. The total is reported separately. */
 const MAX_SHARERS = 200;
 
 export function bufferDetails(
@@ -104,7 +110,7 @@ export function bufferDetails(
   };
 }
 
-/** Innermost first. A circle in a broken file ends the walk. */
+/** Return the frames of a call stack, innermost first. A cycle in a broken file ends the stack. */
 function readCallStack(frames: DetailTables["frames"], leaf: number): StackFrame[] {
   const seen = new Set<number>();
   for (let at = leaf; at >= 0 && at < frames.parent.length && !seen.has(at); at = frames.parent[at])
@@ -116,7 +122,10 @@ function readCallStack(frames: DetailTables["frames"], leaf: number): StackFrame
   }));
 }
 
-/** Every other row of the same region that overlaps this one in bytes, in order of use; none where it is not placed. */
+/**
+ * Return all other rows of the same region whose bytes overlap this row's, in order of use; empty if the
+ * address is unknown.
+ */
 function findSharers(rows: RecordingData["rows"], row: number): Sharer[] {
   const { region, offset, size, canonical, defined, last_used } = rows;
   if (region[row] < 0 || offset[row] < 0) return [];
@@ -140,7 +149,7 @@ function findSharers(rows: RecordingData["rows"], row: number): Sharer[] {
   return found.sort((a, b) => a.defined - b.defined);
 }
 
-/** Answer number `answer[i]` is that of positions from `start[i]` on. */
+/** Response `answer[i]` applies to positions from `start[i]` on. */
 export interface AllRuntimeToProgram {
   start: number[];
   answer: number[];

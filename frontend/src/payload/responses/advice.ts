@@ -1,32 +1,32 @@
 import type { Summary } from "../recording/summary";
 
-/** One thing that would lower the peak: what to change, whose memory it is about, and what that saves. */
+/** One piece of advice that lowers the peak: what to change, whose memory it affects, and what it saves. */
 export interface Advice {
   kind: string;
   title: string;
   sentence: string;
-  /** The change, as code or close to it; may be empty. */
+  /** The change as code or close to it; may be empty. */
   change: string;
   bytes: number;
   saving_bytes: number;
   new_peak_bytes: number;
-  /** The numbers of the rows that it is about, as ranges: first and last of each. */
+  /** Row numbers that it affects, as ranges of first and last number. */
   rows: [number, number][];
   rows_total: number;
 }
 
 export interface AdviceList {
-  /** By what they save, most first. */
+  /** Largest saving first. */
   advice: Advice[];
   peak_bytes: number;
 }
 
-/** What was read from a text that someone pasted. */
+/** Result of reading pasted text. */
 export interface PasteResult {
   recordings: Summary[];
   run: string;
-  /** The text in plain words. */
+  /** Explanation of the text in plain words. */
   explanation: string[];
-  /** Why nothing could be read from it; null where something was. */
+  /** Why nothing could be read; null on success. */
   message: string | null;
 }

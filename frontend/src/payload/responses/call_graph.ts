@@ -1,55 +1,55 @@
-/** What one box of a call graph is: pprof's granularities. */
+/** pprof's granularities: what one box of a call graph stands for. */
 export const GRANULARITIES = ["function", "filefunction", "file", "line"] as const;
 
 export type Granularity = (typeof GRANULARITIES)[number];
 
-/** What a call graph is asked for. */
+/** Parameters of a call graph. */
 export interface CallGraphQuery {
   id: string;
   by: Granularity;
-  /** Regular expressions on functions and files; empty is none. */
+  /** Regular expressions that match functions and files; empty means none. */
   focus: string;
   ignore: string;
   hide: string;
-  /** Without the frames of frameworks. */
+  /** Hide frames of frameworks. */
   fold: boolean;
-  /** All devices of the file. */
+  /** Include all devices of the file. */
   whole: boolean;
-  /** Another profile, which this one is shown as a change of; empty is none. */
+  /** Profile to compare with; empty means none. */
   base: string;
 }
 
-/** Functions as columns, those with the most below them first. Of a change, figures may be negative. */
+/** Functions as columns, largest cumulative bytes first. Figures of a comparison may be negative. */
 export interface CallNodes {
   function: string[];
   file: string[];
-  /** 0 where lines do not tell functions apart. */
+  /** 0 if lines do not distinguish functions. */
   line: number[];
   flat: number[];
   cum: number[];
   flat_allocations: number[];
   cum_allocations: number[];
-  /** In the picture. */
+  /** Whether the graph shows the function. */
   drawn: boolean[];
 }
 
 export interface CallGraph {
   by: Granularity;
-  /** What shares are of: everything, or of a change, what there was before. */
+  /** Denominator of shares: all bytes or, in a comparison, the bytes of the base profile. */
   total: number;
   total_allocations: number;
-  /** Bytes that focus and ignore leave, and those of them that have no frame left. */
+  /** Bytes after `focus` and `ignore`, and how many of them have no visible frame. */
   shown: number;
   unplaced: number;
   nodes: CallNodes;
   nodes_total: number;
   not_drawn: { nodes: number; largest: number };
   not_listed: { nodes: number; largest: number };
-  /** Between functions in the picture; `residual`: at times through others. */
+  /** Calls between visible functions. `residual`: some of the calls pass through hidden functions. */
   calls: { caller: number[]; callee: number[]; bytes: number[]; allocations: number[]; residual: boolean[] };
 }
 
-/** `func2`, `func2 train.py:12`: what a node is called, as pprof writes it. */
+/** Return a node's name in pprof's format: `func2`, `func2 train.py:12`. */
 export function nodeName(nodes: CallNodes, node: number): string {
   const { function: name, file, line } = nodes;
   const place = line[node] > 0 ? `${file[node]}:${line[node]}` : file[node];

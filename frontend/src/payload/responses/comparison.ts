@@ -1,6 +1,6 @@
 import type { Summary } from "../recording/summary";
 
-/** What the steps from one total to the other are. */
+/** Groupings of the steps from one total to the other. */
 export const COMPARE_BY = ["role", "model", "source"] as const;
 export type CompareBy = (typeof COMPARE_BY)[number];
 
@@ -12,7 +12,7 @@ export interface ComparedSide {
   position: number;
   length: number;
   time_ns: number | null;
-  /** Live at the position. */
+  /** Live bytes at the position. */
   bytes: number;
 }
 
@@ -22,7 +22,7 @@ export interface WaterfallStep {
   bytes_b: number;
 }
 
-/** One thing in either or both: the same model path, source, operation and shape. */
+/** One thing in either or both recordings, with the same model path, source, operation and shape. */
 export interface ComparedEntry {
   change: Change;
   site: string;
@@ -33,7 +33,7 @@ export interface ComparedEntry {
   role: number;
   dtype: string;
   shape: string;
-  /** Where it changed its shape: what that was. */
+  /** Shape in A, if it changed. */
   shape_before: string;
   row_a: number | null;
   row_b: number | null;
@@ -41,7 +41,7 @@ export interface ComparedEntry {
   bytes_b: number;
   allocations_a: number;
   allocations_b: number;
-  /** Which of the steps its largest allocation is counted in; -1 for none. */
+  /** Index of the step that includes the entry's largest allocation; -1 for none. */
   step: number;
 }
 
@@ -50,10 +50,10 @@ export interface Comparison {
   a: ComparedSide;
   b: ComparedSide;
   by: CompareBy;
-  /** Their changes add up to that from the one total to the other. */
+  /** Steps whose changes sum to the difference of the totals. */
   steps: WaterfallStep[];
   changes: Record<Change, { entries: number; bytes: number }>;
-  /** The largest changes first. */
+  /** Largest changes first. */
   entries: ComparedEntry[];
   entries_total: number;
   left_out_bytes: number;
@@ -62,7 +62,7 @@ export interface Comparison {
 export interface CompareQuery {
   a: string;
   b: string;
-  /** Null is the peak. */
+  /** Null means the peak. */
   at_a: number | null;
   at_b: number | null;
   by: CompareBy;

@@ -20,7 +20,7 @@ export interface Sharer {
   relation: string;
 }
 
-/** One buffer in full: what its row says, and what only api/details knows. */
+/** All details of a buffer: its row, and data that only api/details returns. */
 export interface Details {
   row: number;
   name: string;
@@ -36,10 +36,10 @@ export interface Details {
   defined: SchedulePoint;
   last_used: SchedulePoint;
   stack: StackFrame[];
-  /** Of the event that freed it; empty where none is known. */
+  /** Call stack of the event that freed it; empty if unknown. */
   freed_stack: StackFrame[];
   shares: Sharer[];
   shares_total: number;
-  /** Of a runtime allocation that a program's execution made; null where none is known. */
+  /** For a runtime allocation made by a program's execution; null if unknown. */
   planned?: PlannedAllocation | null;
 }

@@ -1,12 +1,12 @@
 import type { Figure, Summary } from "../recording/summary";
 
-/** One moment of one device, as its profile knows it. */
+/** Memory of one device at one moment. */
 export interface DeviceProfile {
   recording: Summary;
   headline: string;
   figures: Figure[];
   taken: { time_ns: number | null; step: number | null };
-  /** All devices of the file; executables that no device is told of are one of them. */
+  /** All devices of the file. Executables without a device are listed as one device. */
   devices: {
     id: string;
     memory: string;
@@ -15,9 +15,9 @@ export interface DeviceProfile {
   }[];
 }
 
-/** A series of profiles, in their order. */
+/** A series of profiles, in order. */
 export interface Growth {
-  /** Why there are no verdicts; null where there are. */
+  /** Why there are no verdicts; null if there are. */
   message: string | null;
   points: {
     id: string;
@@ -27,7 +27,7 @@ export interface Growth {
     time_ns: number | null;
     bytes: number;
   }[];
-  /** Those that leak first. `curve`: bytes in each profile. */
+  /** Leaking sites first. `curve`: bytes in each profile. */
   sites: {
     site: string;
     verdict: string | null;
@@ -37,6 +37,6 @@ export interface Growth {
     allocations: number;
     curve: number[];
   }[];
-  /** Of all other sites together. */
+  /** Sum of all other sites, for each profile. */
   rest: number[];
 }

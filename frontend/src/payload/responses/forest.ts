@@ -1,27 +1,27 @@
 import type { Tables } from "../tables/tables";
 import type { TextColumn } from "../tables/text_column";
 
-/** What rows can be classified by, in the words of api/tree. */
+/** Classifications of rows, as parameters of api/tree. */
 export const CLASSIFICATIONS = ["model", "source", "stack", "function", "role", "shape", "dtype"] as const;
 export type Classification = (typeof CLASSIFICATIONS)[number];
 
-/** Trees over all rows of a recording. Nodes are in preorder: a node comes before what is below it. */
+/** Trees over all rows of a recording. Nodes are in preorder: a node comes before its descendants. */
 export interface Forest {
   length: number;
   label: TextColumn;
   /** -1 for the root of a tree. */
   parent: Int32Array;
-  /** Below node i, itself included, are nodes i to end[i], that one excluded. */
+  /** The subtree of node i is nodes [i, end[i]). */
   end: Int32Array;
-  /** How many nodes became this one; 1 where none were merged. */
+  /** Number of nodes merged into this one; 1 if none were merged. */
   merged: Int32Array;
   /** 1 for a frame of a framework or runtime. */
   framework: Uint8Array;
-  /** Node of each row of api/rows; -1 for a row without any. */
+  /** Node of each row of api/rows; -1 for rows without a node. */
   leaf: Int32Array;
 }
 
-/** The answer of api/tree. */
+/** Read the response of api/tree. */
 export function readForest(tables: Tables): Forest {
   const tree = tables.table("tree");
   return {

@@ -3,7 +3,10 @@ import type { Forest } from "./forest";
 import { readForest } from "./forest";
 import { decodeTables } from "../tables/decode";
 
-/** For tests: a forest of the paths of rows, each path its labels from the top. An empty path is a row without any. */
+/**
+ * Build a forest for tests from one path of labels for each row, root first. A row with an empty path has no
+ * node.
+ */
 export function fixtureForest(paths: string[][], merged: Record<string, number> = {}): Forest {
   interface Node {
     label: string;

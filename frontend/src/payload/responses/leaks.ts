@@ -1,4 +1,4 @@
-/** How one place's memory went from step to step. */
+/** Memory of one allocation site from step to step. */
 export interface Finding {
   verdict: string;
   sentence: string;
@@ -9,7 +9,7 @@ export interface Finding {
 }
 
 export interface Leaks {
-  /** Why nothing can be said; null where something can. */
+  /** Why leaks cannot be judged; null if they can. */
   message: string | null;
   unit: string;
   steps: number;

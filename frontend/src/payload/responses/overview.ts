@@ -1,17 +1,19 @@
 import type { Summary } from "../recording/summary";
 
-/** One recording of a run, with what is beside it taken into account. Sizes in bytes; null where unknown. */
+/**
+ * One recording of a run with figures that depend on the other recordings. Sizes in bytes; null if unknown.
+ */
 export interface OverviewRow extends Summary {
-  /** What must fit: all that a program reserves, or the most that an allocator held. */
+  /** Bytes that must fit: the reservation of a program, or the peak of an allocator. */
   needed_bytes: number;
-  /** Who tells the capacity, in words; empty where nobody does. */
+  /** Where the capacity comes from, in words; empty if it is unknown. */
   capacity_source: string;
-  /** Below 0 where it does not fit. */
+  /** Negative if the recording does not fit. */
   headroom_bytes: number | null;
   role: { role: number; bytes: number; share: number } | null;
-  /** The layers, function or line that hold most at the peak. */
+  /** Layers, function or line with the most bytes at the peak. */
   part: { name: string; repeats: number; bytes: number; share: number } | null;
-  /** Of an error: what would help, as far as its text tells. */
+  /** For out-of-memory failures: what would help, based on the error text. */
   remedy: string | null;
 }
 
@@ -19,18 +21,18 @@ export interface ResidentProgram {
   id: string;
   title: string;
   held_bytes: number;
-  /** Of these, arguments that a larger program has too. */
+  /** Part of the persistent bytes that are arguments shared with a larger program. */
   again_bytes: number;
   temporary_bytes: number;
   runs: number | null;
 }
 
-/** The programs that were in one memory of a host, the largest first. */
+/** Programs that shared one memory of a host, largest first. */
 export interface CoResidency {
   host: string;
   memory: string;
   bytes: number;
-  /** How `bytes` was worked out, and what it is worth. */
+  /** How `bytes` was computed, and how reliable it is. */
   sentence: string;
   programs: ResidentProgram[];
   measured: { id: string; memory: string; bytes: number }[];
@@ -42,25 +44,28 @@ export interface Overview {
   together: CoResidency[];
 }
 
-/** What the advice that saves most says of a recording. */
+/** The advice with the largest saving for a recording. */
 export interface TopAdvice {
   title: string;
   sentence: string;
   saving_bytes: number;
 }
 
-/** By id of the recording: null where there is nothing to advise; absent where it is not known, or not yet. */
+/** Advice by recording id: null if there is none, absent if it is unknown or still loading. */
 export type AdviceById = ReadonlyMap<string, TopAdvice | null>;
 
-/** What a recording is called beside others: a program or a file by its name, memory over time by the memory's. */
+/**
+ * Return the name of a recording in a list: a program's or file's title, or the memory's name for memory over
+ * time.
+ */
 export function recordingName({ axis, title, memory }: Summary): string {
   return axis === "TIME" ? memory : title;
 }
 
-/** A Python frame as `a.<locals>.name (folder/file.py:12)`: what tells it from others comes last. */
+/** A Python frame such as `a.<locals>.name (folder/file.py:12)`; the end distinguishes it from others. */
 const FRAME = /^(?:.*[.>])?([^.>\s]+) \((?:.*\/)?([^/]+:\d+)\)$/;
 
-/** `layer_* ×48`, or the short name of a frame: `step (train.py:12)`. */
+/** Format the largest part: `layer_* ×48`, or the short name of a frame: `step (train.py:12)`. */
 export function partText({ part }: OverviewRow): string {
   if (part === null) return "";
   const frame = FRAME.exec(part.name);

@@ -3,7 +3,7 @@ import type { Summary } from "../recording/summary";
 export interface Runs {
   logdir: string;
   runs: { name: string; hosts: string[] }[];
-  /** Why there is nothing and what to do, when there is nothing. */
+  /** Why the list is empty and what to do; null if it is not empty. */
   message: string | null;
 }
 
@@ -16,11 +16,11 @@ export interface Problem {
 export interface Listing {
   recordings: Summary[];
   problems: Problem[];
-  /** By host: why it has no recording over time. Empty where any host has one. */
+  /** By host: why it has no recording over time. Empty if any host has one. */
   empty: Record<string, Reason>;
 }
 
-/** Why there is nothing, and what to do; the code is for programs. */
+/** Why there is no data, and what to do. The code is for programs. */
 export interface Reason {
   code: string;
   text: string;

@@ -3,16 +3,16 @@ interface Amount {
   bytes: number;
 }
 
-/** What executions of programs allocated, over all events, and which programs run at one of them. */
+/** Allocations made by executions of programs over all events, and the programs that run at one position. */
 export interface RuntimeToProgram {
   at: number;
   executable: Amount;
-  /** Of these what no planned memory was found for. */
+  /** Allocations without a matching planned allocation. */
   unjoined: Amount;
   programs: ({ recording: string; title: string; memory: string; running: boolean } & Amount)[];
 }
 
-/** What a program planned in an allocation that it made. */
+/** Contents of a runtime allocation according to the program's plan. */
 export interface PlannedAllocation {
   title: string;
   memory: string;

@@ -15,7 +15,7 @@ const answer = encodeTables(
 );
 
 describe("decodeTables", () => {
-  it("reads columns of every type, text and meta", () => {
+  it("reads columns of every type, text and metadata", () => {
     const tables = decodeTables(answer);
     const table = tables.table("t");
     expect(tables.meta).toEqual({ peak: 3 });
@@ -30,7 +30,7 @@ describe("decodeTables", () => {
     expect(decodeTables(answer).table("t").f64("bytes").buffer).toBe(answer);
   });
 
-  it("shows invalid UTF-8 as the replacement character", () => {
+  it("replaces invalid UTF-8 with the replacement character", () => {
     const broken = answer.slice(0);
     const bytes = new Uint8Array(broken);
     // "G" of "Größe" becomes a lone continuation byte.
@@ -38,18 +38,20 @@ describe("decodeTables", () => {
     expect(decodeTables(broken).table("t").text("name").at(1)).toBe("\ufffdröße");
   });
 
-  it("gives the empty text for a code of none", () => {
+  it("returns the empty text for the code -1", () => {
     const column = decodeTables(answer).table("t").text("name");
     column.codes[2] = 0xffffffff;
     expect(column.at(2)).toBe("");
   });
 
-  it("says so when the answer is something else", () => {
-    expect(() => decodeTables(new TextEncoder().encode("<!doctype html>").buffer)).toThrow(/not a table/);
-    expect(() => decodeTables(new ArrayBuffer(3))).toThrow(/not a table/);
+  it("rejects data that is not a table", () => {
+    expect(() => decodeTables(new TextEncoder().encode("<!doctype html>").buffer)).toThrow(
+      /not in the table format/,
+    );
+    expect(() => decodeTables(new ArrayBuffer(3))).toThrow(/not in the table format/);
   });
 
-  it("names a column that is missing", () => {
+  it("names a missing column", () => {
     expect(() => decodeTables(answer).table("t").f64("size")).toThrow(/table t has no column size/);
     expect(() => decodeTables(answer).table("rows")).toThrow(/no table rows/);
   });

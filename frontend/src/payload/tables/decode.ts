@@ -13,13 +13,15 @@ interface Header {
   dictionaries: Record<string, { length: number; offsets: number; bytes: number; size: number }>;
 }
 
-const MAGIC = 0x314d4254;
+const MAGIC = 0x314d4254; // "TBM1", little-endian
 
-/** Reads an answer. Throws an Error when it is not one or is cut short. */
+/** Decode a response. Throws an Error if the data is malformed or truncated. */
 export function decodeTables(answer: ArrayBuffer): Tables {
   const view = new DataView(answer);
   if (answer.byteLength < 8 || view.getUint32(0, true) !== MAGIC)
-    throw new Error("The answer is not a table: is the backend of the same version as this page?");
+    throw new Error(
+      "The response is not in the table format. Check that the backend and this page have the same version.",
+    );
   const body = 8 + view.getUint32(4, true);
   const header = JSON.parse(decoder.decode(new Uint8Array(answer, 8, body - 8))) as Header;
   const dictionaries = new Map<string, TextDictionary>();
@@ -50,8 +52,8 @@ function readColumn(
 ): Column | TextColumn {
   if (dictionary !== undefined) {
     const text = dictionaries.get(dictionary);
-    if (text === undefined) throw new Error(`The answer has no dictionary ${dictionary}.`);
-    // Read as unsigned whichever they are: "none" then lies outside every dictionary.
+    if (text === undefined) throw new Error(`The response has no dictionary ${dictionary}.`);
+    // Codes are read as unsigned, so -1 (no text) lies outside every dictionary.
     return new TextColumn(new Uint32Array(answer, body + offset, length), text);
   }
   switch (type) {

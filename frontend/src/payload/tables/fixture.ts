@@ -1,4 +1,4 @@
-/** For tests: tables written as the backend writes them, so that what is tested is what is read. */
+/** Encoder of the backend's table format, so that tests exercise the real decoder. */
 
 type FixtureValues = readonly number[] | readonly string[];
 
@@ -6,7 +6,7 @@ export type Kind = "u8" | "i32" | "u32" | "f64";
 
 const ARRAYS = { u8: Uint8Array, i32: Int32Array, u32: Uint32Array, f64: Float64Array };
 
-/** Columns by name; "text" columns take strings and become dictionaries. */
+/** Columns by name. "text" columns take strings and become dictionaries. */
 export type FixtureColumns = Record<string, { kind: Kind | "text"; values: FixtureValues }>;
 
 export function encodeTables(meta: unknown, tables: Record<string, FixtureColumns>): ArrayBuffer {

@@ -1,13 +1,13 @@
 import { TextColumn } from "./text_column";
 
 /**
- * The binary answer of the backend: "TBM1", a JSON header, then little-endian columns aligned to 8 bytes. Columns
- * are views of the answer's own memory; nothing is copied, and text is decoded only where it is looked at.
+ * Binary responses of the backend: "TBM1", a JSON header, then little-endian columns aligned to 8 bytes.
+ * Columns are views of the response's buffer and are never copied. Text is decoded on first use.
  */
 
 export type Column = Uint8Array | Int32Array | Uint32Array | Float64Array;
 
-/** One table of an answer, with typed access that says which column is missing or of another type. */
+/** One table of a response. Typed access reports columns that are missing or have another type. */
 export class Table {
   constructor(
     readonly name: string,
@@ -18,7 +18,7 @@ export class Table {
   private column<C>(name: string, kind: abstract new (...parameters: never[]) => C): C {
     const column = this.columns.get(name);
     if (column instanceof kind) return column;
-    throw new Error(`The answer's table ${this.name} has no column ${name} of type ${kind.name}.`);
+    throw new Error(`Response table ${this.name} has no column ${name} of type ${kind.name}.`);
   }
 
   f64(name: string): Float64Array {
@@ -48,14 +48,14 @@ export class Table {
 
 export class Tables {
   constructor(
-    /** The caller knows its shape from the route it asked. */
+    /** Callers know its shape from the route. */
     readonly meta: unknown,
     private readonly tables: ReadonlyMap<string, Table>,
   ) {}
 
   table(name: string): Table {
     const table = this.tables.get(name);
-    if (table === undefined) throw new Error(`The answer has no table ${name}.`);
+    if (table === undefined) throw new Error(`The response has no table ${name}.`);
     return table;
   }
 

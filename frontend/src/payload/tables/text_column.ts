@@ -1,6 +1,4 @@
-// "TBM1", little-endian
-
-/** Interned text: entry i is decoded when first asked for. */
+/** Interned text. Entry i is decoded on first use. */
 export class TextDictionary {
   private readonly decoded: string[] = [];
 
@@ -13,7 +11,7 @@ export class TextDictionary {
     return this.offsets.length - 1;
   }
 
-  /** The same with one entry more. */
+  /** Return a copy with one more entry. */
   with(text: string): TextDictionary {
     const added = new TextEncoder().encode(text);
     const bytes = new Uint8Array(this.bytes.length + added.length);
@@ -29,7 +27,7 @@ export class TextDictionary {
   }
 }
 
-/** A dictionary of these texts. */
+/** Create a dictionary of these texts. */
 export function dictionaryOf(texts: readonly string[]): TextDictionary {
   const encoded = texts.map((text) => new TextEncoder().encode(text));
   const offsets = new Uint32Array(texts.length + 1);
@@ -41,7 +39,7 @@ export function dictionaryOf(texts: readonly string[]): TextDictionary {
 
 export const decoder = new TextDecoder();
 
-/** A column of text: dictionary entry numbers, one per row. */
+/** A text column: one dictionary code for each row. */
 export class TextColumn {
   constructor(
     readonly codes: Uint32Array,
@@ -52,12 +50,12 @@ export class TextColumn {
     return this.codes.length;
   }
 
-  /** Whether no row has a text. */
+  /** Whether every row is empty. */
   get blank(): boolean {
     return this.codes.every((_, row) => this.at(row) === "");
   }
 
-  /** The text of a row; a code outside the dictionary (-1 is all bits set) is the empty text. */
+  /** Return the text of a row. A code outside the dictionary (-1 is all bits set) is the empty text. */
   at(row: number): string {
     const code = this.codes[row];
     return code < this.dictionary.length ? this.dictionary.at(code) : "";
@@ -67,7 +65,7 @@ export class TextColumn {
 /** A code outside every dictionary. */
 export const NO_TEXT = 0xffffffff;
 
-/** A column without a text in any row. */
+/** Create a column of empty texts. */
 export function blankColumn(length: number): TextColumn {
   return new TextColumn(new Uint32Array(length).fill(NO_TEXT), dictionaryOf([]));
 }

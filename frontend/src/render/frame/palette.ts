@@ -1,14 +1,14 @@
-/** Tints of one role's color. Rows take them in turn, so that neighbours of one role can be told apart. */
+/** Tints of a role's color. Rows use them in turn, so that neighbors of one role can be distinguished. */
 export const SHADES = 4;
 
-/** How far each tint goes towards the background. */
+/** Share of the background in each tint. */
 const TINTS = [0, 0.24, 0.12, 0.36];
 
-/** Share of the background in a block that the search does not find, and in the edge of a block. */
+/** Share of the background in blocks that do not match the search, and in the edges of blocks. */
 const DIM_SHARE = 0.82;
 const EDGE_SHARE = 0.6;
 
-/** Colors as pixels, 0xAABBGGRR. Blocks take `fill[colorIndex(...)]`, and `edge` of the same index. */
+/** Colors as pixels, 0xAABBGGRR. A block uses `fill[colorIndex(...)]`, and `edge` with the same index. */
 export interface Palette {
   background: number;
   region: number;
@@ -21,7 +21,7 @@ export function colorIndex(role: number, shade: number, dim: boolean): number {
   return (role * SHADES + shade) * 2 + (dim ? 1 : 0);
 }
 
-/** A palette of 0xRRGGBB colors; `roles` in the order of role numbers. */
+/** Create a palette from 0xRRGGBB colors; `roles` in the order of role numbers. */
 export function makePalette(
   background: number,
   region: number,
@@ -45,12 +45,12 @@ export function makePalette(
   return { background: back, region: pixelOf(region), regionEdge: pixelOf(regionEdge), fill, edge };
 }
 
-/** The opaque pixel of 0xRRGGBB. */
+/** Convert 0xRRGGBB to an opaque pixel. */
 export function pixelOf(rgb: number): number {
   return (0xff000000 | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >>> 16)) >>> 0;
 }
 
-/** 0xRRGGBB of a pixel. */
+/** Convert a pixel to 0xRRGGBB. */
 export function rgbOf(pixel: number): number {
   return ((pixel & 255) << 16) | (pixel & 0xff00) | ((pixel >>> 16) & 255);
 }

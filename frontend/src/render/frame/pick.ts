@@ -1,9 +1,9 @@
 import type { FrameBuffer } from "./raster";
 
-/** How far off a block the pointer may be, in pixels: one of a single pixel is hard to hit. */
+/** Maximum distance of the pointer from a block in pixels: a block of one pixel is hard to hit. */
 const REACH = 3;
 
-/** Row of the block at a pixel of the picture, or of the nearest one beside it; -1 where there is none. */
+/** Return the row of the block at a pixel, or of the nearest block within reach; -1 if there is none. */
 export function rowAt({ width, height, ids }: FrameBuffer, x: number, y: number): number {
   const column = Math.floor(x);
   const line = Math.floor(y);

@@ -3,17 +3,17 @@ import type { View } from "../../layout/axis/span";
 import { colorIndex, type Palette, SHADES } from "./palette";
 import { FULL_WEIGHT, Texture } from "./texture";
 
-/** A picture: pixels as 0xAABBGGRR, and for each the row number + 1 of the block it shows, 0 where there is none. */
+/** A picture: pixels as 0xAABBGGRR, and the row number + 1 of the block at each pixel, 0 for none. */
 export interface FrameBuffer {
   width: number;
   height: number;
   pixels: Uint32Array<ArrayBuffer>;
   ids: Uint32Array<ArrayBuffer>;
-  /** What was drawn last; null before anything was. */
+  /** What was drawn last; null before the first drawing. */
   source: FrameSource | null;
 }
 
-/** A view, of what edition of the blocks and their lights, on what ground. */
+/** View, edition of blocks and highlights, and background of a drawing. */
 export interface FrameSource {
   view: View;
   edition: number;
@@ -26,28 +26,33 @@ export function emptyFrameBuffer(width: number, height: number): FrameBuffer {
 }
 
 /**
- * Blocks from this many pixels on, in both directions, have an edge: one that is smaller would be all edge. At the top
- * and the right of the picture there is none, where a block goes on: a picture that is moved would take it along.
+ * Blocks at least this large in both directions have an edge; smaller ones would be all edge. A block that
+ * continues beyond the top or right of the picture has no edge there, because moving the picture would move
+ * the edge along.
  */
 const MIN_EDGED = 4;
 
 /**
- * Pixels that blocks may paint one over another, in pictures. Blocks of one region share bytes only where they share
- * memory, so honest recordings paint a few pictures; past this, only the first row of a block is painted.
+ * Limit of pixels painted over each other, in pictures. Blocks of one region overlap only where they share
+ * memory, so valid recordings paint a few pictures. Beyond the limit, only the first row of pixels of a block
+ * is painted.
  */
 const MAX_OVERDRAW = 64;
 
-/** Pixels of one row that are cheaper to go through than to ask whether it is worth it. */
+/** Runs this short are cheaper to walk than to test. */
 const SHORT_RUN = 8;
 
-/** Draws rectangles of at least one pixel as they are and smaller ones as texture. Reusable; keeps only scratch memory. */
+/**
+ * Draws rectangles of at least one pixel directly and smaller ones as texture. Reusable; keeps only scratch
+ * memory.
+ */
 export class Raster {
   private readonly texture = new Texture();
   private budget = 0;
 
   /**
-   * Draws over all of `frame`. `bands` are tops and bottoms of the regions in pixels, in pairs. `highlighted`, where given,
-   * holds 1 for each row to draw in full color; the others are dimmed.
+   * Redraw all of `frame`. `bands` are tops and bottoms of the regions in pixels, in pairs. `highlighted`, if
+   * given, contains 1 for each row to draw in full color; the others are dimmed.
    */
   draw(
     frame: FrameBuffer,
@@ -106,7 +111,9 @@ export class Raster {
     }
   }
 
-  /** Makes the free pixels of a small block lead to it; larger blocks keep theirs, and so do small ones before it. */
+  /**
+   * Assign the free pixels of a small block to it. Larger blocks and earlier small blocks keep their pixels.
+   */
   private claim(
     { width, ids }: FrameBuffer,
     left: number,
@@ -122,7 +129,7 @@ export class Raster {
         for (let i = from; i < to; i++) ids[i] |= id & whereFree(ids[i]);
         continue;
       }
-      // A long thin block whose ends and middle are taken has nothing worth a walk over its whole length.
+      // If both ends and the middle of a long thin block are taken, walking its whole length gains little.
       if (ids[from] !== 0 && ids[to - 1] !== 0 && ids[(from + to) >> 1] !== 0) continue;
       if ((this.budget -= to - from) < 0) return;
       for (let i = from; i < to; i++) ids[i] |= id & whereFree(ids[i]);
@@ -131,24 +138,24 @@ export class Raster {
 }
 
 /**
- * All bits set where an id is 0, none where it is a row number + 1. The ids of small blocks are all over memory, so a
- * branch here would be guessed wrong, and every wrong guess waits for memory.
+ * Return all bits set for id 0, and none for a row number + 1. Ids of small blocks are scattered over memory,
+ * and a mispredicted branch would wait for memory.
  */
 function whereFree(id: number): number {
   return ((id | 0) - 1) >> 31;
 }
 
-/** Math.round of what is not negative, in a third of the time. */
+/** Round a non-negative number in a third of the time of Math.round. */
 function roundPositive(edge: number): number {
   return (edge + 0.5) | 0;
 }
 
-/** The pixel that holds the middle of an interval shorter than one. */
+/** Return the pixel that contains the middle of an interval shorter than one pixel. */
 function middlePixel(from: number, to: number, limit: number): number {
   return Math.min(((from + to) / 2) | 0, limit - 1);
 }
 
-/** TypedArray.fill costs more to call than it saves on a few elements. */
+/** For a few elements, calling TypedArray.fill costs more than it saves. */
 function fillRun(array: Uint32Array, value: number, from: number, to: number): void {
   if (to - from > 32) array.fill(value, from, to);
   else for (let i = from; i < to; i++) array[i] = value;

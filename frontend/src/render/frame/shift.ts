@@ -1,9 +1,9 @@
 import type { View } from "../../layout/axis/span";
 import type { FrameBuffer } from "./raster";
 
-/** A picture moved by whole pixels: what it shows then, and the strips of it that have to be drawn. */
+/** A picture moved by whole pixels: the view it shows, and its offset. */
 export interface Shift {
-  /** Pixel (x, y) shows what (x + across, y + down) did. */
+  /** Pixel (x, y) shows what (x + across, y + down) showed. */
   across: number;
   down: number;
   view: View;
@@ -17,10 +17,13 @@ export interface Strip {
   height: number;
 }
 
-/** Two windows are of one scale where their far ends differ by less than this many pixels. */
+/** Two windows have the same scale if their far ends differ by less than this many pixels. */
 const SAME_SCALE = 0.01;
 
-/** The move that brings a picture of one view to another, to the nearest pixel; null where most is to be drawn anew. */
+/**
+ * Return the move from one view to another, to the nearest pixel; null if the scale differs or most of the
+ * picture changes.
+ */
 export function findShift(view: View, wanted: View, width: number, height: number): Shift | null {
   const [perX, perY] = [(view.x[1] - view.x[0]) / width, (view.y[1] - view.y[0]) / height];
   const grownX = wanted.x[1] - wanted.x[0] - (view.x[1] - view.x[0]);
@@ -37,7 +40,7 @@ export function findShift(view: View, wanted: View, width: number, height: numbe
   };
 }
 
-/** The parts that a moved picture has to have drawn: columns at one side, rows at the top or the foot. */
+/** Return the parts of a moved picture that must be drawn: columns at one side, rows at the top or bottom. */
 export function exposedStrips({ across, down }: Shift, width: number, height: number): Strip[] {
   const strips: Strip[] = [];
   if (across !== 0)
@@ -46,14 +49,14 @@ export function exposedStrips({ across, down }: Shift, width: number, height: nu
   return strips;
 }
 
-/** Moves the pixels. What comes in at the sides is not worth looking at. */
+/** Move the pixels. The exposed strips contain leftover pixels until they are drawn. */
 export function moveFrame({ width, pixels, ids }: FrameBuffer, { across, down }: Shift): void {
   const by = down * width + across;
   for (const plane of [pixels, ids])
     plane.copyWithin(Math.max(-by, 0), Math.max(by, 0), plane.length - Math.max(-by, 0));
 }
 
-/** The window that a strip of a picture shows. */
+/** Return the window that a strip of a picture shows. */
 export function stripView(strip: Strip, { x, y }: View, width: number, height: number): View {
   const [perX, perY] = [(x[1] - x[0]) / width, (y[1] - y[0]) / height];
   return {
@@ -62,7 +65,7 @@ export function stripView(strip: Strip, { x, y }: View, width: number, height: n
   };
 }
 
-/** Puts a picture of a strip into its place. */
+/** Copy the picture of a strip into its place. */
 export function putStrip(frame: FrameBuffer, strip: Strip, drawn: FrameBuffer): void {
   for (let row = 0; row < strip.height; row++) {
     const from = row * strip.width;

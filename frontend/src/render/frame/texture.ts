@@ -1,10 +1,13 @@
-/** Weight of a block that covers the whole of a pixel. */
+/** Weight of a block that covers a whole pixel. */
 export const FULL_WEIGHT = 1024;
 
-/** A pixel that anything touches takes at least this share of its color, so that nothing is ever shown as nothing. */
+/** Minimum share of color in a touched pixel, so that every block is visible. */
 const MIN_SHARE = 0.35;
 
-/** What is kept of a pixel under each weight up to FULL, and the part of the sums that comes over it. */
+/**
+ * Share of the background that remains under each weight up to FULL_WEIGHT, and the factor for the sums
+ * blended over it.
+ */
 const BACKGROUND_SHARE = new Float64Array(FULL_WEIGHT + 1);
 const WEIGHT_FACTOR = new Float64Array(FULL_WEIGHT + 1);
 for (let weight = 1; weight <= FULL_WEIGHT; weight++) {
@@ -13,52 +16,52 @@ for (let weight = 1; weight <= FULL_WEIGHT; weight++) {
   WEIGHT_FACTOR[weight] = share / weight;
 }
 
-/** Numbers per pixel of a row: weight, and red, green, blue times weight. */
+/** Values for each pixel of a row: weight, and red, green and blue times weight. */
 const CHANNELS = 4;
 
-/** A note holds two numbers: left and right in 16 bits each, and a color's number above the 12 bits of a weight. */
+/** A note packs left and right into 16 bits each, and a color number above the 12 bits of a weight. */
 const SIDE_BITS = 16;
 const SIDE = 0xffff;
 const WEIGHT_BITS = 12;
 const WEIGHT = 0xfff;
 
-/** In place of a right side: a column begins here, or ends. No picture is that wide. */
+/** Instead of a right side: start or end of a column. No picture is that wide. */
 const BEGINS = 0xffff;
 const ENDS = 0xfffe;
 
 /**
- * Blocks too small to be drawn one by one, added up: each pixel takes the mean color of what lies in it, the stronger
- * the more of it is covered.
+ * Sum of blocks too small to draw one by one. Each pixel shows the mean color of its blocks, stronger with
+ * more coverage.
  *
- * Such a block is one pixel high, or one wide, or both. It is noted for the row where it begins, and a high one again
- * where it ends. When all are in, the notes are sorted by row. Row by row, blocks of the row become a step up at their
- * left and one down at their right, which summed up from the left give every pixel what covers it; columns are kept in
- * sums that go down with the rows. So a block costs the same however long it is, and all but the notes and one row
- * stays out of memory. The sums are whole numbers, where what one step adds another takes away exactly: no trace is
- * left where there is no block. They wrap where 8000 blocks all cover the whole of a pixel.
+ * Such a block is one pixel high, one pixel wide, or both. It is noted in the row where it starts, and a tall
+ * block again in the row where it ends. The notes are then sorted by row. In each row, a block becomes a step
+ * up at its left and a step down at its right; prefix sums give the coverage of every pixel. Columns are kept
+ * in sums that continue from row to row. The cost of a block is independent of its length, and only the notes
+ * and one row occupy memory. Sums are integers, so each step down cancels its step up exactly and no trace
+ * remains outside blocks. Sums overflow if 8000 blocks cover the same pixel completely.
  */
 export class Texture {
   private width = 0;
   private height = 0;
   private noted = 0;
-  /** The notes as they came: row, sides, and paint. */
+  /** Notes in order of arrival: row, sides, and paint. */
   private rows = new Uint16Array(0);
   private sides = new Uint32Array(0);
   private paints = new Uint32Array(0);
-  /** The same by row, whose notes end at `ends` when sorted. */
+  /** The same notes sorted by row; the notes of each row end at `ends`. */
   private sortedSides = new Uint32Array(0);
   private sortedPaints = new Uint32Array(0);
   private ends = new Int32Array(0);
   private steps = new Int32Array(0);
   private columns = new Int32Array(0);
 
-  /** Makes room for so many blocks on a picture of width x height pixels. */
+  /** Allocate room for this many blocks on a picture of width x height pixels. */
   resize(width: number, height: number, blocks: number): void {
     if (width !== this.width || height !== this.height) {
       this.width = width;
       this.height = height;
       this.ends = new Int32Array(height + 1);
-      // One more than the row has, for steps down at its end.
+      // One extra element for steps down at the end of the row.
       this.steps = new Int32Array((width + 1) * CHANNELS);
       this.columns = new Int32Array(width * CHANNELS);
     }
@@ -71,12 +74,12 @@ export class Texture {
     this.sortedPaints = new Uint32Array(notes);
   }
 
-  /** Adds a block over pixels [left, right) of one row. */
+  /** Add a block that covers pixels [left, right) of one row. */
   addRun(left: number, right: number, row: number, weight: number, color: number): void {
     this.note(row, left, right, weight, color);
   }
 
-  /** Adds a block over pixels [top, bottom) of one column. */
+  /** Add a block that covers pixels [top, bottom) of one column. */
   addColumn(column: number, top: number, bottom: number, weight: number, color: number): void {
     this.note(top, column, BEGINS, weight, color);
     if (bottom < this.height) this.note(bottom, column, ENDS, weight, color);
@@ -90,7 +93,7 @@ export class Texture {
     this.ends[row + 1] += 1;
   }
 
-  /** Blends what was added over `pixels`, in these colors by number, and forgets it. */
+  /** Blend the added blocks over `pixels`, with colors by number, and clear them. */
   blendInto(pixels: Uint32Array, colors: Uint32Array): void {
     if (this.noted === 0) return;
     this.sort();
@@ -123,7 +126,7 @@ export class Texture {
     this.noted = 0;
   }
 
-  /** Sorts the notes by row. Counted before, so each goes straight to its place: chasing links waits for memory. */
+  /** Sort the notes by row. Counting sort writes each note once; linked lists would wait for memory. */
   private sort(): void {
     const { noted, rows, sides, paints, sortedSides, sortedPaints, ends } = this;
     for (let row = 1; row < ends.length; row++) ends[row] += ends[row - 1];
@@ -134,7 +137,9 @@ export class Texture {
     }
   }
 
-  /** Sums up the steps from one column to another, blends them and the columns over the row, and clears the steps. */
+  /**
+   * Sum up the steps between two columns, blend them and the column sums over the row, and clear the steps.
+   */
   private blendRow(pixels: Uint32Array, row: number, from: number, to: number): void {
     const { steps, columns } = this;
     let weight = 0;

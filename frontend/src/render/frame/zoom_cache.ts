@@ -1,25 +1,25 @@
 import type { Span, View } from "../../layout/axis/span";
 import { emptyFrameBuffer, type FrameBuffer, type FrameSource } from "./raster";
 
-/** A picture is shown at up to so many times its scale, and down to so small a part of it. */
+/** A cached picture is used at up to this magnification, and down to this reduction. */
 const MAX_ENLARGED = 4;
 const MIN_REDUCED = 1 / 2;
 
-/** A picture, and what it shows. */
+/** A cached picture and what it shows. */
 interface CachedFrame {
   frame: FrameBuffer;
   shows: FrameSource;
 }
 
 /**
- * Earlier pictures of one size that were drawn anew: the last one, and the one that shows most. While the view is
- * zoomed they stand in for a picture that takes longer to draw than the screen does to show it.
+ * Earlier pictures of one size: the last one drawn, and the one with the widest view. While zooming, scaled
+ * copies replace pictures that take longer to draw than a screen refresh.
  */
 export class ZoomCache {
   private last: CachedFrame | null = null;
   private widest: CachedFrame | null = null;
 
-  /** Copies a picture that was drawn anew. */
+  /** Copy a newly drawn picture. */
   keep({ width, height, pixels, ids }: FrameBuffer, shows: FrameSource): void {
     const { last, widest } = this;
     const reuse = last !== widest && last?.frame.width === width && last.frame.height === height;
@@ -30,12 +30,12 @@ export class ZoomCache {
     if (!isReusable(widest, shows, frame) || covers(shows.view, widest.shows.view)) this.widest = this.last;
   }
 
-  /** Whether they can stand in for a picture that shows this in `frame`. */
+  /** Return whether the cache can replace a picture of `shows` in `frame`. */
   canReplace(frame: FrameBuffer, shows: FrameSource): boolean {
     return isReusable(this.last, shows, frame) && isNear(this.last.shows.view, shows.view);
   }
 
-  /** Shows a view in `frame`. `drawGround` is called first where there is something of it that they do not show. */
+  /** Show a view in `frame`. `drawGround` is called first if the cached pictures do not cover the view. */
   show(frame: FrameBuffer, view: View, drawGround: () => void): void {
     const { last, widest } = this;
     if (last === null || widest === null) return;
@@ -47,7 +47,7 @@ export class ZoomCache {
   }
 }
 
-/** Whether a picture is of this size, and of the same blocks, lights and ground. */
+/** Return whether a picture has this size, and the same blocks, highlights and background. */
 function isReusable(
   kept: CachedFrame | null,
   shows: FrameSource,
@@ -62,7 +62,7 @@ function covers(one: View, other: View): boolean {
   return reaches(one.x, other.x) && reaches(one.y, other.y);
 }
 
-/** Whether the picture of one view has enough of another for the time being. */
+/** Return whether the picture of one view shows enough of another one. */
 function isNear(of: View, wanted: View): boolean {
   const near = (one: Span, other: Span): boolean => {
     const enlarged = (one[1] - one[0]) / (other[1] - other[0]);
@@ -72,7 +72,10 @@ function isNear(of: View, wanted: View): boolean {
   return near(of.x, wanted.x) && near(of.y, wanted.y);
 }
 
-/** Each pixel of `to`, which is to show `view`, as the one of `from` that its middle lies in; others stay as they are. */
+/**
+ * Copy to each pixel of `to`, which shows `view`, the pixel of `from` that contains its middle. Pixels
+ * without a source stay unchanged.
+ */
 function rescale({ frame: from, shows }: CachedFrame, to: FrameBuffer, view: View): void {
   const columns = sourcePixels(shows.view.x, view.x, to.width);
   const rows = sourcePixels(flip(shows.view.y), flip(view.y), to.height);
@@ -80,7 +83,7 @@ function rescale({ frame: from, shows }: CachedFrame, to: FrameBuffer, view: Vie
   copyScaled(from.ids, to.ids, columns, rows);
 }
 
-/** `columns` and `rows` say of each where it comes from: those without a source, -1, are at either end. */
+/** `columns` and `rows` contain the source of each pixel. Pixels without a source, -1, are at the ends. */
 function copyScaled(from: Uint32Array, to: Uint32Array, columns: Int32Array, rows: Int32Array): void {
   const width = columns.length;
   let [left, right] = [0, width];
@@ -90,13 +93,16 @@ function copyScaled(from: Uint32Array, to: Uint32Array, columns: Int32Array, row
     if (rows[y] < 0) continue;
     const row = y * width;
     const source = rows[y] * width;
-    // Enlarged, a row is often the one above it again.
+    // In an enlarged picture, a row often repeats the one above.
     if (y > 0 && rows[y] === rows[y - 1]) to.copyWithin(row + left, row - width + left, row - width + right);
     else for (let x = left; x < right; x++) to[row + x] = from[source + columns[x]];
   }
 }
 
-/** For each of `count` pixels over the span `wanted`, which of as many over the span `of` its middle is in; else -1. */
+/**
+ * Return for each of `count` pixels over the span `wanted` the pixel over the span `of` that contains its
+ * middle, or -1.
+ */
 function sourcePixels(of: Span, wanted: Span, count: number): Int32Array {
   const scale = (wanted[1] - wanted[0]) / (of[1] - of[0]);
   const first = ((wanted[0] - of[0]) / (of[1] - of[0])) * count;

@@ -5,21 +5,21 @@ import { indexBlocks, countInWindow } from "../../layout/timeline/block_index";
 import type { Blocks } from "../../layout/timeline/blocks";
 import { emptyRects, layoutTimeline, type Rects } from "../../layout/timeline/rects";
 
-/** Of fewer blocks a whole picture takes no longer than the screen does to show it. */
+/** With fewer blocks, drawing a whole picture takes no longer than a screen refresh. */
 const MIN_COSTLY_BLOCKS = 30_000;
 
-/** Of fewer rows live at once in a stack by age: each can be a rectangle in every column. */
+/** The same limit for rows live at once in an age stack, where each can have a rectangle in every column. */
 const MIN_COSTLY_LIVE = 50;
 
-/** What there is to draw. */
+/** Contents of a picture: blocks, or an age stack. */
 export interface PaintLayer {
-  /** The rectangles of a picture; where `least` is given, of those only that may be as wide. */
+  /** Return the rectangles of a picture; with `minWidth`, only those that may be that wide. */
   layout: (wanted: LayoutRequest) => Rects;
-  /** Whether a whole picture may take longer than the screen does to show it. */
+  /** Whether drawing a whole picture may take longer than a screen refresh. */
   costly: boolean;
-  /** Whether a rough picture takes less, and shows less. */
+  /** Whether a rough picture takes less time and shows less detail. */
   coarsens: boolean;
-  /** Whether earlier pictures are to stand in for one of this view while it changes its scale. */
+  /** Return whether cached pictures replace pictures of this view while it is zoomed. */
   scales: (view: View) => boolean;
 }
 

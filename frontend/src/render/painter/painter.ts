@@ -17,20 +17,20 @@ import {
   selectRects,
 } from "./picture";
 
-/** Of pictures that are kept: the plot, the map, and the plot over the whole window. */
+/** Number of picture sizes to cache: the plot, the minimap, and the full-window plot. */
 const MAX_SIZES = 3;
 
-/** More labels than this are noise, and text is the slowest thing to draw. */
+/** More labels are noise, and text is the slowest thing to draw. */
 const MAX_LABELS = 250;
 
-/** Draws pictures of one timeline: holds its blocks, so that an order is only a view. */
+/** Draws pictures of one timeline. It keeps the blocks, so that an order contains only a view. */
 export class Painter {
   private layer = blockLayer(emptyBlocks(0));
   private bands: Float64Array = new Float64Array(0);
   private highlighted: Uint8Array | null = null;
   private edition = 0;
   private readonly raster = new Raster();
-  /** Pictures that stand in for others of the same size, by the number of their pixels: the plot's and the map's. */
+  /** Caches for the pictures of the plot and of the minimap, by number of pixels. */
   private readonly zoomCaches = new Map<number, ZoomCache>();
 
   /** `bands`: bottom and top bytes of each region, in pairs. */
@@ -38,7 +38,7 @@ export class Painter {
     this.setLayer(blockLayer(blocks), bands);
   }
 
-  /** Rows stacked by age in place of blocks; `clock` as in Axis. */
+  /** Draw an age stack instead of blocks; `clock` as in Axis. */
   setRowsByAge(ages: RowsByAge, clock: Float64Array | null, bands: Float64Array): void {
     this.setLayer(ageLayer(new AgeStack(ages), clock), bands);
   }
@@ -49,16 +49,16 @@ export class Painter {
     this.edition += 1;
   }
 
-  /** 1 for each row number to show in full color, the others dimmed; null shows all. */
+  /** 1 for each row to show in full color, the others are dimmed; null shows all. */
   setHighlighted(highlighted: Uint8Array | null): void {
     this.highlighted = highlighted;
     this.edition += 1;
   }
 
   /**
-   * Draws into `reuse` where it has the right size. Where it shows what is wanted but moved, and `exact` is not asked
-   * for, only what comes in at the sides is drawn: so the cost of dragging does not grow with the blocks in sight. Nor
-   * does that of zooming, for which earlier pictures are scaled.
+   * Draw a picture, into `reuse` if it has the right size. Unless `exact` is set, a moved view draws only the
+   * exposed strips, and a zoomed view scales cached pictures. The cost of dragging and zooming is then
+   * independent of the number of visible blocks.
    */
   paint(order: PaintOrder, reuse: FrameBuffer | null, exact = true): Picture {
     const { width, height, palette } = order;
@@ -81,7 +81,7 @@ export class Painter {
     return { frame, labels, view, rough: rough && (shift !== null || scaled || this.layer.coarsens), blocks };
   }
 
-  /** Has earlier pictures stand in; false where none could. */
+  /** Draw from cached pictures; return false if none is usable. */
   private scale(frame: FrameBuffer, shows: FrameSource, palette: Palette): boolean {
     const earlier = this.zoomCacheFor(frame);
     if (!earlier.canReplace(frame, shows)) return false;
@@ -94,7 +94,7 @@ export class Painter {
     const size = width * height;
     let found = this.zoomCaches.get(size);
     if (found === undefined) {
-      // Sizes that a window had while it was dragged are not worth their memory.
+      // Sizes from resizing the window are not worth their memory.
       if (this.zoomCaches.size >= MAX_SIZES) this.zoomCaches.clear();
       this.zoomCaches.set(size, (found = new ZoomCache()));
     }
@@ -107,7 +107,7 @@ export class Painter {
     return findShift(source.view, view, width, height);
   }
 
-  /** Number of blocks drawn. */
+  /** Return the number of blocks drawn. */
   private draw(frame: FrameBuffer, view: View, palette: Palette, rough: boolean): number {
     const { width, height } = frame;
     const rects = this.layer.layout({ view, width, height, rough, highlighted: this.highlighted });
@@ -140,7 +140,7 @@ export class Painter {
     );
   }
 
-  /** The same picture in parts. */
+  /** Draw the picture in parts, for vector graphics. */
   paintParts({ view, width, height, palette }: PaintOrder): VectorParts {
     const rects = this.layer.layout({ view, width, height, highlighted: this.highlighted });
     const isShape = (i: number): boolean => rects.x1[i] - rects.x0[i] >= 1 && rects.y1[i] - rects.y0[i] >= 1;

@@ -3,7 +3,7 @@ import { emptyRects, type Rects } from "../../layout/timeline/rects";
 import type { Palette } from "../frame/palette";
 import type { FrameBuffer } from "../frame/raster";
 
-/** What to draw a picture of: the view, the picture's size in pixels, and the least room for a label in it. */
+/** A request for a picture: the view, the size in pixels, and the minimum room for a label. */
 export interface PaintOrder {
   view: View;
   width: number;
@@ -13,7 +13,7 @@ export interface PaintOrder {
   labelHeight: number;
 }
 
-/** Rectangles with room for a label: row numbers, and left, top, right, bottom of each in pixels. */
+/** Rectangles with room for a label: row numbers, and left, top, right, bottom in pixels. */
 export interface Labels {
   rows: Int32Array;
   edges: Float32Array;
@@ -22,17 +22,19 @@ export interface Labels {
 export interface Picture {
   frame: FrameBuffer;
   labels: Labels;
-  /** What it shows: the view that was ordered, or where an earlier picture was moved, that to the nearest pixel. */
+  /**
+   * The view that the picture shows: the requested one or, for a moved picture, that to the nearest pixel.
+   */
   view: View;
-  /** An earlier picture that was moved or scaled, or one in fewer columns: an exact one is to be ordered later. */
+  /** Whether the picture was moved, scaled or drawn in fewer columns. An exact one should follow. */
   rough: boolean;
-  /** Number of blocks that were drawn for it. */
+  /** Number of blocks drawn. */
   blocks: number;
 }
 
 /**
- * The parts of a picture for vector graphics: the blocks large enough to be shapes; all others as a picture that goes
- * under them; and the ground, the same picture without any block.
+ * A picture in parts for vector graphics: blocks large enough to be shapes, a texture of all others below
+ * them, and the ground without blocks.
  */
 export interface VectorParts {
   shapes: Rects;
@@ -40,7 +42,7 @@ export interface VectorParts {
   ground: FrameBuffer;
 }
 
-/** Whether the place of a block's label shows the block, and not one in the same memory that was drawn after it. */
+/** Return whether a label's place shows its block, not one drawn later in the same memory. */
 export function isLabelVisible(
   rects: Rects,
   i: number,

@@ -2,13 +2,13 @@ import type { Rects } from "../../layout/timeline/rects";
 import { colorIndex, type Palette, rgbOf, SHADES } from "../frame/palette";
 import type { FrameBuffer } from "../frame/raster";
 
-/** Without control characters, which have no place in XML, not even escaped. */
+/** Replace control characters, which XML forbids even as escapes. */
 export function replaceControls(text: string): string {
   // eslint-disable-next-line no-control-regex
   return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
 }
 
-/** Text as it may stand in XML: names come from profiles and may hold anything. */
+/** Escape text for XML: names from profiles are untrusted. */
 export function escapeXml(text: string): string {
   return replaceControls(text)
     .replace(/&/g, "&amp;")
@@ -21,7 +21,10 @@ const cssOf = (pixel: number): string => `#${rgbOf(pixel).toString(16).padStart(
 
 const round = (value: number): number => Math.round(value * 100) / 100;
 
-/** Runs of one color along the rows of the texture, where it differs from the ground, as shapes of one pixel height. */
+/**
+ * Return runs of one color along the rows of the texture, where it differs from the ground, as shapes of one
+ * pixel height.
+ */
 export function textureShapes(texture: FrameBuffer, ground: FrameBuffer): string[] {
   const { width, height, pixels } = texture;
   const shapes: string[] = [];
@@ -43,12 +46,12 @@ export function textureShapes(texture: FrameBuffer, ground: FrameBuffer): string
   return shapes;
 }
 
-/** Sixteen steps per channel: finer ones would make a shape of each pixel. */
+/** Quantize each channel to sixteen levels. Finer levels would make a shape of each pixel. */
 function quantizeColor(pixel: number): number {
   return (pixel & 0xfff0f0f0) | 0x080808;
 }
 
-/** Blocks as shapes, each with its title for those who point at it. */
+/** Return blocks as shapes, each with a title that appears on hover. */
 export function blockShapes(
   rects: Rects,
   palette: Palette,

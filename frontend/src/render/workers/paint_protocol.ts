@@ -4,10 +4,12 @@ import type { PaintOrder, VectorParts, Picture } from "../painter/picture";
 import type { Painter } from "../painter/painter";
 import type { FrameBuffer } from "../frame/raster";
 
-/** Pictures that are drawn one after the other in the same place; a new order replaces one that still waits. */
+/**
+ * Canvases of the page. Pictures of one canvas are drawn in order; a new order replaces one that still waits.
+ */
 export type CanvasName = "plot" | "map";
 
-/** What the page asks of the painter. Frames travel to and fro without being copied. */
+/** Messages from the page to the painter. Frame buffers are transferred without copying. */
 export type PaintRequest =
   | { kind: "blocks"; blocks: Blocks; bands: Float64Array }
   | { kind: "ages"; ages: RowsByAge; clock: Float64Array | null; bands: Float64Array }
@@ -20,7 +22,7 @@ export type PaintReply =
   | { kind: "parts"; parts: VectorParts }
   | { kind: "failed"; message: string };
 
-/** Does what a request asks; null where it asks for no reply. */
+/** Handle a request; return null if it needs no reply. */
 export function handleRequest(painter: Painter, request: PaintRequest): PaintReply | null {
   switch (request.kind) {
     case "blocks":
@@ -43,7 +45,7 @@ export function handleRequest(painter: Painter, request: PaintRequest): PaintRep
   }
 }
 
-/** The memory that goes over to the worker with a request. */
+/** Return the buffers to transfer to the worker with a request. */
 export function requestTransfers(request: PaintRequest): Transferable[] {
   switch (request.kind) {
     case "blocks": {
@@ -59,7 +61,7 @@ export function requestTransfers(request: PaintRequest): Transferable[] {
   }
 }
 
-/** The memory that comes back with a reply. */
+/** Return the buffers to transfer back with a reply. */
 export function replyTransfers(reply: PaintReply): Transferable[] {
   switch (reply.kind) {
     case "picture":

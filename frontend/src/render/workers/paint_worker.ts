@@ -1,7 +1,7 @@
 import { Painter } from "../painter/painter";
 import { handleRequest, type PaintReply, type PaintRequest, replyTransfers } from "./paint_protocol";
 
-/** The side of a worker that it sees of itself; the DOM's types describe only the page's side. */
+/** The worker's own global scope. The DOM types describe only the page's side. */
 interface WorkerScope {
   onmessage: ((event: MessageEvent<PaintRequest>) => void) | null;
   postMessage(reply: PaintReply, transfer: Transferable[]): void;

@@ -3,10 +3,13 @@ import { placeRows, type Placement } from "../../layout/stacking/stacking";
 import type { PlacementReply, PlacementRequest } from "./placement_protocol";
 import { startWorker } from "./start_worker";
 
-/** Fewer rows are placed at once, sooner than a worker starts. */
+/** Fewer rows are placed in the page, faster than a worker starts. */
 const MAX_IN_PAGE = 20_000;
 
-/** Places rows, many of them in a worker. Returns the function that ends it, after which nothing is called back. */
+/**
+ * Place rows, in a worker if there are many. Return a function that cancels the placement; no callback runs
+ * after it.
+ */
 export function startPlacement(
   request: PlacementRequest,
   on: {

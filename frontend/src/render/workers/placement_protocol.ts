@@ -1,6 +1,8 @@
 import type { FixedLayout, Lifetimes, Placement } from "../../layout/stacking/stacking";
 
-/** What the page asks of a worker that places rows, and what comes back: from time to time how far it is, then all. */
+/**
+ * Messages to and from the worker that places rows: it replies with its progress, then with the placement.
+ */
 export interface PlacementRequest {
   layout: FixedLayout;
   lifetimes: Lifetimes;

@@ -1,7 +1,7 @@
 import { placeRows } from "../../layout/stacking/stacking";
 import type { PlacementReply, PlacementRequest } from "./placement_protocol";
 
-/** The side of a worker that it sees of itself; the DOM's types describe only the page's side. */
+/** The worker's own global scope. The DOM types describe only the page's side. */
 interface WorkerScope {
   onmessage: ((event: MessageEvent<PlacementRequest>) => void) | null;
   postMessage(reply: PlacementReply, transfer?: Transferable[]): void;

@@ -1,8 +1,8 @@
 import { fileUrl } from "../../payload/report/embedded";
 
 /**
- * Starts a worker from a file of our own. Hosts forbid those made from a blob, and a report has nothing else: there
- * browsers start plain scripts only, so that is what workers are built as.
+ * Start a worker from one of the page's files. Hosts forbid workers from blobs, but an offline report has no
+ * other source. Browsers start only classic scripts from blobs, so workers are built as classic scripts.
  */
 export function startWorker(url: string): Worker {
   return new Worker(fileUrl(url), { type: import.meta.env.DEV ? "module" : "classic" });

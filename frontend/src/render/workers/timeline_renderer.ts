@@ -8,13 +8,13 @@ import workerUrl from "./paint_worker?worker&url";
 
 export type DrawnPicture = Extract<PaintReply, { kind: "picture" }>;
 
-/** One place's orders: at most one under way and one that waits, which newer ones replace. */
+/** Orders of one canvas: at most one in progress and one waiting. Newer orders replace the waiting one. */
 interface PaintQueue {
   busy: boolean;
   waiting: PaintOrder | null;
-  /** A frame that the page has done with. */
+  /** A frame buffer that the page no longer shows. */
   spare: FrameBuffer | null;
-  /** The order last asked for, and the timer that has it drawn exactly once nothing moves any more. */
+  /** The last order, and the timer that draws it exactly once the view stops moving. */
   lastOrder: PaintOrder | null;
   settling: number;
 }
@@ -27,12 +27,15 @@ const newQueue = (): PaintQueue => ({
   settling: 0,
 });
 
-/** A pause this long, in milliseconds, ends a movement: a whole picture of a million blocks takes about as long. */
+/** A movement ends after this many milliseconds. A whole picture of a million blocks takes about as long. */
 const SETTLE_MS = 80;
 
-/** The page's side of the painter. Pictures of a place arrive in order; of orders that wait only the last is drawn. */
+/**
+ * The page's side of the painter. Pictures of a canvas arrive in order; of waiting orders, only the last is
+ * drawn.
+ */
 export class TimelineRenderer {
-  /** The last picture of each place: the page shows it, and looks up in it whose a pixel is. */
+  /** The last picture of each canvas: the page shows it and looks up the rows at its pixels. */
   readonly drawn: Record<CanvasName, DrawnPicture | null> = { plot: null, map: null };
   private readonly queues: Record<CanvasName, PaintQueue> = { plot: newQueue(), map: newQueue() };
   private readonly listeners: Partial<Record<CanvasName, (drawn: DrawnPicture) => void>> = {};
@@ -44,20 +47,23 @@ export class TimelineRenderer {
     this.worker.onerror = (event) => onFailed(event.message || "its worker could not be started");
   }
 
-  /** Calls back with the last picture of a place and each one from now on, in place of who was called before. */
+  /**
+   * Call `listener` with the last picture of a canvas and with each new one. It replaces the previous
+   * listener.
+   */
   listen(place: CanvasName, listener: (drawn: DrawnPicture) => void): void {
     this.listeners[place] = listener;
-    // The worker can be sooner than the page, whose effects wait for the screen.
+    // The worker can finish before the page's effects run.
     const drawn = this.drawn[place];
     if (drawn !== null) listener(drawn);
   }
 
-  /** Takes over the memory of `blocks` and `bands`. */
+  /** Set the blocks. The memory of `blocks` and `bands` is transferred. */
   setBlocks(blocks: Blocks, bands: Float64Array): void {
     this.send({ kind: "blocks", blocks, bands });
   }
 
-  /** As Painter's; the page keeps the memory. */
+  /** Set rows for the age layout; the page keeps the memory. */
   setRowsByAge(ages: RowsByAge, clock: Float64Array | null, bands: Float64Array): void {
     this.send({ kind: "ages", ages, clock, bands });
   }
@@ -82,7 +88,7 @@ export class TimelineRenderer {
     this.send({ kind: "paint", place, order, reuse, exact });
   }
 
-  /** Whether a place's last picture is what was last asked for, drawn exactly. */
+  /** Return whether the last picture of a canvas is exact and up to date. */
   isAtRest(place: CanvasName): boolean {
     return !this.queues[place].busy && this.drawn[place]?.picture.rough === false;
   }
