@@ -27,7 +27,6 @@ def once(first: Path, second: Path) -> dict[str, float]:
     from tb_memplugin.views.page.compare import CompareBy, compared
 
     (a,), (b,) = (listing_of_path(str(path)).recordings for path in (first, second))
-    a, b = a.complete, b.complete
 
     def seconds(one: Recording, other: Recording, by: CompareBy) -> float:
         start = time.perf_counter()

@@ -25,3 +25,9 @@ def memoize(function: Callable[[Recording], T]) -> Callable[[Recording], T]:
             return result
 
     return memoized
+
+
+def memoize_outline(function: Callable[[Recording], T]) -> Callable[[Recording], T]:
+    """Call a function with the recording's outline, and cache its result. For what needs no names, stacks or spans."""
+    memoized = memoize(function)
+    return wraps(function)(lambda recording: memoized(recording.outline))

@@ -56,11 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
         if write is None:
             content = _write_report(selected, every, arguments, stream)
         else:
-            recordings = [recording.complete for recording in selected]
             with _compress(stream, file) as compressed:
-                write(recordings, compressed)
-            rows = sum(len(recording.allocations) for recording in recordings)
-            content = f"{rows:,} {'row' if rows == 1 else 'rows'} of {_count_text(len(recordings))}"
+                write(selected, compressed)
+            rows = sum(len(recording.allocations) for recording in selected)
+            content = f"{rows:,} {'row' if rows == 1 else 'rows'} of {_count_text(len(selected))}"
     print(f"{printable(file)}: {bytes_text(os.path.getsize(file))}, {content}")
     return 0
 

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.shared.summary import summary
 
     listing = listing_of(arguments.path)
-    summaries = [summary(recording) for recording in listing.recordings]
+    summaries = [summary(recording.outline) for recording in listing.recordings]
     if arguments.json:
         print(json.dumps({"recordings": summaries}, indent=2, allow_nan=False))
     elif summaries:

@@ -77,7 +77,7 @@ class Answers:
         allocators = [recording for recording in listing.recordings if recording.kind.runs_programs]
         if not allocators and listing.problems:
             raise Elsewhere
-        of_host = [recording.complete for recording in allocators if recording.host == allocators[0].host]
+        of_host = [recording for recording in allocators if recording.host == allocators[0].host]
         return json_response(memory_profile.memory_profile(of_host))
 
     def timeline(self, parameters: Parameters) -> str:

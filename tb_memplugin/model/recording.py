@@ -6,7 +6,6 @@ allocation or event, strings interned. A million rows is normal, so no row is a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,12 +48,15 @@ class Recording:
     capacity_source: str = ""  # where that figure comes from, in words; empty: the source itself
     out_of_memory: OutOfMemory | None = None  # the last out-of-memory failure
     caveats: tuple[Caveat, ...] = ()
-    later: Callable[[], Recording] | None = None  # the same with what took too long for a first look
 
-    @cached_property
-    def complete(self) -> Recording:
-        """The same recording with everything in it; what a first look can do without may be missing before."""
-        return self.later() if self.later is not None else self
+    @property
+    def outline(self) -> Recording:
+        """Return the recording without what takes long to read: call stacks, names and spans may be missing."""
+        return self
+
+    def load(self) -> Recording:
+        """Read everything that would be read on access. InputError where that is damaged."""
+        return self
 
     @property
     def id(self) -> str:

@@ -22,7 +22,7 @@ def test_the_truth_is_what_is_read() -> None:
     assert recording.length == truth.allocator_events == 200
     assert peak(recording).bytes == truth.peak_bytes > 0
     assert recording.caveats == ()
-    told = count_stacks(recording.complete)
+    told = count_stacks(recording)
     assert told.with_stack == told.allocations and told.frees_with_stack == told.frees > 0
 
 

@@ -44,7 +44,7 @@ def profiled(folder: Path) -> Iterator[None]:
 def recordings(folder: Path) -> dict[str, Recording]:
     (path,) = folder.rglob("*.xplane.pb")
     parts = open_file(path.read_bytes(), str(path))
-    return {r.memory: r.complete for part in parts if part.kind == "allocator" for r in part.read()}
+    return {r.memory: r for part in parts if part.kind == "allocator" for r in part.read()}
 
 
 def live_arrays(folder: Path) -> Recording:

@@ -123,7 +123,7 @@ def test_the_step_that_failed_says_what_it_would_have_needed() -> None:
 
 def in_use_at_step_ends(run: str) -> list[int]:
     (part,) = (p for p in open_file(profile(run).read_bytes(), str(profile(run))) if p.kind == "allocator")
-    (recording,) = (found.complete for found in part.read())
+    (recording,) = (found for found in part.read())
     assert recording.reported is not None and recording.clock is not None and recording.spans is not None
     assert not recording.caveats
     ends = np.sort(recording.spans.end_ns[recording.spans.kind == int(SpanKind.STEP)])

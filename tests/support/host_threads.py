@@ -12,7 +12,7 @@ Span = tuple[str, int, int]  # name, start and end in ns
 
 
 def spans(recording: Recording, kind: SpanKind) -> list[Span]:
-    found = recording.complete.spans
+    found = recording.spans
     assert found is not None
     return of_kind(found, kind)
 

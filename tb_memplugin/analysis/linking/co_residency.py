@@ -38,7 +38,7 @@ def co_residency(recordings: Sequence[Recording]) -> list[CoResidency]:
 
     Programs of a device run one after another, so that their temporaries take turns: the largest counts. What they
     hold is added up, arguments of one path and shape once; but one program's output may be another's argument, so the
-    sum is an upper bound. Executions are known of what is `complete`.
+    sum is an upper bound.
     """
     found = []
     for host in dict.fromkeys(recording.host for recording in recordings):

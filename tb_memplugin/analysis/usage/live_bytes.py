@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.memoize import memoize_outline
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis, RegionKind
 from tb_memplugin.model.recording import Recording
@@ -34,7 +34,7 @@ class Buckets(NamedTuple):
     unpadded_min: I64
 
 
-@memoize
+@memoize_outline
 def usage(recording: Recording) -> Usage:
     """Return the bytes that the allocator reports, or else the charges of the live rows. O(rows + positions)."""
     rows = recording.allocations
@@ -46,7 +46,7 @@ def usage(recording: Recording) -> Usage:
     return Usage(live, live - _sum_live(rows.start, rows.end, padding, recording.length))
 
 
-@memoize
+@memoize_outline
 def explained_bytes(recording: Recording) -> I64:
     """Return the sum of the live rows' charges at each position."""
     rows = recording.allocations
@@ -64,7 +64,7 @@ def _sum_live(start: I64, end: I64, amount: I64, length: int) -> I64:
     return total
 
 
-@memoize
+@memoize_outline
 def peak(recording: Recording) -> Peak:
     live = usage(recording).live
     if not len(live):
@@ -73,7 +73,7 @@ def peak(recording: Recording) -> Peak:
     return Peak(int(live[position]), position)
 
 
-@memoize
+@memoize_outline
 def reserved_bytes(recording: Recording) -> int:
     """Return the bytes that the program requests, or the most an allocator reserved; thread-local buffers are excluded.
 

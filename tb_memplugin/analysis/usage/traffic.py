@@ -54,7 +54,7 @@ def traffic(recording: Recording) -> Traffic:
 
 
 def count_stacks(recording: Recording) -> StackCounts:
-    """Count the allocations and frees that have a call stack. Pass a `complete` recording: others have no stacks."""
+    """Count the allocations and frees that have a call stack."""
     rows, free_stack = recording.allocations, recording.free_stack
     recorded, freed = rows.start >= 0, _freed_rows(recording)
     with_stack = 0 if free_stack is None else int((free_stack[freed] >= 0).sum())

@@ -1,6 +1,6 @@
 """The registry of endpoints, and the decorator that declares one.
 
-    @endpoint("holes", COMPLETE, Integer("at", -1, last_position), report=NOT_IN_REPORTS)
+    @endpoint("holes", RECORDING, Integer("at", -1, last_position), report=NOT_IN_REPORTS)
     def holes(recording: Recording, position: int) -> Holes: ...
 
 The function gets one argument for each input, in order. It returns a TypedDict, which is sent as JSON, or the bytes of

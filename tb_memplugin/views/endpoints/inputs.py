@@ -150,13 +150,13 @@ class Choice(Parameter):
 
 @dataclass(frozen=True)
 class RecordingOf(Parameter):
-    """The recording with this id; `complete` includes what is read from its file only when it is needed."""
+    """The recording with this id, or its outline, which is read faster."""
 
-    complete: bool = True
+    outline: bool = False
 
     def read(self, call: Call, before: Sequence[Any]) -> Recording:
         recording = call.source.recording(self.text(call))
-        return recording.complete if self.complete else recording
+        return recording.outline if self.outline else recording
 
 
 @dataclass(frozen=True)
@@ -204,8 +204,8 @@ class _Body(Input):
         return call.body
 
 
-RECORDING = RecordingOf("id", complete=False)  # as read at first, which is enough for a first view
-COMPLETE = RecordingOf("id")
+RECORDING = RecordingOf("id")
+OUTLINE = RecordingOf("id", outline=True)  # for answers without call stacks, names and spans
 FILE = FileOf("id")
 PROGRAMS = FileOf("id", programs=True)
 SAME_RUN = _RunOfRecording()  # all recordings of the run of the first argument

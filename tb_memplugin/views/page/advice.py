@@ -59,7 +59,7 @@ def advice(recording: Recording) -> AdviceListJson:
                 "rows": _ranges(piece.rows),
                 "rows_total": len(piece.rows),
             }
-            for piece in advise(recording.complete)
+            for piece in advise(recording)
         ],
     }
 

@@ -108,7 +108,6 @@ class ComparisonJson(TypedDict):
 )
 def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by: CompareBy) -> ComparisonJson:
     """Plain values only. InputError where the two are not of a kind."""
-    a, b = a.complete, b.complete
     found = compare(a, b, at_a, at_b, by)
     shown = _kinds(found.entries)[:ENTRIES_LISTED].tolist()
     grown = np.abs(found.entries.bytes_b - found.entries.bytes_a)

@@ -15,7 +15,7 @@ from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
-from tb_memplugin.views.endpoints.inputs import COMPLETE, PROGRAMS, Integer, last_row
+from tb_memplugin.views.endpoints.inputs import PROGRAMS, RECORDING, Integer, last_row
 from tb_memplugin.views.shared.json_types import StackFrameJson
 from tb_memplugin.views.shared.payload import encode
 
@@ -139,7 +139,7 @@ def _plan_of_every_row(
     return [planned(recording, int(known[i]), programs) for i in first], plan
 
 
-@endpoint("details", COMPLETE, PROGRAMS, Integer("row", 0, last_row), report=InReport(every=_of_every_row))
+@endpoint("details", RECORDING, PROGRAMS, Integer("row", 0, last_row), report=InReport(every=_of_every_row))
 def details_with_plan(recording: Recording, programs: Sequence[Recording], row: int) -> DetailsJson:
     """Return an allocation's details, with what a program planned in it if an allocator made it."""
     found = details(recording, row)

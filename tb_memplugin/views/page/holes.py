@@ -9,7 +9,7 @@ import numpy as np
 from tb_memplugin.analysis.address import fragmentation
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import endpoint
-from tb_memplugin.views.endpoints.inputs import RECORDING, Integer, last_position
+from tb_memplugin.views.endpoints.inputs import OUTLINE, Integer, last_position
 
 LISTED = 200
 
@@ -40,7 +40,7 @@ class HolesJson(TypedDict):
     """Whether `largest_free` is the allocator's own figure; otherwise it is that of the holes."""
 
 
-@endpoint("holes", RECORDING, Integer("at", -1, last_position))
+@endpoint("holes", OUTLINE, Integer("at", -1, last_position))
 def holes(recording: Recording, position: int) -> HolesJson:
     """The answer of api/holes, largest first. `below` and `above` are rows of api/rows, null at a region's edge.
 

@@ -13,7 +13,7 @@ from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
-from tb_memplugin.views.endpoints.inputs import COMPLETE
+from tb_memplugin.views.endpoints.inputs import RECORDING
 from tb_memplugin.views.page.torch_profile import retained_gradients_sentences
 from tb_memplugin.views.shared.json_types import SiteJson
 from tb_memplugin.views.shared.site_text import site
@@ -63,7 +63,7 @@ class LeaksJson(TypedDict):
     findings: list[FindingJson]
 
 
-@endpoint("leaks", COMPLETE, report=InReport(lambda recording: recording.axis is Axis.TIME))
+@endpoint("leaks", RECORDING, report=InReport(lambda recording: recording.axis is Axis.TIME))
 def findings(recording: Recording) -> LeaksJson:
     """The answer of api/leaks. `message` says why there are no findings, or what their steps are guessed from."""
     found = leaks(recording)

@@ -105,7 +105,7 @@ def overview_of_run(source: Source, run: str) -> OverviewJson:
 
 def overview(recordings: Sequence[Recording]) -> OverviewJson:
     """Of all recordings of a run; plain values only."""
-    every = [_whole(recording) for recording in recordings]
+    every = [_readable(recording) for recording in recordings]
     room = {recording.id: headroom(recording) for recording in every}
     ordered = sorted(every, key=lambda recording: _tightness(recording, room[recording.id]))
     return {
@@ -115,12 +115,12 @@ def overview(recordings: Sequence[Recording]) -> OverviewJson:
     }
 
 
-def _whole(recording: Recording) -> Recording:
-    """Its figures are right without what could not be read to complete it, and one damaged plane costs no others."""
+def _readable(recording: Recording) -> Recording:
+    """Return the recording, or its outline if the rest is damaged: its figures are correct without names and spans."""
     try:
-        return recording.complete
+        return recording.load()
     except InputError:
-        return recording
+        return recording.outline
 
 
 def _tightness(recording: Recording, room: Headroom) -> tuple[bool, int, int, str]:

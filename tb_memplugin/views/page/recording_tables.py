@@ -18,13 +18,13 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
-from tb_memplugin.views.endpoints.inputs import COMPLETE
+from tb_memplugin.views.endpoints.inputs import RECORDING
 from tb_memplugin.views.shared.payload import Table, encode, narrow
 from tb_memplugin.views.shared.sources import sources
 from tb_memplugin.views.shared.stack_texts import stack_texts
 
 
-@endpoint("rows", COMPLETE, report=EACH_CHOICE)
+@endpoint("rows", RECORDING, report=EACH_CHOICE)
 def rows(recording: Recording) -> bytes:
     """Return tables of every allocation (`rows`), its `regions`, the axis (`program`) and, over time, `spans`."""
     everything = np.arange(len(recording.allocations))

@@ -69,7 +69,7 @@ def recordings(source: Source, run: str, host: str) -> ListingJson:
     """Return the recordings of a run, or of one host of it, and what could not be read."""
     found = source.run(run, host or None)
     return {
-        "recordings": [*map(summary, found.recordings)],
+        "recordings": [summary(recording.outline) for recording in found.recordings],
         "problems": [{"file": problem.file, "text": problem.text} for problem in found.problems],
         "empty": {
             host: {"code": reason["code"], "text": reason["text"], "remedy": reason["remedy"]}

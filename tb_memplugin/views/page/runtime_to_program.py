@@ -12,7 +12,7 @@ from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs, r
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
-from tb_memplugin.views.endpoints.inputs import COMPLETE, PROGRAMS, Integer, last_position
+from tb_memplugin.views.endpoints.inputs import PROGRAMS, RECORDING, Integer, last_position
 
 
 class AmountJson(TypedDict):
@@ -65,7 +65,7 @@ def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> A
 
 @endpoint(
     "joins",
-    COMPLETE,
+    RECORDING,
     PROGRAMS,
     Integer("at", -1, last_position),
     report=InReport(lambda recording: recording.axis is Axis.TIME, every=_of_every_position),

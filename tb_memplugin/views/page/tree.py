@@ -5,11 +5,11 @@ from __future__ import annotations
 from tb_memplugin.analysis.ownership.classification import Classification, forest
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
-from tb_memplugin.views.endpoints.inputs import COMPLETE, Choice, Flag
+from tb_memplugin.views.endpoints.inputs import RECORDING, Choice, Flag
 from tb_memplugin.views.shared.payload import Table, encode
 
 
-@endpoint("tree", COMPLETE, Choice("by", Classification), Flag("merge", False), report=EACH_CHOICE)
+@endpoint("tree", RECORDING, Choice("by", Classification), Flag("merge", False), report=EACH_CHOICE)
 def tree(recording: Recording, by: Classification, merge: bool) -> bytes:
     """Tables `tree`, one row per node in preorder, and `leaf`, the node of each row of the allocation table."""
     found = forest(recording, by, merge)

@@ -12,7 +12,7 @@ from tb_memplugin.model.arrays import F64, I64
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
-from tb_memplugin.views.endpoints.inputs import RECORDING, Integer
+from tb_memplugin.views.endpoints.inputs import OUTLINE, Integer
 from tb_memplugin.views.shared.payload import Table, encode, narrow
 
 # As many as a wide screen has pixels. The first view has all positions of a recording that is no longer than this.
@@ -30,7 +30,7 @@ def _all_positions(recording: Recording) -> bytes:
 
 @endpoint(
     "usage",
-    RECORDING,
+    OUTLINE,
     Integer("from", -1, lambda recording: recording.length, default=0),
     Integer("to", lambda _, start: start, lambda recording, _: recording.length, default=lambda r, _: r.length),
     Integer("buckets", 1, MAX_BUCKETS, default=1024),

@@ -28,7 +28,7 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: re.Pattern[str])
         "checked": [{"id": recording.id, "needed_bytes": required_bytes(recording)} for recording in checked],
         "broken": [
             {
-                **summary(recording),
+                **summary(recording.outline),
                 "needed_bytes": required_bytes(recording),
                 "above_bytes": required_bytes(recording) - limit,
                 "explanation": list(lines(explain(recording)))[:EXPLANATION_LINES],

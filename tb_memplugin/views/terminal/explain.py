@@ -32,7 +32,6 @@ def explain(recording: Recording, at: str | None = None, beside: Sequence[Record
     `beside` are the other recordings of the logdir; an allocator is matched with the programs of its run and host.
     InputError where `at` is not a moment of the recording.
     """
-    recording = recording.complete
     position = peak(recording).position if at is None else position_of(recording, at)
     answer = {"recording": summary(recording), "at": moment(recording, position), **_trees(recording, position)}
     if recording.kind.is_failure and (failure := oom.out_of_memory(recording)) is not None:

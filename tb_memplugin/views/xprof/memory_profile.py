@@ -35,7 +35,6 @@ Json = dict[str, Any]
 
 def memory_profile(recordings: list[Recording]) -> Json:
     """XProf's answer for one host, whose allocators' recordings these are; the first is what its page opens with."""
-    recordings = [recording.complete for recording in recordings]
     profiles = {memory_id(recording): _Answer(recording).fields() for recording in recordings}
     return {
         "memoryProfilePerAllocator": profiles,

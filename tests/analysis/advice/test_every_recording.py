@@ -63,13 +63,13 @@ def test_programs(name: str, use_traces: bool, however_small: None) -> None:
 @each_profile
 def test_allocators(path: Path, however_small: None) -> None:
     for recording in recordings_of(path).values():
-        check(recording.complete)
+        check(recording)
 
 
 @pytest.mark.parametrize("path", TORCH, ids=lambda path: path.name)
 def test_tensors(path: Path, however_small: None) -> None:
     for recording in listing_of(str(path)).recordings:
-        check(recording.complete)
+        check(recording)
 
 
 @every_subject

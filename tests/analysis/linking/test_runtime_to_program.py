@@ -55,7 +55,7 @@ def test_all_executable_allocations_of_real_gpu_profiles_are_joined(profile: str
         pytest.skip("the real profiles are not beside the repository")
     recordings = listing_of_path(str(DATA / "xplane" / profile)).recordings
     programs = [r for r in recordings if r.kind == "program"]
-    joined = [link_to_programs(r.complete, programs) for r in recordings if r.kind == "allocator"]
+    joined = [link_to_programs(r, programs) for r in recordings if r.kind == "allocator"]
     assert sum(int(j.executable.sum()) for j in joined) == count
     assert sum(int((j.program >= 0).sum()) for j in joined) == count
 
@@ -74,7 +74,7 @@ def test_all_outputs_of_a_real_tpu_profile_are_joined() -> None:
     recordings = listing_of_path(str(DATA / "xplane" / "xprof_tpu_inference_2_old")).recordings
     programs = [r for r in recordings if r.kind == "program"]
     count = 0
-    for allocated in (r.complete for r in recordings if r.kind == "allocator"):
+    for allocated in (r for r in recordings if r.kind == "allocator"):
         joined = link_to_programs(allocated, programs)
         rows = np.flatnonzero(joined.program >= 0)
         assert len(rows) == joined.executable.sum() > 0
@@ -102,7 +102,7 @@ def test_what_runs_and_what_is_not_joined_over_http(profile: str) -> None:
         pytest.skip("the real profiles are not beside the repository")
     catalog = Catalog(str(DATA / "xplane" / profile))
     listing = catalog.listing_of_run(catalog.runs()[0])
-    allocated = next(r for r in listing.recordings if r.kind == "allocator").complete
+    allocated = next(r for r in listing.recordings if r.kind == "allocator")
     clock, spans = allocated.clock, allocated.spans
     assert clock is not None and spans is not None
     client = Client(MemoryApp(catalog))

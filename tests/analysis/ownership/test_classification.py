@@ -278,7 +278,7 @@ def keeps_to(of: Forest) -> None:
 
 @cache
 def real() -> list[Recording]:
-    return [found.complete for path in profiles() for found in listing_of_path(str(path)).recordings]
+    return [found for path in profiles() for found in listing_of_path(str(path)).recordings]
 
 
 @pytest.mark.parametrize("by", Classification)

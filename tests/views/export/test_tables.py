@@ -50,7 +50,7 @@ def recordings_of(name: str) -> list[Recording]:
     path = next((path for path in (DEMO / name, TEXTS / name, DATA / name) if path.exists()), None)
     if path is None:
         pytest.skip(f"no {name} beside the repository")
-    return [found.complete for found in listing_of_path(str(path)).recordings]
+    return listing_of_path(str(path)).recordings
 
 
 @cache

@@ -22,6 +22,7 @@ from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role, SpanKind
+from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
@@ -258,11 +259,11 @@ def test_what_ran_at_the_peak() -> None:
     assert running_at_peak(train_step()) == []
 
 
-def test_what_cannot_be_completed_is_still_listed() -> None:
+def test_a_recording_whose_stacks_are_damaged_is_still_listed() -> None:
     def damaged() -> Recording:
         raise InputError("the host's events are damaged", "file", "profile again")
 
-    assert len(overview([dataclasses.replace(train_step(), later=damaged)])["rows"]) == 1
+    assert len(overview([LazyRecording.of(train_step(), damaged)])["rows"]) == 1
 
 
 @pytest.mark.parametrize("path", profiles(), ids=lambda path: path.parents[3].name)

@@ -13,6 +13,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
+from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Regions, ReportedMemory
 from tb_memplugin.readers.xplane.allocator import events as allocator_events
@@ -73,7 +74,8 @@ def read_allocators(
             with_calls = _recording(AllocatorLog(events, rows, calls), name, run, host, source)
             return _add_device_executions(with_calls, (cores or {}).get(name), events.start_ns)
 
-        return replace(_recording(AllocatorLog(events, rows, without_calls), name, run, host, source), later=complete)
+        outline = _recording(AllocatorLog(events, rows, without_calls), name, run, host, source)
+        return LazyRecording.of(outline, complete)
 
     return [
         recording(number) for number in sorted(range(len(names)), key=lambda number: natural_sort_key(names[number]))

@@ -179,7 +179,7 @@ def test_a_clock_that_counts_from_1970(began: int) -> None:
     log.add(False, 60_000, allocator_name="a", addr=1, allocation_bytes=8, bytes_allocated=8)
     log.plane.event_metadata[2].name = b"PjitFunction(f)"
     log.plane.lines[1].events.add(metadata_id=2, offset_ps=40_000, duration_ps=30_000)
-    recording = log.only().complete
+    recording = log.only()
     assert recording.clock is not None and recording.spans is not None
     assert recording.clock.tolist() == [160]
     assert (recording.spans.start_ns.tolist(), recording.spans.end_ns.tolist()) == ([140], [170])
@@ -195,7 +195,7 @@ def test_what_a_program_allocates_is_named_for_its_function_and_what_lies_beside
     log.plane.event_metadata[4].name = b"DevicePut"
     for kind, start, duration in ((2, 0, 20_000), (3, 4_000, 2_000), (4, 14_000, 2_000), (3, 24_000, 2_000)):
         log.plane.lines[0].events.add(metadata_id=kind, offset_ps=start, duration_ps=duration)
-    rows = log.only().complete.allocations
+    rows = log.only().allocations
     assert [rows.name[row] for row in range(3)] == ["f", "DevicePut", PROGRAM_FRAMES[0]]
 
 
@@ -210,7 +210,7 @@ def test_a_plane_cut_short_is_one_clear_error() -> None:
         except InputError as error:
             assert error.where == "/x.xplane.pb"
         else:  # cut between two parts of the plane
-            assert sum(recording.complete.length for recording in recordings) in (0, 3)
+            assert sum(recording.length for recording in recordings) in (0, 3)
 
 
 def test_names_of_memories() -> None:

@@ -221,5 +221,5 @@ def test_whatever_the_events_say_each_is_kept(events: list[tuple[bool, int, dict
         assert (rows.requested >= 0).all() and (rows.offset >= -1).all()
         allocations += len(begun)
         assert {len(column) for column in (rows.name, rows.shape, rows.dtype, rows.op, rows.scope)} == {len(rows)}
-        assert recording.complete.length == n
+        assert recording.length == n
     assert allocations == sum(not free for free, _, _ in events)

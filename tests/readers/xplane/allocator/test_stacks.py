@@ -30,7 +30,7 @@ SHARES = {
 
 @cache
 def complete(path: Path) -> list[Recording]:
-    return [recording.complete for recording in recordings_of(path).values()]
+    return [*recordings_of(path).values()]
 
 
 class Call(NamedTuple):
@@ -168,7 +168,7 @@ def test_who_frees_is_told_from_who_allocates() -> None:
         log.add(free, time * 10 + 5, allocator_name="a", addr=address, allocation_bytes=8)
     for time, name in enumerate(["make", "drop", "take", "take again", "clear"]):
         nested(log, name, time * 10, 10)
-    recording = log.only().complete
+    recording = log.only()
     assert recording.free_stack is not None
     table = recording.allocations
     found = [
@@ -184,10 +184,10 @@ def test_who_frees_is_told_from_who_allocates() -> None:
     assert count_stacks(recording) == (3, 3, 2, 2)
 
 
-def test_before_the_stacks_are_known_none_is_claimed() -> None:
+def test_stacks_are_read_on_access_and_the_outline_has_none() -> None:
     log = nested(Log().add(False, 5, allocator_name="a", addr=1, allocation_bytes=8), "f", 0, 10)
-    assert count_stacks(log.only()) == (1, 0, 0, 0)
-    assert count_stacks(log.only().complete) == (1, 1, 0, 0)
+    assert count_stacks(log.only().outline) == (1, 0, 0, 0)
+    assert count_stacks(log.only()) == (1, 1, 0, 0)
 
 
 def test_what_is_told_by_who_looked_has_no_stack_of_the_look() -> None:
@@ -196,4 +196,4 @@ def test_what_is_told_by_who_looked_has_no_stack_of_the_look() -> None:
         log = Log().add(False, 5, allocator_name=name, addr=1, allocation_bytes=8, bytes_allocated=8)
         log.plane.event_metadata[9].name = b"$allocator_events.py:75 write"
         log.plane.lines[0].events.add(metadata_id=9, offset_ps=0, duration_ps=9)
-        assert log.only().complete.allocations.stack.tolist() == stacks
+        assert log.only().allocations.stack.tolist() == stacks

@@ -33,7 +33,7 @@ def test_groups_that_follow_each_other_are_the_steps_of_the_analysis() -> None:
     for number in range(6):
         host.add("op", 10 * number, 10 * number + 4, group_id=number)
         host.add("op", 10 * number + 6, 10 * number + 8, group_id=number)
-    found = steps(host.read().complete)
+    found = steps(host.read())
     assert (found.unit, found.marked, len(found.position)) == ("step", True, 6)
 
 
@@ -111,7 +111,7 @@ def of_core(device: bytes) -> Recording:
     data = XSpace(planes=[log.plane]).SerializeToString() + b"\x0a" + size + device
     (recording,) = (r for part in open_file(data, "/x.xplane.pb") if part.kind == "allocator" for r in part.read())
     assert recording.memory == "TPU core 2"
-    return recording.complete
+    return recording
 
 
 def device_plane() -> XPlane:
