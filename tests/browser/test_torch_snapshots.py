@@ -71,7 +71,7 @@ def test_running_out_of_memory_is_marked_and_a_click_goes_there(page: Page, host
     assert "It ran out of memory: 40.0 MiB were asked for, and 10.0 MiB were free." in text(viewer, "headline")
     mark = viewer.frame.get_by_test_id("out-of-memory")
     title = mark.get_attribute("title")
-    assert title is not None and title.startswith("out of memory: 40.0 MiB asked for, 10.0 MiB free, at ")
+    assert title is not None and title.startswith("out of memory: 40.0 MiB requested, 10.0 MiB free, at ")
     mark.click()
     trace = training(False).allocator.trace
     at = next(number for number, event in enumerate(trace) if event["action"] == "oom")

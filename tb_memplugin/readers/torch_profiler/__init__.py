@@ -14,9 +14,9 @@ from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.common.part import FilePart
-from tb_memplugin.readers.torch_profiler.curves import read_curves
+from tb_memplugin.readers.torch_profiler.category_sums import read_curves
 from tb_memplugin.readers.torch_profiler.memory_events import read_memory_events
-from tb_memplugin.readers.torch_profiler.versions import read_versions
+from tb_memplugin.readers.torch_profiler.tensor_events import read_versions
 
 MOST_BYTES = 8 << 30  # of a file once decompress
 LOOKED_AT = 1 << 16

@@ -17,7 +17,7 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import MAX_TIME_US, impossible_bytes, is_plausible
 from tb_memplugin.readers.common.pairing import pair
 from tb_memplugin.readers.torch_profiler.operators import Heads
-from tb_memplugin.readers.torch_profiler.timeline_table import Where, timeline
+from tb_memplugin.readers.torch_profiler.timeline import Where, timeline
 
 # An event is an object with the name and one object inside, its arguments. What else a trace holds, a hundred times
 # as much, is never parsed.

@@ -1,4 +1,4 @@
-"""Memory snapshots of PyTorch: torch.cuda.memory._dump_snapshot, as a pickle or as JSON."""
+"""PyTorch memory snapshots: torch.cuda.memory._dump_snapshot, as a pickle or as JSON."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from tb_memplugin.readers.torch_snapshot.recordings import read_snapshot
 
 
 def open_snapshot(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
-    """One part: what devices there are is known only once all of it is read."""
+    """Return one part, since the devices are known only after the whole file is read."""
     read = partial(read_snapshot, data, path, run=run, host=host)
     return [FilePart(host, RecordingKind.TORCH_SNAPSHOT, path, len(data), read)]

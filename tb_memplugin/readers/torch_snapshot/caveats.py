@@ -1,4 +1,4 @@
-"""What a snapshot leaves out, with how many bytes it concerns."""
+"""Caveats about gaps and contradictions in a PyTorch snapshot."""
 
 from __future__ import annotations
 
@@ -9,38 +9,51 @@ import numpy as np
 
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.readers.common.limits import impossible_bytes
-from tb_memplugin.readers.torch_snapshot.lifetimes import Lives
-from tb_memplugin.readers.torch_snapshot.trace import Action, Trace
+from tb_memplugin.readers.torch_snapshot.allocations.lifetimes import BlockLifetimes
+from tb_memplugin.readers.torch_snapshot.contents.trace import Trace, TraceAction
 
 
-def caveats(trace: Trace, lives: Lives, settings: Mapping[str, Any], backwards: int) -> tuple[Caveat, ...]:
+def caveats(trace: Trace, lives: BlockLifetimes, settings: Mapping[str, Any], backwards: int) -> tuple[Caveat, ...]:
+    """Return the caveats of one device. `backwards`: number of events earlier than the one before them."""
     found: list[Caveat] = []
     if not len(trace):
-        text = "There is no trace of events: this is the moment at which the snapshot was taken."
-        found.append(Caveat("no-trace", text))
-    old = lives.born < 0
+        text = "The snapshot has no event trace: it shows only the moment at which it was taken."
+        found.append(Caveat("no_trace", text))
+    old = lives.alloc_event < 0
     if len(trace) and old.any():
         why = (
-            f"the trace keeps its last {settings.get('trace_alloc_max_entries', len(trace)):,} events, and had more"
+            f"the event buffer of {settings.get('trace_alloc_max_entries', len(trace)):,} entries wrapped"
             if settings.get("trace_alloc_overflowed")
-            else "it began later, or its ring of events was full"
+            else "recording started later, or the event buffer wrapped"
         )
-        text = f"{old.sum():,} allocations are older than the trace: {why}. They are live from before its first event."
-        found.append(Caveat("older-than-trace", text, int(lives.size[old].sum())))
+        text = f"{old.sum():,} allocations predate the trace: {why}. They are live from before the first event."
+        found.append(Caveat("older_than_trace", text, int(lives.size[old].sum())))
     if len(trace) and not (trace.time_us >= 0).any():
-        text = "The trace tells no time, as before PyTorch 2.2: what stands for it are the numbers of its events."
-        found.append(Caveat("no-time", text))
+        text = "Events have no times, as before PyTorch 2.2; they are numbered instead."
+        found.append(Caveat("no_time", text))
     for code, count, text in (
-        ("taken-address", lives.taken, "allocations came to an address in use; the one before ended there, unseen"),
-        ("not-in-segments", lives.lost, "allocations that the trace does not free are not among the last blocks"),
-        ("guessed-size", lives.guessed, "blocks were freed before their size could be known; rounded, it is a least"),
-        ("time-backwards", backwards, "events lie before the one they follow; they stand at its time"),
-        ("no-address", int((~trace.known & (trace.action == Action.ALLOC)).sum()), "allocations have no address"),
-        ("unknown-action", int((trace.action == Action.OTHER).sum()), "events are of an action we do not know"),
+        (
+            "address_taken",
+            lives.address_taken,
+            "allocations were made at an address in use; the earlier one is considered freed",
+        ),
+        (
+            "not_in_segments",
+            lives.unmatched,
+            "allocations that the trace never frees are missing from the final blocks",
+        ),
+        (
+            "estimated_size",
+            lives.estimated_sizes,
+            "blocks were freed before their size was recorded; it is a lower bound",
+        ),
+        ("time_backwards", backwards, "events are earlier than the previous event; they are shown at its time"),
+        ("no_address", int((~trace.known & (trace.action == TraceAction.ALLOC)).sum()), "allocations have no address"),
+        ("unknown_action", int((trace.action == TraceAction.OTHER).sum()), "events have an unknown action"),
     ):
         if count:
             found.append(Caveat(code, f"{count:,} {text}."))
-    if len(trace) and not np.isin(trace.action, [Action.FREE_REQUESTED, Action.FREE_COMPLETED]).any():
-        found.append(Caveat("no-frees", "The trace has no free: it may have been told to leave them out."))
-    found += impossible_bytes(trace.impossible, "events tell impossible sizes, which are left out")
+    if len(trace) and not np.isin(trace.action, [TraceAction.FREE_REQUESTED, TraceAction.FREE_COMPLETED]).any():
+        found.append(Caveat("no_frees", "The trace has no free events; recording them may have been disabled."))
+    found += impossible_bytes(trace.impossible, "events have impossible sizes, which are ignored")
     return tuple(found)

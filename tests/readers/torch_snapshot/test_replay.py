@@ -103,7 +103,7 @@ def test_blocks_are_those_of_the_allocator_at_each_snapshot_and_at_the_end(
     for position, number in enumerate(kept):
         if number in allocator.known:
             assert live_at(recording, position) == allocator.known[number]
-    assert not {caveat.code for caveat in recording.caveats} - {"no-frees", "no-time"}
+    assert not {caveat.code for caveat in recording.caveats} - {"no_frees", "no_time"}
     assert (recording.clock is None) == (age < 2.02)
 
 
@@ -208,7 +208,7 @@ def test_small_pinned_memory_is_as_large_as_its_events_say() -> None:
     [part] = open_file(pickle.dumps({"segments": [], "host_segments": segments, "host_traces": trace}), "x.pickle")
     [pinned] = part.read()
     assert usage(pinned).live.tolist() == [16, 80, 80, 64]
-    assert [caveat.code for caveat in pinned.caveats] == ["older-than-trace"]
+    assert [caveat.code for caveat in pinned.caveats] == ["older_than_trace"]
 
 
 def test_what_pytorch_makes_of_its_profiler_has_categories_and_no_segments() -> None:
@@ -235,7 +235,7 @@ def test_what_pytorch_makes_of_its_profiler_has_categories_and_no_segments() -> 
     assert recording.free_stack is None  # the frees have the stacks of their allocations
     leaf = int(recording.allocations.stack[0])
     assert recording.stacks.frames(leaf) == [("<built-in function linear>", "", 0), ("step", "train.py", 7)]
-    assert {caveat.code for caveat in recording.caveats} == {"older-than-trace", "no-time"}
+    assert {caveat.code for caveat in recording.caveats} == {"older_than_trace", "no_time"}
     assert steps(recording).message.startswith("Its events have no times")
 
 

@@ -1,4 +1,4 @@
-"""The trace of one device: every event that its caching allocator recorded, in order."""
+"""Event trace of one device's caching allocator."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy.typing as npt
 from tb_memplugin.model.arrays import I64, U8
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import MAX_TIME_US, is_plausible
-from tb_memplugin.readers.torch_snapshot.pickle_columns import Nodes, Values
-from tb_memplugin.readers.torch_snapshot.segments import read_pools
+from tb_memplugin.readers.torch_snapshot.contents.pickle_values import PickleNodes, PickleValues
+from tb_memplugin.readers.torch_snapshot.contents.segments import read_pools
 
 
-class Action(IntEnum):
-    """What happened. An action of a newer PyTorch is OTHER, and counted."""
+class TraceAction(IntEnum):
+    """The action of an event. OTHER stands for actions of a newer PyTorch, which a caveat counts."""
 
     OTHER = 0
     ALLOC = 1
@@ -31,32 +31,32 @@ class Action(IntEnum):
     ANNOTATE = 10
 
 
-SPELT = {
-    action.name.lower(): action for action in Action if action is not Action.OTHER
-}  # as PyTorch writes them; "free" is what older ones wrote for both frees at once
-SPELT["free"] = Action.FREE_COMPLETED
+ACTION_NAMES = {
+    action.name.lower(): action for action in TraceAction if action is not TraceAction.OTHER
+}  # older versions of PyTorch write "free" for both frees at once
+ACTION_NAMES["free"] = TraceAction.FREE_COMPLETED
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """One row per event. `size` is what was asked for, or mapped of a segment; `time_us` -1 where none is told.
+    """One row per event. `size` is the requested bytes, or of a segment the mapped ones; `time_us` is -1 where missing.
 
-    A size that cannot be is -1, and counted in `impossible`.
+    An impossible size is -1; `impossible` is the number of those.
     """
 
     action: U8
     address: I64
-    known: npt.NDArray[np.bool_]  # whether the address is
+    known: npt.NDArray[np.bool_]  # the address is present
     size: I64
     stream: I64
-    pool: I64  # -1 where none is told, as before PyTorch 2.12
+    pool: I64  # -1 missing, as before PyTorch 2.12
     time_us: I64
-    device_free: I64  # of OOM, else -1
-    frames: Nodes  # lists
-    name: Text  # of the action, as written
+    device_free: I64  # free bytes at an OOM, else -1
+    frames: PickleNodes  # lists
+    name: Text  # of the action, as in the file
     compile_context: Text
     user_metadata: Text
-    internal_metadata: Text  # of the allocator's own doings, from PyTorch 2.15 on
+    internal_metadata: Text  # the allocator's own notes, since PyTorch 2.15
     category: Text
     impossible: int
 
@@ -64,17 +64,20 @@ class Trace:
         return len(self.action)
 
 
-def read_trace(values: Values, events: Nodes) -> Trace:
+def read_trace(values: PickleValues, events: PickleNodes) -> Trace:
+    """Read the columns of a trace from its list of events."""
     name = values.texts(values.column(events, "action"))
-    actions = np.array([*(SPELT.get(name.strings[i], Action.OTHER) for i in range(len(name.strings))), Action.OTHER])
+    actions = np.array(
+        [*(ACTION_NAMES.get(name.strings[i], TraceAction.OTHER) for i in range(len(name.strings))), TraceAction.OTHER]
+    )
     address = values.column(events, "addr")
     size = values.integers(values.column(events, "size"))
-    fits = is_plausible(size)
+    plausible = is_plausible(size)
     return Trace(
         action=actions[name.codes].astype(np.uint8),
         address=values.integers(address),
-        known=values.known(address),
-        size=np.where(fits, size, -1),
+        known=values.is_integer(address),
+        size=np.where(plausible, size, -1),
         stream=values.integers(values.column(events, "stream"), 0),
         pool=read_pools(values, values.column(events, "pool_id")),
         time_us=read_times(values, events),
@@ -85,11 +88,11 @@ def read_trace(values: Values, events: Nodes) -> Trace:
         user_metadata=values.texts(values.column(events, "user_metadata")),
         internal_metadata=values.texts(values.column(events, "internal_metadata")),
         category=values.texts(values.column(events, "category")),
-        impossible=int((~fits).sum()),
+        impossible=int((~plausible).sum()),
     )
 
 
-def read_times(values: Values, events: Nodes) -> I64:
-    """Microseconds since 1970; -1 where none are told, or none that can be."""
+def read_times(values: PickleValues, events: PickleNodes) -> I64:
+    """Return times in microseconds since 1970; -1 where they are missing or impossible."""
     time = values.integers(values.column(events, "time_us"))
     return np.where((time >= 0) & (time < MAX_TIME_US), time, -1)

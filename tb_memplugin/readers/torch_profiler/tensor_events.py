@@ -12,7 +12,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import impossible_bytes, is_plausible
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
-from tb_memplugin.readers.torch_profiler.timeline_table import Where, timeline
+from tb_memplugin.readers.torch_profiler.timeline import Where, timeline
 
 MEMORY = "device"  # one file is of one device, which it does not name
 

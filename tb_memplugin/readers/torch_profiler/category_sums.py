@@ -10,8 +10,8 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import impossible_bytes, is_plausible
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
-from tb_memplugin.readers.torch_profiler.timeline_table import Where, timeline
-from tb_memplugin.readers.torch_profiler.versions import MEMORY
+from tb_memplugin.readers.torch_profiler.tensor_events import MEMORY
+from tb_memplugin.readers.torch_profiler.timeline import Where, timeline
 
 MICROSECOND = 1000  # in nanoseconds
 

@@ -1,4 +1,4 @@
-"""Columns out of a pickle of plain data: of many dicts at once, one key at a time."""
+"""PickleValues of a pickle of plain data, read as columns: one key of many dicts at a time."""
 
 from __future__ import annotations
 
@@ -18,42 +18,41 @@ from tb_memplugin.native.torch import plain_pickle
 from tb_memplugin.native.torch import plain_values as plain
 from tb_memplugin.readers.common.limits import is_plausible
 
-Nodes = npt.NDArray[np.uint32]
-ROW_BITS = 40  # of a dict's value: the rest is its table
-NOTHING = np.uint32(0)  # the node of None, which stands for a missing key as well
+PickleNodes = npt.NDArray[np.uint32]
+ROW_BITS = 40  # low bits of a dict's value; the rest is its table
+NONE_NODE = np.uint32(0)  # the node of None, also used for missing keys
 
 
-def numbered(values: I64) -> tuple[I64, I64]:
-    """(the different values, sorted; which of them each is).
+def number_values(values: I64) -> tuple[I64, I64]:
+    """Return (distinct values, sorted; index of each value in them).
 
-    Of a million values few are different: to find these without sorting and then each among them takes a tenth of the
-    time that numpy.unique takes for both.
+    Few values are distinct among a million, so a search among those takes a tenth of the time of np.unique's inverse.
     """
-    different = np.unique(values)
-    return different, np.searchsorted(different, values)
+    distinct = np.unique(values)
+    return distinct, np.searchsorted(distinct, values)
 
 
-def numbered_together(*columns: I64) -> tuple[I64, I64]:
-    """(the different combinations, a column each; which of them each row is). Equal rows have equal numbers."""
+def number_rows(*columns: I64) -> tuple[I64, I64]:
+    """Return (distinct rows as one array per column, stacked; index of each row in them)."""
     code = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
-        different, number = numbered(column)
-        code = numbered(code * max(len(different), 1) + number)[1]
+        distinct, number = number_values(column)
+        code = number_values(code * max(len(distinct), 1) + number)[1]
     first = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
     first[code] = np.arange(len(code))
     return np.stack([column[first] for column in columns]), code
 
 
-class Values:
-    """The values of one file. A column of nodes may hold any kinds; what is not of the kind asked for is missing."""
+class PickleValues:
+    """The values of one file. Accessors treat a node of another type as missing."""
 
     def __init__(self, data: bytes | memoryview, path: str) -> None:
-        """A pickle, or the same as JSON. InputError naming the file and what is wrong with it."""
-        self.data = data if bytes(data[:1]) == b"\x80" else _of_json(data, path)
+        """Parse a pickle, or the same data as JSON. Raises InputError naming the file and the fault."""
+        self.data = data if bytes(data[:1]) == b"\x80" else _pickle_json(data, path)
         try:
             self.plain = plain_pickle.load(self.data)
         except plain_pickle.NotPlain as error:
-            remedy = f"{error}; a snapshot of torch.cuda.memory._dump_snapshot holds plain data only"
+            remedy = f"{error}; torch.cuda.memory._dump_snapshot writes only plain data"
             raise InputError("Not a PyTorch memory snapshot", path, remedy) from error
         self._key = {self.text(node): node for keys, _ in self.plain.tables for node in keys.tolist()}
 
@@ -61,22 +60,22 @@ class Values:
     def root(self) -> int:
         return int(self.plain.root)
 
-    def items(self, node: int) -> Nodes:
-        """Of a list; nothing of anything else."""
+    def items(self, node: int) -> PickleNodes:
+        """Return the items of a list; none for any other type."""
         return self.plain.items(node) if self.plain.kind[node] == plain.LIST else np.empty(0, np.uint32)
 
     def is_list(self, node: int) -> bool:
         return bool(self.plain.kind[node] == plain.LIST)
 
     def get(self, node: int, key: str) -> int:
-        """One value of one dict; the node of None where there is none."""
+        """Return one value of one dict; the node of None where the key is missing."""
         return int(self.column(np.array([node], np.uint32), key)[0])
 
-    def column(self, dicts: Nodes, key: str) -> Nodes:
-        """The value of a key in each of the dicts."""
-        found = np.full(len(dicts), NOTHING, dtype=np.uint32)
-        wanted = self._key.get(key)
-        if wanted is None or not len(dicts):
+    def column(self, dicts: PickleNodes, key: str) -> PickleNodes:
+        """Return the value of a key in each of the dicts; the node of None where it is missing."""
+        found = np.full(len(dicts), NONE_NODE, dtype=np.uint32)
+        key_node = self._key.get(key)
+        if key_node is None or not len(dicts):
             return found
         value = self.plain.value[dicts]
         table = np.where((self.plain.kind[dicts] == plain.RECORD) & (value >= 0), value >> ROW_BITS, -1)
@@ -84,28 +83,28 @@ class Values:
             if number < 0:
                 continue
             keys, columns = self.plain.tables[number]
-            if len(at := np.flatnonzero(keys == wanted)):
-                here = np.flatnonzero(table == number)
-                found[here] = columns[at[-1]][value[here] & ((1 << ROW_BITS) - 1)]
+            if len(at := np.flatnonzero(keys == key_node)):
+                rows = np.flatnonzero(table == number)
+                found[rows] = columns[at[-1]][value[rows] & ((1 << ROW_BITS) - 1)]
         return found
 
-    def integers(self, nodes: Nodes, missing: int = -1) -> I64:
-        """What needs the top bit of 64, as high addresses do, is negative; more than 64 bits are missing."""
+    def integers(self, nodes: PickleNodes, missing: int = -1) -> I64:
+        """Return integers. Numbers of 64 bits, such as high addresses, wrap to negative; longer ones are missing."""
         kind, value = self.plain.kind[nodes], self.plain.value[nodes]
         return np.where((kind == plain.INT) | (kind == plain.BOOL), value, missing)
 
-    def sizes(self, nodes: Nodes) -> I64:
-        """Bytes: never negative, 0 where none are told or none can be."""
+    def sizes(self, nodes: PickleNodes) -> I64:
+        """Return sizes in bytes, 0 where they are missing or impossible."""
         found = self.integers(nodes, 0)
         return np.where(is_plausible(found), found, 0).clip(0)
 
-    def known(self, nodes: Nodes) -> npt.NDArray[np.bool_]:
+    def is_integer(self, nodes: PickleNodes) -> npt.NDArray[np.bool_]:
         return np.asarray(self.plain.kind[nodes] == plain.INT)
 
-    def texts(self, nodes: Nodes) -> Text:
-        """Text; what is none is empty."""
+    def texts(self, nodes: PickleNodes) -> Text:
+        """Return texts, empty for any other type."""
         kind, value = self.plain.kind[nodes], self.plain.value[nodes]
-        used, codes = numbered(np.where(kind == plain.TEXT, value, -1))
+        used, codes = number_values(np.where(kind == plain.TEXT, value, -1))
         has_none = bool(len(used) and used[0] < 0)
         used = used[1:] if has_none else used
         blob, offsets = gather(self.data, self.plain.text_start[used], self.plain.text_length[used])
@@ -114,16 +113,16 @@ class Values:
     def text(self, node: int) -> str:
         return self.texts(np.array([node], np.uint32))[0]
 
-    def stacks(self, nodes: Nodes) -> tuple[I64, I64, Nodes]:
-        """(distinct list of each row, -1 where it has none; lengths of these lists; their nodes, end to end)."""
+    def stacks(self, nodes: PickleNodes) -> tuple[I64, I64, PickleNodes]:
+        """Return (distinct list of each row or -1, lengths of these lists, their nodes concatenated)."""
         kind, value = self.plain.kind[nodes], self.plain.value[nodes]
-        lists, number = numbered(np.where(kind == plain.LIST, value, -1))
+        lists, number = number_values(np.where(kind == plain.LIST, value, -1))
         has_none = bool(len(lists) and lists[0] < 0)
-        offsets, places = self.plain.flat(lists[int(has_none) :].astype(np.int32))
-        return number.astype(np.int64) - has_none, np.diff(offsets), places
+        offsets, nodes_of_lists = self.plain.flat(lists[int(has_none) :].astype(np.int32))
+        return number.astype(np.int64) - has_none, np.diff(offsets), nodes_of_lists
 
     def pairs(self, node: int) -> Iterator[tuple[str, Any]]:
-        """The plain values of a small dict."""
+        """Yield the keys and Python values of a small dict."""
         value = int(self.plain.value[node])
         if self.plain.kind[node] != plain.RECORD or value < 0:
             return
@@ -140,10 +139,10 @@ class Values:
         return bool(value) if kind == plain.BOOL else value if kind == plain.INT else None
 
 
-def _of_json(data: bytes | memoryview, path: str) -> bytes:
-    """The viewer of PyTorch takes JSON as well. Written as a pickle, there is one way to read both."""
+def _pickle_json(data: bytes | memoryview, path: str) -> bytes:
+    """Convert JSON, which PyTorch's viewer accepts too, to a pickle, so that one parser reads both."""
     try:
         return pickle.dumps(json.loads(bytes(data)), protocol=4)
     except (ValueError, RecursionError) as error:
-        what = "neither a pickle of protocol 2 to 5 nor JSON"
-        raise InputError("Not a PyTorch memory snapshot", path, f"{what}: {error}") from error
+        problem = "neither a pickle of protocol 2 to 5 nor JSON"
+        raise InputError("Not a PyTorch memory snapshot", path, f"{problem} ({error})") from error

@@ -1,0 +1,1 @@
+"""Allocations of a snapshot: lifetimes, addresses, labels and operators."""

@@ -1,0 +1,114 @@
+"""Roles, labels, pools and streams of a snapshot's allocations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_memplugin.model.arrays import I64, U8
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.text import Strings, Text
+from tb_memplugin.readers.torch_snapshot.allocations.lifetimes import BlockLifetimes
+from tb_memplugin.readers.torch_snapshot.contents.pickle_values import PickleValues, number_rows
+from tb_memplugin.readers.torch_snapshot.contents.segments import Blocks, Segments, pool_name
+from tb_memplugin.readers.torch_snapshot.contents.trace import Trace, TraceAction
+
+# Category names of PyTorch's profiler, which traces made from it contain.
+ROLES = {
+    "parameter": Role.PARAMETER,
+    "optimizer_state": Role.OPTIMIZER_STATE,
+    "input": Role.INPUT,
+    "temporary": Role.TEMPORARY,
+    "activation": Role.ACTIVATION,
+    "gradient": Role.GRADIENT,
+    "autograd_detail": Role.TEMPORARY,
+}
+NO_CONTEXT = ("", "N/A")  # outside of compilation
+
+
+def roles(trace: Trace, lives: BlockLifetimes) -> U8:
+    """Return the role of each allocation, from the profiler's category; UNKNOWN where there is none."""
+    strings = trace.category.strings
+    role_of_code = np.array(
+        [*(ROLES.get(strings[i], Role.UNKNOWN) for i in range(len(strings))), Role.UNKNOWN], np.uint8
+    )
+    roles: U8 = np.r_[role_of_code[trace.category.codes], np.uint8(0)][lives.alloc_event].astype(np.uint8)
+    return roles
+
+
+def labels(trace: Trace, lives: BlockLifetimes, values: PickleValues, blocks: Blocks) -> Text:
+    """Return each allocation's labels: the user's name, the compile context, and the allocator's own note.
+
+    The user's names come from torch.cuda.memory._annotate_tensor, the last of several, and from _set_memory_metadata.
+    """
+    strings, (user, context, internal, of_block) = _intern_together(
+        trace.user_metadata, trace.compile_context, trace.internal_metadata, values.texts(blocks.user_metadata)
+    )
+    blank = np.array([*(strings[i] in NO_CONTEXT for i in range(len(strings))), True])
+    old = lives.alloc_event < 0
+    found = (
+        np.r_[user, -1][_last_annotation(trace, lives)],
+        np.where(old, np.r_[of_block, -1][lives.block], np.r_[user, -1][lives.alloc_event]),
+        np.r_[context, -1][lives.alloc_event],
+        np.r_[internal, -1][lives.alloc_event],
+    )
+    distinct, codes = number_rows(*(np.where(blank[column], -1, column) for column in found))
+    texts = [", ".join(dict.fromkeys(strings[i] for i in parts if i >= 0)) for parts in distinct.T.tolist()]
+    return Text.of(texts).take(codes)
+
+
+def _last_annotation(trace: Trace, lives: BlockLifetimes) -> I64:
+    """Return, per allocation, the last annotation event at its address during its lifetime; -1 for none."""
+    annotations = np.flatnonzero((trace.action == TraceAction.ANNOTATE) & trace.known)
+    found = np.full(len(lives.alloc_event), -1)
+    if not len(annotations) or not len(found):
+        return found
+    # One number that sorts by address, then by time.
+    _, code = np.unique(np.r_[lives.address, trace.address[annotations]], return_inverse=True)
+    of_allocation, of_mark = code[: len(found)], code[len(found) :]
+    key = of_allocation * (len(trace) + 1) + lives.alloc_event + 1
+    order = np.argsort(key)
+    at = np.searchsorted(key[order], of_mark * (len(trace) + 1) + annotations + 1, side="right") - 1
+    row = order[np.maximum(at, 0)]
+    matches = (
+        (at >= 0)
+        & (of_allocation[row] == of_mark)
+        & ((lives.free_event[row] < 0) | (annotations < lives.free_event[row]))
+    )
+    np.maximum.at(found, row[matches], annotations[matches])
+    return found
+
+
+def _intern_together(*texts: Text) -> tuple[Strings, list[I64]]:
+    """Return one table of distinct strings for several columns, and each column's codes in it."""
+    merged = Text.of([text.strings[i] for text in texts for i in range(len(text.strings))])
+    firsts = np.cumsum([0, *(len(text.strings) for text in texts)])
+    codes = np.r_[merged.codes, np.int32(-1)].astype(np.int64)
+    return merged.strings, [
+        codes[np.where(text.codes >= 0, text.codes + first, -1)] for text, first in zip(texts, firsts[:-1], strict=True)
+    ]
+
+
+def pools_and_streams(trace: Trace, segments: Segments, blocks: Blocks, lives: BlockLifetimes) -> Text:
+    """Return the pool and stream of each allocation; empty where both are the default."""
+    stream = np.where(lives.block >= 0, np.r_[blocks.stream, 0][lives.block], 0)
+    stream = np.where(lives.alloc_event >= 0, np.r_[trace.stream, 0][lives.alloc_event], stream)
+    pool = np.where(lives.block >= 0, np.r_[blocks.pool, -1][lives.block], -1)
+    pool = np.where(pool < 0, np.r_[trace.pool, -1][lives.alloc_event], pool)
+    pool = np.where(pool < 0, _pool_of_segment(segments, lives.address), pool)
+    distinct, code = number_rows(pool, stream)
+    names = [
+        ", ".join(filter(None, (pool_name(of_pool), f"stream {of_stream:#x}" if of_stream else "")))
+        for of_pool, of_stream in zip(distinct[0].tolist(), distinct[1].astype(np.uint64).tolist(), strict=True)
+    ]
+    return Text.of(names).take(code)
+
+
+def _pool_of_segment(segments: Segments, address: I64) -> I64:
+    """Return the pool of the final segment at each address; -1 where there is none."""
+    if not len(segments.address):
+        return np.full(len(address), -1)
+    base, wanted = segments.address.view(np.uint64), address.view(np.uint64)
+    order = np.argsort(base, kind="stable")
+    at = order[np.maximum(np.searchsorted(base[order], wanted, side="right") - 1, 0)]
+    inside = (wanted >= base[at]) & (wanted - base[at] < segments.size[at].astype(np.uint64))
+    return np.where(inside, segments.pool[at], -1)

@@ -1,0 +1,1 @@
+"""Contents of a snapshot file: pickled values, traces, segments, stacks and annotations."""
