@@ -44,10 +44,10 @@ def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str =
         return open_torch_profiler(data, path, run=run, host=host)
     if path.endswith((".pickle", ".pkl", ".json")):
         # PyTorch's profiler and memory snapshots both write plain .json files.
-        from tb_memplugin.readers.torch_profiler import is_of_profiler, open_torch_profiler
+        from tb_memplugin.readers.torch_profiler import is_profiler_json, open_torch_profiler
         from tb_memplugin.readers.torch_snapshot import open_snapshot
 
-        if path.endswith(".json") and is_of_profiler(data):
+        if path.endswith(".json") and is_profiler_json(data):
             return open_torch_profiler(data, path, run=run, host=host)
         return open_snapshot(data, path, run=run, host=host)
     raise InputError("unknown file type", path, "pass a logdir, a run, an .xplane.pb or a *.hlo_proto.pb")

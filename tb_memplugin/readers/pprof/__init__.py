@@ -1,4 +1,4 @@
-"""Profiles in pprof's format: jax.profiler.save_device_memory_profile's, and any other that has bytes in it."""
+"""Profiles in pprof's format: from jax.profiler.save_device_memory_profile, or any other with a value in bytes."""
 
 from tb_memplugin.readers.pprof.recordings import open_pprof
 

@@ -1,4 +1,4 @@
-"""The columns of a pprof profile, as they are in the file: one row per sample."""
+"""Columns of a pprof profile, with one row per sample."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tb_memplugin.protos.pprof_pb2 import Sample as SampleProto
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.pprof.stacks import Locations
 
-MAX_BYTES = 1 << 31  # decompress: forty million samples. A few KiB of zeros must not fill the memory
-BATCH = 1 << 16  # samples opened at once: a stack is 16 bytes a frame while it is open
+MAX_FILE_BYTES = 1 << 31  # decompressed, forty million samples. A few KiB of gzip may expand to any size.
+BATCH = 1 << 16  # samples parsed at once, as a parsed stack takes 16 bytes per frame
 
 OUTLINE = Plan(
     ProfileProto.DESCRIPTOR, skip=("sample.location_id", "sample.value", "sample.label"), located=("sample",)
@@ -35,10 +35,10 @@ LABELS = "kind", "device"
 
 @dataclass(frozen=True)
 class Profile:
-    """Samples that have no value of the type wanted are left out and counted in `broken`."""
+    """Samples with a value of the chosen type; `broken` is the number of those without."""
 
     count: I64  # allocations that the sample stands for
-    bytes: I64  # of them all, as the file says: below 0 where that is not known
+    bytes: I64  # of all these allocations, as in the file; negative where unknown
     leaf: I32  # innermost frame, -1 none
     kind: Text
     device: Text
@@ -46,16 +46,16 @@ class Profile:
     time_ns: int | None
     comments: tuple[str, ...]
     broken: int
-    unknown_frames: int  # places in stacks that name no location or function of the file
+    unknown_frames: int  # stack entries without a location or function in the file
 
 
 def read_profile(data: bytes | memoryview, path: str) -> Profile:
-    """InputError where it is no profile, a damaged one, or one of something other than memory."""
-    raw = decompress(data, path, MAX_BYTES)
+    """Parse a profile. Raises InputError where it is no profile, is damaged, or has no type in bytes."""
+    raw = decompress(data, path, MAX_FILE_BYTES)
     try:
         tables = scan(raw, OUTLINE)
         strings = _strings(raw, tables["string_table"]["value"])
-        types = _Types.of(tables, strings, path)
+        types = _SampleTypes.of(tables, strings, path)
         locations = Locations.of(tables, strings)
         parts = [*_batches(raw, tables["sample"]["span"], types, locations)]
     except ValueError as error:
@@ -77,8 +77,8 @@ def read_profile(data: bytes | memoryview, path: str) -> Profile:
     )
 
 
-def _damaged(path: str, why: str) -> InputError:
-    return InputError(f"not a pprof profile, or a damaged one ({why})", path, "copy the file again, or save it again")
+def _damaged(path: str, reason: str) -> InputError:
+    return InputError(f"not a pprof profile, or damaged ({reason})", path, "copy the file again, or save it again")
 
 
 def _strings(raw: bytes | memoryview, spans: Spans) -> _Strings:
@@ -88,82 +88,82 @@ def _strings(raw: bytes | memoryview, spans: Spans) -> _Strings:
 
 @dataclass(frozen=True)
 class _Strings:
-    """The string table: entries that read the same are one."""
+    """The string table, with equal entries merged."""
 
     codes: I32  # of each entry
     strings: Strings
 
     def take(self, entries: I64) -> Text:
-        """The texts of these entries; what is past the table is empty."""
+        """Return the texts of these entries, empty outside the table."""
         inside = (entries >= 0) & (entries < len(self.codes))
         codes = self.codes[np.where(inside, entries, 0)] if len(self.codes) else np.full(len(entries), -1, np.int32)
         return Text(np.where(inside, codes, -1).astype(np.int32), self.strings)
 
     def code(self, text: str) -> int:
-        """What its entries have in `codes`; -2, which none has, where it is not in the table."""
-        of_its_length = np.flatnonzero(np.diff(self.strings.offsets) == len(text.encode()))
-        return next((i for i in of_its_length.tolist() if self.strings[i] == text), -2)
+        """Return the text's code in `codes`; -2, which matches none, where the table lacks it."""
+        same_length = np.flatnonzero(np.diff(self.strings.offsets) == len(text.encode()))
+        return next((i for i in same_length.tolist() if self.strings[i] == text), -2)
 
 
 @dataclass(frozen=True)
-class _Types:
-    """Which of a sample's values are looked at, and which labels."""
+class _SampleTypes:
+    """The chosen values and labels of samples."""
 
-    number: int  # of values that a sample has
-    chosen: I64  # which of them counts allocations, -1 none, and which bytes
-    entries: I32  # which text each entry of the string table is
-    labels: I32  # the texts that are the keys of LABELS
+    number: int  # of values per sample
+    chosen: I64  # index of the value that counts allocations (-1 none), and of the one in bytes
+    entries: I32  # text code of each entry of the string table
+    labels: I32  # text codes of LABELS
 
     @staticmethod
-    def of(tables: dict[str, dict[str, Any]], strings: _Strings, path: str) -> _Types:
-        """The default type, or the last one, as pprof has it, if it is bytes; else the last that is bytes."""
+    def of(tables: dict[str, dict[str, Any]], strings: _Strings, path: str) -> _SampleTypes:
+        """Choose the default type if it is in bytes, else the last type in bytes. Raises InputError where none is."""
         kinds, units = (strings.take(tables["sample_type"][name]) for name in ("type", "unit"))
         number = len(kinds)
         sizes = [i for i in range(number) if units[i] == "bytes"]
         if not sizes:
             found = ", ".join(f"{kinds[i]} in {units[i]}" for i in range(number)) or "nothing"
-            raise InputError(f"a profile of {found}, not of memory", path, "give one that counts bytes")
+            raise InputError(f"a profile of {found}, not of memory", path, "pass a profile with a type in bytes")
         default = strings.take(tables[""]["default_sample_type"])[0]
         chosen = next((i for i in sizes if default and kinds[i] == default), sizes[-1])
         counts = [i for i in range(chosen) if units[i] == "count"]
         labels = np.array([strings.code(label) for label in LABELS], dtype=np.int32)
-        return _Types(number, np.array([counts[-1] if counts else -1, chosen]), strings.codes, labels)
+        return _SampleTypes(number, np.array([counts[-1] if counts else -1, chosen]), strings.codes, labels)
 
 
 def _batches(
-    raw: bytes | memoryview, spans: Spans, types: _Types, locations: Locations
+    raw: bytes | memoryview, spans: Spans, types: _SampleTypes, locations: Locations
 ) -> Iterator[tuple[I64, I64, I32, I64, I64]]:
-    """Count, bytes, leaf, and the entries of kind and device (0 where there is none) of each sample."""
-    stacks = _Leaves(raw, len(spans.start), locations)
+    """Yield count, bytes, leaf, and the string-table entries of kind and device (0 none) per sample, in batches."""
+    stacks = _StackCache(raw, len(spans.start), locations)
     for begin in range(0, len(spans.start), BATCH):
         batch = Spans(spans.start[begin : begin + BATCH], spans.length[begin : begin + BATCH])
-        stack, pieces, told, (count, size), (kind, device) = samples(
+        stack, split, value_count, (count, size), (kind, device) = samples(
             raw, *batch, types.chosen, types.entries, types.labels
         )
-        leaf, whole = stacks.of(batch, stack, pieces), told == types.number
+        leaf, complete = stacks.leaves(batch, stack, split), value_count == types.number
         count = count if types.chosen[0] >= 0 else np.ones_like(count)
-        yield count[whole], size[whole], leaf[whole], kind[whole], device[whole]
+        yield count[complete], size[complete], leaf[complete], kind[complete], device[complete]
 
 
-class _Leaves:
-    """Of stacks. The same one comes again with other sizes and on other devices: each is opened once."""
+class _StackCache:
+    """Leaf frames of stacks. Many samples share a stack, with other sizes or devices, so each is parsed once."""
 
     def __init__(self, raw: bytes | memoryview, samples: int, locations: Locations) -> None:
         self.raw, self.locations = raw, locations
         self.seen = Interner(raw)
-        self.leaf = np.full(samples + 1, -1, np.int32)  # of each stack that was seen; the last is of none
-        self.opened = 0
+        self.leaf = np.full(samples + 1, -1, np.int32)  # per distinct stack; the last entry is for no stack
+        self.parsed = 0
 
-    def of(self, batch: Spans, stack: Spans, pieces: npt.NDArray[np.bool_]) -> I32:
-        """`stack` is where the samples' stacks lie; those in `pieces` lie in no one place, and are opened each."""
-        in_pieces = np.flatnonzero(pieces)
-        stack.length[in_pieces] = 0
+    def leaves(self, batch: Spans, stack: Spans, split: npt.NDArray[np.bool_]) -> I32:
+        """Return the leaf of each sample. `stack`: the bytes of its stack; a `split` one is not contiguous."""
+        split_rows = np.flatnonzero(split)
+        stack.length[split_rows] = 0
         code, new = self.seen.add(*stack)
-        self.leaf[self.opened : self.opened + len(new)] = self._opened(batch.take(new))
-        self.opened += len(new)
+        self.leaf[self.parsed : self.parsed + len(new)] = self._parse(batch.take(new))
+        self.parsed += len(new)
         leaf: I32 = self.leaf[code]
-        leaf[in_pieces] = self._opened(batch.take(in_pieces))
+        leaf[split_rows] = self._parse(batch.take(split_rows))
         return leaf
 
-    def _opened(self, samples: Spans) -> I32:
+    def _parse(self, samples: Spans) -> I32:
         return self.locations.leaves(*numbers(self.raw, *samples, LOCATION_ID))

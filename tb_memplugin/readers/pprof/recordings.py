@@ -1,4 +1,4 @@
-"""A device profile as Recordings: one for each device that it names, all of them over one tree of frames."""
+"""Recordings of a pprof profile: one per device, all with one tree of frames."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tb_memplugin.readers.pprof import notes
 from tb_memplugin.readers.pprof.profile import Profile, read_profile
 
 EXECUTABLE = "executable"
-EXECUTABLES = "executables"  # the memory of those that no device is told of, where there are several
-UNTOLD = "unknown device"
+EXECUTABLES = "executables"  # the memory of executables without a device, where there are several devices
+UNKNOWN_DEVICE = "unknown device"
 
 
 def open_pprof(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
-    """The one part of a profile. InputError when it is read and is none."""
+    """Return the one part of a profile; reading it raises InputError where it is none."""
     title = path.replace("\\", "/").rpartition("/")[2]
     read = partial(_read, data, path, title, run, host)
     return [FilePart(title, RecordingKind.DEVICE_PROFILE, path, len(data), read)]
@@ -40,7 +40,7 @@ def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) 
     found = []
     for memory, rows in _memories(profile).items():
         device = note.devices.get(memory, {})
-        size = _known(profile)[rows]
+        size = _known_bytes(profile)[rows]
         found.append(
             Recording(
                 kind=RecordingKind.DEVICE_PROFILE,
@@ -68,36 +68,37 @@ def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) 
 
 
 def _memories(profile: Profile) -> dict[str, I64]:
-    """Rows by device, in the order in which people count. JAX labels buffers with theirs, and executables with none.
+    """Group rows by device, in natural order.
 
-    Executables go with the buffers where there is one device only, and are a memory of their own where there are more.
+    JAX labels buffers with their device but not executables. With one device, executables are grouped with its buffers;
+    with several, they are a memory of their own.
     """
     device, kind = profile.device, profile.kind
-    named = [i for i in np.unique(device.codes).tolist() if i >= 0]
-    labels = {device.strings[code]: np.flatnonzero(device.codes == code) for code in named}
-    found = {name: labels[name] for name in sorted(labels, key=_counted)}
-    bare = np.flatnonzero(device.codes < 0)
-    executable = _executable(kind)[bare]
-    for name, rows in ((EXECUTABLES, bare[executable]), (UNTOLD, bare[~executable])):
+    device_codes = [i for i in np.unique(device.codes).tolist() if i >= 0]
+    labels = {device.strings[code]: np.flatnonzero(device.codes == code) for code in device_codes}
+    found = {name: labels[name] for name in sorted(labels, key=_natural_sort_key)}
+    unlabeled = np.flatnonzero(device.codes < 0)
+    executable = _executable(kind)[unlabeled]
+    for name, rows in ((EXECUTABLES, unlabeled[executable]), (UNKNOWN_DEVICE, unlabeled[~executable])):
         if len(rows):
-            only = name == EXECUTABLES and len(labels) == 1
-            name = next(iter(labels)) if only else name
+            single_device = name == EXECUTABLES and len(labels) == 1
+            name = next(iter(labels)) if single_device else name
             found[name] = np.sort(np.r_[found.get(name, rows[:0]), rows])
-    return found or {UNTOLD: bare}
+    return found or {UNKNOWN_DEVICE: unlabeled}
 
 
-def _counted(name: str) -> list[tuple[int, str]]:
-    """cuda:2 before cuda:10."""
+def _natural_sort_key(name: str) -> list[tuple[int, str]]:
+    """Return a sort key under which cuda:2 precedes cuda:10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,18})", name)]
 
 
 def _executable(kind: Text) -> npt.NDArray[np.bool_]:
-    of_text = np.array([kind.strings[i] == EXECUTABLE for i in range(len(kind.strings))] + [False], dtype=bool)
-    return of_text[kind.codes]
+    is_executable = np.array([kind.strings[i] == EXECUTABLE for i in range(len(kind.strings))] + [False], dtype=bool)
+    return is_executable[kind.codes]
 
 
-def _known(profile: Profile) -> I64:
-    """Bytes, 0 where the file does not know them."""
+def _known_bytes(profile: Profile) -> I64:
+    """Return bytes per sample, 0 where they are unknown."""
     return np.where((profile.bytes >= 0) & (profile.bytes <= MAX_BYTES), profile.bytes, 0)
 
 
@@ -119,10 +120,10 @@ def _unknown_sizes(profile: Profile, rows: I64) -> list[Caveat]:
     damaged = int(((size > MAX_BYTES) | (profile.count[rows] > MAX_BYTES) | (profile.count[rows] < 0)).sum())
     found = []
     if unknown:
-        text = f"The runtime does not know the size of {unknown:,} of these, as of executables on TPU; they count as 0."
+        text = f"The size of {unknown:,} allocations is unknown to the runtime (executables on TPU); they count as 0."
         found.append(Caveat("size_unknown", text))
     if damaged:
-        text = f"{damaged:,} samples give counts or bytes that cannot be; those figures are left out."
+        text = f"{damaged:,} samples have impossible counts or sizes, which are ignored."
         found.append(Caveat("impossible_bytes", text))
     return found
 
@@ -130,9 +131,9 @@ def _unknown_sizes(profile: Profile, rows: I64) -> list[Caveat]:
 def _caveats(profile: Profile) -> list[Caveat]:
     found = []
     if profile.broken:
-        text = f"{profile.broken:,} samples do not have one value for each of the profile's types; they are left out."
+        text = f"{profile.broken:,} samples lack a value for some of the profile's types and are ignored."
         found.append(Caveat("broken_samples", text))
     if profile.unknown_frames:
-        text = f"{profile.unknown_frames:,} places in stacks are not in the file; they show as unnamed."
+        text = f"{profile.unknown_frames:,} stack entries are missing in the file and are shown as unnamed."
         found.append(Caveat("unknown_frames", text))
     return found

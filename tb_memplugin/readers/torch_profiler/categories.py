@@ -10,26 +10,26 @@ from tb_memplugin.model.arrays import U8
 from tb_memplugin.model.kinds import Role
 
 
-class Category(NamedTuple):
+class ProfilerCategory(NamedTuple):
     name: str
     role: Role
 
 
 CATEGORIES = (
-    Category("parameter", Role.PARAMETER),
-    Category("optimizer state", Role.OPTIMIZER_STATE),
-    Category("input", Role.INPUT),
-    Category("temporary", Role.TEMPORARY),
-    Category("activation", Role.ACTIVATION),
-    Category("gradient", Role.GRADIENT),
-    Category("autograd detail", Role.TEMPORARY),
-    Category("unknown", Role.UNKNOWN),
+    ProfilerCategory("parameter", Role.PARAMETER),
+    ProfilerCategory("optimizer state", Role.OPTIMIZER_STATE),
+    ProfilerCategory("input", Role.INPUT),
+    ProfilerCategory("temporary", Role.TEMPORARY),
+    ProfilerCategory("activation", Role.ACTIVATION),
+    ProfilerCategory("gradient", Role.GRADIENT),
+    ProfilerCategory("autograd detail", Role.TEMPORARY),
+    ProfilerCategory("unknown", Role.UNKNOWN),
 )
 UNKNOWN = len(CATEGORIES) - 1
 
 
 def roles(category: np.ndarray) -> U8:
-    """What a number outside the list means, nobody knows."""
+    """Return the roles of category numbers; UNKNOWN for numbers outside the list."""
     known = (category >= 0) & (category < len(CATEGORIES))
-    of = np.array([category.role for category in CATEGORIES], dtype=np.uint8)
-    return np.asarray(of[np.where(known, category, UNKNOWN)])
+    role_of_category = np.array([category.role for category in CATEGORIES], dtype=np.uint8)
+    return np.asarray(role_of_category[np.where(known, category, UNKNOWN)])

@@ -1,4 +1,4 @@
-"""export_memory_timeline's JSON form: bytes of each category at each time, and no tensor at all."""
+"""The JSON form of export_memory_timeline: bytes per category and time, without tensors."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import impossible_bytes, is_plausible
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
 from tb_memplugin.readers.torch_profiler.tensor_events import MEMORY
-from tb_memplugin.readers.torch_profiler.timeline import Where, timeline
+from tb_memplugin.readers.torch_profiler.timeline import FileOrigin, timeline_recording
 
-MICROSECOND = 1000  # in nanoseconds
+NS_PER_US = 1000
 
 
-def read_curves(time_us: I64, sizes: I64, where: Where) -> list[Recording]:
-    """`time_us`: n times; `sizes`: n x 9, whose first column is always 0 and the others the bytes of a category.
+def read_category_sums(time_us: I64, sizes: I64, origin: FileOrigin) -> list[Recording]:
+    """Read a recording with one row for each period in which a category's bytes stay the same.
 
-    A category at one level is a row, for as long as it stays there.
+    `time_us`: n times in microseconds. `sizes`: n x 9 bytes; the first column is always 0, the others are categories.
     """
     kept = is_plausible(sizes[:, 1:])
     by_category = np.where(kept, sizes[:, 1:], 0).T.clip(0)
     n = len(time_us)
-    begins = np.c_[np.ones(len(by_category), bool), np.diff(by_category, axis=1) != 0]
-    category, start = np.nonzero(begins)
+    changes = np.c_[np.ones(len(by_category), bool), np.diff(by_category, axis=1) != 0]
+    category, start = np.nonzero(changes)
     end = np.r_[start[1:], n]
     end = np.where(np.r_[category[1:] != category[:-1], True], n, end)
     size = by_category[category, start]
-    some = size > 0
+    nonzero = size > 0
     names = Text.of([category.name for category in CATEGORIES]).strings
-    number = np.minimum(category[some], len(CATEGORIES) - 1)
+    number = np.minimum(category[nonzero], len(CATEGORIES) - 1)
     caveat = Caveat(
-        "sums-only",
-        "The file holds sums and no tensors: a row is all of one category, while its sum stays the same.",
+        "sums_only",
+        "The file has sums per category but no tensors: a row is all memory of a category while its sum is constant.",
     )
     return [
-        timeline(
-            where,
+        timeline_recording(
+            origin,
             MEMORY,
-            np.maximum.accumulate(time_us) * MICROSECOND,
-            start[some],
-            end[some],
-            size[some],
-            roles(category[some]),
+            np.maximum.accumulate(time_us) * NS_PER_US,
+            start[nonzero],
+            end[nonzero],
+            size[nonzero],
+            roles(category[nonzero]),
             Text(number.astype(np.int32), names),
-            caveats=[caveat, *impossible_bytes(int((~kept).sum()), "sums are impossible, and count as 0")],
+            caveats=[caveat, *impossible_bytes(int((~kept).sum()), "sums are impossible and count as 0")],
         )
     ]

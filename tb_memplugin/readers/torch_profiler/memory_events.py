@@ -1,4 +1,4 @@
-"""The [memory] events of a trace of torch.profiler: what each allocator gave and took back, and its own sums."""
+"""The [memory] events of a torch.profiler trace: allocations and frees of each allocator, with its totals."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tb_memplugin.model.tables import NamedSpans, ReportedMemory
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import MAX_TIME_US, impossible_bytes, is_plausible
 from tb_memplugin.readers.common.pairing import pair
-from tb_memplugin.readers.torch_profiler.operators import Heads
-from tb_memplugin.readers.torch_profiler.timeline import Where, timeline
+from tb_memplugin.readers.torch_profiler.operators import EventHeads
+from tb_memplugin.readers.torch_profiler.timeline import FileOrigin, timeline_recording
 
-# An event is an object with the name and one object inside, its arguments. What else a trace holds, a hundred times
+# An event is an object with the name and one nested object, its arguments. The rest of a trace, about a hundred times
 # as much, is never parsed.
 EVENT = re.compile(rb'\{[^{}]*"\[memory\]"[^{}]*\{[^{}]*\}[^{}]*\}')
 FIELDS = ("Addr", "Bytes", "Total Allocated", "Total Reserved", "Device Id", "Device Type")
-DEVICES = {0: "cpu", 1: "cuda", 6: "hip"}  # numbers of PyTorch's DeviceType; ROCm's may be either of the last two
-MICROSECOND = 1000
+DEVICES = {0: "cpu", 1: "cuda", 6: "hip"}  # PyTorch's DeviceType; ROCm devices may be either of the last two
+NS_PER_US = 1000
 
 
-def read_memory_events(raw: bytes | memoryview, where: Where) -> list[Recording]:
-    """One recording per device, in order of their numbers. InputError naming the file."""
+def read_memory_events(raw: bytes | memoryview, origin: FileOrigin) -> list[Recording]:
+    """Read one recording per device, in order of device number. Raises InputError."""
     found = EVENT.findall(raw)
     try:
         events = json.loads(b"[" + b",".join(found) + b"]")
@@ -37,18 +37,18 @@ def read_memory_events(raw: bytes | memoryview, where: Where) -> list[Recording]
         thread = np.array([event.get("tid", -1) for event in events], dtype=np.int64)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         remedy = "its [memory] events are damaged; export the trace again"
-        raise InputError("Not a trace of torch.profiler", where[2], remedy) from error
+        raise InputError("Not a trace of torch.profiler", origin[2], remedy) from error
     if not len(events):
         remedy = "profile with torch.profiler.profile(profile_memory=True)"
-        raise InputError("The trace has no [memory] events", where[2], remedy)
+        raise InputError("The trace has no [memory] events", origin[2], remedy)
     kept = is_plausible(values[:, 1:4]).all(axis=1) & (np.abs(time) < MAX_TIME_US)
-    left_out = impossible_bytes(int((~kept).sum()), "events tell impossible bytes or times, and are left out")
+    ignored = impossible_bytes(int((~kept).sum()), "events have impossible sizes or times and are ignored")
     time, values, thread = time[kept], values[kept], thread[kept]
-    heads = Heads(raw)
-    operator, spans = heads.around(time, thread), heads.marked()
+    event_heads = EventHeads(raw)
+    operator, spans = event_heads.enclosing_operators(time, thread), event_heads.annotations()
     devices = np.unique(values[:, 4:6], axis=0)
     return [
-        _device(kind, number, time[here], values[here], operator.take(np.flatnonzero(here)), spans, left_out, where)
+        _device(kind, number, time[here], values[here], operator.take(np.flatnonzero(here)), spans, ignored, origin)
         for number, kind in devices.tolist()
         if (here := (values[:, 4] == number) & (values[:, 5] == kind)).any()
     ]
@@ -61,38 +61,40 @@ def _device(
     values: I64,
     operator: Text,
     spans: NamedSpans | None,
-    left_out: list[Caveat],
-    where: Where,
+    ignored: list[Caveat],
+    origin: FileOrigin,
 ) -> Recording:
     order = np.argsort(time, kind="stable")
     address, change, allocated, reserved = values[order, :4].T
     frees, size, n = change < 0, np.abs(change), len(change)
     pairs = pair(address, frees, address >= 0)
     row = np.flatnonzero(~frees | (pairs.partner < 0))
-    early = frees[row]
-    # A free tells who frees: of what was there before nobody knows who made it.
-    name = np.where(early, -1, operator.codes[order][row])
-    start = np.where(early, -1, row)
-    end = np.where(early, row, np.where(pairs.partner[row] >= 0, pairs.partner[row], n))
-    told = allocated >= 0
-    explained = np.cumsum(change) + size[row][early].sum()
-    # What was there before the first event, and no event of the trace tells of, is the rest of the allocator's sum.
-    before = int(allocated[0] - explained[0]) if told.all() else 0
-    caveats = [*left_out]
+    unmatched_free = frees[row]
+    # A free names its own operator. The operator of an allocation from before the trace is unknown.
+    name = np.where(unmatched_free, -1, operator.codes[order][row])
+    start = np.where(unmatched_free, -1, row)
+    end = np.where(unmatched_free, row, np.where(pairs.partner[row] >= 0, pairs.partner[row], n))
+    has_total = allocated >= 0
+    traced = np.cumsum(change) + size[row][unmatched_free].sum()
+    # Memory from before the trace that is never freed in it is the rest of the allocator's total.
+    before = int(allocated[0] - traced[0]) if has_total.all() else 0
+    caveats = [*ignored]
     if pairs.address_taken:
-        text = f"{pairs.address_taken:,} allocations came to an address in use; the one before ended there, unseen."
-        caveats.append(Caveat("taken-address", text))
+        text = (
+            f"{pairs.address_taken:,} allocations were made at an address in use; the earlier one is considered freed."
+        )
+        caveats.append(Caveat("address_taken", text))
     if before > 0:
         start, end, size = np.r_[start, -1], np.r_[end, n], np.r_[size[row], before]
         address, name = np.r_[address[row], -1], np.r_[name, -1]
     else:
         size, address = size[row], address[row]
     memory = DEVICES.get(kind, f"device type {kind}")
-    in_use = allocated if told.all() else explained
-    return timeline(
-        where,
+    in_use = allocated if has_total.all() else traced
+    return timeline_recording(
+        origin,
         memory if number < 0 else f"{memory}:{number}",
-        np.round(time[order] * MICROSECOND).astype(np.int64),
+        np.round(time[order] * NS_PER_US).astype(np.int64),
         start,
         end,
         size,

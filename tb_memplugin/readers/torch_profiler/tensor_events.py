@@ -1,4 +1,4 @@
-"""export_memory_timeline's raw form: what came and went, with its category, but not which tensor it was."""
+"""The raw form of export_memory_timeline: allocations and frees with categories, but without tensor identity."""
 
 from __future__ import annotations
 
@@ -12,49 +12,54 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import impossible_bytes, is_plausible
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
-from tb_memplugin.readers.torch_profiler.timeline import Where, timeline
+from tb_memplugin.readers.torch_profiler.timeline import FileOrigin, timeline_recording
 
-MEMORY = "device"  # one file is of one device, which it does not name
+MEMORY = "device"  # a file is of one device, without a name
 
 
-class Action(IntEnum):
+class TimelineAction(IntEnum):
+    """Actions of PyTorch's memory profiler."""
+
     PREEXISTING = 1
     CREATE = 2
-    INCREMENT_VERSION = 3  # two rows: out of one category, into another
+    INCREMENT_VERSION = 3  # two rows: leaving one category, entering another
     DESTROY = 4
 
 
-def read_versions(rows: I64, where: Where) -> list[Recording]:
-    """`rows`: n x (nanoseconds, action, bytes, category), in order; bytes are negative where memory goes."""
+def read_tensor_events(rows: I64, origin: FileOrigin) -> list[Recording]:
+    """Read a recording from `rows`, n x (nanoseconds, action, bytes, category) in order; frees have negative bytes."""
     kept = is_plausible(rows[:, 2])
     time, action, change, category = rows[kept].T
-    old = action == Action.PREEXISTING
-    # What was there before stands before the first event: it is no event itself.
+    old = action == TimelineAction.PREEXISTING
+    # Preexisting memory is live before the first event and has no event of its own.
     events = np.flatnonzero(~old)
     size = np.r_[np.abs(change[old]), np.abs(change[events])]
     kind = np.r_[category[old], category[events]]
     ends = np.r_[np.zeros(old.sum(), bool), change[events] < 0]
     position = np.r_[np.full(old.sum(), -1), np.arange(len(events))]
-    born, freed, strays = _paired(kind, size, ends, position)
-    caveats = [Caveat("no-identity", "The file tells no tensor from another: a free ends the last one made that has "
-                      "its size and category. The sums are right, lives may be swapped.")]  # fmt: skip
-    if strays:
-        caveats.append(Caveat("free-without-allocation", f"{strays:,} frees have no allocation; they are left out."))
-    caveats += impossible_bytes(int((~kept).sum()), "rows tell impossible bytes, and are left out")
+    start, freed, unmatched_frees = _pair_by_size(kind, size, ends, position)
+    caveats = [Caveat("no_identity", "The file does not identify tensors: a free ends the latest allocation of its size "
+                      "and category. Sums are exact, but lifetimes may be swapped.")]  # fmt: skip
+    if unmatched_frees:
+        caveats.append(
+            Caveat("free_without_allocation", f"{unmatched_frees:,} frees have no allocation and are ignored.")
+        )
+    caveats += impossible_bytes(int((~kept).sum()), "rows have impossible sizes and are ignored")
     row = np.flatnonzero(~ends)
     number = np.clip(kind[row], 0, len(CATEGORIES) - 1)
     name = Text(number.astype(np.int32), Text.of([category.name for category in CATEGORIES]).strings)
     clock = np.maximum.accumulate(time[events]) if len(events) else np.zeros(1, np.int64)
     length = len(clock)
     end = np.where(freed[row] >= 0, freed[row], length)
-    return [timeline(where, MEMORY, clock, born[row], end, size[row], roles(kind[row]), name, caveats=caveats)]
+    return [
+        timeline_recording(origin, MEMORY, clock, start[row], end, size[row], roles(kind[row]), name, caveats=caveats)
+    ]
 
 
-def _paired(kind: I64, size: I64, ends: np.ndarray, position: I64) -> tuple[I64, I64, int]:
-    """(where each begins; where it is freed, -1 for never; frees that have nothing to free).
+def _pair_by_size(kind: I64, size: I64, ends: np.ndarray, position: I64) -> tuple[I64, I64, int]:
+    """Return (position of each start, position of each free or -1, number of frees without an allocation).
 
-    Within one kind and size these are brackets, the last opened is closed first: a closing one belongs to the latest
-    opening one at its depth.
+    Within one category and size, allocations and frees nest like brackets: a free ends the latest open allocation.
     """
     order = np.lexsort((np.arange(len(kind)), size, kind))
     step = np.where(ends[order], -1, 1)
@@ -63,7 +68,7 @@ def _paired(kind: I64, size: I64, ends: np.ndarray, position: I64) -> tuple[I64,
     total = np.cumsum(step)
     before = (total - step)[new] if len(order) else total
     depth = total - before[group] if len(order) else total
-    level = np.where(step > 0, depth, depth + 1)  # an opening and its closing bracket have the same
+    level = np.where(step > 0, depth, depth + 1)  # equal for an allocation and its free
     nested = np.lexsort((np.arange(len(order)), level, group))
     here, after = order[nested[:-1]], order[nested[1:]]
     matched = (

@@ -1,4 +1,4 @@
-"""The table of a timeline's allocations: what it does not tell is left empty."""
+"""Recordings of PyTorch's profiler: memory over time, without stacks or segments."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tb_memplugin.model.tables import NamedSpans, ReportedMemory, Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 
-Where = tuple[str, str, str]  # run, host, path
+FileOrigin = tuple[str, str, str]  # run, host, path
 
 
-def timeline(
-    where: Where,
+def timeline_recording(
+    origin: FileOrigin,
     memory: str,
     clock: I64,
     start: I64,
@@ -34,8 +34,11 @@ def timeline(
     spans: NamedSpans | None = None,
     caveats: Sequence[Caveat] = (),
 ) -> Recording:
-    """`clock`: nanoseconds of each position, and `spans` on it; rows live at start <= p < end, -1 before the first."""
-    run, host, path = where
+    """Build a recording from rows that are live at start <= p < end; start -1 is before the first position.
+
+    `clock`: nanoseconds per position. `spans`: intervals on the same clock.
+    """
+    run, host, path = origin
     first = int(clock[0]) if len(clock) else 0
     return Recording(
         kind=RecordingKind.TORCH_TIMELINE,

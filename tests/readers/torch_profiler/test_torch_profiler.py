@@ -61,7 +61,7 @@ def test_a_real_timeline_has_the_sums_of_its_file_at_every_event(path: Path) -> 
         assert by_category(recording, position) == plainest(content, position)
     totals = np.cumsum([change for _, _, change, _ in content])
     assert peak(recording).bytes == totals.max()
-    assert [caveat.code for caveat in recording.caveats] == ["no-identity"]
+    assert [caveat.code for caveat in recording.caveats] == ["no_identity"]
 
 
 changes = st.lists(st.tuples(st.sampled_from([1, 2, 4]), st.sampled_from([8, 16]), st.integers(0, 2)), max_size=40)
@@ -89,7 +89,7 @@ def test_every_free_ends_one_of_its_size_and_category(changes: list[tuple[int, i
 
 def test_a_free_without_an_allocation_is_counted() -> None:
     [recording] = read([[5, 2, 100, 0], [6, 4, -7, 0], [7, 4, -100, 0]])
-    assert {caveat.code for caveat in recording.caveats} == {"no-identity", "free-without-allocation"}
+    assert {caveat.code for caveat in recording.caveats} == {"no_identity", "free_without_allocation"}
     assert usage(recording).live.tolist() == [100, 100, 0]
 
 
