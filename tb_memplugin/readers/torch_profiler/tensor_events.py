@@ -38,8 +38,11 @@ def read_tensor_events(rows: I64, origin: FileOrigin) -> list[Recording]:
     ends = np.r_[np.zeros(old.sum(), bool), change[events] < 0]
     position = np.r_[np.full(old.sum(), -1), np.arange(len(events))]
     start, freed, unmatched_frees = _pair_by_size(kind, size, ends, position)
-    caveats = [Caveat("no_identity", "The file does not identify tensors: a free ends the latest allocation of its size "
-                      "and category. Sums are exact, but lifetimes may be swapped.")]  # fmt: skip
+    text = (
+        "The file does not identify tensors: a free ends the latest allocation of its size and category. "
+        "Sums are exact, but lifetimes may be swapped."
+    )
+    caveats = [Caveat("no_identity", text)]
     if unmatched_frees:
         caveats.append(
             Caveat("free_without_allocation", f"{unmatched_frees:,} frees have no allocation and are ignored.")

@@ -78,7 +78,7 @@ def test_executables_whose_size_the_runtime_does_not_know() -> None:
     samples = [Sample([A], 64, device="TPU_0"), Sample([A, B], -3, 3, "executable", ""), Sample([B], -1, 1, device="")]
     on_device, untold = read(profile_of(samples))
     assert peak(on_device).bytes == 64
-    assert [(c.code, c.text.split(" of these")[0].rpartition(" ")[2]) for c in on_device.caveats] == [
+    assert [(c.code, c.text.split(" allocations")[0].rpartition(" ")[2]) for c in on_device.caveats] == [
         ("size_unknown", "3")
     ]
     assert on_device.counts is not None and on_device.counts.sum() == 4
@@ -177,7 +177,7 @@ def test_what_is_no_device_profile_is_refused_in_a_sentence(data: bytes, says: s
 
 
 def test_little_that_unpacks_to_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tb_memplugin.readers.pprof.profile.MAX_BYTES", 1000)
+    monkeypatch.setattr("tb_memplugin.readers.pprof.profile.MAX_FILE_BYTES", 1000)
     with pytest.raises(InputError, match="too large"):
         read(gzip.compress(bytes(1001)))
 
