@@ -1,1 +1,1 @@
-"""Recordings in the JSON formats of XProf's own memory tools."""
+"""Recordings in the JSON formats of XProf's own Memory Viewer and Memory Profile, for its page and for scripts."""

@@ -26,7 +26,8 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import xprof
 from tb_memplugin.protos.xplane_pb2 import XSpace
 from tb_memplugin.views.xprof import memory_profile as xprof_memory_profile
-from tb_memplugin.views.xprof.memory_profile import SNAPSHOTS, memory_profile
+from tb_memplugin.views.xprof.allocator_profile import MAX_SNAPSHOTS
+from tb_memplugin.views.xprof.memory_profile import memory_profile
 
 GPU_DEMO = "xprof_demo_gpu_multi_worker"
 Json = dict[str, Any]
@@ -296,7 +297,7 @@ def test_steps_count_from_the_first_that_is_marked() -> None:
 def test_a_long_log_keeps_peaks_and_valleys() -> None:
     """XProf keeps the fullest moment of each stretch, and so loses nearly all frees."""
     log = Log()
-    for number in range(3 * SNAPSHOTS // 2):
+    for number in range(3 * MAX_SNAPSHOTS // 2):
         for free in (False, True):
             size = 10**6 if number == 777 else 1
             used = 0 if free else size
@@ -304,7 +305,7 @@ def test_a_long_log_keeps_peaks_and_valleys() -> None:
                 free, (2 * number + free) * 1000, index_on_host=0, addr=1, allocation_bytes=size, bytes_allocated=used
             )
     snapshots = memory_profile(log.read())["memoryProfilePerAllocator"]["0"]["sampledTimelineSnapshots"]
-    assert SNAPSHOTS / 2 < len(snapshots) <= SNAPSHOTS
+    assert MAX_SNAPSHOTS / 2 < len(snapshots) <= MAX_SNAPSHOTS
     assert max(map(in_use, snapshots)) == 10**6
     kinds = Counter(snapshot["activityMetadata"]["memoryActivity"] for snapshot in snapshots)
     assert abs(kinds["ALLOCATION"] - kinds["DEALLOCATION"]) <= 1

@@ -1,0 +1,163 @@
+"""The part of XProf's Memory Profile answer about one allocator.
+
+Its timeline has every event up to MAX_SNAPSHOTS; of more events, it has the minimum and the maximum of each interval,
+so that no valley is lost. The peak is the first moment of the most memory in use, and the allocations that are live at
+it may be of any step.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, usage
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.xprof.json_fields import Json
+
+MAX_SNAPSHOTS = 10_000  # about 4 MB of JSON, and as many points as the chart of XProf's page can draw
+
+# TensorFlow's names of XLA's number types.
+DTYPES = {
+    "f32": "float", "f64": "double", "f16": "half", "bf16": "bfloat16", "s64": "int64", "s32": "int32",
+    "s16": "int16", "s8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8",
+    "pred": "bool", "c64": "complex64", "c128": "complex128",
+}  # fmt: skip
+
+
+class AllocatorProfile:
+    """The answer about one allocator, from its recording."""
+
+    def __init__(self, recording: Recording) -> None:
+        if recording.reported is None or recording.clock is None:
+            raise InputError("Not an allocator's recording", recording.title, "open it in the Memory Viewer")
+        self.recording = recording
+        self.rows = recording.allocations
+        self.reported = recording.reported
+        self.clock = recording.clock
+        self.live = usage(recording).live
+        self.peak = peak(recording).position
+        # Each event is the start or the end of one row.
+        allocated, freed = np.flatnonzero(self.rows.start >= 0), np.flatnonzero(self.rows.end < recording.length)
+        self.row = np.full(recording.length, -1)
+        self.row[self.rows.end[freed]] = freed
+        self.row[self.rows.start[allocated]] = allocated
+        self.step = _steps(recording)
+
+    def fields(self) -> Json:
+        snapshots, active, special = self._at_peak()
+        stats = self._stats(self.peak)
+        return {
+            "memoryProfileSnapshots": [self._snapshot(position) for position in snapshots],
+            "profileSummary": {
+                "peakBytesUsageLifetime": str(self.recording.reported_peak or 0),
+                "peakStats": {**stats, "peakBytesInUse": str(int(self.live[self.peak]))},
+                "peakStatsTimePs": self._time(self.peak),
+                "memoryCapacity": str(self.recording.capacity or 0),
+            },
+            "activeAllocations": active,
+            "specialAllocations": special,
+            "sampledTimelineSnapshots": [self._snapshot(position) for position in _sample(self.live)],
+        }
+
+    def _time(self, position: int) -> str:
+        return str(int(self.clock[position]) * 1000)
+
+    def _stats(self, position: int) -> Json:
+        fraction = float(self.reported.fragmentation[position])
+        return {
+            "stackReservedBytes": str(self.reported.reserved[position]),
+            "heapAllocatedBytes": str(self.reported.in_use[position]),
+            "freeMemoryBytes": str(self.reported.free[position]),
+            "fragmentation": fraction if math.isfinite(fraction) else "NaN",
+            "peakBytesInUse": str(self.reported.lifetime_peak[position]),
+        }
+
+    def _snapshot(self, position: int) -> Json:
+        row, rows = int(self.row[position]), self.rows
+        base = int(self.recording.regions.index[0])
+        return {
+            "timeOffsetPs": self._time(position),
+            "aggregationStats": self._stats(position),
+            "activityMetadata": {
+                "memoryActivity": "ALLOCATION" if rows.start[row] == position else "DEALLOCATION",
+                "requestedBytes": str(rows.requested[row]),
+                "allocationBytes": str(rows.size[row]),
+                "address": str(base + int(rows.offset[row]) if rows.offset[row] >= 0 else 0),
+                "tfOpName": rows.name[row],
+                "stepId": str(self.step[position]),
+                "regionType": rows.op[row],
+                "dataType": DTYPES.get(rows.dtype[row], "INVALID"),
+                "tensorShape": rows.shape[row],
+            },
+        }
+
+    def _at_peak(self) -> tuple[list[int], list[Json], list[Json]]:
+        """Return the events of the live allocations, these allocations by size, and live bytes without an event."""
+        rows, top = self.rows, self.peak
+        live = (rows.start <= top) & (top < rows.end) & (rows.charge > 0)
+        named = np.flatnonzero(live & (rows.start >= 0))
+        texts = [column.codes[named] for column in (rows.name, rows.op, rows.dtype, rows.shape)]
+        keys = np.column_stack([-rows.size[named], -rows.requested[named], *texts])  # largest first
+        _, first, count = np.unique(keys, axis=0, return_index=True, return_counts=True)
+        special = [
+            self._special(name, region, size)
+            for name, region, size in (
+                ("stack", "stack", int(self.reported.reserved[top])),
+                ("live before the recording", "persist/dynamic", int(rows.charge[live & (rows.start < 0)].sum())),
+                (
+                    "not explained",
+                    "persist/dynamic",
+                    int((self.reported.in_use - explained_bytes(self.recording))[top]),
+                ),
+            )
+            if size > 0
+        ]
+        active = [
+            *(_active(-1 - number, number, 1) for number in range(len(special))),
+            *(_active(number, -1, times) for number, times in enumerate(count.tolist())),
+        ]
+        sizes = [*(int(s["allocationBytes"]) for s in special), *rows.size[named][first].tolist()]
+        order = sorted(range(len(active)), key=lambda number: -sizes[number])
+        return rows.start[named][first].tolist(), [active[number] for number in order], special
+
+    def _special(self, name: str, region: str, size: int) -> Json:
+        return {
+            "memoryActivity": "ALLOCATION",
+            "requestedBytes": str(size),
+            "allocationBytes": str(size),
+            "address": "0",
+            "tfOpName": name,
+            "stepId": str(self.step[self.peak]),
+            "regionType": region,
+            "dataType": "INVALID",
+            "tensorShape": "unknown",
+        }
+
+
+def _active(snapshot: int, special: int, count: int) -> Json:
+    return {"snapshotIndex": str(snapshot), "specialIndex": str(special), "numOccurrences": str(count)}
+
+
+def _steps(recording: Recording) -> I64:
+    """Return per position the number of its step, counted from 0; 0 where no steps are marked."""
+    spans, clock = recording.spans, recording.clock
+    if spans is None or clock is None:
+        return np.zeros(recording.length, dtype=np.int64)
+    started = np.searchsorted(spans.start_ns[spans.kind == SpanKind.STEP], clock, side="right")
+    number: I64 = np.maximum(started - 1, 0)
+    return number
+
+
+def _sample(live: I64) -> list[int]:
+    """Return every position; if they are too many, the minimum and maximum of each of equal intervals."""
+    if len(live) <= MAX_SNAPSHOTS:
+        return list(range(len(live)))
+    width = -(-len(live) // (MAX_SNAPSHOTS // 2))
+    intervals = np.pad(live, (0, -len(live) % width), mode="edge").reshape(-1, width)
+    within = np.r_[intervals.argmax(axis=1), intervals.argmin(axis=1)]
+    positions: list[int] = np.unique(np.tile(np.arange(len(intervals)) * width, 2) + within).tolist()
+    return positions
