@@ -324,7 +324,7 @@ def test_nan_is_text() -> None:
 def test_nothing_and_a_program() -> None:
     nothing = {"memoryProfilePerAllocator": {}, "numHosts": 1, "memoryIds": [], "version": 1, "hloModules": []}
     assert memory_profile([]) == nothing
-    with pytest.raises(InputError, match="memory_viewer"):
+    with pytest.raises(InputError, match="Memory Viewer"):
         memory_profile([recording([], 1)])
 
 
