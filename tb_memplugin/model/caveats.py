@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_memplugin.model.codes import CaveatCode
+
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
     """Something that is missing from the file or had to be reconstructed. `bytes`: how much it affects, if known."""
 
-    code: str
+    code: CaveatCode
     text: str
     bytes: int | None = None

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 
 MAX_BYTES = 2**50  # also the limit of counts; no device has a PiB
 MAX_TIME_US = 2**52  # microseconds since 1970: the year 2112, which in nanoseconds still fits 64 bits
@@ -23,4 +24,4 @@ def impossible_bytes(count: int, problem: str) -> list[Caveat]:
     `problem` completes the sentence after the count and says how such values are treated.
     """
     text = f"{count:,} {problem}. The file is damaged: no memory is that large."
-    return [Caveat("impossible_bytes", text)] if count else []
+    return [Caveat(CaveatCode.IMPOSSIBLE_BYTES, text)] if count else []

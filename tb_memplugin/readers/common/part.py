@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tb_memplugin.model.codes import NoEventsCode
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 
@@ -13,7 +14,7 @@ from tb_memplugin.model.recording import Recording
 class NoEventsReason(NamedTuple):
     """The reason why a profile has no allocator events, and the remedy; `code` is stable, for programs."""
 
-    code: str
+    code: NoEventsCode
     text: str
     remedy: str
 

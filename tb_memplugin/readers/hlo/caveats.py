@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.readers.hlo.lifetimes.placement import Placement
 from tb_memplugin.readers.hlo.module.schedule import Schedule
 from tb_memplugin.readers.hlo.module.tables import HloModule
@@ -19,7 +20,7 @@ def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I
         rebuilt_bytes = np.bincount(placement.region[rebuilt], placement.size[rebuilt], len(placement.region_kind))
         found.append(
             Caveat(
-                "lifetimes_rebuilt",
+                CaveatCode.LIFETIMES_REBUILT,
                 f"The compiler's trace lacks the lifetimes of {len(rebuilt):,} temporary buffers. They are "
                 "reconstructed from the schedule, uses and aliases, so live bytes are close to the compiler's but may "
                 "differ.",
@@ -29,7 +30,7 @@ def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I
     if not schedule.from_file:
         found.append(
             Caveat(
-                "no_schedule",
+                CaveatCode.NO_SCHEDULE,
                 "The program has no schedule; its instructions are assumed to run in the listed order.",
             )
         )
@@ -37,7 +38,7 @@ def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I
     if len(undescribed):
         found.append(
             Caveat(
-                "unknown_buffers",
+                CaveatCode.UNKNOWN_BUFFERS,
                 f"{len(undescribed):,} buffers are assigned memory but not described; they are assumed to be live "
                 "throughout.",
                 int(placement.size[undescribed].sum()),
@@ -48,7 +49,7 @@ def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I
     if len(missing):
         found.append(
             Caveat(
-                "unknown_instructions",
+                CaveatCode.UNKNOWN_INSTRUCTIONS,
                 f"{len(missing):,} buffers refer to missing instructions; they are assumed to be live throughout.",
                 int(placement.size[missing].sum()),
             )
@@ -56,14 +57,14 @@ def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I
     if placement.inconsistent_events:
         found.append(
             Caveat(
-                "inconsistent_events",
+                CaveatCode.INCONSISTENT_EVENTS,
                 f"{placement.inconsistent_events:,} events of the compiler's trace are inconsistent and ignored.",
             )
         )
     if placement.conflicts:
         found.append(
             Caveat(
-                "reused_early",
+                CaveatCode.REUSED_EARLY,
                 f"{placement.conflicts:,} buffers are overwritten before their last use as reconstructed here; each is "
                 "assumed to end where it is overwritten.",
             )

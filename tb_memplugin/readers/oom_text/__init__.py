@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.oom_text import merge
 from tb_memplugin.readers.oom_text.clean import clean
@@ -50,5 +51,7 @@ def read_oom_text(
     skipped += max(len(data) - MAX_BYTES, 0)
     if not skipped:
         return found
-    cut = Caveat("only_end_read", "Of this long text only the end was read; the bytes are those before it", skipped)
+    cut = Caveat(
+        CaveatCode.ONLY_END_READ, "Of this long text only the end was read; the bytes are those before it", skipped
+    )
     return [replace(recording, caveats=(*recording.caveats, cut)) for recording in found]

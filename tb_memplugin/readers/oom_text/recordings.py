@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
@@ -84,13 +85,15 @@ NO_LIST = "The text says how much, and not what was in memory"
 def _told(failure: Failure, listed: int, used: int) -> list[Caveat]:
     """What of the whole the text does not list."""
     if failure.cut:
-        return [Caveat("text_cut", CUT, used - listed or None)]
+        return [Caveat(CaveatCode.TEXT_CUT, CUT, used - listed or None)]
     if not len(failure.rows.allocations):
-        return [Caveat("nothing_listed", NO_LIST, used or None)]
-    return [Caveat("not_listed", LARGEST_ONLY, used - listed)] if used > listed else []
+        return [Caveat(CaveatCode.NOTHING_LISTED, NO_LIST, used or None)]
+    return [Caveat(CaveatCode.NOT_LISTED, LARGEST_ONLY, used - listed)] if used > listed else []
 
 
 def _sound(rows: Rows) -> tuple[Rows, list[Caveat]]:
     if rows.allocations.size.sum(dtype=np.float64) <= MOST_BYTES:
         return rows, []
-    return Rows(), [Caveat("impossible_sizes", "The sizes listed add up to more than any memory, so they are left out")]
+    return Rows(), [
+        Caveat(CaveatCode.IMPOSSIBLE_SIZES, "The sizes listed add up to more than any memory, so they are left out")
+    ]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Allocations, Regions
@@ -121,10 +122,10 @@ def _unknown_sizes(profile: Profile, rows: I64) -> list[Caveat]:
     found = []
     if unknown:
         text = f"The size of {unknown:,} allocations is unknown to the runtime (executables on TPU); they count as 0."
-        found.append(Caveat("size_unknown", text))
+        found.append(Caveat(CaveatCode.SIZE_UNKNOWN, text))
     if damaged:
         text = f"{damaged:,} samples have impossible counts or sizes, which are ignored."
-        found.append(Caveat("impossible_bytes", text))
+        found.append(Caveat(CaveatCode.IMPOSSIBLE_BYTES, text))
     return found
 
 
@@ -132,8 +133,8 @@ def _caveats(profile: Profile) -> list[Caveat]:
     found = []
     if profile.broken:
         text = f"{profile.broken:,} samples lack a value for some of the profile's types and are ignored."
-        found.append(Caveat("broken_samples", text))
+        found.append(Caveat(CaveatCode.BROKEN_SAMPLES, text))
     if profile.unknown_frames:
         text = f"{profile.unknown_frames:,} stack entries are missing in the file and are shown as unnamed."
-        found.append(Caveat("unknown_frames", text))
+        found.append(Caveat(CaveatCode.UNKNOWN_FRAMES, text))
     return found

@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import impossible_bytes, is_plausible
@@ -33,7 +34,7 @@ def read_category_sums(time_us: I64, sizes: I64, origin: FileOrigin) -> list[Rec
     names = Text.of([category.name for category in CATEGORIES]).strings
     number = np.minimum(category[nonzero], len(CATEGORIES) - 1)
     caveat = Caveat(
-        "sums_only",
+        CaveatCode.SUMS_ONLY,
         "The file has sums per category but no tensors: a row is all memory of a category while its sum is constant.",
     )
     return [

@@ -10,6 +10,7 @@ import numpy as np
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import F64, I64
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans, ReportedMemory
@@ -83,7 +84,7 @@ def _device(
         text = (
             f"{pairs.address_taken:,} allocations were made at an address in use; the earlier one is considered freed."
         )
-        caveats.append(Caveat("address_taken", text))
+        caveats.append(Caveat(CaveatCode.ADDRESS_TAKEN, text))
     if before > 0:
         start, end, size = np.r_[start, -1], np.r_[end, n], np.r_[size[row], before]
         address, name = np.r_[address[row], -1], np.r_[name, -1]

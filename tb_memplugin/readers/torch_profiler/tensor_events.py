@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import impossible_bytes, is_plausible
@@ -42,10 +43,10 @@ def read_tensor_events(rows: I64, origin: FileOrigin) -> list[Recording]:
         "The file does not identify tensors: a free ends the latest allocation of its size and category. "
         "Sums are exact, but lifetimes may be swapped."
     )
-    caveats = [Caveat("no_identity", text)]
+    caveats = [Caveat(CaveatCode.NO_IDENTITY, text)]
     if unmatched_frees:
         caveats.append(
-            Caveat("free_without_allocation", f"{unmatched_frees:,} frees have no allocation and are ignored.")
+            Caveat(CaveatCode.FREE_WITHOUT_ALLOCATION, f"{unmatched_frees:,} frees have no allocation and are ignored.")
         )
     caveats += impossible_bytes(int((~kept).sum()), "rows have impossible sizes and are ignored")
     row = np.flatnonzero(~ends)

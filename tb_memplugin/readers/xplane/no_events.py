@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_memplugin.model.codes import NoEventsCode
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.xplane.all_events import any_event
@@ -22,23 +23,23 @@ MIN_TRACER_LEVEL = 2  # of the host tracer, for allocators to log events; JAX's 
 
 SEE_PLANS = "The Memory Viewer shows the memory that each program plans to use."
 CPU = NoEventsReason(
-    "cpu_backend",
+    NoEventsCode.CPU_BACKEND,
     "No accelerator is in this profile, and JAX's CPU backend does not log its allocations.",
     "Wrap the loop in tb_memplugin.capture.track() to record JAX's live arrays on any backend. " + SEE_PLANS,
 )
 TRACER_LEVEL = NoEventsReason(
-    "tracer_level",
+    NoEventsCode.TRACER_LEVEL,
     f"The host tracer ran at level {{level}}; allocators log events at level {MIN_TRACER_LEVEL} and above.",
     f"Profile again with jax.profiler.ProfileOptions().host_tracer_level = {MIN_TRACER_LEVEL}. " + SEE_PLANS,
 )
 NO_DEVICE_WORK = NoEventsReason(
-    "no_device_work",
+    NoEventsCode.NO_DEVICE_WORK,
     "The devices ran nothing during the profile, so nothing was allocated on them.",
     "Profile some steps of the loop, and wait for their results (jax.block_until_ready) before the profile ends. "
     + SEE_PLANS,
 )
 NO_ALLOCATOR_EVENTS = NoEventsReason(
-    "no_allocator_events",
+    NoEventsCode.NO_ALLOCATOR_EVENTS,
     "No allocator logged an event. Possible reasons: all memory was allocated before the profile started, the "
     "allocator logs no events (XLA_PYTHON_CLIENT_ALLOCATOR=platform), or the host tracer ran below level "
     f"{MIN_TRACER_LEVEL}.",

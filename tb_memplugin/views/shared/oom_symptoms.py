@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.usage.figures import share
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Allocations
@@ -62,7 +63,7 @@ def _padding(recording: Recording) -> Iterator[tuple[int, str]]:
 
 def _outputs(recording: Recording) -> Iterator[tuple[int, str]]:
     for caveat in recording.caveats:
-        if caveat.code == "outputs_not_shared" and caveat.bytes:
+        if caveat.code is CaveatCode.OUTPUTS_NOT_SHARED and caveat.bytes:
             yield (
                 caveat.bytes,
                 f"{bytes_text(caveat.bytes)} of outputs does not reuse the memory of arguments: donate the arguments "

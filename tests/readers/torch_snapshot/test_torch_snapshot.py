@@ -161,7 +161,7 @@ def test_a_trace_that_lost_its_beginning_still_ends_in_its_blocks(doings: list[t
     [recording] = read(snapshot)
     assert live_at(recording, recording.length - 1) == last_blocks(snapshot)
     old = recording.allocations.start < 0
-    told = {caveat.code: caveat.bytes for caveat in recording.caveats}
+    told = {str(caveat.code): caveat.bytes for caveat in recording.caveats}
     assert told.get("older_than_trace") == (int(recording.allocations.size[old].sum()) if old.any() else None)
 
 

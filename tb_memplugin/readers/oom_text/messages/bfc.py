@@ -23,6 +23,7 @@ from itertools import zip_longest
 import numpy as np
 
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
@@ -137,4 +138,4 @@ def _occupancy(block: str) -> tuple[Caveat, ...]:
     if not line:
         return ()
     part = line[0].count("*") / len(line[0])
-    return (Caveat("occupancy", f"The allocator's own line shows about {part:.0%} of its memory in use"),)
+    return (Caveat(CaveatCode.OCCUPANCY, f"The allocator's own line shows about {part:.0%} of its memory in use"),)

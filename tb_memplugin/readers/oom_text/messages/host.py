@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
 from tb_memplugin.readers.oom_text.rows import Buffer, Rows, words
@@ -42,7 +43,7 @@ ENDED = tuple(map(re.compile, (
     r"(?<![^\n])Killed(?![^\n])",
 )))  # fmt: skip
 KILLED = Caveat(
-    "killed", "The system ended the process, which wrote nothing more: how much was in use is not in the text"
+    CaveatCode.KILLED, "The system ended the process, which wrote nothing more: how much was in use is not in the text"
 )
 
 

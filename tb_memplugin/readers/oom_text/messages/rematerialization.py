@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text.failure import Failure, last
 from tb_memplugin.sizes import PRINTED as SIZE
@@ -22,7 +23,7 @@ def find(text: str) -> Iterator[Failure]:
         limit, needed = int(match[1]), int(match[2])
         saved = int(match[3]) - needed if match[3] else None
         told = Caveat(
-            "rematerialized",
+            CaveatCode.REMATERIALIZED,
             "The compiler recomputed what it could to save memory, the bytes told here, and still missed its limit",
             saved,
         )

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator
 
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.readers.oom_text.failure import Failure, blocks, last, size_of
 from tb_memplugin.readers.oom_text.rows import Buffer, words
@@ -111,8 +112,12 @@ def _processes(message: str, allocated: int | None, unallocated: int | None, in_
 
 def _caveats(unallocated: int | None, allowed: int | None) -> tuple[Caveat, ...]:
     told = (
-        ("reserved_unallocated", "PyTorch holds this and has no tensor in it; it is counted as free", unallocated),
-        ("limited", "PyTorch was told to use no more than this (set_per_process_memory_fraction)", allowed),
+        (
+            CaveatCode.RESERVED_UNALLOCATED,
+            "PyTorch holds this and has no tensor in it; it is counted as free",
+            unallocated,
+        ),
+        (CaveatCode.LIMITED, "PyTorch was told to use no more than this (set_per_process_memory_fraction)", allowed),
     )
     return tuple(Caveat(code, text, size) for code, text, size in told if size)
 

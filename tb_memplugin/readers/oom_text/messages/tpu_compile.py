@@ -29,6 +29,7 @@ import re
 from collections.abc import Iterator
 
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text import metadata
@@ -129,10 +130,10 @@ def _parts(block: str, listed: list[tuple[str, Buffer]]) -> list[Buffer]:
 def _caveats(block: str) -> tuple[Caveat, ...]:
     found = []
     if re.search(r"(?m)^arguments\s+unknown size", block):
-        found.append(Caveat("arguments_unknown", "The compiler did not know how large the arguments are"))
+        found.append(Caveat(CaveatCode.ARGUMENTS_UNKNOWN, "The compiler did not know how large the arguments are"))
     output = OUTPUT.search(block)
     own = (size_of(output) or 0) - (size_of(output, 2) or 0)
     if own > 0:
         text = "Outputs need memory of their own; an argument that is donated gives its memory to an output"
-        found.append(Caveat("outputs_not_shared", text, own))
+        found.append(Caveat(CaveatCode.OUTPUTS_NOT_SHARED, text, own))
     return tuple(found)

@@ -12,6 +12,7 @@ import numpy as np
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
 from tb_memplugin.model.lazy_recording import LazyRecording
 from tb_memplugin.model.recording import Recording
@@ -90,7 +91,7 @@ def _add_device_executions(recording: Recording, device: Plane | None, start_ns:
         return replace(recording, spans=merge_spans(recording.spans, module_spans(device, start_ns)))
     except ValueError as error:
         text = f"The device's record of executions is damaged ({error}); the host's calls are shown instead."
-        return replace(recording, caveats=(*recording.caveats, Caveat("device_damaged", text)))
+        return replace(recording, caveats=(*recording.caveats, Caveat(CaveatCode.DEVICE_DAMAGED, text)))
 
 
 def memories(events: AllocatorEvents) -> tuple[list[str], I64]:
@@ -148,21 +149,24 @@ def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str)
     )
 
 
-def _count_caveats(log: AllocatorLog, *, unnamed: bool) -> dict[str, int]:
+def _count_caveats(log: AllocatorLog, *, unnamed: bool) -> dict[CaveatCode, int]:
     """Count the events that each caveat concerns, by its code."""
     events, rows = log.events, log.rows
     free_present = log.number("bytes_available") != MISSING
     masks = {
-        "unnamed": np.full(len(log), unnamed),
-        "no_address": log.address == MISSING,
-        "in_use_missing": log.number("bytes_allocated") == MISSING,
-        "free_missing": ~free_present & free_present.any(),
-        "in_use_differs": np.diff(log.in_use) != log.change[1:],
-        "size_missing": log.reported_size == MISSING,
-        "impossible_bytes": events.impossible[rows],
-        "fragmentation_missing": np.isnan(events.fragmentation[rows]),
-        "out_of_order": events.out_of_order[rows],
-        "unknown_stats": events.unknown[rows],
-        "unknown_dtype": ~np.isin(log.number("data_type"), [MISSING, 0, *DTYPES]),
+        CaveatCode.UNNAMED: np.full(len(log), unnamed),
+        CaveatCode.NO_ADDRESS: log.address == MISSING,
+        CaveatCode.IN_USE_MISSING: log.number("bytes_allocated") == MISSING,
+        CaveatCode.FREE_MISSING: ~free_present & free_present.any(),
+        CaveatCode.IN_USE_DIFFERS: np.diff(log.in_use) != log.change[1:],
+        CaveatCode.SIZE_MISSING: log.reported_size == MISSING,
+        CaveatCode.IMPOSSIBLE_BYTES: events.impossible[rows],
+        CaveatCode.FRAGMENTATION_MISSING: np.isnan(events.fragmentation[rows]),
+        CaveatCode.OUT_OF_ORDER: events.out_of_order[rows],
+        CaveatCode.UNKNOWN_STATS: events.unknown[rows],
+        CaveatCode.UNKNOWN_DTYPE: ~np.isin(log.number("data_type"), [MISSING, 0, *DTYPES]),
     }
-    return {"address_taken": log.pairs.address_taken, **{code: int(mask.sum()) for code, mask in masks.items()}}
+    return {
+        CaveatCode.ADDRESS_TAKEN: log.pairs.address_taken,
+        **{code: int(mask.sum()) for code, mask in masks.items()},
+    }

@@ -92,7 +92,7 @@ def test_without_addresses_nothing_is_paired_and_the_sums_hold() -> None:
     assert recording.allocations.end.tolist() == [2, 1]
     assert recording.allocations.offset.tolist() == [-1, -1]
     assert set(unexplained(recording)) == {-8}
-    assert {c.code: c.bytes for c in recording.caveats}["freed_more"] == 8
+    assert {str(c.code): c.bytes for c in recording.caveats}["freed_more"] == 8
 
 
 def test_a_free_before_its_allocation_is_of_something_else() -> None:
