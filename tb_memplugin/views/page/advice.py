@@ -30,7 +30,7 @@ class AdviceJson(TypedDict):
     bytes: int
     saving_bytes: int
     new_peak_bytes: int
-    rows: list[list[int]]
+    rows: list[tuple[int, int]]
     """Ranges of row numbers: the first and the last of each."""
     rows_total: int
 
@@ -64,13 +64,12 @@ def advice(recording: Recording) -> AdviceListJson:
     }
 
 
-def _ranges(rows: I64) -> list[list[int]]:
+def _ranges(rows: I64) -> list[tuple[int, int]]:
     """[first, last] of each run of numbers that follow one another, rising."""
     ordered = np.sort(rows)
     first = np.diff(ordered, prepend=-2) != 1
     last = np.roll(first, -1)
-    pairs: list[list[int]] = np.stack([ordered[first], ordered[last]], axis=1).tolist()
-    return pairs
+    return list(zip(ordered[first].tolist(), ordered[last].tolist(), strict=True))
 
 
 def advice_lines(recording: Recording) -> Iterator[str]:

@@ -20,6 +20,8 @@ from tb_memplugin.views.shared.json_types import StackFrameJson
 from tb_memplugin.views.shared.payload import encode
 
 MAX_SHARERS = 200
+SAME_BUFFER = "same buffer"
+SAME_BYTES = "same bytes at another time"
 MAX_PLANNED_BUFFERS = 20
 
 
@@ -177,7 +179,7 @@ def details(recording: Recording, row: int) -> DetailsJson:
                 "size": int(table.size[other]),
                 "defined": int(table.defined[other]),
                 "last_used": int(table.last_used[other]),
-                "relation": "same buffer" if same else "same bytes at another time",
+                "relation": SAME_BUFFER if same else SAME_BYTES,
             }
             for other, same in zip(
                 shares.row[:MAX_SHARERS].tolist(), shares.same_buffer[:MAX_SHARERS].tolist(), strict=True

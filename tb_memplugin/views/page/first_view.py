@@ -24,7 +24,7 @@ from tb_memplugin.views.shared.summary import summary
 FIRST_ROWS = 512
 
 
-class AxisJson(TypedDict):
+class AxisInfoJson(TypedDict):
     """The axis of a recording: what a position is, and how many there are."""
 
     kind: str
@@ -41,7 +41,7 @@ class FirstViewMetaJson(TypedDict):
     """The part of a first view that is no table."""
 
     recording: SummaryJson
-    axis: AxisJson
+    axis: AxisInfoJson
     headline: str
     figures: list[FigureJson]
     caveats: list[CaveatJson]

@@ -11,7 +11,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING, SAME_RUN
 from tb_memplugin.views.page.device_profile import has_call_graph
-from tb_memplugin.views.page.leaks import NAMES, sentence
+from tb_memplugin.views.page.leaks import NAMES, VerdictName, sentence
 from tb_memplugin.views.shared.site_text import source_text
 
 MAX_SITES = 100
@@ -32,7 +32,7 @@ class GrowthSiteJson(TypedDict):
     """A call site; `curve` has its bytes in each profile. Without a verdict, both texts are null."""
 
     site: str
-    verdict: str | None
+    verdict: VerdictName | None
     sentence: str | None
     bytes_per_profile: float
     confidence: float

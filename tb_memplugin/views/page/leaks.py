@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from tb_memplugin.views.shared.site_text import site
 
 LISTED = 200
 CURVE_POINTS = 64  # of a finding's bytes over the steps: for a small chart
-NAMES = {
+VerdictName = Literal["leak", "cache that stopped growing", "sawtooth", "kept one step", "warm-up", "steady"]
+NAMES: dict[Verdict, VerdictName] = {
     Verdict.LEAK: "leak",
     Verdict.CACHE: "cache that stopped growing",
     Verdict.SAWTOOTH: "sawtooth",
@@ -33,7 +34,7 @@ NAMES = {
 class FindingJson(SiteJson):
     """The memory of one allocation site from step to step. Sites with several shapes have no size."""
 
-    verdict: str
+    verdict: VerdictName
     sentence: str
     bytes_per_step: float
     confidence: float
@@ -58,7 +59,7 @@ class LeaksJson(TypedDict):
     warm_up_steps: int
     within_step: int
     sites_left_out: int
-    verdicts: dict[str, int]
+    verdicts: dict[VerdictName, int]
     curve_steps: list[int]
     findings: list[FindingJson]
 

@@ -17,6 +17,8 @@ from tb_memplugin.views.shared.payload import Table, encode, narrow
 
 # As many as a wide screen has pixels. The first view has all positions of a recording that is no longer than this.
 FIRST_BUCKETS = 4096
+# The allocator's own figures that a recording over time may have.
+REPORTED = ("held", "heap", "stack", "free", "largest_free", "fragmentation")
 MAX_BUCKETS = 8192  # twice the pixels of a wide screen; the page requests one bucket per pixel
 
 

@@ -1,0 +1,26 @@
+"""The page's client: what is committed is what the declared endpoints give."""
+
+from __future__ import annotations
+
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+from tb_memplugin.views.endpoints.endpoint import endpoints
+from tools.generate_client import FOLDER, generate
+
+
+@pytest.mark.parametrize("name", sorted(generate()))
+def test_the_committed_file_is_up_to_date(name: str) -> None:
+    assert (Path(FOLDER) / name).read_text() == generate()[name], "run `make client`"
+
+
+def test_nothing_else_is_generated() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == set(generate())
+
+
+@pytest.mark.parametrize("route", sorted(endpoints()))
+def test_each_input_is_an_argument(route: str) -> None:
+    endpoint = endpoints()[route]
+    assert len(signature(endpoint.function).parameters) == len(endpoint.inputs)
