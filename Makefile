@@ -14,7 +14,7 @@ PORT ?= 8791
 
 NATIVE := $(wildcard tb_memplugin/native/*/*.pyx)
 SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
-PYTHON_CODE := tb_memplugin tests benchmarks demo_logdir setup.py .ci
+PYTHON_CODE := tb_memplugin tests benchmarks tools demo_logdir setup.py .ci
 
 help: ## list the available targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ dist: .venv/installed tb_memplugin/static/index.html ## build an sdist and a whe
 	rm -rf dist
 	$(BIN)/python -m build
 	$(PYTHON) .ci/try_wheel.py dist/*.whl demo_logdir
+
+client: .venv/tested ## generate the page's client from the endpoints
+	$(BIN)/python -m tools.generate_client
 
 # Generated code runs with any later protobuf, never with an earlier one, so the compiler is an old one in its own environment.
 protos: build/protoc/bin/protoc-gen-mypy ## generate the _pb2 modules from the .proto files

@@ -190,7 +190,7 @@ def _constants(enums: dict[str, type[StrEnum]]) -> str:
     spaces = [MEMORY_SPACES[number] for number in range(len(MEMORY_SPACES))]
     lists: list[tuple[str, str, str, Sequence[str]]] = [
         ("Names of memory spaces, by XProf's number.", "MEMORY_SPACES", "", spaces),
-        ("Names of roles, by their number.", "ROLES", "RoleName", [_words(role.name) for role in Role]),
+        ("The purpose of an allocation: names of roles, by their number.", "ROLES", "RoleName", [_words(role.name) for role in Role]),
         ("The allocator's own figures over time.", "REPORTED", "ReportedFigure", usage.REPORTED),
         *(("", name, alias, values) for name, (alias, values) in LITERALS.items()),
         *((_summary(enum), _plural(name), name, [*enum]) for name, enum in sorted(enums.items())),
@@ -200,6 +200,7 @@ def _constants(enums: dict[str, type[StrEnum]]) -> str:
     texts += [
         f"\n{_comment('Allocations that share bytes with the selected one: more are only counted.')}\n"
         f"export const MAX_SHARERS = {details.MAX_SHARERS};\n",
+        f"\nexport const DEFAULT_BUCKETS = {usage.DEFAULT_BUCKETS};\n",
         f'\nexport const SAME_BUFFER = "{details.SAME_BUFFER}";\nexport const SAME_BYTES = "{details.SAME_BYTES}";\n',
     ]
     return "".join(texts)
@@ -215,7 +216,7 @@ def _list(comment: str, name: str, alias: str, values: Sequence[str]) -> str:
 
 
 def _words(name: str) -> str:
-    return name.lower().replace("_", " ")
+    return name.lower().replace("_", " ").replace("thread local", "thread-local")
 
 
 def _plural(name: str) -> str:

@@ -27,14 +27,14 @@ afterEach(() => vi.unstubAllGlobals());
 describe("the api", () => {
   it("requests paths below its own folder behind any prefix, and escapes names", async () => {
     const fetch = answerWith(Response.json({ recordings: [], problems: [] }));
-    await api.recordings("train/a&b", signal);
+    await api.recordings({ run: "train/a&b" }, signal);
     expect(String(fetch.mock.calls[0][0])).toBe(`${BASE}api/recordings?run=train%2Fa%26b`);
   });
 
   it("passes on the backend's error", async () => {
     const error = { what: "Unknown run", where: "nope", remedy: "choose another" };
     answerWith(Response.json({ error }, { status: 404 }));
-    expect(await failure(api.recordings("nope", signal))).toMatchObject(error);
+    expect(await failure(api.recordings({ run: "nope" }, signal))).toMatchObject(error);
   });
 
   it("names the route when the response is not a backend error", async () => {

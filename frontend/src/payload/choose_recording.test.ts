@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { chooseProgram, chooseMemory, memorySpaceName } from "./choose_recording";
-import type { Summary } from "./recording/summary";
+import type { Summary } from "./generated/answers";
 
 function recording(host: string, title: string, memory: string, peak_bytes: number): Summary {
   return {

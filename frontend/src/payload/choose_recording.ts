@@ -1,4 +1,5 @@
-import type { Summary } from "./recording/summary";
+import type { Summary } from "./generated/answers";
+import { MEMORY_SPACES } from "./generated/constants";
 
 /** The user's selection. An empty field selects the recording with the largest peak. */
 export interface RecordingChoice {
@@ -7,13 +8,10 @@ export interface RecordingChoice {
   space: string;
 }
 
-/** Memory spaces by the number that XProf's links use. */
-const MEMORY_SPACES = ["HBM", "VMEM", "Sflag", "CMEM", "SMEM", "Host", "SparseCore"];
-
 /** Return the name of a memory space that is given by name or by XProf's number. */
 export function memorySpaceName(space: string): string {
   if (!/^\d+$/.test(space)) return space;
-  return MEMORY_SPACES[Number(space)] ?? `Memory space ${space}`;
+  return (MEMORY_SPACES as readonly (string | undefined)[])[Number(space)] ?? `Memory space ${space}`;
 }
 
 export interface RecordingOptions {

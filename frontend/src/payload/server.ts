@@ -14,15 +14,15 @@ export type Fetch = (
   route: string,
   query: Record<string, string | number>,
   signal: AbortSignal | null,
-  sent?: RequestInit,
+  init?: RequestInit,
 ) => Promise<Response>;
 
 /** Return a function that sends requests to the backend below `base`, the URL of the page's folder. */
 export function fetchFromServer(base: string): Fetch {
-  return async (route, query, signal, sent = {}) => {
+  return async (route, query, signal, init = {}) => {
     const url = new URL(`api/${route}`, base);
     for (const [key, value] of Object.entries(query)) url.searchParams.set(key, String(value));
-    const response = await fetch(url, { ...sent, signal }).catch((error: unknown) => {
+    const response = await fetch(url, { ...init, signal }).catch((error: unknown) => {
       if (signal?.aborted === true) throw error;
       throw new ApiError("The server does not respond", url.host, "start it again, then reload this page");
     });

@@ -19,6 +19,7 @@ from tb_memplugin.views.shared.payload import Table, encode, narrow
 FIRST_BUCKETS = 4096
 # The allocator's own figures that a recording over time may have.
 REPORTED = ("held", "heap", "stack", "free", "largest_free", "fragmentation")
+DEFAULT_BUCKETS = 1024
 MAX_BUCKETS = 8192  # twice the pixels of a wide screen; the page requests one bucket per pixel
 
 
@@ -35,7 +36,7 @@ def _all_positions(recording: Recording) -> bytes:
     OUTLINE,
     Integer("from", -1, lambda recording: recording.length, default=0),
     Integer("to", lambda _, start: start, lambda recording, _: recording.length, default=lambda r, _: r.length),
-    Integer("buckets", 1, MAX_BUCKETS, default=1024),
+    Integer("buckets", 1, MAX_BUCKETS, default=DEFAULT_BUCKETS),
     report=InReport(_longer_than_its_first_view, every=_all_positions),
 )
 def usage(recording: Recording, start: int, end: int, count: int) -> bytes:

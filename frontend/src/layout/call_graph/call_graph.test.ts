@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CallGraph } from "../../payload/responses/call_graph";
+import type { CallGraph } from "../../payload/generated/answers";
 import { curvePath, layoutCallGraph, boxLines, formatPercent } from "./call_graph";
 
 const MB = 2 ** 20;

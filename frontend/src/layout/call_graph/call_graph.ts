@@ -1,6 +1,6 @@
 import dagre from "@dagrejs/dagre";
 import { formatBytes } from "../../base/units";
-import type { CallGraph } from "../../payload/responses/call_graph";
+import type { CallGraph } from "../../payload/generated/answers";
 
 /** A function in the call graph. Its font grows with its flat bytes, as in pprof. */
 export interface FunctionBox {

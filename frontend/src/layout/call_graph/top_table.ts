@@ -1,4 +1,4 @@
-import type { CallGraph, CallNodes } from "../../payload/responses/call_graph";
+import type { CallGraph, CallNodes } from "../../payload/generated/answers";
 import { nodeName } from "../../payload/responses/call_graph";
 import { formatCsv } from "../../base/csv";
 import { parseFilters } from "../table/table_filter";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ComparedEntry } from "../../payload/responses/comparison";
+import type { ComparedEntry } from "../../payload/generated/answers";
 import { entriesCsv, filterEntries, sortEntries } from "./change_table";
 
 function entry(

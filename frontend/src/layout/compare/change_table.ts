@@ -1,6 +1,7 @@
 import { formatBytes } from "../../base/units";
-import type { Change, ComparedEntry } from "../../payload/responses/comparison";
-import { ROLES } from "../../payload/recording/roles";
+import type { ComparedEntry } from "../../payload/generated/answers";
+import type { Change } from "../../payload/generated/constants";
+import { ROLES } from "../../payload/generated/constants";
 import { formatCsv } from "../../base/csv";
 import { parseFilters } from "../table/table_filter";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Summary } from "../../payload/recording/summary";
+import type { Summary } from "../../payload/generated/answers";
 import { comparableRecordings, defaultPair } from "./default_pair";
 
 function summary(id: string, patch: Partial<Summary> = {}): Summary {

@@ -1,4 +1,4 @@
-import type { Summary } from "../../payload/recording/summary";
+import type { Summary } from "../../payload/generated/answers";
 
 /** Two recordings to compare: the newest state of something, and an earlier one. */
 export interface RecordingPair {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Growth } from "../../payload/responses/device_profile";
+import type { Growth } from "../../payload/generated/answers";
 import { growthChart } from "./growth_chart";
 
 function series(curves: Record<string, number[]>, rest: number[] = []): Growth {

@@ -1,4 +1,4 @@
-import type { Growth } from "../../payload/responses/device_profile";
+import type { Growth } from "../../payload/generated/answers";
 import { byteTicks, type Tick } from "../axis/ticks";
 
 /** Bytes of one site over the profiles, stacked on the sites below it. */

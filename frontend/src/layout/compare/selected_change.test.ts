@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Comparison, ComparedEntry, WaterfallStep } from "../../payload/responses/comparison";
+import type { Comparison, ComparedEntry, WaterfallStep } from "../../payload/generated/answers";
 import { entryName, findSelectedChange, stepName, swapName } from "./selected_change";
 
 const entry = (row_a: number | null, row_b: number | null, step: number): ComparedEntry => ({

@@ -1,4 +1,4 @@
-import type { Comparison, ComparedEntry, WaterfallStep } from "../../payload/responses/comparison";
+import type { Comparison, ComparedEntry, WaterfallStep } from "../../payload/generated/answers";
 
 /** The selected change of a comparison: an entry of A, B or both, or a step between the totals. */
 export type SelectedChange =

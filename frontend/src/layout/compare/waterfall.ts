@@ -1,4 +1,4 @@
-import type { WaterfallStep } from "../../payload/responses/comparison";
+import type { WaterfallStep } from "../../payload/generated/answers";
 
 /** A bar of the waterfall: from the level of the bars before it to its own level. */
 export interface WaterfallBar {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { OverviewRow, TopAdvice } from "../../payload/responses/overview";
+import type { OverviewRow } from "../../payload/generated/answers";
+import type { TopAdvice } from "../../payload/responses/overview";
 import { recordingName, partText } from "../../payload/responses/overview";
 import { filterOverview, overviewCsv, sortOverview } from "./overview_table";
 

@@ -1,6 +1,7 @@
-import type { AdviceById, OverviewRow } from "../../payload/responses/overview";
+import type { OverviewRow } from "../../payload/generated/answers";
+import type { AdviceById } from "../../payload/responses/overview";
 import { recordingName } from "../../payload/responses/overview";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 import { formatCsv } from "../../base/csv";
 import { parseFilters } from "../table/table_filter";
 

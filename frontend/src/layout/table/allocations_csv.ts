@@ -1,5 +1,5 @@
 import type { Addresses } from "../../payload/recording/addresses";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 import { rowName, type Rows } from "../../payload/recording/rows";
 import { formatCsv } from "../../base/csv";
 import { ADDRESS_HEADINGS, addressCells } from "./buffers_csv";

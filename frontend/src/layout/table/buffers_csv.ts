@@ -1,6 +1,6 @@
 import { formatCsv } from "../../base/csv";
 import type { Addresses } from "../../payload/recording/addresses";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 import type { Rows } from "../../payload/recording/rows";
 import { expansion } from "./row_order";
 

@@ -1,5 +1,5 @@
 import type { Rows } from "../../payload/recording/rows";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 import { hashLabel } from "../url_values/expanded";
 
 /** Columns that rows can be grouped by. */

@@ -1,5 +1,5 @@
 import type { Rows } from "../../payload/recording/rows";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 import type { TextColumn } from "../../payload/tables/text_column";
 
 /** Columns that a table of buffers can be sorted by. */

@@ -4,7 +4,7 @@ import {
   EXECUTION_SPAN,
   OUT_OF_MEMORY_SPAN,
   STEP_SPAN,
-} from "../../payload/recording/spans";
+} from "../../payload/generated/constants";
 import { positionOfTime, layoutSpanLanes, countSpansFrom } from "./span_lanes";
 import { textColumn } from "./fixture";
 

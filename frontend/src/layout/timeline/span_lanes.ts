@@ -2,9 +2,9 @@ import {
   ANNOTATION_SPAN,
   EXECUTION_SPAN,
   OUT_OF_MEMORY_SPAN,
-  type Spans,
   STEP_SPAN,
-} from "../../payload/recording/spans";
+} from "../../payload/generated/constants";
+import { type Spans } from "../../payload/recording/spans";
 import { stepAt } from "../axis/axis";
 
 /** Spans in as few lanes as possible without overlap. Each kind has its own lanes. */

@@ -1,6 +1,6 @@
 import type { Program } from "../../payload/recording/program";
 import type { Rows } from "../../payload/recording/rows";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 import type { Tree } from "./tree";
 import { rowLifetime } from "../table/row_order";
 

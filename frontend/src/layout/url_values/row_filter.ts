@@ -1,5 +1,5 @@
-import type { Classification } from "../../payload/responses/forest";
-import { CLASSIFICATIONS } from "../../payload/responses/forest";
+import type { Classification } from "../../payload/generated/constants";
+import { CLASSIFICATIONS } from "../../payload/generated/constants";
 
 /** First and last number, both included. */
 export type RowRange = readonly [number, number];

@@ -238,7 +238,7 @@ export interface FirstViewMeta {
   caveats: Caveat[];
   peak: Peak;
   regions: number;
-  refusal: OutOfMemory | null;
+  out_of_memory: OutOfMemory | null;
 }
 
 /** A series of profiles, in order, and the call sites that grow, leaks first. */
@@ -307,8 +307,8 @@ export interface KindBytes {
 export interface Leaks {
   /** Why there are no findings, or what the steps are derived from. */
   message: string | null;
-  /** Which tensors a training loop keeps from one iteration to the next, in sentences. */
-  carried: string[];
+  /** Gradients and optimizer state that survive an iteration of the training loop, in sentences. */
+  retained_gradients: string[];
   unit: string;
   steps: number;
   warm_up_steps: number;

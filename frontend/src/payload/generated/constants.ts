@@ -3,7 +3,7 @@
 /** Names of memory spaces, by XProf's number. */
 export const MEMORY_SPACES = ["HBM", "VMEM", "Sflag", "CMEM", "SMEM", "Host", "SparseCore"] as const;
 
-/** Names of roles, by their number. */
+/** The purpose of an allocation: names of roles, by their number. */
 export const ROLES = [
   "unknown",
   "parameter",
@@ -15,7 +15,7 @@ export const ROLES = [
   "constant",
   "temporary",
   "executable",
-  "thread local",
+  "thread-local",
   "state",
 ] as const;
 export type RoleName = (typeof ROLES)[number];
@@ -41,6 +41,7 @@ export type Verdict = (typeof VERDICTS)[number];
 export const AXES = ["PROGRAM_ORDER", "TIME", "INSTANT"] as const;
 export type Axis = (typeof AXES)[number];
 
+/** The levels of a forest, from root to leaf. */
 export const CLASSIFICATIONS = ["model", "source", "stack", "function", "role", "shape", "dtype"] as const;
 export type Classification = (typeof CLASSIFICATIONS)[number];
 
@@ -73,6 +74,8 @@ export const OUT_OF_MEMORY_SPAN = 3;
 
 /** Allocations that share bytes with the selected one: more are only counted. */
 export const MAX_SHARERS = 200;
+
+export const DEFAULT_BUCKETS = 1024;
 
 export const SAME_BUFFER = "same buffer";
 export const SAME_BYTES = "same bytes at another time";

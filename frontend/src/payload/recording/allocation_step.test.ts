@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { fixtureRows } from "./fixture";
 import type { Program } from "./program";
-import { EXECUTION_SPAN, STEP_SPAN, type Spans } from "./spans";
+import { EXECUTION_SPAN, STEP_SPAN } from "../generated/constants";
+import { type Spans } from "./spans";
 import { allocationSteps } from "./allocation_step";
 import { blankColumn, dictionaryOf, TextColumn } from "../tables/text_column";
 

@@ -1,6 +1,7 @@
 import type { Program } from "./program";
 import type { Rows } from "./rows";
-import { STEP_SPAN, type Spans } from "./spans";
+import { STEP_SPAN } from "../generated/constants";
+import { type Spans } from "./spans";
 import { blankColumn, dictionaryOf, NO_TEXT, TextColumn } from "../tables/text_column";
 
 const BEFORE = "before the first step";

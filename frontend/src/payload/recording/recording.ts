@@ -1,12 +1,12 @@
 import type { Tables } from "../tables/tables";
 import { type Addresses, addressesFromRegions, addressesFromColumns } from "./addresses";
 import { allocationSteps } from "./allocation_step";
-import type { OutOfMemory } from "./out_of_memory";
+import type { OutOfMemory } from "../generated/answers";
 import { type Program, readProgram } from "./program";
 import type { Regions } from "./regions";
 import { readRows, type Rows } from "./rows";
 import { readSpans, type Spans } from "./spans";
-import type { Caveat, Figure, Summary } from "./summary";
+import type { Caveat, Figure, Summary } from "../generated/answers";
 import { readUsage, type Usage } from "./usage";
 
 /** Response of api/memory_viewer and api/memory_profile. */

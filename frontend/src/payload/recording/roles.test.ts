@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { cssColor, inkOn, roleColors } from "../../base/colors";
-import { ROLES } from "./roles";
+import { ROLES } from "../generated/constants";
 
 describe("role colors", () => {
   it.each([false, true])("differ for every role (dark: %s)", (dark) => {

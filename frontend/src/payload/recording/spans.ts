@@ -1,15 +1,6 @@
 import type { Table } from "../tables/tables";
 import type { TextColumn } from "../tables/text_column";
 
-/** Kinds of spans; the last is a moment: an out-of-memory failure. */
-export const STEP_SPAN = 0;
-
-export const EXECUTION_SPAN = 1;
-
-export const ANNOTATION_SPAN = 2;
-
-export const OUT_OF_MEMORY_SPAN = 3;
-
 /** Named time ranges: training steps, executions of programs, and user annotations. */
 export interface Spans {
   length: number;

@@ -1,3 +1,4 @@
+import { REPORTED, type ReportedFigure } from "../generated/constants";
 import type { Table } from "../tables/tables";
 
 /** Live bytes for each position, or the minimum and maximum of the bucket that starts there. */
@@ -14,12 +15,10 @@ export interface Usage {
 
 /** Maximum and minimum for each bucket, in bytes (fragmentation: a share); NaN if unknown. */
 export interface ReportedCurve {
-  key: (typeof REPORTED_KEYS)[number];
+  key: ReportedFigure;
   max: Float64Array;
   min: Float64Array;
 }
-
-const REPORTED_KEYS = ["held", "heap", "stack", "free", "largest_free", "fragmentation"] as const;
 
 export function readUsage(table: Table): Usage {
   return {
@@ -29,7 +28,7 @@ export function readUsage(table: Table): Usage {
     live_min: table.f64("live_min"),
     unpadded_max: table.f64("unpadded_max"),
     unpadded_min: table.f64("unpadded_min"),
-    reported: REPORTED_KEYS.filter((key) => table.has(`${key}_max`)).map((key) => ({
+    reported: REPORTED.filter((key) => table.has(`${key}_max`)).map((key) => ({
       key,
       max: table.f64(`${key}_max`),
       min: table.f64(`${key}_min`),

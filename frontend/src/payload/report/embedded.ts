@@ -10,13 +10,13 @@ import { createApi } from "../api";
 import type { RecordingData } from "../recording/recording";
 import { readUsage } from "../recording/usage";
 import { decodeTables } from "../tables/decode";
+import type { AllRuntimeToProgram } from "../generated/answers";
 import {
   bufferDetails,
   runtimeToProgramAt,
   readDetailTables,
   type DetailTables,
   usageWindow,
-  type AllRuntimeToProgram,
 } from "./offline_answers";
 
 const INDEX = "script[data-report]";
@@ -48,7 +48,7 @@ export async function reportApi(): Promise<Api | null> {
   const { answers, ...report } = (await decompress(index).json()) as Index;
   const ask = fetchFromDocument(answers);
   const api = createApi(ask);
-  const everything = memoizeLast((id) => api.rows(id, new AbortController().signal));
+  const everything = memoizeLast((id) => api.rows({ id }, null));
   const answer = (route: string, id: string): Promise<Response> => ask(route, { id }, null);
   const tables = async (route: string, id: string) =>
     decodeTables(await (await answer(route, id)).arrayBuffer());
@@ -60,19 +60,18 @@ export async function reportApi(): Promise<Api | null> {
   return {
     ...api,
     report,
-    rows: (id): Promise<RecordingData> => everything(id),
-    usage: async (id, from, to, buckets) => usageWindow(await usage(id), from, to, buckets),
-    details: async (id, row) => bufferDetails(await everything(id), await told(id), row),
-    joins: async (id, at) => runtimeToProgramAt(await joins(id), at),
+    rows: ({ id }): Promise<RecordingData> => everything(id),
+    usage: async (query) => usageWindow(await usage(query.id), query),
+    details: async ({ id, row }) => bufferDetails(await everything(id), await told(id), row),
+    joins: async ({ id, at }) => runtimeToProgramAt(await joins(id), at),
   };
 }
 
 function fetchFromDocument(answers: Index["answers"]): Fetch {
   const blocks = document.querySelectorAll(ANSWERS);
   return (route, query) => {
-    // An empty text means the same as a parameter that is left out.
-    const given = Object.entries(query).filter(([, value]) => value !== "");
-    const number = answers[[route, ...given.map(([name, value]) => `${name}=${value}`).sort()].join("&")];
+    const parameters = Object.entries(query).map(([name, value]) => `${name}=${value}`);
+    const number = answers[[route, ...parameters.sort()].join("&")];
     return number === undefined
       ? Promise.reject(
           new ApiError("Not included in this report", `api/${route}`, "open the original profile"),

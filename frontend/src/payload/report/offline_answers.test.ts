@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RuntimeToProgram, PlannedAllocation } from "../responses/runtime_to_program";
+import type { RuntimeToProgram, PlannedAllocation } from "../generated/answers";
 import { encodeTables } from "../tables/fixture";
 import type { Usage } from "../recording/usage";
 import { readRecordingData } from "../recording/recording";
@@ -21,7 +21,7 @@ const whole: Usage = {
 
 describe("a window of the usage curve", () => {
   it("has the extremes of each bucket; the last bucket may be shorter", () => {
-    const { position, live_max, live_min, length } = usageWindow(whole, 0, 7, 3);
+    const { position, live_max, live_min, length } = usageWindow(whole, { from: 0, to: 7, buckets: 3 });
     expect(length).toBe(3);
     expect([...position]).toEqual([0, 3, 6]);
     expect([...live_max]).toEqual([5, 8, 7]);
@@ -29,13 +29,13 @@ describe("a window of the usage curve", () => {
   });
 
   it("starts at the requested position and is at most as fine as the positions", () => {
-    const { position, live_max } = usageWindow(whole, 2, 5, 100);
+    const { position, live_max } = usageWindow(whole, { from: 2, to: 5, buckets: 100 });
     expect([...position]).toEqual([2, 3, 4]);
     expect([...live_max]).toEqual([2, 8, 3]);
   });
 
   it("skips unknown values unless all values are unknown", () => {
-    const [{ max, min }] = usageWindow(whole, 0, 7, 4).reported;
+    const [{ max, min }] = usageWindow(whole, { from: 0, to: 7, buckets: 4 }).reported;
     expect([...max]).toEqual([9, NaN, 6, 3]);
     expect([...min]).toEqual([9, NaN, 2, 3]);
   });

@@ -2,10 +2,12 @@
  * Responses that an offline report computes in the page, for one window, row or position. A report contains
  * the data of all of them. Each function returns what the server's route of that name returns.
  */
-import type { Details, StackFrame, SchedulePoint, Sharer } from "../responses/details";
-import type { RuntimeToProgram, PlannedAllocation } from "../responses/runtime_to_program";
+import type { Details, StackFrame, SchedulePoint, Sharer } from "../generated/answers";
+import type { AllRuntimeToProgram, RuntimeToProgram, PlannedAllocation } from "../generated/answers";
 import type { RecordingData } from "../recording/recording";
 import type { Usage } from "../recording/usage";
+import type { UsageQuery } from "../generated/client";
+import { DEFAULT_BUCKETS, MAX_SHARERS, SAME_BUFFER, SAME_BYTES } from "../generated/constants";
 import type { Tables } from "../tables/tables";
 import type { TextColumn } from "../tables/text_column";
 
@@ -13,7 +15,10 @@ import type { TextColumn } from "../tables/text_column";
  * Reduce the usage of all positions to at most `buckets` buckets over positions [from, to). Peaks and valleys
  * are kept.
  */
-export function usageWindow(allPositions: Usage, from: number, to: number, buckets: number): Usage {
+export function usageWindow(
+  allPositions: Usage,
+  { from = 0, to = allPositions.length, buckets = DEFAULT_BUCKETS }: Omit<UsageQuery, "id">,
+): Usage {
   const width = Math.max(1, Math.ceil((to - from) / buckets));
   const length = Math.ceil((to - from) / width);
   const extremes = (values: Float64Array, better: (a: number, b: number) => boolean): Float64Array =>
@@ -70,9 +75,6 @@ export function readDetailTables(tables: Tables): DetailTables {
   };
 }
 
-/** Longer lists are not read. The total is reported separately. */
-const MAX_SHARERS = 200;
-
 export function bufferDetails(
   { rows, regions, program }: RecordingData,
   told: DetailTables,
@@ -83,7 +85,7 @@ export function bufferDetails(
   // An allocator's positions are events, which have no instruction.
   const place = (position: number): SchedulePoint => ({
     position,
-    instruction: program.time_ns === null && position >= 0 ? program.name.at(position) : "",
+    instruction: program.unexplained === null && position >= 0 ? program.name.at(position) : "",
   });
   return {
     row,
@@ -100,6 +102,8 @@ export function bufferDetails(
         ? null
         : { index: regions.index[region], kind: regions.kind.at(region), size: regions.size[region] },
     offset: rows.offset[row],
+    start: rows.start[row],
+    end: rows.end[row],
     defined: place(rows.defined[row]),
     last_used: place(rows.last_used[row]),
     stack: readCallStack(told.frames, told.stack[row]),
@@ -144,16 +148,9 @@ function findSharers(rows: RecordingData["rows"], row: number): Sharer[] {
         size: size[other],
         defined: defined[other],
         last_used: last_used[other],
-        relation: canonical[other] === canonical[row] ? "same buffer" : "same bytes at another time",
+        relation: canonical[other] === canonical[row] ? SAME_BUFFER : SAME_BYTES,
       });
   return found.sort((a, b) => a.defined - b.defined);
-}
-
-/** Response `answer[i]` applies to positions from `start[i]` on. */
-export interface AllRuntimeToProgram {
-  start: number[];
-  answer: number[];
-  answers: RuntimeToProgram[];
 }
 
 export function runtimeToProgramAt(

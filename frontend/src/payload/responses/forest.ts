@@ -1,10 +1,6 @@
 import type { Tables } from "../tables/tables";
 import type { TextColumn } from "../tables/text_column";
 
-/** Classifications of rows, as parameters of api/tree. */
-export const CLASSIFICATIONS = ["model", "source", "stack", "function", "role", "shape", "dtype"] as const;
-export type Classification = (typeof CLASSIFICATIONS)[number];
-
 /** Trees over all rows of a recording. Nodes are in preorder: a node comes before its descendants. */
 export interface Forest {
   length: number;

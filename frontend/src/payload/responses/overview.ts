@@ -1,48 +1,4 @@
-import type { Summary } from "../recording/summary";
-
-/**
- * One recording of a run with figures that depend on the other recordings. Sizes in bytes; null if unknown.
- */
-export interface OverviewRow extends Summary {
-  /** Bytes that must fit: the reservation of a program, or the peak of an allocator. */
-  needed_bytes: number;
-  /** Where the capacity comes from, in words; empty if it is unknown. */
-  capacity_source: string;
-  /** Negative if the recording does not fit. */
-  headroom_bytes: number | null;
-  role: { role: number; bytes: number; share: number } | null;
-  /** Layers, function or line with the most bytes at the peak. */
-  part: { name: string; repeats: number; bytes: number; share: number } | null;
-  /** For out-of-memory failures: what would help, based on the error text. */
-  remedy: string | null;
-}
-
-export interface ResidentProgram {
-  id: string;
-  title: string;
-  held_bytes: number;
-  /** Part of the persistent bytes that are arguments shared with a larger program. */
-  again_bytes: number;
-  temporary_bytes: number;
-  runs: number | null;
-}
-
-/** Programs that shared one memory of a host, largest first. */
-export interface CoResidency {
-  host: string;
-  memory: string;
-  bytes: number;
-  /** How `bytes` was computed, and how reliable it is. */
-  sentence: string;
-  programs: ResidentProgram[];
-  measured: { id: string; memory: string; bytes: number }[];
-}
-
-export interface Overview {
-  headline: string;
-  rows: OverviewRow[];
-  together: CoResidency[];
-}
+import type { OverviewRow, Summary } from "../generated/answers";
 
 /** The advice with the largest saving for a recording. */
 export interface TopAdvice {

@@ -7,7 +7,7 @@ import { unplacedBytes } from "../../layout/address_map/holes";
 import type { Addresses } from "../../payload/recording/addresses";
 import type { Regions } from "../../payload/recording/regions";
 import type { Rows } from "../../payload/recording/rows";
-import type { OutOfMemory } from "../../payload/recording/out_of_memory";
+import type { OutOfMemory } from "../../payload/generated/answers";
 import { SavePicture } from "../drawing/save_picture";
 import type { ViewState } from "../state/view_state";
 import { SegmentStrip } from "./segment_strip";

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes } from "../../base/units";
-import type { AdviceList } from "../../payload/responses/advice";
+import type { AdviceList } from "../../payload/generated/answers";
 import type { Api } from "../../payload/api";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
@@ -21,7 +21,7 @@ interface Props {
 
 /** What would lower the peak: how much, why, and what to change. */
 export function AdvicePanel({ api, id, store }: Props): JSX.Element {
-  const { value, error } = useFetched(id, (key, signal) => api.advice(key, signal));
+  const { value, error } = useFetched(id, (key, signal) => api.advice({ id: key }, signal));
   return (
     <section aria-label="What would help" data-testid="advice" aria-busy={value === null && error === null}>
       <header class="section-head">

@@ -4,7 +4,7 @@ import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatBytes, formatCounted, formatExact, formatShare } from "../../base/units";
 import { writeFilter } from "../../layout/url_values/row_filter";
-import type { Advice } from "../../payload/responses/advice";
+import type { Advice } from "../../payload/generated/answers";
 import { copyText } from "../browser/copy_text";
 import type { ViewState } from "../state/view_state";
 import { useTerms } from "../data/terms";

@@ -5,7 +5,7 @@ import { useStore } from "../../base/store";
 import { formatBytes, formatShare } from "../../base/units";
 import type { BarOrder } from "../../layout/usage/buffer_bar";
 import { bufferAt, bufferBar } from "../../layout/usage/buffer_bar";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 import type { ViewState } from "../state/view_state";
 import { useTerms, type Terms } from "../data/terms";
 import { useWidth } from "../browser/use_width";

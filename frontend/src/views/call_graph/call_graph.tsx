@@ -5,7 +5,8 @@ import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { layoutCallGraph } from "../../layout/call_graph/call_graph";
 import type { Api } from "../../payload/api";
-import type { CallGraph, CallGraphQuery } from "../../payload/responses/call_graph";
+import type { CallGraph } from "../../payload/generated/answers";
+import type { CallgraphQuery } from "../../payload/generated/client";
 import { nodeName } from "../../payload/responses/call_graph";
 import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
@@ -32,7 +33,7 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
   const query = useQuery(store, id, base);
   const fixed = api.report !== null;
   const key = JSON.stringify(query);
-  const { value: graph, error, waiting } = useLastFetched(key, (_, signal) => api.callGraph(query, signal));
+  const { value: graph, error, waiting } = useLastFetched(key, (_, signal) => api.callgraph(query, signal));
   const selectedName = useStore(store, (state) => state.selected_function);
   const picture = useMemo(() => (graph === null ? null : layoutCallGraph(graph)), [graph]);
   const node = useMemo(() => (graph === null ? -1 : findNode(graph, selectedName)), [graph, selectedName]);
@@ -77,7 +78,7 @@ export function CallGraphSection({ api, id, base, devices, fileName, store, onRe
   );
 }
 
-function useQuery(store: Store<ViewState>, id: string, base: string): CallGraphQuery {
+function useQuery(store: Store<ViewState>, id: string, base: string): CallgraphQuery {
   const by = useStore(store, (state) => state.granularity);
   const focus = useStore(store, (state) => state.focus);
   const ignore = useStore(store, (state) => state.ignore);

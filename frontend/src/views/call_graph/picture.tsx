@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { formatExact } from "../../base/units";
 import type { FunctionBox, CallGraphLayout as Layout } from "../../layout/call_graph/call_graph";
 import { curvePath } from "../../layout/call_graph/call_graph";
-import type { CallGraph } from "../../payload/responses/call_graph";
+import type { CallGraph } from "../../payload/generated/answers";
 import { nodeName } from "../../payload/responses/call_graph";
 import { ButtonGroup } from "../widgets/button_group";
 import { copySvg } from "../drawing/copy_svg";

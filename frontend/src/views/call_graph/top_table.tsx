@@ -5,7 +5,7 @@ import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { formatPercent } from "../../layout/call_graph/call_graph";
 import type { TopKey, TopSort } from "../../layout/call_graph/top_table";
 import { filterTop, sortTop, topCsv } from "../../layout/call_graph/top_table";
-import type { CallGraph } from "../../payload/responses/call_graph";
+import type { CallGraph } from "../../payload/generated/answers";
 import { nodeName } from "../../payload/responses/call_graph";
 import type { Column } from "../tables/data_table";
 import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";

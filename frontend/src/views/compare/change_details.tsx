@@ -4,13 +4,8 @@ import { formatBytes, formatCount, formatExact, formatShare } from "../../base/u
 import { CHANGE_LABELS, delta, formatSigned } from "../../layout/compare/change_table";
 import { entryName, type SelectedChange } from "../../layout/compare/selected_change";
 import type { Api } from "../../payload/api";
-import type { Details } from "../../payload/responses/details";
-import type {
-  Comparison,
-  ComparedEntry,
-  ComparedSide,
-  WaterfallStep,
-} from "../../payload/responses/comparison";
+import type { Details } from "../../payload/generated/answers";
+import type { Comparison, ComparedEntry, ComparedSide, WaterfallStep } from "../../payload/generated/answers";
 import { Drawer, Fact } from "../widgets/drawer";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
@@ -112,7 +107,7 @@ function SideDetails({ api, store, name, side, row, bytes, allocations }: SidePr
   const { recording, position } = side;
   const terms = useTerms();
   const { value, error } = useFetched(row === null ? null : `${recording.id} ${row}`, (_, signal) =>
-    api.details(recording.id, row ?? 0, signal),
+    api.details({ id: recording.id, row: row ?? 0 }, signal),
   );
   const open = (): void => {
     const at = recording.axis === "INSTANT" || position === recording.peak_position ? null : position;

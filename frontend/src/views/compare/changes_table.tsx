@@ -13,8 +13,9 @@ import {
   sortEntries,
 } from "../../layout/compare/change_table";
 import { entryName } from "../../layout/compare/selected_change";
-import type { Change, Comparison, ComparedEntry } from "../../payload/responses/comparison";
-import { CHANGES } from "../../payload/responses/comparison";
+import type { Comparison, ComparedEntry } from "../../payload/generated/answers";
+import type { Change } from "../../payload/generated/constants";
+import { CHANGES } from "../../payload/generated/constants";
 import { ButtonGroup } from "../widgets/button_group";
 import type { Column } from "../tables/data_table";
 import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";

@@ -6,8 +6,9 @@ import type { RecordingPair } from "../../layout/compare/default_pair";
 import { defaultPair } from "../../layout/compare/default_pair";
 import { findSelectedChange } from "../../layout/compare/selected_change";
 import type { Api } from "../../payload/api";
-import type { Listing, Runs } from "../../payload/responses/runs";
-import type { CompareQuery, Comparison } from "../../payload/responses/comparison";
+import type { Listing, Runs } from "../../payload/generated/answers";
+import type { Comparison } from "../../payload/generated/answers";
+import type { CompareQuery } from "../../payload/generated/client";
 import { CallGraphSection } from "../call_graph/call_graph";
 import { useLastFetched } from "../data/use_last_fetched";
 import { useFetched } from "../data/use_fetched";
@@ -119,7 +120,7 @@ function usePair(
   const before = runs.runs[runs.runs.findIndex(({ name }) => name === run) + 1]?.name ?? null;
   const open = a === "" || b === "";
   const needed = open && alone !== null && alone.a === alone.b ? before : null;
-  const earlier = useFetched(needed, (name, signal) => api.recordings(name, signal));
+  const earlier = useFetched(needed, (name, signal) => api.recordings({ run: name }, signal));
   return useMemo(() => {
     if (!open) return { a, b, at_a };
     const waiting = needed !== null && earlier.value === null && earlier.error === null;

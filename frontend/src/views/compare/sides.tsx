@@ -6,9 +6,9 @@ import { comparableRecordings } from "../../layout/compare/default_pair";
 import { swapName } from "../../layout/compare/selected_change";
 import { formatTime } from "../../layout/axis/ticks";
 import type { Api } from "../../payload/api";
-import type { Runs } from "../../payload/responses/runs";
-import type { Comparison, ComparedSide } from "../../payload/responses/comparison";
-import type { Summary } from "../../payload/recording/summary";
+import type { Runs } from "../../payload/generated/answers";
+import type { Comparison, ComparedSide } from "../../payload/generated/answers";
+import type { Summary } from "../../payload/generated/answers";
 import { useFetched } from "../data/use_fetched";
 import { Combobox } from "../widgets/combobox";
 import type { ViewState } from "../state/view_state";
@@ -67,9 +67,11 @@ interface SidePickerProps {
 
 function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps): JSX.Element {
   const run = runOf(runs, id);
-  const listing = useFetched(run === "" ? null : run, (key, signal) => api.recordings(key, signal));
+  const listing = useFetched(run === "" ? null : run, (key, signal) => api.recordings({ run: key }, signal));
   const otherRun = runOf(runs, other);
-  const others = useFetched(otherRun === "" ? null : otherRun, (key, signal) => api.recordings(key, signal));
+  const others = useFetched(otherRun === "" ? null : otherRun, (key, signal) =>
+    api.recordings({ run: key }, signal),
+  );
   const known = listing.value?.recordings ?? [];
   const counterpart = others.value?.recordings.find((recording) => recording.id === other);
   // The second is to be of the first's kind; the first may be anything.
@@ -80,7 +82,7 @@ function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps
       ...(name === "a" ? { a: picked, b: other, at_a: null } : { b: picked, a: other, at_b: null }),
     });
   const pickRun = (picked: string): void => {
-    api.recordings(picked, new AbortController().signal).then(
+    api.recordings({ run: picked }, new AbortController().signal).then(
       ({ recordings }) => {
         const best = comparableRecordings(recordings, counterpart).at(0);
         if (best !== undefined) pick(best.id);

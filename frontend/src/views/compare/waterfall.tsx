@@ -7,7 +7,7 @@ import { formatSigned } from "../../layout/compare/change_table";
 import { stepName } from "../../layout/compare/selected_change";
 import type { WaterfallBar } from "../../layout/compare/waterfall";
 import { waterfall } from "../../layout/compare/waterfall";
-import type { Comparison } from "../../payload/responses/comparison";
+import type { Comparison } from "../../payload/generated/answers";
 import { Choice } from "../widgets/choice";
 import { SavePicture } from "../drawing/save_picture";
 import type { ViewState } from "../state/view_state";

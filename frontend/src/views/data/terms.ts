@@ -1,6 +1,6 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Summary } from "../../payload/recording/summary";
+import type { Summary } from "../../payload/generated/answers";
 
 /** What things are called: a program holds buffers at positions of its schedule, an allocator allocations at events. */
 export interface Terms {

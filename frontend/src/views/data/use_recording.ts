@@ -29,7 +29,7 @@ export function useRecording(
   onState: OnPageState,
 ): LoadingRecording {
   const first = useFetched(id, read);
-  const all = useFetched(first.value === null ? null : id, (key, signal) => api.rows(key, signal));
+  const all = useFetched(first.value === null ? null : id, (key, signal) => api.rows({ id: key }, signal));
   const error = first.error ?? all.error;
   const ready = first.value !== null && all.value !== null;
   useEffect(() => {

@@ -3,7 +3,7 @@ import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { expansion } from "../../layout/table/row_order";
 import type { Api } from "../../payload/api";
-import type { Details as BufferDetails } from "../../payload/responses/details";
+import type { Details as BufferDetails } from "../../payload/generated/answers";
 import { rowName, type Rows } from "../../payload/recording/rows";
 import { Drawer, Fact } from "../widgets/drawer";
 import { useFetched } from "../data/use_fetched";
@@ -38,7 +38,9 @@ interface Props {
 export function Details(props: Props): JSX.Element {
   const { api, id, number, row, rows, length, times, moment = false, store, dark } = props;
   const terms = useTerms();
-  const { value, error } = useFetched(`${id} ${number}`, (_, signal) => api.details(id, number, signal));
+  const { value, error } = useFetched(`${id} ${number}`, (_, signal) =>
+    api.details({ id, row: number }, signal),
+  );
   const padding = rows.size[row] - rows.unpadded[row];
   const addressed = times !== null || moment;
   const inspect = (position: number): void =>

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount } from "../../base/units";
-import type { PlannedAllocation } from "../../payload/responses/runtime_to_program";
+import type { PlannedAllocation } from "../../payload/generated/answers";
 import type { ViewState } from "../state/view_state";
 import { ProgramLink } from "../widgets/program_link";
 

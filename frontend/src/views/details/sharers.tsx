@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { formatBytes, formatCount } from "../../base/units";
-import type { Details, Sharer } from "../../payload/responses/details";
+import type { Details, Sharer } from "../../payload/generated/answers";
 
 /** The other buffers in the same bytes: at once, or one after the other. */
 export function Sharers({

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { formatBytes, formatExact } from "../../base/units";
-import type { Problem } from "../../payload/responses/runs";
-import type { Caveat } from "../../payload/recording/summary";
+import type { Problem } from "../../payload/generated/answers";
+import type { Caveat } from "../../payload/generated/answers";
 
 /** More than these would push the pictures out of sight. */
 const MAX_CAVEATS = 3;

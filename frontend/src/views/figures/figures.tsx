@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { formatBytes, formatExact, formatShare } from "../../base/units";
-import type { Figure } from "../../payload/recording/summary";
+import type { Figure } from "../../payload/generated/answers";
 import type { FirstView } from "../../payload/recording/recording";
 import { PeakBar } from "./peak_bar";
 import { OutOfMemoryBar } from "./out_of_memory_bar";

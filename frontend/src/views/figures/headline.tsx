@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
-import type { Problem } from "../../payload/responses/runs";
-import type { Caveat } from "../../payload/recording/summary";
+import type { Problem } from "../../payload/generated/answers";
+import type { Caveat } from "../../payload/generated/answers";
 import { Caveats } from "./caveats";
 
 interface Props {

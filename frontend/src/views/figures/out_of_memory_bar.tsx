@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { formatBytes, formatShare } from "../../base/units";
 import type { FirstView } from "../../payload/recording/recording";
-import type { OutOfMemory } from "../../payload/recording/out_of_memory";
+import type { OutOfMemory } from "../../payload/generated/answers";
 
 /** What was in use, what was asked on top of it, and where the memory ends, as one bar. */
 export function OutOfMemoryBar({

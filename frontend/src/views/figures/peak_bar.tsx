@@ -4,7 +4,7 @@ import { cssColor, roleColors } from "../../base/colors";
 import { formatBytes, formatShare } from "../../base/units";
 import { bytesByRole, liveAt } from "../../layout/usage/live_set";
 import type { FirstView } from "../../payload/recording/recording";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 import type { AvailableRows } from "../data/available_rows";
 
 /** The live peak by category, in what is reserved, in what there is: the whole story as one bar. */

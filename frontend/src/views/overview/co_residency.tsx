@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
-import type { OverviewRow, ResidentProgram, CoResidency } from "../../payload/responses/overview";
+import type { OverviewRow, ResidentProgram, CoResidency } from "../../payload/generated/answers";
 import type { ViewState } from "../state/view_state";
 import { openRecording } from "../state/open_recording";
 

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
-import type { Listing } from "../../payload/responses/runs";
+import type { Listing } from "../../payload/generated/answers";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage, Message } from "../widgets/message";
 import { Headline } from "../figures/headline";
@@ -23,7 +23,7 @@ interface Props {
 
 /** Where to look first: every program and memory of a run, worst first, and what was there together. */
 export function OverviewPage({ api, run, listing, store, dark, onState }: Props): JSX.Element {
-  const { value, error } = useFetched(run, (name, signal) => api.overview(name, signal));
+  const { value, error } = useFetched(run, (name, signal) => api.overview({ run: name }, signal));
   const advice = useAdvice(api, value?.rows ?? null);
   useEffect(
     () => onState(error !== null ? "error" : value === null ? "loading" : "ready", null),

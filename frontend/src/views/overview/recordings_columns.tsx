@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
 import { formatBytes, formatExact, formatShare } from "../../base/units";
 import type { OverviewKey } from "../../layout/overview/overview_table";
-import type { AdviceById, OverviewRow } from "../../payload/responses/overview";
+import type { OverviewRow } from "../../payload/generated/answers";
+import type { AdviceById } from "../../payload/responses/overview";
 import { recordingName, partText } from "../../payload/responses/overview";
 import type { Column } from "../tables/data_table";
 import { Role } from "../widgets/role";

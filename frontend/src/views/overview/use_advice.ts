@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Api } from "../../payload/api";
-import type { AdviceById, OverviewRow } from "../../payload/responses/overview";
+import type { OverviewRow } from "../../payload/generated/answers";
+import type { AdviceById } from "../../payload/responses/overview";
 
 /** Advice is worked out from every buffer: beyond these, who wants it opens the recording. */
 export const MAX_ADVISED = 24;
@@ -14,7 +15,7 @@ export function useAdvice(api: Api, rows: readonly OverviewRow[] | null): Advice
     const fetchAll = async (): Promise<void> => {
       for (const { id } of rows.filter(({ remedy }) => remedy === null).slice(0, MAX_ADVISED)) {
         // What cannot be advised on is told where the recording is opened.
-        const found = await api.advice(id, abort.signal).then(
+        const found = await api.advice({ id }, abort.signal).then(
           ({ advice }) => advice.at(0) ?? null,
           () => undefined,
         );

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
-import type { PasteResult } from "../../payload/responses/advice";
+import type { PasteResult } from "../../payload/generated/answers";
 import type { Api } from "../../payload/api";
 import { ErrorMessage } from "../widgets/message";
 import { NEW_RECORDING } from "../state/view_state";

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Api } from "../../payload/api";
-import type { Problem } from "../../payload/responses/runs";
+import type { Problem } from "../../payload/generated/answers";
 import type { RecordingData, FirstView } from "../../payload/recording/recording";
 import type { Fetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
@@ -38,7 +38,9 @@ export function RecordingPage({ tab, id, onState, ...shared }: Props): JSX.Eleme
     api,
     id,
     (key, signal) =>
-      tab === "memory_profile" ? api.memoryProfile(key, signal) : api.memoryViewer(key, signal),
+      tab === "memory_profile"
+        ? api.memoryProfile({ id: key }, signal)
+        : api.memoryViewer({ id: key }, signal),
     onState,
   );
   if (first.error !== null) return <ErrorMessage error={first.error} />;

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
-import type { Problem } from "../../payload/responses/runs";
+import type { Problem } from "../../payload/generated/answers";
 import type { FirstView } from "../../payload/recording/recording";
 import type { Program } from "../../payload/recording/program";
 import type { Spans } from "../../payload/recording/spans";

@@ -2,9 +2,9 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import type { Api } from "../../payload/api";
-import type { Finding } from "../../payload/responses/leaks";
+import type { Finding } from "../../payload/generated/answers";
 import { useFetched } from "../data/use_fetched";
-import type { Summary } from "../../payload/recording/summary";
+import type { Summary } from "../../payload/generated/answers";
 import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
 
@@ -23,7 +23,7 @@ interface Props {
 
 /** Growth from step to step, by the place that allocates: leaks first, each in a sentence with its numbers. */
 export function StepGrowth({ api, recording, store }: Props): JSX.Element {
-  const { value, error } = useFetched(recording.id, (key, signal) => api.leaks(key, signal));
+  const { value, error } = useFetched(recording.id, (key, signal) => api.leaks({ id: key }, signal));
   const findings = value?.findings ?? [];
   const minBytes = recording.peak_bytes * MIN_SHARE;
   const notable = findings

@@ -2,7 +2,7 @@ import { createContext } from "preact";
 import { buildTree, type Tree } from "../../layout/tree/tree";
 import { invert } from "../../layout/tree/invert";
 import type { Api } from "../../payload/api";
-import type { Classification } from "../../payload/responses/forest";
+import type { Classification } from "../../payload/generated/constants";
 import type { RecordingData } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
 import type { TextColumn } from "../../payload/tables/text_column";
@@ -74,7 +74,7 @@ export class LazyTrees {
   }
 
   private async fetch({ by, merge }: TreeKind): Promise<Tree> {
-    const forest = await this.api.tree(this.id, by, merge);
+    const forest = await this.api.tree({ id: this.id, by, merge }, null);
     return buildTree(forest, this.everything.rows, { none: MISSING_LABELS[by], rest: this.rest }, this.older);
   }
 }

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
 import type { RecordingData } from "../../payload/recording/recording";
-import type { Summary } from "../../payload/recording/summary";
+import type { Summary } from "../../payload/generated/answers";
 import type { ViewState } from "../state/view_state";
 import { useTerms } from "../data/terms";
 import { RowFilterContext, useRowFilter } from "./use_row_filter";

@@ -5,7 +5,7 @@ import { useStore } from "../../base/store";
 import type { Api } from "../../payload/api";
 import type { RecordingChoice, RecordingOptions } from "../../payload/choose_recording";
 import { chooseProgram, chooseMemory } from "../../payload/choose_recording";
-import type { Summary } from "../../payload/recording/summary";
+import type { Summary } from "../../payload/generated/answers";
 import { ComparePage } from "../compare/page";
 import { useFetched } from "../data/use_fetched";
 import type { PageState, Positions } from "../recording/recording_page";
@@ -57,7 +57,9 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
 
   const runs = useFetched(`runs ${pasted}`, (_, signal) => api.runs(signal));
   const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
-  const listing = useFetched(run === "" ? null : run, (name, signal) => api.recordings(name, signal));
+  const listing = useFetched(run === "" ? null : run, (name, signal) =>
+    api.recordings({ run: name }, signal),
+  );
   const options = useMemo(
     () =>
       listing.value === null

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
-import type { Listing, Runs } from "../../payload/responses/runs";
+import type { Listing, Runs } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
 import { Message } from "../widgets/message";
 import type { Tab, ViewState } from "../state/view_state";

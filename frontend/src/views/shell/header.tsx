@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Report } from "../../payload/api";
-import type { Runs } from "../../payload/responses/runs";
+import type { Runs } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
 import type { ViewState } from "../state/view_state";
 import { fragmentOf } from "../state/url";

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Reason } from "../../payload/responses/runs";
+import type { Reason } from "../../payload/generated/answers";
 import type { ViewState } from "../state/view_state";
 import { openTab } from "./tabs";
 

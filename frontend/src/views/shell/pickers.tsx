@@ -1,9 +1,9 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { formatBytes, formatShare } from "../../base/units";
-import type { Runs } from "../../payload/responses/runs";
+import type { Runs } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
-import type { Summary } from "../../payload/recording/summary";
+import type { Summary } from "../../payload/generated/answers";
 import type { ViewState } from "../state/view_state";
 import { NEW_RECORDING, NEW_COMPARISON } from "../state/view_state";
 import type { Option } from "../widgets/combobox";

@@ -5,10 +5,10 @@ import { useStore } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import { liveAt } from "../../layout/usage/live_set";
 import type { Api } from "../../payload/api";
-import type { Problem } from "../../payload/responses/runs";
-import type { DeviceProfile } from "../../payload/responses/device_profile";
+import type { Problem } from "../../payload/generated/answers";
+import type { DeviceProfile } from "../../payload/generated/answers";
 import type { RecordingData } from "../../payload/recording/recording";
-import type { Summary } from "../../payload/recording/summary";
+import type { Summary } from "../../payload/generated/answers";
 import { CallGraphSection } from "../call_graph/call_graph";
 import { Choice } from "../widgets/choice";
 import { useFetched } from "../data/use_fetched";
@@ -37,8 +37,8 @@ interface Props {
 /** What jax.profiler.save_device_memory_profile saved: live arrays and executables, by the calls that made them. */
 export function DeviceProfilePage({ api, summary, problems, store, dark, onState }: Props): JSX.Element {
   const { id } = summary;
-  const profile = useFetched(id, (key, signal) => api.deviceProfile(key, signal));
-  const all = useFetched(profile.value === null ? null : id, (key, signal) => api.rows(key, signal));
+  const profile = useFetched(id, (key, signal) => api.deviceProfile({ id: key }, signal));
+  const all = useFetched(profile.value === null ? null : id, (key, signal) => api.rows({ id: key }, signal));
   const [graphReady, setGraphReady] = useState(false);
   const error = profile.error ?? all.error;
   const ready = profile.value !== null && all.value !== null && graphReady;

@@ -6,7 +6,7 @@ import { formatCsv } from "../../base/csv";
 import type { GrowthBand } from "../../layout/compare/growth_chart";
 import { growthChart } from "../../layout/compare/growth_chart";
 import type { Api } from "../../payload/api";
-import type { Growth } from "../../payload/responses/device_profile";
+import type { Growth } from "../../payload/generated/answers";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
 import { saveText } from "../browser/save_file";
@@ -24,7 +24,7 @@ interface Props {
 
 /** How the profiles of a run grow from one to the next, and which lines do. Nothing where there is but one. */
 export function GrowthSection({ api, id, store }: Props): JSX.Element | null {
-  const { value, error } = useFetched(id, (key, signal) => api.growth(key, signal));
+  const { value, error } = useFetched(id, (key, signal) => api.growth({ id: key }, signal));
   if (error !== null) return <ErrorMessage error={error} />;
   if (value === null || value.points.length < 2) return null;
   return <Series growth={value} id={id} store={store} />;

@@ -1,7 +1,7 @@
 import { cssColor } from "../../base/colors";
 import { formatBytes } from "../../base/units";
 import type { GrowthBand } from "../../layout/compare/growth_chart";
-import type { Growth } from "../../payload/responses/device_profile";
+import type { Growth } from "../../payload/generated/answers";
 import { mixPixels } from "../../render/frame/palette";
 import { copySvg } from "../drawing/copy_svg";
 import type { Picture } from "../drawing/picture";

@@ -3,9 +3,9 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { liveAt } from "../../layout/usage/live_set";
 import type { Api } from "../../payload/api";
-import type { Problem } from "../../payload/responses/runs";
+import type { Problem } from "../../payload/generated/answers";
 import type { RecordingData, FirstView } from "../../payload/recording/recording";
-import type { Summary } from "../../payload/recording/summary";
+import type { Summary } from "../../payload/generated/answers";
 import { ErrorMessage } from "../widgets/message";
 import { Headline } from "../figures/headline";
 import { Breakdown } from "../breakdown/breakdown";
@@ -38,7 +38,12 @@ interface Props extends Shared {
 export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
   const { api, store } = shared;
   const { id } = summary;
-  const { first, all } = useRecording(api, id, (key, signal) => api.memoryViewer(key, signal), onState);
+  const { first, all } = useRecording(
+    api,
+    id,
+    (key, signal) => api.memoryViewer({ id: key }, signal),
+    onState,
+  );
   const error = first.error ?? all.error;
   if (error !== null) return <ErrorMessage error={error} />;
   if (first.value === null) return <div class="placeholder" aria-busy="true" />;

@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
-import type { Problem } from "../../payload/responses/runs";
-import type { Summary } from "../../payload/recording/summary";
+import type { Problem } from "../../payload/generated/answers";
+import type { Summary } from "../../payload/generated/answers";
 import { RecordingPage } from "../recording/recording_page";
 import type { OnPageState } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";

@@ -1,5 +1,5 @@
 import type { Store } from "../../base/store";
-import type { Summary } from "../../payload/recording/summary";
+import type { Summary } from "../../payload/generated/answers";
 import { hostWindow } from "../browser/host_window";
 import type { Tab, ViewState } from "./view_state";
 import { NEW_RECORDING } from "./view_state";

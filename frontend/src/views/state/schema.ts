@@ -1,8 +1,8 @@
 import { truncateForUrl } from "../../layout/url_values/expanded";
 import { GROUP_KEYS } from "../../layout/table/grouping";
-import { COMPARE_BY } from "../../payload/responses/comparison";
-import { GRANULARITIES } from "../../payload/responses/call_graph";
-import { CLASSIFICATIONS } from "../../payload/responses/forest";
+import { COMPARE_BY } from "../../payload/generated/constants";
+import { GRANULARITIES } from "../../payload/generated/constants";
+import { CLASSIFICATIONS } from "../../payload/generated/constants";
 import { choice, flag, integer, privateField, text, window } from "./fields";
 
 export const TABS = ["overview", "memory_viewer", "memory_profile", "snapshots", "compare"] as const;

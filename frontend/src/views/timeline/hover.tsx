@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 import { rowName } from "../../payload/recording/rows";
 import { formatTime } from "../../layout/axis/ticks";
 import { lifetimeText } from "../widgets/position_text";

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { hasBlock } from "../../layout/timeline/blocks";
 import { hasStack } from "../../layout/usage/live_set";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 import { Role } from "../widgets/role";
 import type { ViewState } from "../state/view_state";
 import { useDark } from "../state/theme";

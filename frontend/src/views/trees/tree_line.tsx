@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { formatCount, formatShare } from "../../base/units";
 import { labelOf } from "../../layout/tree/tree";
 import type { TreeLine, TreeSortKey } from "../../layout/tree/tree_table";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 import type { Column } from "../tables/data_table";
 import { Swatch } from "../widgets/role";
 import { capitalize, type Terms } from "../data/terms";

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
-import type { Classification } from "../../payload/responses/forest";
+import type { Classification } from "../../payload/generated/constants";
 import { Choice } from "../widgets/choice";
 import { Toggle } from "../widgets/toggle";
 import type { ViewState } from "../state/view_state";

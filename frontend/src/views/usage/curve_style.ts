@@ -1,7 +1,7 @@
 import { cssColor, roleColors } from "../../base/colors";
 import type { CurveKey } from "../../layout/usage/usage_series";
 import type { FirstView } from "../../payload/recording/recording";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 import type { Terms } from "../data/terms";
 
 /** A curve's line, on the chart and in its legend: told apart by its dashes too. */

@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatCounted } from "../../base/units";
 import type { Api } from "../../payload/api";
-import type { RuntimeToProgram } from "../../payload/responses/runtime_to_program";
+import type { RuntimeToProgram } from "../../payload/generated/answers";
 import type { FirstView } from "../../payload/recording/recording";
 import { useFetched } from "../data/use_fetched";
 import type { ViewState } from "../state/view_state";
@@ -20,7 +20,7 @@ interface Props {
 export function Executions({ api, view, store }: Props): JSX.Element | null {
   const { id } = view.recording;
   const position = usePosition(store, view);
-  const fetched = useFetched(`${id} ${position}`, (_, signal) => api.joins(id, position, signal));
+  const fetched = useFetched(`${id} ${position}`, (_, signal) => api.joins({ id, at: position }, signal));
   // Until the next event's answer has come the last one stands: nothing jumps while one steps through events.
   const last = useRef<RuntimeToProgram | null>(null);
   if (fetched.value !== null) last.current = fetched.value;

@@ -11,9 +11,9 @@ import {
   ANNOTATION_SPAN,
   EXECUTION_SPAN,
   OUT_OF_MEMORY_SPAN,
-  type Spans,
   STEP_SPAN,
-} from "../../payload/recording/spans";
+} from "../../payload/generated/constants";
+import { type Spans } from "../../payload/recording/spans";
 import type { ViewState } from "../state/view_state";
 import { useWidth } from "../browser/use_width";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";

@@ -21,7 +21,7 @@ export function useUsage(api: Api, view: FirstView, zoom: Span): WindowedUsage {
   const key = finer === null ? null : `${id} ${finer[0]} ${finer[1]}`;
   const fetched = useFetched(key, async (_, signal) => {
     const [from, to] = finer ?? [0, view.length];
-    return { id, from, end: to, usage: await api.usage(id, from, to, BUCKETS, signal) };
+    return { id, from, end: to, usage: await api.usage({ id, from, to, buckets: BUCKETS }, signal) };
   });
   // Until a new window has come, the last one is still finer than the whole where it reaches.
   const last = useRef(fetched.value);

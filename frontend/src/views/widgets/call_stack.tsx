@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useTerms } from "../data/terms";
-import type { StackFrame } from "../../payload/responses/details";
+import type { StackFrame } from "../../payload/generated/answers";
 
 /** Frames before the rest is folded away. */
 const MAX_FRAMES = 12;

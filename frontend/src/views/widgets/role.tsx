@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { cssColor, roleColors } from "../../base/colors";
-import { ROLES } from "../../payload/recording/roles";
+import { ROLES } from "../../payload/generated/constants";
 
 /** A role's color with its name, always together. */
 export function Role({ role, dark }: { role: number; dark: boolean }): JSX.Element {

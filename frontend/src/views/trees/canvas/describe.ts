@@ -1,6 +1,6 @@
 import { formatCount, formatShare } from "../../../base/units";
 import { childrenOf, labelOf } from "../../../layout/tree/tree";
-import { ROLES } from "../../../payload/recording/roles";
+import { ROLES } from "../../../payload/generated/constants";
 import type { Scene } from "../scene/scene";
 
 /** What a screen reader is told of a node, as attributes of the element that stands for it. */

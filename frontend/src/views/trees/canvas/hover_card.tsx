@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { formatCount, formatCounted, formatShare } from "../../../base/units";
 import type { TreeBox } from "../../../layout/tree/flame";
 import { labelOf, pathNodes } from "../../../layout/tree/tree";
-import { ROLES } from "../../../payload/recording/roles";
+import { ROLES } from "../../../payload/generated/constants";
 import { Tooltip } from "../../widgets/tooltip";
 import { useTerms } from "../../data/terms";
 import type { Actions } from "../scene/actions";
