@@ -62,11 +62,7 @@ export default tseslint.config(
   {
     files: ["src/**"],
     plugins: { imports },
-    rules: { "imports/layers": ["error", LAYERS] },
-  },
-  {
-    files: ["src/base/**", "src/views/**", "src/hosts/**", "src/*.*"],
-    rules: { "imports/no-cycle": "error" },
+    rules: { "imports/no-cycle": "error", "imports/layers": ["error", LAYERS] },
   },
   { files: ["eslint.config.js", "lint/*.js"], ...tseslint.configs.disableTypeChecked },
 );

@@ -187,15 +187,15 @@ def test_holes_are_listed_and_lead_to_who_pins_them(busy: Host, page: Page) -> N
     lowest = int(min(rows["offset"]) < rows["offset"][live[0]])
     viewer.get("holes").locator("summary").click()
     assert viewer.get("holes").inner_text().startswith(f"{gaps + lowest} hole")
-    neighbour = viewer.get("hole").first.get_by_test_id("hole-neighbour").first
-    name = neighbour.inner_text()
-    neighbour.click()
+    neighbor = viewer.get("hole").first.get_by_test_id("hole-neighbor").first
+    name = neighbor.inner_text()
+    neighbor.click()
     assert name.split(", ")[0] in viewer.details()
     state = until(viewer.state, lambda state: "selected" in state, "nothing is selected")
     assert int(state["selected"]) in live
 
 
-def test_a_hole_says_its_size_and_its_neighbours_under_the_pointer(busy: Host, page: Page) -> None:
+def test_a_hole_says_its_size_and_its_neighbors_under_the_pointer(busy: Host, page: Page) -> None:
     viewer = opened(page, busy, SMALL, layout="address")
     plot, tooltip = viewer.plot(), viewer.get("timeline").locator(".tooltip")
     for down in range(5, 100, 5):

@@ -67,7 +67,7 @@ function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
         class="link"
         aria-pressed={row === selected}
         title={nameOf(scene, row)}
-        data-testid="hole-neighbour"
+        data-testid="hole-neighbor"
         onClick={() => store.set({ selected: row })}
         onMouseEnter={() => store.set({ hovered: row })}
         onMouseLeave={() => store.set({ hovered: null })}
