@@ -1,1 +1,1 @@
-"""Benchmarks, each a module to run: python -m benchmarks.cold_first_view. See README.md."""
+"""Benchmarks. Run one as a module, such as `python -m benchmarks.cold_first_view`; see README.md."""

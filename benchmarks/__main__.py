@@ -1,4 +1,4 @@
-"""All benchmarks, one after the other: python -m benchmarks"""
+"""All benchmarks, run one after another by `python -m benchmarks`."""
 
 from benchmarks import (
     advice,

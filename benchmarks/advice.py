@@ -1,9 +1,9 @@
-"""All advice for one program of many buffers, with what it rests on: data flow, twins and roles.
+"""Time of all advice for one large program, with the analyses that it needs.
 
     python -m benchmarks.advice [--buffers 100000] [--rounds 5]
 
-The program is the training step of generate.py. `first` begins with a recording as its first view leaves it; `again`
-has the data flow and the roles already, which other views need too. The target: 100,000 buffers in under 1 s.
+The program is the training step of generate.py. The needed analyses are the data flow, the pairs of arguments and
+results, and the roles; other views use them too. The target is less than 1 s for 100,000 buffers.
 """
 
 import argparse
@@ -24,26 +24,27 @@ from tb_memplugin.readers.hlo import read_hlo
 
 
 def measure(data: bytes) -> dict[str, float]:
-    """Seconds, of a recording of its own."""
+    """Return the seconds of each part, for a newly read recording."""
     (recording,) = read_hlo(data, source="generated")
     peak(recording)
     seconds = {}
-    rests_on: tuple[Callable[[Recording], object], ...] = (dataflow_graph, input_output_pairs, roles)
-    for question in rests_on:
-        seconds[question.__name__] = timed(partial(question, recording))
-    for ask in ADVISERS:
-        seconds[ask.__module__.rpartition(".")[2]] = timed(partial(_all, ask, recording))
+    needed: tuple[Callable[[Recording], object], ...] = (dataflow_graph, input_output_pairs, roles)
+    for analyze in needed:
+        seconds[analyze.__name__] = time_of(partial(analyze, recording))
+    for adviser in ADVISERS:
+        seconds[adviser.__module__.rpartition(".")[2]] = time_of(partial(_all, adviser, recording))
     seconds["all"] = sum(seconds.values())
     if not advise(recording):
-        raise SystemExit("no advice on a step whose layers all keep their activations")
+        raise SystemExit("no advice for a step in which every layer keeps its activations")
     return seconds
 
 
-def _all(ask: Callable[[Recording], Iterator[Advice]], recording: Recording) -> list[Advice]:
-    return list(ask(recording))
+def _all(adviser: Callable[[Recording], Iterator[Advice]], recording: Recording) -> list[Advice]:
+    return list(adviser(recording))
 
 
-def timed(work: Callable[[], object]) -> float:
+def time_of(work: Callable[[], object]) -> float:
+    """Return the seconds that a function takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
@@ -58,7 +59,7 @@ def main() -> None:
     rounds = [measure(data) for _ in range(arguments.rounds)]
     print(f"{arguments.buffers:,} buffers:")
     for name in rounds[0]:
-        seconds = [each[name] for each in rounds]
+        seconds = [measured[name] for measured in rounds]
         missed = "   MISSED" if name == "all" and arguments.buffers <= 100_000 and median(seconds) >= 1 else ""
         print(f"  {name:20}{spread(seconds)}{missed}")
 

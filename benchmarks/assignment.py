@@ -1,4 +1,4 @@
-"""Memory as a compiler assigns it to a program: lifetimes from the schedule, places from a heap, a trace."""
+"""Buffer assignment as by a compiler: lifetimes from the schedule, offsets from a heap, and the heap's trace."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -8,8 +8,8 @@ from benchmarks.program import Instruction
 from benchmarks.shapes import POINTER_SIZE
 
 
-class Kind(IntEnum):
-    """Of a heap-simulator event, numbered as in HeapSimulatorTrace.Event.Kind."""
+class EventKind(IntEnum):
+    """The kinds of heap-simulator events, with the numbers of HeapSimulatorTrace.Event.Kind."""
 
     ALLOC = 0
     FREE = 1
@@ -18,17 +18,17 @@ class Kind(IntEnum):
 
 @dataclass
 class Assignment:
-    """Where each result lies. All lists but `events` are indexed by position in the schedule."""
+    """The memory of each result. All lists but `events` are indexed by position in the schedule."""
 
     size: list[int]  # bytes, with padding
-    owner: list[int]  # the position whose logical buffer holds the result: its own, or the source of a bitcast
-    canonical: list[int]  # of a temporary: the position whose bytes it lives in, itself where it shares none
+    owner: list[int]  # the position of the logical buffer of the result: its own, or the source of a bitcast
+    canonical: list[int]  # of a temporary: the position whose memory it reuses, or its own
     last_use: list[int]  # of the logical buffer
     offset: dict[int, int] = field(default_factory=dict)  # of a temporary, in the heap
-    events: list[tuple[Kind, int]] = field(default_factory=list)  # what happens to the buffer of which position
+    events: list[tuple[EventKind, int]] = field(default_factory=list)  # with the position of the buffer
     heap_size: int = 0
-    live_peak: int = 0  # bytes of temporaries, without holes
-    peak_position: int = -1  # first to reach it
+    live_peak: int = 0  # bytes of temporaries, without free blocks
+    peak_position: int = -1  # the first position with the peak
     peak_event: int = -1
 
 
@@ -37,29 +37,30 @@ def is_temporary(instruction: Instruction) -> bool:
 
 
 def assign(schedule: list[Instruction]) -> Assignment:
+    """Assign memory to every result of a schedule."""
     plan = _lifetimes(schedule)
     heap, live = BestFitHeap(), 0
-    holders: dict[int, int] = {}  # canonical -> how many live buffers share its bytes
-    dying: list[list[int]] = [[] for _ in schedule]
+    users: dict[int, int] = {}  # canonical position -> number of live buffers in its memory
+    freed_at: list[list[int]] = [[] for _ in schedule]
     for position, instruction in enumerate(schedule):
         if is_temporary(instruction):
             root = plan.canonical[position]
-            dying[plan.last_use[position]].append(position)
+            freed_at[plan.last_use[position]].append(position)
             if root == position:
-                plan.events.append((Kind.ALLOC, position))
+                plan.events.append((EventKind.ALLOC, position))
                 plan.offset[position] = heap.allocate(plan.size[position])
                 live += plan.size[position]
             else:
-                plan.events.append((Kind.SHARE_WITH, position))
+                plan.events.append((EventKind.SHARE_WITH, position))
                 plan.offset[position] = plan.offset[root]
-            holders[root] = holders.get(root, 0) + 1
+            users[root] = users.get(root, 0) + 1
             if live > plan.live_peak:
                 plan.live_peak, plan.peak_position, plan.peak_event = live, position, len(plan.events) - 1
-        for dead in dying[position]:
-            plan.events.append((Kind.FREE, dead))
-            root = plan.canonical[dead]
-            holders[root] -= 1
-            if not holders[root]:
+        for freed in freed_at[position]:
+            plan.events.append((EventKind.FREE, freed))
+            root = plan.canonical[freed]
+            users[root] -= 1
+            if not users[root]:
                 heap.free(plan.offset[root], plan.size[root])
                 live -= plan.size[root]
     plan.heap_size = heap.size

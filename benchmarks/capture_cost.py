@@ -1,8 +1,8 @@
-"""What tb_memplugin.capture.track costs a training script: per look, and per array that is new, stays or goes.
+"""Cost of tb_memplugin.capture.track in a training script, per array that is new, kept or freed.
 
     python -m benchmarks.capture_cost [--rounds 5]
 
-Times are medians, in microseconds, in a profile that does not trace Python, and without one.
+Times are medians in microseconds, in a profile that does not trace Python, and without a profile.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from tb_memplugin.capture.live_arrays import Tracker
 ARRAYS = 1000
 
 
-def microseconds(work: Callable[[], None]) -> float:
+def microseconds_of(work: Callable[[], None]) -> float:
     begin = time.perf_counter()
     work()
     return (time.perf_counter() - begin) * 1e6
@@ -28,19 +28,19 @@ def microseconds(work: Callable[[], None]) -> float:
 def measure(rounds: int) -> dict[str, float]:
     increment, tracker = jax.jit(lambda x: x + 1), Tracker()
     one = increment(jnp.float32(0))
-    found: dict[str, list[float]] = {"new": [], "stays": [], "goes": []}
+    costs: dict[str, list[float]] = {"new": [], "kept": [], "freed": []}
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0
     with tempfile.TemporaryDirectory() as scratch, jax.profiler.trace(scratch, profiler_options=options):
         tracker.mark()
         for _ in range(rounds):
             kept = [increment(one) for _ in range(ARRAYS)]
-            found["new"].append(microseconds(tracker.mark) / ARRAYS)
-            found["stays"].append(microseconds(tracker.mark) / ARRAYS)
+            costs["new"].append(microseconds_of(tracker.mark) / ARRAYS)
+            costs["kept"].append(microseconds_of(tracker.mark) / ARRAYS)
             del kept
-            found["goes"].append(microseconds(tracker.mark) / ARRAYS)
-    found["a look without a profile"] = [microseconds(tracker.mark) for _ in range(rounds)]
-    return {name: statistics.median(samples) for name, samples in found.items()}
+            costs["freed"].append(microseconds_of(tracker.mark) / ARRAYS)
+    costs["mark without a profile"] = [microseconds_of(tracker.mark) for _ in range(rounds)]
+    return {name: statistics.median(samples) for name, samples in costs.items()}
 
 
 def main() -> None:

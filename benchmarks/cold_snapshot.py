@@ -1,9 +1,9 @@
-"""From a PyTorch snapshot to the bytes of its first view, in a fresh process, against reading it with pickle alone.
+"""Time from a PyTorch snapshot to the bytes of its first view, in a new process, compared with pickle.load.
 
     python -m benchmarks.cold_snapshot [--events 100000 1000000] [--rounds 3]
 
-The tools that read snapshots in Python begin with pickle.load, which makes objects and replays nothing: it is the least
-that any of them takes. The file was just written, so the system has it in memory.
+Python tools for snapshots start with pickle.load, so its time, without any analysis, is a lower bound for them. The
+file was just written, so it is in the file cache.
 """
 
 import argparse
@@ -16,14 +16,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.generate_snapshot import generate
-from benchmarks.timing import in_turn, process_bytes, python, ratio, spread
+from benchmarks.timing import process_bytes, python, ratio, run_alternately, spread
 
 OURS, PICKLE = "tb_memplugin", "pickle.load"
 
 
-class Taken(NamedTuple):
+class SnapshotRun(NamedTuple):
+    """The cost of one run."""
+
     seconds: float
-    memory: int  # bytes by which the process grew at most, pages of the mapped file among them
+    memory: int  # largest growth of the process in bytes, with pages of the mapped file
 
 
 def ours(file: Path) -> None:
@@ -34,31 +36,31 @@ def ours(file: Path) -> None:
         first_view(recording)
 
 
-def unpickled(file: Path) -> None:
+def unpickle(file: Path) -> None:
     with file.open("rb") as stream:
         pickle.load(stream)
 
 
-ONCE: dict[str, Callable[[Path], None]] = {OURS: ours, PICKLE: unpickled}
+READ: dict[str, Callable[[Path], None]] = {OURS: ours, PICKLE: unpickle}
 
 
-def once(whose: str, file: Path, small: Path) -> Taken:
-    """Imports are done with a small snapshot, before the clock starts."""
-    ONCE[whose](small)
+def once(tool: str, file: Path, small: Path) -> SnapshotRun:
+    """Measure one run. A small snapshot is read first, so that imports are not timed."""
+    READ[tool](small)
     before, start = process_bytes("VmRSS"), time.perf_counter()
-    ONCE[whose](file)
-    return Taken(time.perf_counter() - start, process_bytes("VmHWM") - before)
+    READ[tool](file)
+    return SnapshotRun(time.perf_counter() - start, process_bytes("VmHWM") - before)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--once", nargs=3, metavar=("WHOSE", "FILE", "SMALL"), help=argparse.SUPPRESS)
+    parser.add_argument("--once", nargs=3, metavar=("TOOL", "FILE", "SMALL"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.once:
-        whose, *files = arguments.once
-        print(json.dumps(once(whose, *map(Path, files))))
+        tool, *files = arguments.once
+        print(json.dumps(once(tool, *map(Path, files))))
         return
     with tempfile.TemporaryDirectory() as folder:
         small = generate(Path(folder) / "small.pickle", 1000)
@@ -66,13 +68,17 @@ def main() -> None:
             file = generate(Path(folder) / "snapshot.pickle", count)
             size = file.stat().st_size
             command = ["-m", "benchmarks.cold_snapshot", "--once"]
-            found = in_turn({name: python(*command, name, str(file), str(small)) for name in ONCE}, arguments.rounds)
-            taken = {name: [Taken(*sample.printed) for sample in samples] for name, samples in found.items()}
+            samples_by_tool = run_alternately(
+                {name: python(*command, name, str(file), str(small)) for name in READ}, arguments.rounds
+            )
+            runs_by_tool = {
+                name: [SnapshotRun(*sample.printed) for sample in samples] for name, samples in samples_by_tool.items()
+            }
             print(f"{count:,} events, {size / 1e6:.0f} MB")
-            for name, runs in taken.items():
+            for name, runs in runs_by_tool.items():
                 memory = max(run.memory for run in runs) / size
                 print(f"  {name:13} {spread([run.seconds for run in runs])}, {memory:.1f} times the file in memory")
-            faster = ratio(*([run.seconds for run in taken[name]] for name in (OURS, PICKLE)))
+            faster = ratio(*([run.seconds for run in runs_by_tool[name]] for name in (OURS, PICKLE)))
             print(f"  {faster:.1f} times as fast")
 
 

@@ -1,9 +1,9 @@
-"""Two modules compared, from their recordings to what the page is given, in a fresh process.
+"""Time to compare two modules, from their recordings to the page's data, in a new process.
 
     python -m benchmarks.compare [--buffers 100000] [--rounds 3]
 
-The modules are read first, which benchmarks.cold_first_view measures, and imports are done when the clock starts. At
-their peaks as few buffers are live as in a real step; `all live` compares two modules of which every buffer is.
+Reading the modules, which benchmarks.cold_first_view measures, and imports are not timed. At the peaks, as few buffers
+are live as in a real step; `all live` compares two modules in which every buffer is live.
 """
 
 import argparse
@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.generate import write
-from benchmarks.timing import in_turn, python, spread
+from benchmarks.timing import python, run_alternately, spread
 
-WHAT = {"role": "at the peaks, by category", "source": "by source line", "model": "by layer", "all live": "all live"}
+LABELS = {"role": "at the peaks, by category", "source": "by source line", "model": "by layer", "all live": "all live"}
 
 
 def once(first: Path, second: Path) -> dict[str, float]:
@@ -32,19 +32,19 @@ def once(first: Path, second: Path) -> dict[str, float]:
         start = time.perf_counter()
         answer = compared(one, other, None, None, by)
         json.dumps(answer)
-        taken = time.perf_counter() - start
+        elapsed = time.perf_counter() - start
         change = sum(step["bytes_b"] - step["bytes_a"] for step in answer["steps"])
         if answer["b"]["bytes"] - answer["a"]["bytes"] != change:
             raise SystemExit(f"the steps by {by} do not add up")
-        return taken
+        return elapsed
 
-    def throughout(recording: Recording) -> Recording:
+    def all_live(recording: Recording) -> Recording:
         rows = recording.allocations
         every = np.full(len(rows), -1), np.full(len(rows), recording.length)
         return replace(recording, allocations=replace(rows, start=every[0], end=every[1], charge=rows.size))
 
     found = {by.value: seconds(a, b, by) for by in (CompareBy.ROLE, CompareBy.SOURCE, CompareBy.MODEL)}
-    return {**found, "all live": seconds(throughout(a), throughout(b), CompareBy.SOURCE)}
+    return {**found, "all live": seconds(all_live(a), all_live(b), CompareBy.SOURCE)}
 
 
 def main() -> None:
@@ -59,10 +59,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths = [str(write(Path(folder) / side, arguments.buffers, seed)[0]) for seed, side in enumerate("ab")]
         command = python("-m", "benchmarks.compare", "--once", *paths)
-        samples = in_turn({"ours": command}, arguments.rounds)["ours"]
+        samples = run_alternately({"ours": command}, arguments.rounds)["ours"]
     print(f"two modules of {arguments.buffers:,} buffers")
-    for name, what in WHAT.items():
-        print(f"  {what:28}{spread([sample.printed[name] for sample in samples])}")
+    for name, label in LABELS.items():
+        print(f"  {label:28}{spread([sample.printed[name] for sample in samples])}")
 
 
 if __name__ == "__main__":

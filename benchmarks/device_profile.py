@@ -1,9 +1,9 @@
-"""From a JAX device profile to what the page is given first, in a fresh process.
+"""Time from a JAX device profile to the page's first data, in a new process.
 
     python -m benchmarks.device_profile [--samples 1000000] [--rounds 3]
 
-A profile as jaxlib writes it, packed by gzip: a sample for each distinct traceback, size and device. Imports are done
-when the clock starts, and the file was just written, so it is in memory.
+The profile is like jaxlib's: compressed by gzip, one sample per distinct traceback, size and device. Imports are not
+timed, and the file was just written, so it is in the file cache.
 """
 
 import argparse
@@ -14,16 +14,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.timing import in_turn, python, spread
+from benchmarks.timing import python, run_alternately, spread
 from tb_memplugin.protos.pprof_pb2 import Profile
 
 DEPTH = 24  # frames; tracebacks through jit are 20 to 40 deep
-SHARED = 16  # of them JAX's own and the loop's, which many stacks have in common
-STACKS = 50_000  # distinct ones; what they are called with makes different sizes, on eight devices
+SHARED = 16  # frames of JAX and of the loop, which many stacks have in common
+STACKS = 50_000  # distinct ones, each with several sizes and on eight devices
 LINES = 4000  # of the program
 
 
 def generate(samples: int, seed: int = 0) -> Profile:
+    """Generate a profile with a number of samples; equal seeds give equal profiles."""
     rng = random.Random(seed)
     profile = Profile(string_table=[b""])
     entries: dict[str, int] = {"": 0}
@@ -95,17 +96,19 @@ def main() -> None:
         file.write_bytes(gzip.compress(profile.SerializeToString(), 6))
         del profile
         print(f"{arguments.samples:,} samples of {DEPTH} frames, {file.stat().st_size:,} bytes")
-        samples = in_turn({"ours": python("-m", "benchmarks.device_profile", "--once", str(file))}, arguments.rounds)
+        samples = run_alternately(
+            {"ours": python("-m", "benchmarks.device_profile", "--once", str(file))}, arguments.rounds
+        )
     printed = [sample.printed for sample in samples["ours"]]
-    if any(found["bytes"] != size for found in printed):
-        raise SystemExit("the bytes of the profile are not all there")
-    for name, what in (
+    if any(answer["bytes"] != size for answer in printed):
+        raise SystemExit("the recordings have fewer bytes than the profile")
+    for name, label in (
         ("read", "file to recordings"),
         ("first", "to the first view"),
-        ("work", "of a processor"),
+        ("work", "processor time"),
         ("graph", "then the call graph"),
     ):
-        print(f"  {what:22}{spread([found[name] for found in printed])}")
+        print(f"  {label:22}{spread([seconds[name] for seconds in printed])}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Every buffer of a program written as CSV, JSON and Parquet.
+"""Time to write every buffer of a program as CSV, JSON and Parquet.
 
     python -m benchmarks.export_rows [--buffers 1000000] [--rounds 3]
 
-Reading is done when the clock starts; what each buffer is for is found with the first file. The sizes in the CSV are
-added up, and must be those of the recording.
+Reading is not timed; the first file includes the time to find the roles of buffers. The sizes in the CSV are added up
+and compared with those of the recording.
 """
 
 import argparse
@@ -29,15 +29,15 @@ WRITERS: dict[str, Callable[[Sequence[Recording], BinaryIO], None]] = {
 }
 
 
-def written(recording: Recording, ending: str, file: Path) -> float:
-    """Seconds."""
+def write(recording: Recording, suffix: str, file: Path) -> float:
+    """Write a file, and return the seconds it took."""
     start = time.perf_counter()
     with file.open("wb") as stream:
-        WRITERS[ending]([recording], stream)
+        WRITERS[suffix]([recording], stream)
     return time.perf_counter() - start
 
 
-def checked(recording: Recording, file: Path) -> None:
+def check_sizes(recording: Recording, file: Path) -> None:
     with file.open(newline="") as stream:
         total = sum(int(row["size_bytes"]) for row in csv.DictReader(stream))
     if total != int(recording.allocations.size.sum()):
@@ -50,13 +50,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     (recording,) = read_hlo(generate(arguments.buffers)[0].SerializeToString(), source="generated")
-    for ending in WRITERS:
+    for suffix in WRITERS:
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / f"rows.{ending}"
-            seconds = [written(recording, ending, file) for _ in range(arguments.rounds)]
-            print(f"  {ending:8}  {spread(seconds)}  {file.stat().st_size / 1e6:,.0f} MB")
-            if ending == "csv":
-                checked(recording, file)
+            file = Path(folder) / f"rows.{suffix}"
+            seconds = [write(recording, suffix, file) for _ in range(arguments.rounds)]
+            print(f"  {suffix:8}  {spread(seconds)}  {file.stat().st_size / 1e6:,.0f} MB")
+            if suffix == "csv":
+                check_sizes(recording, file)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Writes a profile of a module with as many logical buffers as asked for, and says what is true of it.
+"""A generated profile of a module with a given number of logical buffers, and the figures to expect from it.
 
     python -m benchmarks.generate 100000 /tmp/synthetic
 
-The module is what a compiler for a TPU might make of the step in program.py. Any reader of profiles takes it,
-XProf's included. The same seed gives the same bytes.
+The module is what a TPU compiler might make of the training step in program.py. XProf can read it too. Equal seeds give
+equal bytes.
 """
 
 import argparse
@@ -17,38 +17,38 @@ from tb_memplugin.protos import hlo_pb2, xplane_pb2
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
-    """What a reader must find, in bytes with padding. What is held throughout counts at every position."""
+class ExpectedProgram:
+    """The figures that a reader must find, in bytes with padding. Persistent memory counts at every position."""
 
     logical_buffers: int
     peak_bytes: int
-    peak_position: int  # in the schedule: the first instruction at which the peak is live
+    peak_position: int  # in the schedule: the first instruction at the peak
     peak_event: int  # in the heap-simulator trace: the ALLOC that reaches it
-    held_bytes: int  # arguments, results and constants
+    persistent_bytes: int  # arguments, results and constants
     reserved_bytes: int  # all allocations
 
 
-def generate(logical_buffers: int, seed: int = 0) -> tuple[hlo_pb2.HloProto, Truth]:
-    """A module of exactly that many logical buffers, in memory."""
+def generate(logical_buffers: int, seed: int = 0) -> tuple[hlo_pb2.HloProto, ExpectedProgram]:
+    """Generate a module with exactly this number of logical buffers, in memory."""
     schedule = Step(logical_buffers, seed).schedule
     plan = assign(schedule)
     writer = Writer(schedule, plan)
     proto = hlo_pb2.HloProto(hlo_module=writer.module(), buffer_assignment=writer.buffers())
     reserved = sum(allocation.size for allocation in proto.buffer_assignment.buffer_allocations)
-    held = reserved - plan.heap_size
-    truth = Truth(
+    persistent = reserved - plan.heap_size
+    expected = ExpectedProgram(
         logical_buffers=len(writer.buffer_id),
-        peak_bytes=held + plan.live_peak,
+        peak_bytes=persistent + plan.live_peak,
         peak_position=plan.peak_position,
         peak_event=plan.peak_event,
-        held_bytes=held,
+        persistent_bytes=persistent,
         reserved_bytes=reserved,
     )
-    return proto, truth
+    return proto, expected
 
 
 def profile(proto: hlo_pb2.HloProto) -> xplane_pb2.XSpace:
-    """The module as a profile holds it: in the metadata plane, under its name and program id."""
+    """Return a profile with the module in its metadata plane, under its name and program id."""
     space = xplane_pb2.XSpace(hostnames=[b"localhost"])
     plane = space.planes.add(name=b"/host:metadata")
     plane.stat_metadata[1].CopyFrom(xplane_pb2.XStatMetadata(id=1, name=b"Hlo Proto"))
@@ -60,14 +60,14 @@ def profile(proto: hlo_pb2.HloProto) -> xplane_pb2.XSpace:
     return space
 
 
-def write(logdir: Path, logical_buffers: int, seed: int = 0) -> tuple[Path, Truth]:
-    """Puts the profile into a run of `logdir`."""
-    proto, truth = generate(logical_buffers, seed)
+def write(logdir: Path, logical_buffers: int, seed: int = 0) -> tuple[Path, ExpectedProgram]:
+    """Write the profile as a run of `logdir`."""
+    proto, expected = generate(logical_buffers, seed)
     session = logdir / f"synthetic_{logical_buffers}" / "plugins" / "profile" / "cpu"
     session.mkdir(parents=True, exist_ok=True)
     path = session / "localhost.xplane.pb"
     path.write_bytes(profile(proto).SerializeToString(deterministic=True))
-    return path, truth
+    return path, expected
 
 
 if __name__ == "__main__":

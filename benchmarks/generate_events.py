@@ -1,10 +1,11 @@
-"""Writes a profile of a host whose threads are busy and whose allocators report: for the speed of Memory Profile.
+"""A generated profile of a busy host with allocator events, for measuring Memory Profile.
 
     python -m benchmarks.generate_events 2200000 200000 /tmp/busy
 
-Of the events, spread over the lines of 8 threads, so many are allocator events of one GPU; the rest nest three deep
-around them, as the runtime's own do, with the stats that those have of a run. Without allocator events they carry no
-stats, as Python's frames do not. The same numbers give the same bytes. It says what is true of the profile.
+The arguments are the number of all events, which are spread over 8 threads, the number of allocator events of one GPU
+among them, and the logdir. The other events are calls around the allocator events, nested three deep and with the stats
+of the runtime's events. Without allocator events, they have no stats, like Python frames. Equal numbers give equal
+bytes. The command prints the figures to expect from the profile.
 """
 
 from __future__ import annotations
@@ -26,20 +27,22 @@ STATS = (
 )  # fmt: skip
 STAT = {name: number + 1 for number, name in enumerate(STATS)}
 CAPACITY = 80 << 30
-# Instants between two allocator events of a line; an enclosing call lasts for many of them.
+# Time between two allocator events; an enclosing call lasts for many of them.
 STEP_PS = 1_000_000
-RUN_ID = 0x9E3779B97F4A7C15  # odd, so that runs have ids of their own, which are as long as real ones
+RUN_ID = 0x9E3779B97F4A7C15  # odd, so that run ids are distinct, and as long as real ones
 
 
 @dataclass(frozen=True)
-class Truth:
+class ExpectedEvents:
+    """The figures that a reader must find."""
+
     events: int
     allocator_events: int
     peak_bytes: int
 
 
 class _Allocator:
-    """Hands out addresses, and remembers what is live."""
+    """An allocator that never reuses an address."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -48,7 +51,7 @@ class _Allocator:
         self.in_use = self.peak = 0
 
     def step(self) -> tuple[bool, int, int]:
-        """(is a free, address, bytes): about as many frees as allocations."""
+        """Make an event: (is a free, address, bytes). Frees are about as many as allocations."""
         if self._live and self._random.random() < 0.5:
             address, size = self._live.pop(self._random.randrange(len(self._live)))
             self.in_use -= size
@@ -61,37 +64,37 @@ class _Allocator:
         return False, address, size
 
 
-def generate(events: int, allocator_events: int, seed: int = 0) -> tuple[XSpace, Truth]:
-    """The profile, and what a reader must find in it."""
+def generate(events: int, allocator_events: int, seed: int = 0) -> tuple[XSpace, ExpectedEvents]:
+    """Generate a profile, and the figures that a reader must find in it."""
     space = XSpace(hostnames=[b"localhost"])
     plane = space.planes.add(name=b"/host:CPU")
     lines = [plane.lines.add(id=n, name=b"thread/%d" % n, timestamp_ns=1000) for n in range(LINES)]
     allocator = _Allocator(seed)
     calls_each = (events - allocator_events) // max(allocator_events, 1)
     for number in range(max(allocator_events, 1)):
-        line, at = lines[number % LINES], (number + 1) * STEP_PS
-        _calls(line, at, calls_each, told=allocator_events > 0)
+        line, start = lines[number % LINES], (number + 1) * STEP_PS
+        _calls(line, start, calls_each, with_stats=allocator_events > 0)
         if number < allocator_events:
-            _report(line, at + STEP_PS // 2, allocator)
+            _report(line, start + STEP_PS // 2, allocator)
     while allocator_events == 0 and sum(len(line.events) for line in lines) < events:
-        _calls(lines[0], (len(lines[0].events) + 1) * STEP_PS, len(CALLS), told=False)
+        _calls(lines[0], (len(lines[0].events) + 1) * STEP_PS, len(CALLS), with_stats=False)
     _metadata(plane)
     total = sum(len(line.events) for line in lines)
-    return space, Truth(total, allocator_events, allocator.peak)
+    return space, ExpectedEvents(total, allocator_events, allocator.peak)
 
 
-def _calls(line: XLine, at: int, count: int, *, told: bool) -> None:
+def _calls(line: XLine, start: int, count: int, *, with_stats: bool) -> None:
     for depth in range(count):
         name = depth % len(CALLS)
-        event = line.events.add(metadata_id=name + 1, offset_ps=at + depth * 10, duration_ps=STEP_PS - 20 * depth)
-        if told:
-            event.stats.add(metadata_id=STAT["run_id"], uint64_value=at * RUN_ID % 2**64)
+        event = line.events.add(metadata_id=name + 1, offset_ps=start + depth * 10, duration_ps=STEP_PS - 20 * depth)
+        if with_stats:
+            event.stats.add(metadata_id=STAT["run_id"], uint64_value=start * RUN_ID % 2**64)
             event.stats.add(metadata_id=STAT["device_ordinal"], int64_value=0)
 
 
-def _report(line: XLine, at: int, allocator: _Allocator) -> None:
+def _report(line: XLine, start: int, allocator: _Allocator) -> None:
     freed, address, size = allocator.step()
-    event = line.events.add(metadata_id=DEALLOCATION if freed else ALLOCATION, offset_ps=at)
+    event = line.events.add(metadata_id=DEALLOCATION if freed else ALLOCATION, offset_ps=start)
     event.stats.add(metadata_id=STAT["allocator_name"], ref_value=STAT["GPU_0_bfc"])
     for name, value in (
         ("bytes_reserved", 0),
@@ -121,11 +124,11 @@ def main() -> None:
     parser.add_argument("allocator_events", type=int)
     parser.add_argument("logdir", type=Path)
     arguments = parser.parse_args()
-    space, truth = generate(arguments.events, arguments.allocator_events)
+    space, expected = generate(arguments.events, arguments.allocator_events)
     folder = arguments.logdir / "plugins" / "profile" / "busy"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "localhost.xplane.pb").write_bytes(space.SerializeToString())
-    print(truth)
+    print(expected)
 
 
 if __name__ == "__main__":

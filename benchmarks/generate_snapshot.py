@@ -1,10 +1,10 @@
-"""A PyTorch memory snapshot of as many events as wanted: a training loop on one device.
+"""A generated PyTorch memory snapshot of a training loop, with a given number of events.
 
     python -m benchmarks.generate_snapshot OUT.pickle [--events 1000000]
 
-A step allocates its tensors forward and frees them backward. Every event has a stack of 40 frames, as a list of its own
-over shared frames, which is how torch.cuda.memory._dump_snapshot writes them: some 300 bytes an event. Takes about a
-kilobyte of memory for each.
+A step allocates its tensors forward and frees them backward. Every event has a stack of 40 frames, a separate list of
+shared frames as torch.cuda.memory._dump_snapshot writes it: about 300 bytes per event in the file. Generating takes
+about a kilobyte of memory per event.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-TENSORS = 500  # of a step, each in a segment of its own
+TENSORS = 500  # of a step, each in a separate segment
 PARAMETERS = 100  # the first of them: live from the first step to the end
 DEPTH, SITES, FRAMES = 40, 300, 2000
 MIB = 1 << 20
@@ -22,8 +22,8 @@ BASE = 0x7F0000000000
 FREES = ("free_requested", "free_completed")
 
 
-def doings() -> Iterator[tuple[str, int]]:
-    """(action, tensor) without end."""
+def actions() -> Iterator[tuple[str, int]]:
+    """Yield (action, tensor) of an endless training loop."""
     yield from (("alloc", tensor) for tensor in range(PARAMETERS))
     while True:
         yield from (("alloc", tensor) for tensor in range(PARAMETERS, TENSORS))
@@ -52,7 +52,7 @@ def trace(count: int) -> list[dict[str, Any]]:
             "user_metadata": "",
             "frames": list(stacks[tensor % SITES]),
         }
-        for event, (action, tensor) in enumerate(islice(doings(), count))
+        for event, (action, tensor) in enumerate(islice(actions(), count))
     ]
 
 
@@ -74,6 +74,7 @@ def segment(tensor: int, state: str) -> dict[str, Any]:
 
 
 def generate(file: Path, count: int) -> Path:
+    """Write a snapshot with a number of events."""
     events = trace(count)
     state = dict.fromkeys(range(TENSORS), "inactive")
     after = {"alloc": "active_allocated", "free_requested": "active_pending_free", "free_completed": "inactive"}

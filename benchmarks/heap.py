@@ -1,12 +1,12 @@
-"""Where a compiler puts buffers that come and go: best fit over the free blocks of one growing heap."""
+"""A best-fit heap, as compilers use to place temporary buffers."""
 
 from bisect import bisect_left, insort
 
-ALIGNMENT = 512  # bytes; what TPU programs align buffers to
+ALIGNMENT = 512  # bytes, of buffers in TPU programs
 
 
 class BestFitHeap:
-    """Gives each live buffer bytes of its own. `size` is the most that was ever in use, holes included."""
+    """A heap that grows as needed and never overlaps live buffers. `size` is its largest extent, with free blocks."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -15,20 +15,20 @@ class BestFitHeap:
         self._by_end: dict[int, int] = {}  # end of a free block -> its size
 
     def allocate(self, size: int) -> int:
-        """The offset of `size` bytes: from the smallest hole that holds them, else at the end of the heap."""
-        size = aligned(size)
-        at = bisect_left(self._free, (size, 0))
-        if at == len(self._free):
+        """Return an offset for `size` bytes: in the smallest free block that fits, else at the end of the heap."""
+        size = align(size)
+        index = bisect_left(self._free, (size, 0))
+        if index == len(self._free):
             return self._grow(size)
-        hole, offset = self._free[at]
-        self._remove(offset, hole)
-        if hole > size:
-            self._insert(offset + size, hole - size)
+        block, offset = self._free[index]
+        self._remove(offset, block)
+        if block > size:
+            self._insert(offset + size, block - size)
         return offset
 
     def free(self, offset: int, size: int) -> None:
-        """Gives the bytes back, joined with the free blocks they touch."""
-        size = aligned(size)
+        """Free the bytes, and merge them with the adjacent free blocks."""
+        size = align(size)
         if before := self._by_end.get(offset, 0):
             self._remove(offset - before, before)
         if after := self._by_start.get(offset + size, 0):
@@ -36,7 +36,7 @@ class BestFitHeap:
         self._insert(offset - before, before + size + after)
 
     def _grow(self, size: int) -> int:
-        """Extends the heap by what its last block lacks."""
+        """Extend the last free block to `size` bytes, and return its offset."""
         last = self._by_end.get(self.size, 0)
         offset = self.size - last
         if last:
@@ -53,5 +53,5 @@ class BestFitHeap:
         del self._by_start[offset], self._by_end[offset + size]
 
 
-def aligned(size: int) -> int:
+def align(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT

@@ -1,8 +1,8 @@
-"""A training step that was never compiled, but could have been: what is computed, in which order, from what.
+"""A generated training step: instructions in schedule order, with their operands.
 
-Layers run forward, then backward, and each keeps some of its results for its backward pass; Adam then updates
-every weight in place, in the memory of the donated argument. That gives the lifetimes a real step has: many
-short, some nested like brackets, gradients that wait for the end.
+Layers run forward, then backward, and each keeps some of its results for its backward pass; Adam then updates every
+weight in place, in the memory of the donated argument. Lifetimes are like those of a real step: many are short, some
+are nested, and gradients live until the end.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from random import Random
 from benchmarks.shapes import SCALAR, WEIGHTS, Shape, activations
 
 BUFFERS_PER_LAYER = 250
-KEPT = 0.1  # of a layer's forward results, for its backward pass
-IN_PLACE = 0.06  # of the results, written over their operand
-BITCASTS = 0.05  # of the operands, renamed by an instruction that owns no memory
+KEPT_SHARE = 0.1  # of a layer's forward results, kept for its backward pass
+IN_PLACE_SHARE = 0.06  # of the results, which overwrite their operand
+BITCAST_SHARE = 0.05  # of the operands, passed through a bitcast, which has no memory
 
 WEIGHT_NAMES = ("attention']['qkv", "attention']['out", "mlp']['up", "mlp']['down")
 STATES = ("params", "opt_state['mu']", "opt_state['nu']")
@@ -31,29 +31,29 @@ OPERATIONS = (  # name, opcode, op_name, function
 
 @dataclass(slots=True)
 class Instruction:
-    """One result. Instructions are known by their position in the schedule."""
+    """One instruction, with one result. Instructions are identified by their position in the schedule."""
 
     name: str
     opcode: str
     op_name: str
-    function: str  # whose source asked for it
+    function: str  # whose source code it comes from
     shape: Shape | None  # None: the tuple of all results
     operands: list[int]
-    in_place: bool = False  # written over the first operand, which nothing else needs
-    donated: int = -1  # the argument in whose memory the result is returned
+    in_place: bool = False  # overwrites the first operand, which is not used later
+    donated: int = -1  # the argument whose memory the result reuses
     returned: bool = False
 
 
 class Step:
-    """A training step of exactly `buffers` results that own memory, in schedule order."""
+    """A training step with exactly `buffers` results that have memory, in schedule order."""
 
     def __init__(self, buffers: int, seed: int) -> None:
         self.schedule: list[Instruction] = []
         self._rng = Random(seed)
         self._activations = activations(self._rng)
         layers = max(1, buffers // BUFFERS_PER_LAYER)
-        # A layer: per weight, its states as arguments and as results, and its gradient; and a constant. Then
-        # the embedding, the loss and the tuple of results, each once.
+        # A layer has, per weight, its states as arguments and as results, and its gradient; and a constant. The step
+        # has one embedding, one loss and one tuple of results.
         spare = buffers - layers * (len(WEIGHTS) * (2 * len(STATES) + 1) + 1) - 3
         if spare < 3 * layers:
             raise ValueError(f"a step needs at least {buffers - spare + 3 * layers} logical buffers, not {buffers}")
@@ -66,7 +66,7 @@ class Step:
         kept: list[list[int]] = []
         for layer in range(layers):
             inputs = [*(states[0] for states in arguments[layer]), constants[layer]]
-            x, keep = self._chain(forward, f"jvp(layer_{layer})", x, inputs, [], KEPT)
+            x, keep = self._chain(forward, f"jvp(layer_{layer})", x, inputs, [], KEPT_SHARE)
             kept.append(keep)
         x, _ = self._chain(tail, "jvp(logits)", x, constants, [], 0)
         loss = x = self._add("reduce_fusion", "fusion", "jit(train_step)/jvp()/div", "loss", SCALAR, [x])
@@ -92,7 +92,7 @@ class Step:
         return position
 
     def _arguments(self, layer: int) -> list[list[int]]:
-        """The states of each weight: the weight itself, and Adam's two moments."""
+        """Add the states of each weight: the weight and Adam's two moments."""
         return [
             [
                 self._add("param", "parameter", f"{state}['layer_{layer}']['{name}']", "train_step", shape, [])
@@ -104,23 +104,23 @@ class Step:
     def _chain(
         self, count: int, scope: str, x: int, inputs: list[int], kept: list[int], keep: float
     ) -> tuple[int, list[int]]:
-        """`count` results, each computed from the one before. Uses up `kept`, last in first out.
+        """Add `count` results, each computed from the previous one and from `kept`, which is consumed from the end.
 
-        Returns the last result, and those that a backward pass will ask for.
+        Return the last result, and the results that the backward pass needs.
         """
         rng, total, keeping = self._rng, len(kept), list[int]()
         for done in range(count):
             stem, opcode, op_name, function = rng.choice(OPERATIONS)
             source = x
-            operands = [self._bitcast(source) if rng.random() < BITCASTS else source]
+            operands = [self._bitcast(source) if rng.random() < BITCAST_SHARE else source]
             if rng.random() < 0.2:
                 operands.append(rng.choice(inputs))
             while len(kept) * count > (count - 1 - done) * total:
                 operands.append(kept.pop())
             before = self.schedule[source]
-            # What comes into the chain may be needed elsewhere; what it made itself, only if it is kept.
+            # The input of the chain may be used elsewhere; its results are, only if they are kept.
             dies_here = done > 0 and source not in keeping[-1:]
-            in_place = dies_here and rng.random() < IN_PLACE
+            in_place = dies_here and rng.random() < IN_PLACE_SHARE
             shape = before.shape if in_place else rng.choice(self._activations)
             x = self._add(stem, opcode, f"jit(train_step)/{scope}/{op_name}", function, shape, operands)
             self.schedule[x].in_place = in_place
@@ -137,7 +137,7 @@ class Step:
         return self._add("transpose_fusion", "fusion", op_name, "loss", WEIGHTS[weight], [x])
 
     def _adam(self, states: list[int], gradient: int) -> list[int]:
-        """The states after the step, each in the memory of the argument it replaces."""
+        """Add the states after the step, each in the memory of the argument that it replaces."""
         weight, mu, nu = states
         results: list[int] = []
         for state, operands in ((mu, [gradient]), (nu, [gradient]), (weight, results)):

@@ -1,9 +1,9 @@
-"""Roles of a program's buffers: its data flow worked out, and every buffer told what it is for.
+"""Time to find the role of every buffer of a program, from its data flow.
 
     python -m benchmarks.roles [--buffers 10000 100000 500000] [--rounds 5]
 
-Reading is done when the clock starts. The passes that data flow finds are checked against the names in the program:
-what jvp names must be forward, and what transpose(jvp names backward.
+Reading is not timed. The passes that the data flow shows are checked against the names in the program: instructions
+with jvp in their names must be forward, and those with transpose(jvp backward.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
 
 
-def misplaced(recording: Recording) -> int:
-    """Instructions in another pass than their names say, of those that make what is used."""
+def count_wrong_passes(recording: Recording) -> int:
+    """Count the instructions whose pass differs from their names, among those whose results are used."""
     found, program = training_step(recording), recording.program
     if found is None or program is None:
         raise SystemExit("no training step was found in a training step")
@@ -37,7 +37,7 @@ def measure(data: bytes, rounds: int) -> Iterator[float]:
         start = time.perf_counter()
         roles(recording)
         yield time.perf_counter() - start
-        if wrong := misplaced(recording):
+        if wrong := count_wrong_passes(recording):
             raise SystemExit(f"{wrong} instructions are in the wrong pass")
 
 

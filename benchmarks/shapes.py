@@ -1,4 +1,4 @@
-"""Shapes as a TPU lays them out: the two minor dimensions padded to whole tiles."""
+"""Shapes in TPU layouts: the two minor dimensions are padded to whole tiles."""
 
 from dataclasses import dataclass
 from math import prod
@@ -19,7 +19,7 @@ class Shape:
 
     @property
     def size(self) -> int:
-        """Bytes with padding."""
+        """Return the bytes with padding."""
         if len(self.dimensions) < 2:
             return self.unpadded
         *major, rows, columns = self.dimensions
@@ -50,7 +50,7 @@ AXES = ((1, 4, 8, 16, 32), (8, 100, 128, 512, 2048), (64, 129, 256, 512, 1024))
 
 
 def activations(rng: Random, count: int = 200) -> list[Shape]:
-    """Distinct shapes, few as in a real program; some fill their tiles, some leave most of them empty."""
+    """Return distinct shapes, few as in a real program. Some fill their tiles; some are mostly padding."""
     found: dict[Shape, None] = {}
     while len(found) < count:
         dimensions = tuple(rng.choice(axis) for axis in AXES)

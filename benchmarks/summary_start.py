@@ -1,9 +1,9 @@
-"""`tb-memplugin summary demo_logdir`, the start of the process included, beside an empty Python and XProf.
+"""Time of `tb-memplugin summary demo_logdir` with the start of the process, compared with an empty Python and XProf.
 
     python -m benchmarks.summary_start [--rounds 10]
 
-XProf's nearest command, `xprof get_peak_allocations`, answers for one run at a time: here for the largest of
-the three that are compiled programs. Commands work on copies, because XProf writes into the logdir.
+XProf's closest command, `xprof get_peak_allocations`, covers one run: here the largest of the three with compiled
+programs. Commands use copies, because XProf writes to the logdir.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from benchmarks.timing import in_turn, python, ratio, spread
+from benchmarks.timing import python, ratio, run_alternately, spread
 
 EMPTY = "python -c pass"
 OURS = "tb-memplugin summary, 3 runs"
@@ -34,12 +34,12 @@ def main() -> None:
             OURS: [str(scripts / "tb-memplugin"), "summary", str(ours)],
             XPROF: [*xprof, "--bypass_cache=True"],
         }
-        in_turn(commands, 1)  # fills the file cache, and writes what XProf extracts from a profile once
-        samples = in_turn(commands, arguments.rounds)
-    wall = {name: [sample.wall_seconds for sample in taken] for name, taken in samples.items()}
+        run_alternately(commands, 1)  # fills the file cache, and lets XProf extract its files from the profile
+        samples = run_alternately(commands, arguments.rounds)
+    wall = {name: [sample.wall_seconds for sample in runs] for name, runs in samples.items()}
     for name, seconds in wall.items():
         print(f"  {name:52}{spread(seconds)}")
-    print(f"  XProf's takes {ratio(wall[OURS], wall[XPROF]):.2f} times as long as ours")
+    print(f"  XProf takes {ratio(wall[OURS], wall[XPROF]):.2f} times as long as tb-memplugin")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""Frames of the allocation timeline while it is dragged and zoomed, in headless Chromium without a GPU.
+"""Frame rate of the allocation timeline while it is dragged and zoomed, in headless Chromium without a GPU.
 
     python -m benchmarks.timeline_frames [--buffers 100000 500000] [--allocations 1000000] [--seconds 4]
         [--layouts age stacked address]
 
-The built page over a generated profile, of a program or of an allocator's events in each layout, the timeline over the
-whole window, zoomed so that most of it is in sight and there is room to drag, across and aslant, and then zoomed to an
-eighth and back by the wheel, four in a hundred at a time. A frame is a picture put on the screen; its time is the
-interval to the one before it, and the painter's own time is what its worker says it took. The target: 60 frames a
-second, which is the most that a browser without a GPU shows.
+The built page shows a generated profile, of a program or of an allocator in each layout, with the timeline in the whole
+window. It is zoomed so that most of it is visible and there is room to drag; it is dragged horizontally and diagonally,
+and then zoomed to an eighth and back by the wheel, 4 % at a time. A frame is an image put on the canvas; its time is
+the interval since the previous one, and the painting time is the one that the worker reports. The target is 60 frames
+per second, the maximum of a browser without a GPU.
 """
 
 import argparse
@@ -28,9 +28,9 @@ from benchmarks.timing import python
 from tb_memplugin.protos.xplane_pb2 import XSpace
 
 WINDOW = {"width": 1280, "height": 800}
-PATIENCE_SECONDS = 120
+TIMEOUT_SECONDS = 120
 
-# Notes when pictures are put on the canvas of the timeline and how long each took to paint.
+# Records when images are put on the canvas of the timeline, and how long each took to paint.
 LISTEN = """
 window.shown = []; window.painted = [];
 const put = CanvasRenderingContext2D.prototype.putImageData;
@@ -69,23 +69,25 @@ FORGET = "shown.length = painted.length = 0"
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Of one way of moving."""
+    """The frames of one kind of motion."""
 
-    intervals: list[float]  # milliseconds between pictures
-    painting: list[float]  # milliseconds of the painter, per picture
+    intervals: list[float]  # milliseconds between images
+    painting: list[float]  # milliseconds of the painter, per image
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    first: float  # seconds from the address to the first picture
-    blocks: int  # in sight when it is still
-    across: Frames
-    aslant: Frames
+class TimelineFrames:
+    """The frames of one profile and layout."""
+
+    first: float  # seconds from opening the page to the first image
+    blocks: int  # visible at rest
+    horizontal: Frames
+    diagonal: Frames
     zoomed: Frames
 
 
-def measure(space: XSpace, state: str, seconds: float, folder: Path) -> Measured:
-    """Writes a profile into `folder`, serves it, and drags its timeline to and fro and zooms it."""
+def measure(space: XSpace, state: str, seconds: float, folder: Path) -> TimelineFrames:
+    """Write a profile into `folder`, serve it, and drag and zoom its timeline."""
     session = folder / "plugins" / "profile" / "generated"
     session.mkdir(parents=True)
     (session / "localhost.xplane.pb").write_bytes(space.SerializeToString())
@@ -94,13 +96,13 @@ def measure(space: XSpace, state: str, seconds: float, folder: Path) -> Measured
         try:
             assert server.stdout is not None
             address = re.search(r"http://\S+", server.stdout.readline())
-            assert address is not None, "the server did not say where it is"
+            assert address is not None, "the server printed no address"
             return frames_of(f"{address.group()}#full=true{state}", seconds)
         finally:
             server.terminate()
 
 
-def frames_of(address: str, seconds: float) -> Measured:
+def frames_of(address: str, seconds: float) -> TimelineFrames:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
@@ -110,20 +112,20 @@ def frames_of(address: str, seconds: float) -> Measured:
         began = time.monotonic()
         page.goto(address)
         while not page.evaluate("shown.length"):
-            assert time.monotonic() - began < PATIENCE_SECONDS, "no picture has come"
+            assert time.monotonic() - began < TIMEOUT_SECONDS, "no image was painted"
             page.wait_for_timeout(20)
         first = time.monotonic() - began
         page.wait_for_timeout(1000)
         zoom_in(page)
         blocks: int = page.evaluate("painted.at(-1)[1]")
-        across, aslant = drag(page, seconds, 0), drag(page, seconds, 1)
-        measured = Measured(first, blocks, across, aslant, zoom(page, seconds))
+        horizontal, diagonal = drag(page, seconds, 0), drag(page, seconds, 1)
+        measured = TimelineFrames(first, blocks, horizontal, diagonal, zoom(page, seconds))
         browser.close()
     return measured
 
 
 def zoom_in(page: Page) -> None:
-    """One notch of the wheel along both axes: four fifths of each axis stay in sight."""
+    """Turn the wheel by one notch along both axes: four fifths of each axis stay visible."""
     page.mouse.move(WINDOW["width"] / 2, WINDOW["height"] / 2)
     page.keyboard.down("Control")
     page.mouse.wheel(0, -60)
@@ -132,7 +134,7 @@ def zoom_in(page: Page) -> None:
 
 
 def drag(page: Page, seconds: float, down: int) -> Frames:
-    """Across, and as far down as across where `down` is 1."""
+    """Drag horizontally, or diagonally where `down` is 1."""
     x, y = WINDOW["width"] / 2, WINDOW["height"] / 2
     page.evaluate(FORGET)
     page.mouse.move(x, y)
@@ -141,23 +143,23 @@ def drag(page: Page, seconds: float, down: int) -> Frames:
     step = 0
     while time.monotonic() < end:
         step += 1
-        # A triangle wave of 100 pixels: there is always room to go on.
+        # A triangle wave of 100 pixels, so that there is always room.
         off = abs(step % 100 - 50) - 25
         page.mouse.move(x + off, y + off * down)
-    frames = noted(page)
+    frames = recorded_frames(page)
     page.mouse.up()
     page.wait_for_timeout(1000)
     return frames
 
 
 def zoom(page: Page, seconds: float) -> Frames:
-    """Along the axis, in and out about the middle, as often as the screen asks: the browser's driver is slower."""
+    """Zoom along the axis, in and out, once per frame of the screen; events by the browser's driver are slower."""
     page.evaluate(FORGET)
     page.evaluate(ZOOM, seconds * 1000)
-    return noted(page)
+    return recorded_frames(page)
 
 
-def noted(page: Page) -> Frames:
+def recorded_frames(page: Page) -> Frames:
     shown: list[float] = page.evaluate("shown")
     painted: list[tuple[float, int]] = page.evaluate("painted")
     return Frames([after - before for before, after in pairwise(shown)], [took for took, _ in painted])
@@ -180,14 +182,15 @@ def main() -> None:
             report(f"{allocations:>9,} allocations, layout {layout}", space, state, arguments.seconds)
 
 
-def report(what: str, space: XSpace, state: str, seconds: float) -> None:
+def report(label: str, space: XSpace, state: str, seconds: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         measured = measure(space, state, seconds, Path(folder))
-    print(f"{what}, {measured.blocks:,} in sight, first picture after {measured.first:.1f} s")
-    for way in ("across", "aslant", "zoomed"):
-        frames = getattr(measured, way)
+    print(f"{label}, {measured.blocks:,} visible, first image after {measured.first:.1f} s")
+    for motion in ("horizontal", "diagonal", "zoomed"):
+        frames = getattr(measured, motion)
+        interval = median(frames.intervals)
         print(
-            f"  {way}: {1000 / median(frames.intervals):.0f} frames a second ({median(frames.intervals):.1f} ms, 95%"
+            f"  {motion}: {1000 / interval:.0f} frames per second ({interval:.1f} ms, 95%"
             f" within {p95(frames.intervals):.1f} ms), painting {median(frames.painting):.1f} ms"
             f" (95% within {p95(frames.painting):.1f} ms)"
         )

@@ -1,4 +1,4 @@
-"""Commands run in turn, each in a process of its own: a slow minute of the machine slows all of them."""
+"""Timing of commands that run alternately, so that a slow minute of the machine slows all of them."""
 
 import json
 import subprocess
@@ -13,16 +13,18 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Sample:
+    """One run of a command."""
+
     wall_seconds: float  # of the whole process
-    printed: Any  # what it printed, read as JSON; None where it printed nothing of the kind
+    printed: Any  # its output, parsed as JSON; None where it is not JSON
 
 
 def python(*arguments: str) -> list[str]:
     return [sys.executable, *arguments]
 
 
-def in_turn(commands: dict[str, list[str]], rounds: int) -> dict[str, list[Sample]]:
-    """A round runs every command once."""
+def run_alternately(commands: dict[str, list[str]], rounds: int) -> dict[str, list[Sample]]:
+    """Run every command once per round, each in a new process."""
     samples: dict[str, list[Sample]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
@@ -43,16 +45,16 @@ def _run(command: list[str]) -> Sample:
 
 
 def process_bytes(name: str) -> int:
-    """Bytes of this process, as Linux says. Unlike getrusage's, its peak does not go back to before the exec."""
+    """Return a figure of this process in bytes, from /proc. Unlike with getrusage, peaks begin at the exec."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition(f"{name}:")[2].split()[0]) * 1024
 
 
 def spread(seconds: Sequence[float]) -> str:
-    """Median, and the least and the most in brackets."""
+    """Format the median, with the minimum and the maximum in brackets."""
     return f"{median(seconds):.3f} s [{min(seconds):.3f}, {max(seconds):.3f}]"
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """How many times faster ours is: the median over pairs of the same round."""
+    """Return how many times faster ours is: the median over pairs of the same round."""
     return median(b / a for a, b in zip(ours, theirs, strict=True))

@@ -1,10 +1,10 @@
-"""The tree of a program's memory: made once, then weighed at one position after another.
+"""Time to build the forest of a program's memory once, and to weigh it at many positions.
 
     python -m benchmarks.tree_positions [--buffers 100000 500000] [--positions 50]
 
-Each position is asked for as a command or a test would: which rows are live there, and what every node of the forest
-holds of them. The sum of the roots is checked against the live bytes. The target: any position of 500,000 buffers in
-under 100 ms, once the forest is there.
+A position is computed as for a command or a test: the live rows, and their bytes in every node of the forest. The sum
+of the roots is checked against the live bytes. The target is less than 100 ms for a position of 500,000 buffers, once
+the forest is built.
 """
 
 import argparse
@@ -33,7 +33,7 @@ SHOWN = (
 def measure(recording: Recording, by: Classification, merge: bool, positions: int) -> None:
     start = time.perf_counter()
     found = forest(recording, by, merge)
-    made = time.perf_counter() - start
+    built = time.perf_counter() - start
     seconds = []
     for position in np.linspace(0, recording.length - 1, positions).astype(int).tolist():
         start = time.perf_counter()
@@ -41,10 +41,11 @@ def measure(recording: Recording, by: Classification, merge: bool, positions: in
         total = weigh(found, rows, recording.allocations.charge[rows])
         seconds.append(time.perf_counter() - start)
         if total[found.parent < 0].sum() != usage(recording).live[position]:
-            raise SystemExit(f"position {position}: the roots do not sum up to what is live")
+            raise SystemExit(f"position {position}: the roots do not add up to the live bytes")
     name = f"{by}, layers merged" if merge else by.value
     print(
-        f"  {name:22}{len(found.parent):8,} nodes   made in {made:.3f} s   a position {1000 * median(seconds):.1f} ms "
+        f"  {name:22}{len(found.parent):8,} nodes   built in {built:.3f} s   "
+        f"per position {1000 * median(seconds):.1f} ms "
         f"[{1000 * min(seconds):.1f}, {1000 * max(seconds):.1f}]{'' if median(seconds) < TARGET else '   MISSED'}"
     )
 

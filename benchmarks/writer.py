@@ -1,8 +1,8 @@
-"""A program and its memory as protobuf: the HloProto that a compiler would have left in a profile."""
+"""A program and its buffer assignment as the HloProto that a compiler would write."""
 
 from collections.abc import Iterator
 
-from benchmarks.assignment import Assignment, Kind, is_temporary
+from benchmarks.assignment import Assignment, EventKind, is_temporary
 from benchmarks.program import Instruction
 from benchmarks.shapes import Shape, tuple_proto
 from tb_memplugin.protos import hlo_pb2
@@ -25,7 +25,7 @@ SOURCE = b"model/transformer.py"
 
 
 class Writer:
-    """One program and its memory as protobuf."""
+    """A writer for one program and its buffer assignment."""
 
     def __init__(self, schedule: list[Instruction], plan: Assignment) -> None:
         self.schedule, self.plan = schedule, plan
@@ -71,7 +71,7 @@ class Writer:
         return module
 
     def _fuse(self, module: hlo_pb2.HloModuleProto, fusion: hlo_pb2.HloInstructionProto, computation: int) -> None:
-        """The body of a fusion: its operands as parameters, and two operations on them."""
+        """Add the body of a fusion: its operands as parameters, and two operations on them."""
         fusion.called_computation_ids.append(computation)
         operands = len(fusion.operand_ids)
         body = module.computations.add(
@@ -124,12 +124,12 @@ class Writer:
                 computation_name=b"main",
                 instruction_name=self.schedule[position].name.encode(),
             )
-            if kind == Kind.SHARE_WITH:
+            if kind == EventKind.SHARE_WITH:
                 event.share_with_canonical_id = self.buffer_id[self.plan.canonical[position]]
         return assignment
 
     def _allocations(self) -> Iterator[hlo_pb2.BufferAllocationProto]:
-        """One for each thing held for the whole program, and one for all temporaries."""
+        """Yield one allocation per persistent buffer, and one for all temporaries."""
         replaced_by = {i.donated: position for position, i in enumerate(self.schedule) if i.donated >= 0}
         arguments = 0
         for position, instruction in enumerate(self.schedule):
@@ -163,7 +163,7 @@ def _id(computation: int, position: int) -> int:
 
 
 def _line(position: int) -> int:
-    """Which of its function's lines an instruction is from."""
+    """Return the line within its function that an instruction comes from."""
     return position * 7 % LINES_PER_FUNCTION
 
 
@@ -181,7 +181,7 @@ def _metadata(instruction: Instruction, position: int) -> hlo_pb2.OpMetadata:
 
 
 def _stack_frames() -> hlo_pb2.StackFrameIndexProto:
-    """A frame for every line of every function, called from the first of its caller. Ids count from 1."""
+    """Return a frame for every line of every function, called from its caller's first line. Ids start at 1."""
     functions = list(CALLERS)
     index = hlo_pb2.StackFrameIndexProto(file_names=[SOURCE], function_names=[f.encode() for f in functions])
     for number, function in enumerate(functions):

@@ -1,4 +1,4 @@
-"""XProf's own answer for Memory Viewer, from its own converter and nothing of its server."""
+"""XProf's answer for Memory Viewer, from its converter without its server."""
 
 import logging
 from pathlib import Path
@@ -7,10 +7,10 @@ SUFFIX = ".hlo_proto.pb"
 
 
 def memory_viewer(module_file: Path, memory_space: int = 0) -> bytes:
-    """The JSON for <session>/<module>.hlo_proto.pb. Raises RuntimeError where the converter gives none.
+    """Return the JSON for <session>/<module>.hlo_proto.pb. Raises RuntimeError where the converter returns nothing.
 
-    The shortest way through XProf: its server first extracts such a file from the profile, another pass that
-    is not counted here. The converter takes the session from the path of a profile, and reads no profile.
+    This is XProf's fastest path: its server first extracts such a file from the profile, which is not timed here. The
+    converter takes the session from the path of the profile, without reading the profile.
     """
     from xprof.convert import raw_to_tool_data
 

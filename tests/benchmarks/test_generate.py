@@ -15,7 +15,7 @@ ALLOC, FREE, SHARE_WITH = range(3)
 
 
 @cache
-def module(buffers: int) -> tuple[hlo_pb2.HloProto, generate.Truth]:
+def module(buffers: int) -> tuple[hlo_pb2.HloProto, generate.ExpectedProgram]:
     return generate.generate(buffers)
 
 
@@ -78,7 +78,7 @@ def test_the_peak_is_what_adding_up_every_position_finds(buffers: int) -> None:
     for position in range(len(entry(proto))):
         roots = {root[b] for b in size if life[b][0] <= position <= life[b][1]}
         live.append(held + sum(size[b] for b in roots))
-    assert held == truth.held_bytes
+    assert held == truth.persistent_bytes
     assert held + temporary.size == truth.reserved_bytes
     assert max(live) == truth.peak_bytes <= truth.reserved_bytes
     assert live.index(max(live)) == truth.peak_position
@@ -151,7 +151,7 @@ def test_xprof_finds_the_same_peak(buffers: int, tmp_path: Path) -> None:
     mib = 2**20
     assert answer["peakHeapMib"] * mib == pytest.approx(truth.peak_bytes, abs=1)
     assert answer["totalBufferAllocationMib"] * mib == pytest.approx(truth.reserved_bytes, abs=1)
-    assert answer["indefiniteBufferAllocationMib"] * mib == pytest.approx(truth.held_bytes, abs=1)
+    assert answer["indefiniteBufferAllocationMib"] * mib == pytest.approx(truth.persistent_bytes, abs=1)
     assert answer["peakHeapSizePosition"] == truth.peak_event
     assert answer["unpaddedHeapSizes"] != answer["heapSizes"]
 
