@@ -1,4 +1,4 @@
-"""What would help, in order of what it saves at the peak: one file for each kind of advice."""
+"""Changes that lower a recording's peak, most bytes first. Each kind of advice has its own file."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ ADVISERS = (
 
 @memoize
 def advise(recording: Recording) -> list[Advice]:
-    """Each piece on its own: two that concern the same bytes do not save them twice.
+    """Return all advice, largest saving first. Each change is simulated on its own: savings are not additive.
 
-    None for an error, whose text has no schedule that could be replayed.
+    Out-of-memory messages get no advice: they contain no schedule to simulate.
     """
     if recording.out_of_memory is not None and recording.axis is Axis.INSTANT:
         return []
-    found = [piece for ask in ADVISERS for piece in ask(recording)]
+    found = [piece for adviser in ADVISERS for piece in adviser(recording)]
     return sorted(found, key=lambda piece: -piece.saving_bytes)

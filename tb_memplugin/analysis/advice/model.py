@@ -1,4 +1,4 @@
-"""One piece of advice, and when it is worth giving."""
+"""A piece of advice, its saving, and the smallest saving worth reporting."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from tb_memplugin.analysis.replay.what_if import Change, peak_after
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.sizes import bytes_text
 
-# Less than a two-hundredth of the peak, or than a MiB, is not what keeps a program from fitting.
+# A saving below 1/200 of the peak, or below 1 MiB, does not decide whether a program fits.
 MIN_SHARE = 200
 MIN_BYTES = 2**20
 
@@ -32,12 +33,25 @@ class AdviceKind(StrEnum):
     UNUSED = "unused"
 
 
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Bytes by which a change lowers the peak, and the peak after it."""
+
+    bytes: int
+    new_peak: int
+
+    @property
+    def effect(self) -> str:
+        """The saving as the predicate of a sentence."""
+        return f"lowers the peak by {bytes_text(self.bytes)}"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Advice:
-    """What to change in the code, why, and what the peak is then.
+    """A change to the code, its reason and its saving.
 
-    `rows` are the evidence, largest first, and `bytes` their sum. The saving is at the peak of the recording; of
-    fragmentation, which no peak of live bytes shows, it is of what is held for nothing.
+    `rows` are the allocations concerned, largest first, and `bytes` is their sum. Fragmentation is not part of live
+    bytes; its saving is the memory in gaps, and the new peak is the old one.
     """
 
     kind: AdviceKind
@@ -46,18 +60,19 @@ class Advice:
     change: str
     rows: I64
     bytes: int
-    saving_bytes: int
-    new_peak_bytes: int
+    saving: Saving
 
+    @property
+    def saving_bytes(self) -> int:
+        return self.saving.bytes
 
-@dataclass(frozen=True, slots=True)
-class Saving:
-    bytes: int
-    new_peak: int
+    @property
+    def new_peak_bytes(self) -> int:
+        return self.saving.new_peak
 
 
 def saving(recording: Recording, change: Change) -> Saving | None:
-    """What a change saves at the peak; None where that is nothing, or not worth a change."""
+    """Return what a change saves at the peak; None if the saving is too small to report."""
     before, after = peak(recording).bytes, peak_after(recording, change).bytes
     return Saving(before - after, after) if is_worthwhile(recording, before - after) else None
 
@@ -67,19 +82,29 @@ def is_worthwhile(recording: Recording, size: int) -> bool:
 
 
 def sort_by_size(recording: Recording, rows: I64) -> I64:
-    """Largest first."""
+    """Sort rows by size, largest first."""
     ordered: I64 = rows[np.argsort(-recording.allocations.size[rows], kind="stable")]
     return ordered
 
 
 def row_name(recording: Recording, row: int) -> str:
-    """What people call a row: an argument's path, else the scope and the instruction that made it."""
+    """Return a row's name for users: its scope (for an argument, its path), else its instruction."""
     rows = recording.allocations
     return rows.scope[row] or rows.name[row] or "unnamed"
 
 
-def cpu_note(recording: Recording, what: str) -> str:
-    """What to add where a saving is an accelerator's: what becomes of it on the CPU, if that is where this runs."""
+def cpu_note(recording: Recording, effect: str) -> str:
+    """Return a sentence on a change's effect on the CPU if the program was compiled for it, else nothing."""
     if recording.program is None or not recording.program.for_cpu:
         return ""
-    return f" On the CPU, for which this program was compiled, {what}."
+    return f" This program was compiled for the CPU, where {effect}."
+
+
+def count_text(count: int, noun: str) -> str:
+    """Return `1 tensor` or `2 tensors`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def agree(count: int, singular: str, plural: str) -> str:
+    """Return the form of a word that agrees with a count."""
+    return singular if count == 1 else plural

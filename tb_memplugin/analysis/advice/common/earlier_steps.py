@@ -1,4 +1,4 @@
-"""What an allocator still holds of earlier steps when the peak comes: leaks, and what is freed a step too late."""
+"""Advice on memory from earlier steps that is still allocated at the peak: leaks, and memory freed a step late."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, row_name, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, row_name, saving, sort_by_size
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_steps import LeakSites, leaks
 from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
@@ -20,16 +20,18 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 LATE = (Verdict.LEAK, Verdict.KEPT)
-FIX_JAX_LEAK = "drop what keeps them: a list that grows, a global, a loss kept as an array (float(loss) keeps a number)"
+FIX_JAX_LEAK = (
+    "drop the reference that keeps them: a growing list, a global, a loss stored as an array (store float(loss))"
+)
 FIX_TORCH_LEAK = (
-    "drop what keeps them: a list that grows, a global, a loss kept with its graph (loss.item() keeps a number)"
+    "drop the reference that keeps them: a growing list, a global, a loss stored with its graph (store loss.item())"
 )
 FREE_JAX_STATE = "donate the old state to the step that replaces it (donate_argnums of jax.jit)"
-FREE_TORCH_STATE = "write over the old tensors in place, or drop them (del) before the new ones are made"
+FREE_TORCH_STATE = "update the old tensors in place, or delete them before allocating the new ones"
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """One piece for each line of the user's that allocates so, of whatever sizes and by whatever operations."""
+    """Yield one piece for each line of user code, for all of its sizes and operations together."""
     found = leaks(recording) if recording.clock is not None else None
     if found is None or found.sites is None:
         return
@@ -40,9 +42,9 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def _sites_by_line(recording: Recording, sites: LeakSites) -> dict[tuple[Verdict, str], list[int]]:
-    """The sites of each line: the user's innermost frame, else any that has a file, else the allocation's name.
+    """Group late sites by line: the user's innermost frame, else a frame with a file, else the allocation's name.
 
-    Gradients that wait for the next step are told of in gradients.py.
+    Gradients that are kept until the next step are left to gradients.py.
     """
     stacks, found = recording.stacks, dict[tuple[Verdict, str], list[int]]()
     own = np.append(nearest_frames(stacks, ~framework_frames(stacks)), np.int32(-1))
@@ -60,35 +62,33 @@ def _rows_of_sites(recording: Recording, sites: LeakSites, which: I64) -> I64:
     table = recording.allocations
     found = np.zeros(len(table), dtype=bool)
     for sized in (True, False):
-        if (mine := which[sites.sized[which] == sized]).size:
+        if (chosen := which[sites.sized[which] == sized]).size:
             site, _ = group_by_site(table, np.arange(len(table)), sized=sized)
-            found |= np.isin(site, site[sites.row[mine]])
+            found |= np.isin(site, site[sites.row[chosen]])
     return np.flatnonzero(found & (table.charge > 0))
 
 
 def _advise_line(recording: Recording, source: str, rows: I64, ends: I64, leaking: bool) -> Advice | None:
-    """As if each of its allocations were freed by the end of its step, in all steps."""
-    at, own = peak(recording).position, lifetimes(recording).take(rows)
+    """Simulate that each allocation is freed at the end of its step, in all steps."""
+    position, own = peak(recording).position, lifetimes(recording).take(rows)
     step_ends = np.append(ends + 1, recording.length)[np.searchsorted(ends, own.start)]
     freed = np.where(own.start < 0, 0, np.maximum(step_ends, own.start + 1))
     saved = saving(recording, replace_lifetimes(recording, own.row, own._replace(end=np.minimum(own.end, freed))))
-    old = own.row[(freed <= at) & (own.end > at)]
+    old = own.row[(freed <= position) & (own.end > position)]
     if saved is None or not len(old):
         return None
     size = int(recording.allocations.charge[old].sum())
     torch = recording.kind.is_torch
     change = (FIX_TORCH_LEAK if torch else FIX_JAX_LEAK) if leaking else (FREE_TORCH_STATE if torch else FREE_JAX_STATE)
-    count = f"{len(old)} allocations" if len(old) > 1 else "an allocation"
     return Advice(
         kind=AdviceKind.LATE_FREE,
-        title=f"Memory of earlier steps is never freed: {source}"
+        title=f"Memory from earlier steps is never freed: {source}"
         if leaking
-        else f"Memory of the step before is freed late: {source}",
-        sentence=f"At the peak {count} of earlier steps, from {source}, still hold{'' if len(old) > 1 else 's'} "
-        f"{bytes_text(size)}. Were all freed when their step ends, the peak would be {bytes_text(saved.bytes)} lower.",
+        else f"Memory from the previous step is freed late: {source}",
+        sentence=f"At the peak, {count_text(len(old), 'allocation')} from earlier steps, made at {source}, still "
+        f"{agree(len(old), 'takes', 'take')} {bytes_text(size)}. Freeing each at the end of its step {saved.effect}.",
         change=change,
         rows=sort_by_size(recording, old),
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )

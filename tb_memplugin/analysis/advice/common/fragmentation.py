@@ -1,4 +1,4 @@
-"""Memory that is held and that nobody can use: holes between buffers."""
+"""Advice on fragmentation: memory in gaps between buffers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_memplugin.analysis.address.fragmentation import fragmentation
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, is_worthwhile, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, is_worthwhile, sort_by_size
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64
@@ -15,21 +15,22 @@ from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
-MIN_SHARE = 0.05  # of what is held; best-fit heaps always leave some
+MIN_SHARE = 0.05  # of the reserved memory; best-fit heaps always leave some gaps
 PROGRAM = (
-    "Buffers that live long and short ones take turns in the same memory, and leave holes that fit neither. Fewer "
-    "sizes help (the same shape in each layer, a batch that divides evenly), and so does jax.checkpoint: what is "
-    "recomputed does not live long."
+    "Long-lived and short-lived buffers alternate in the same memory and leave gaps that fit neither. Use fewer "
+    "distinct sizes (the same shape in each layer, a batch that divides evenly), or jax.checkpoint, which replaces "
+    "long-lived buffers by short-lived ones."
 )
 TORCH = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 EXPANDABLE = (
-    "Segments are expandable already. Tensors of fewer sizes leave fewer holes: batches and sequences padded to the "
-    "same lengths, and caches made once, before what comes and goes."
+    "Segments are expandable already. Use fewer distinct tensor sizes: pad batches and sequences to the same lengths, "
+    "and allocate caches once, before short-lived tensors."
 )
 BFC = "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
+    """Yield a piece if gaps take a large share of a program's temporary memory or of an allocator's memory."""
     top = peak(recording)
     live = live_rows(recording, top.position)
     if recording.program is not None:
@@ -41,7 +42,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     elif 0 <= top.position < len(fragmentation(recording).fragmented):
         free = fragmentation(recording)
         lost, largest = free.fragmented[top.position], free.largest_free[top.position]
-        # Where more is free than is used, what is asked for next finds a place.
+        # If more memory is free than used, the next request will fit.
         if np.isfinite(lost) and lost + largest <= top.bytes:
             change = _torch_change(recording) if recording.kind.is_torch else BFC
             held = top.bytes + int(lost + largest)
@@ -49,7 +50,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def _torch_change(recording: Recording) -> str:
-    """Only expandable segments are mapped, piece by piece."""
+    """Return the change for PyTorch. Only expandable segments have `segment_map` events."""
     strings = recording.events.strings if recording.events is not None else ()
     return EXPANDABLE if "segment_map" in (strings[i] for i in range(len(strings))) else TORCH
 
@@ -60,11 +61,11 @@ def _advise_holes(recording: Recording, live: I64, held: int, lost: int, what: s
     yield Advice(
         kind=AdviceKind.FRAGMENTATION,
         title=f"Fragmentation: {lost / held:.0%} of {what}",
-        sentence=f"At the peak {bytes_text(lost)} of the {bytes_text(held)} of {what} lie in holes between buffers: "
-        "held, but no use to anything larger than a hole. They are not in the peak, but they must fit.",
+        sentence=f"At the peak, {bytes_text(lost)} of the {bytes_text(held)} of {what} are gaps between buffers: "
+        "reserved, but only usable for buffers smaller than a gap. They are not part of the peak, but must fit in the "
+        "device.",
         change=change,
         rows=sort_by_size(recording, live),
         bytes=lost,
-        saving_bytes=lost,
-        new_peak_bytes=peak(recording).bytes,
+        saving=Saving(lost, peak(recording).bytes),
     )

@@ -1,4 +1,4 @@
-"""One tensor that is more than half of everything: seldom meant, often a mistake in how work is split."""
+"""Advice on a single tensor that takes more than half of the memory, often a mistake in how work is split."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
-# In a program of two or three tensors one of them is half of it, and that is no mistake.
+# In a program of two or three tensors, one of them is naturally half of the memory.
 MIN_ROWS = 8
-# Of the accelerators there are: a tensor larger than that is for no device, known or not.
+# The memory of the largest accelerator: a larger tensor fits no device.
 LARGEST_DEVICE = 288 * 2**30
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
+    """Yield a piece if one tensor takes more than half of the capacity, or of the peak if the capacity is unknown."""
     table, top = recording.allocations, peak(recording)
     live = live_rows(recording, top.position)
     if not len(live) or recording.program is None:
@@ -43,13 +44,11 @@ def advise(recording: Recording) -> Iterator[Advice]:
         kind=AdviceKind.OVERSIZED,
         title=f"One tensor is {size / whole:.0%} of {of}",
         sentence=f"{row_name(recording, largest)}, {table.shape[largest]}, takes {bytes_text(size)}"
-        f"{f'; {of} is' if size > whole else ' of'} {bytes_text(whole)}. Without it the peak would be "
-        f"{bytes_text(saved.bytes)} lower.",
-        change="Look for a jax.debug.print or a check left over, for an array that should be sharded and is not "
-        "(a mesh axis left out of its PartitionSpec), and for a broadcast before a reduction; else work on it in "
-        "pieces, with jax.lax.map(..., batch_size=...) or smaller batches.",
+        f"{f'; {of} is' if size > whole else ' of'} {bytes_text(whole)}. Removing it {saved.effect}.",
+        change="Look for a leftover jax.debug.print or check, for an array that should be sharded but is not (a mesh "
+        "axis missing in its PartitionSpec), and for a broadcast before a reduction. Otherwise compute it in parts, "
+        "with jax.lax.map(..., batch_size=...) or smaller batches.",
         rows=live[:1],
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )

@@ -1,4 +1,4 @@
-"""Arguments that come back updated, in memory of their own: donated, the old and the new are one memory."""
+"""Advice to donate arguments that are returned updated, so that old and new values share memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import Argument, arguments, function_name
 from tb_memplugin.analysis.dataflow.graph import row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
@@ -17,12 +17,12 @@ from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
-# An argument of which less comes back is an input that happens to be like a result.
+# An argument of which a smaller share is returned is an input that happens to resemble a result.
 MIN_RETURNED = 0.5
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """One piece, of all arguments together: the memory of one may take what is updated of another."""
+    """Yield one piece for all arguments: the memory of one may hold the updated values of another."""
     donated = [argument for argument in arguments(recording) if _is_returned(recording, argument)]
     if not donated:
         return
@@ -32,19 +32,18 @@ def advise(recording: Recording) -> Iterator[Advice]:
         return
     size = int(recording.allocations.size[old].sum())
     names = ", ".join(argument.name for argument in donated)
-    one = len(donated) == 1
+    count = len(donated)
     yield Advice(
         kind=AdviceKind.DONATION,
         title=f"Donate {names}",
-        sentence=f"{names} {'comes' if one else 'come'} back updated, and {bytes_text(size)} of "
-        f"{'it is' if one else 'them are'} held twice, as {'argument' if one else 'arguments'} and as "
-        f"{'result' if one else 'results'}. Donated, the peak is {bytes_text(saved.bytes)} lower. The caller must not "
-        f"use the old {'one' if one else 'ones'} afterwards.",
+        sentence=f"{names} {agree(count, 'is', 'are')} returned updated, so {bytes_text(size)} of "
+        f"{agree(count, 'it', 'them')} are in memory twice: as "
+        f"{agree(count, 'argument and as result', 'arguments and as results')}. Donating "
+        f"{agree(count, 'it', 'them')} {saved.effect}. The caller must not use the old arrays afterwards.",
         change=f"{jit_call(recording, donated)}  # or donate_argnames={_tuple([repr(a.name) for a in donated])}",
         rows=sort_by_size(recording, old),
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )
 
 
@@ -59,7 +58,7 @@ def _tuple(items: Sequence[str]) -> str:
 
 @memoize
 def _undonated_pairs(recording: Recording) -> tuple[I64, I64]:
-    """(row of an argument, row of what it comes back as), of what lies in this memory and is not donated yet."""
+    """Return the rows of arguments and of their updated results, in this memory space and not donated yet."""
     found, row, kind = input_output_pairs(recording), row_of_value(recording), recording.regions.kind
     old, new = row[found.argument].astype(np.int64), row[found.value].astype(np.int64)
     here = (old >= 0) & (new >= 0) & (found.donated == 0)
@@ -76,7 +75,7 @@ def _is_returned(recording: Recording, argument: Argument) -> bool:
 
 
 def _donation_pairs(recording: Recording, donated: Sequence[Argument]) -> tuple[I64, I64]:
-    """Which argument's memory takes which result. JAX looks at shapes and types alone, and at the order of both."""
+    """Return the rows of arguments and of the results that reuse them. JAX matches shapes and dtypes in order."""
     program = recording.program
     assert program is not None and program.values is not None and program.value is not None
     data = program.values()
@@ -94,9 +93,9 @@ def _donation_pairs(recording: Recording, donated: Sequence[Argument]) -> tuple[
 
 
 def _donation_change(recording: Recording, old: I64, new: I64) -> Change:
-    """The results' memory is not held; temporaries that took turns in it need their own.
+    """Remove the results' memory; temporaries that shared it need memory of their own.
 
-    An argument that is read after its memory begins to hold the result must be copied for that.
+    An argument that is read after its memory is overwritten by the result must be copied.
     """
     table, own = recording.allocations, lifetimes(recording)
     together, first = _rows_of_result(recording, old, new)
@@ -109,8 +108,10 @@ def _donation_change(recording: Recording, old: I64, new: I64) -> Change:
 
 
 def _rows_of_result(recording: Recording, old: I64, new: I64) -> tuple[I64, I64]:
-    """All rows that are one value with the results, through loops and from copies of the arguments, and since when
-    the first of each is there. What a result is written over, such as a gradient, is another value."""
+    """Return all rows of the results' values, through loops and copies of arguments, and each value's first position.
+
+    A row that a result overwrites, such as a gradient, is another value.
+    """
     table, program = recording.allocations, recording.program
     assert program is not None and program.values is not None and program.value is not None
     begin, read_at = uses(recording)
@@ -130,7 +131,7 @@ def _rows_of_result(recording: Recording, old: I64, new: I64) -> tuple[I64, I64]
 
 
 def _made_by(recording: Recording, rows: I64, *ops: str) -> Bools:
-    """Per row: whether one of these made it."""
+    """Mark the rows that are computed by one of these operations."""
     names = recording.allocations.op.strings
     codes = [code for code in range(len(names)) if names[code] in ops]
     found: Bools = np.isin(recording.allocations.op.codes[rows], codes)

@@ -1,4 +1,4 @@
-"""Numbers of 32 bits where 16 would do: the optimizer's state, what a training step computes with, served weights."""
+"""Advice to use bf16 instead of f32: for optimizer state, for mixed precision, and for weights at inference."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, cpu_note, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments
 from tb_memplugin.analysis.advice.support.passes import Bools, ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import row_of_value
@@ -22,23 +22,24 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 WIDE = "f32"
-WIDENED = f"it is less: its compiler widens bf16 to {WIDE} to compute with it, in memory of its own"
+WIDENED = f"the saving is smaller, because the compiler widens bf16 to {WIDE} in separate memory"
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    known = program_passes(recording)
-    if known is None:
+    """Yield advice on optimizer state, and on computation (training) or on weights and caches (inference)."""
+    passes = program_passes(recording)
+    if passes is None:
         return
-    trains = bool(known.within(Pass.BACKWARD).any())
+    trains = bool(passes.within(Pass.BACKWARD).any())
     role, wide = roles(recording), _wide_rows(recording)
-    state = np.flatnonzero(wide & known.is_argument & (role == Role.OPTIMIZER_STATE))
+    state = np.flatnonzero(wide & passes.is_argument & (role == Role.OPTIMIZER_STATE))
     if len(state):
         yield from _advise_optimizer_state(recording, state)
     if trains:
-        yield from _advise_mixed_precision(recording, known, wide)
+        yield from _advise_mixed_precision(recording, passes, wide)
     else:
         yield from _advise_inference(
-            recording, np.flatnonzero(wide & known.is_argument & np.isin(role, (Role.PARAMETER, Role.STATE)))
+            recording, np.flatnonzero(wide & passes.is_argument & np.isin(role, (Role.PARAMETER, Role.STATE)))
         )
 
 
@@ -54,7 +55,7 @@ def _halve(recording: Recording, rows: I64) -> Change:
 
 
 def _with_results(recording: Recording, rows: I64) -> I64:
-    """These arguments, and what they come back as."""
+    """Return these arguments and the results that return them updated."""
     found, row = input_output_pairs(recording), row_of_value(recording)
     back = row[found.value[np.isin(row[found.argument], rows)]]
     return np.union1d(rows, back[back >= 0]).astype(np.int64)
@@ -68,57 +69,54 @@ def _advise_optimizer_state(recording: Recording, state: I64) -> Iterator[Advice
     names = ", ".join(argument.name for argument in arguments(recording) if np.isin(argument.rows, state).any())
     yield Advice(
         kind=AdviceKind.DTYPE,
-        title="Optimizer state in bf16",
-        sentence=f"{bytes_text(size)} of {names} are optimizer state in {WIDE}. In bf16 the peak is "
-        f"{bytes_text(saved.bytes)} lower. First moments bear it well; for second moments, which are sums of squares, "
-        "try it on a short run, or quantize them.",
-        change="jax.tree.map(lambda m: m.astype(jnp.bfloat16), state)  # where it is made, and after each update; "
-        "in Optax: optax.adamw(..., mu_dtype=jnp.bfloat16)",
+        title="Store optimizer state in bf16",
+        sentence=f"{bytes_text(size)} of {names} are optimizer state in {WIDE}. Storing it in bf16 {saved.effect}. "
+        "First moments tolerate bf16 well. Second moments are sums of squares: test them on a short run, or quantize "
+        "them.",
+        change="jax.tree.map(lambda m: m.astype(jnp.bfloat16), state)  # where state is created, and after each "
+        "update; in Optax: optax.adamw(..., mu_dtype=jnp.bfloat16)",
         rows=sort_by_size(recording, state),
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )
 
 
-def _advise_mixed_precision(recording: Recording, known: ProgramPasses, wide: Bools) -> Iterator[Advice]:
-    """Mixed precision: weights stay as they are, and what is computed from them is narrow."""
-    both = known.within(Pass.FORWARD) | known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
-    made, role = known.made, roles(recording)
-    # What a loop carries of activations has no pass in its name.
+def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: Bools) -> Iterator[Advice]:
+    """Yield advice on mixed precision: weights stay in f32, and values computed from them are in bf16."""
+    both = passes.within(Pass.FORWARD) | passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
+    made, role = passes.made, roles(recording)
+    # Activations that a loop carries have no pass in their name.
     computed = (made >= 0) & both[made] | (role == Role.ACTIVATION)
-    rows = np.flatnonzero(wide & computed & ~known.is_argument)
+    rows = np.flatnonzero(wide & computed & ~passes.is_argument)
     if not len(rows):
         return
-    weights = np.flatnonzero(wide & known.is_argument & np.isin(role, (Role.PARAMETER, Role.INPUT)))
-    last = known.last_use(both)[weights]
+    weights = np.flatnonzero(wide & passes.is_argument & np.isin(role, (Role.PARAMETER, Role.INPUT)))
+    last = passes.last_use(both)[weights]
     casts = weights[last >= 0]
-    copies = Change(known.first_use(both)[casts], last[last >= 0] + 1, recording.allocations.size[casts] // 2)
+    copies = Change(passes.first_use(both)[casts], last[last >= 0] + 1, recording.allocations.size[casts] // 2)
     saved = saving(recording, combine(_halve(recording, rows), place_in_outputs(recording, copies)))
     if saved is None:
         return
     evidence = np.intersect1d(rows, live_rows(recording, peak(recording).position))
     charge = recording.allocations.charge
     kept = int(charge[evidence[role[evidence] == Role.ACTIVATION]].sum())
-    among = f", among them {bytes_text(kept)} of activations kept for the backward pass" if kept else ""
+    kept_text = f", including {bytes_text(kept)} of activations kept for the backward pass" if kept else ""
     yield Advice(
         kind=AdviceKind.DTYPE,
         title="Compute in bf16",
-        sentence=f"Forward and backward pass compute in {WIDE}: at the peak {len(evidence)} tensors{among}. "
-        f"In bf16, and weights cast where they are used, the peak is {bytes_text(saved.bytes)} lower. Keep "
-        f"weights, the loss, softmax sums and the statistics of norms in {WIDE}."
-        f"{cpu_note(recording, WIDENED)}",
-        change="params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)  # and the inputs, where the model is "
-        "applied; in Flax: nn.Dense(..., dtype=jnp.bfloat16, param_dtype=jnp.float32)",
+        sentence=f"The forward and backward passes compute in {WIDE}: {count_text(len(evidence), 'tensor')} at the "
+        f"peak{kept_text}. Computing in bf16, with weights cast where they are used, {saved.effect}. Keep the stored "
+        f"weights, the loss, softmax sums and normalization statistics in {WIDE}.{cpu_note(recording, WIDENED)}",
+        change="params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)  # and the inputs, before applying "
+        "the model; in Flax: nn.Dense(..., dtype=jnp.bfloat16, param_dtype=jnp.float32)",
         rows=sort_by_size(recording, evidence),
         bytes=int(recording.allocations.size[evidence].sum()),
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )
 
 
 def _advise_inference(recording: Recording, rows: I64) -> Iterator[Advice]:
-    """Weights and caches of a program that trains nothing."""
+    """Yield advice on the weights and caches of a program without training."""
     if not len(rows):
         return
     saved = saving(recording, _halve(recording, _with_results(recording, rows)))
@@ -126,17 +124,16 @@ def _advise_inference(recording: Recording, rows: I64) -> Iterator[Advice]:
         return
     size = int(recording.allocations.size[rows].sum())
     names = [argument.name for argument in arguments(recording) if np.isin(argument.rows, rows).any()]
-    listed, one = ", ".join(names), len(names) == 1
+    names_text, count = ", ".join(names), len(names)
     yield Advice(
         kind=AdviceKind.DTYPE,
-        title=f"{listed} in bf16",
-        sentence=f"{listed} {'holds' if one else 'hold'} {bytes_text(size)} in {WIDE}, and nothing here trains "
-        f"{'it' if one else 'them'}. In bf16 the peak is "
-        f"{bytes_text(saved.bytes)} lower.{cpu_note(recording, WIDENED)}",
+        title=f"Store {names_text} in bf16",
+        sentence=f"{names_text} {agree(count, 'takes', 'take')} {bytes_text(size)} in {WIDE}, and this program does "
+        f"not train {agree(count, 'it', 'them')}. Storing {agree(count, 'it', 'them')} in bf16 {saved.effect}."
+        f"{cpu_note(recording, WIDENED)}",
         change="; ".join(f"{name} = jax.tree.map(lambda w: w.astype(jnp.bfloat16), {name})" for name in names)
-        + "  # once, before it is passed",
+        + "  # once, before the call",
         rows=sort_by_size(recording, rows),
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )

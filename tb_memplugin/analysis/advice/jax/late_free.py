@@ -1,4 +1,4 @@
-"""Arguments that are not read any more at the peak, and held to the end all the same."""
+"""Advice on arguments that are no longer needed at the peak but stay in memory to the end."""
 
 from __future__ import annotations
 
@@ -16,30 +16,28 @@ from tb_memplugin.sizes import bytes_text
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """One piece, of all such arguments together."""
-    known = program_passes(recording)
-    idle = idle_after_use(recording, known) if known is not None else None
+    """Yield one piece for all such arguments together."""
+    passes = program_passes(recording)
+    idle = idle_after_use(recording, passes) if passes is not None else None
     saved = saving(recording, _free_after_use(recording, idle)) if idle is not None and idle.names else None
     if idle is None or saved is None:
         return
-    size, names = int(recording.allocations.size[idle.rows].sum()), idle.listed
+    size, names = int(recording.allocations.size[idle.rows].sum()), idle.names_text
     yield Advice(
         kind=AdviceKind.LATE_FREE,
         title=f"Free {names} before the peak",
-        sentence=f"{bytes_text(size)} of {names} {idle.words('is', 'are')} not read any more at the peak. If the "
-        f"device need not hold {idle.words('it', 'them')} to the end of {function_name(recording)}, the peak is "
-        f"{bytes_text(saved.bytes)} lower.",
-        change=f"compute what is made of {names} in a jitted function of its own, and let the caller drop "
-        f"{idle.words('it', 'them')} before the rest runs",
+        sentence=f"{bytes_text(size)} of {names} are no longer needed at the peak. Freeing {idle.agree('it', 'them')} "
+        f"after the last use, instead of at the end of {function_name(recording)}, {saved.effect}.",
+        change=f"move the code that reads {names} into a separate jitted function, and delete "
+        f"{idle.agree('it', 'them')} in the caller before running the rest",
         rows=sort_by_size(recording, idle.rows),
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )
 
 
 def _free_after_use(recording: Recording, idle: IdleArguments) -> Change:
-    """Gone after the last use; memory that a result takes over stays."""
+    """Free the arguments after their last use, except memory that a result reuses."""
     region, own, rows = recording.allocations.region, lifetimes(recording), idle.rows
     alone = ~np.isin(region[rows], region[np.setdiff1d(np.arange(len(region)), rows)])
     regions, gone = region[rows[alone]].astype(np.int64), rows[alone]

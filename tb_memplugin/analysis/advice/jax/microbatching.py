@@ -1,4 +1,4 @@
-"""Half of the batch at a time: what is as large as the batch is half as large, and gradients are added up."""
+"""Advice to split the batch in two: tensors that scale with the batch are halved, and gradients are accumulated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.passes import Bools, ProgramPasses, program_passes
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
@@ -22,19 +22,20 @@ DIMENSIONS = re.compile(r"\w+\[(\d[\d,]{0,200})\]")
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    known = program_passes(recording)
-    if known is None or not known.within(Pass.BACKWARD).any():
+    """Yield a piece for a training step whose inputs have a batch dimension of at least 2."""
+    passes = program_passes(recording)
+    if passes is None or not passes.within(Pass.BACKWARD).any():
         return
     role, table = roles(recording), recording.allocations
-    inputs = np.flatnonzero(known.is_argument & (role == Role.INPUT))
+    inputs = np.flatnonzero(passes.is_argument & (role == Role.INPUT))
     if not len(inputs):
         return
-    # The largest input: its first dimension is the batch's.
+    # The first dimension of the largest input is the batch.
     batch = _dimensions(table.shape[int(sort_by_size(recording, inputs)[0])])
     if not batch or batch[0] < 2:
         return
-    weights = np.flatnonzero(known.is_argument & (role == Role.PARAMETER))
-    rows = _batch_rows(recording, known, batch, weights)
+    weights = np.flatnonzero(passes.is_argument & (role == Role.PARAMETER))
+    rows = _batch_rows(recording, passes, batch, weights)
     if not len(rows):
         return
     added_up = Change(np.array([-1]), np.array([recording.length]), np.array([int(table.size[weights].sum())]))
@@ -44,35 +45,35 @@ def advise(recording: Recording) -> Iterator[Advice]:
     size = int(table.size[rows].sum())
     yield Advice(
         kind=AdviceKind.MICROBATCHING,
-        title=f"Two microbatches of {batch[0] // 2}",
-        sentence=f"{len(rows)} tensors of the forward and the backward pass are as large as the batch of {batch[0]}. "
-        f"Half of it at a time, with the gradients of both halves added up in {bytes_text(int(added_up.bytes[0]))}, "
-        f"the peak is {bytes_text(saved.bytes)} lower; with more parts, lower still.",
+        title=f"Use two microbatches of {batch[0] // 2}",
+        sentence=f"{count_text(len(rows), 'tensor')} of the forward and backward passes "
+        f"{agree(len(rows), 'scales', 'scale')} with the batch of {batch[0]}. Computing half of the batch at a time "
+        f"{saved.effect}; this includes {bytes_text(int(added_up.bytes[0]))} to accumulate gradients. More parts save "
+        "more.",
         change="jax.lax.scan(lambda total, part: (jax.tree.map(jnp.add, total, jax.grad(loss)(params, part)), None), "
         "zeros, parts)",
         rows=sort_by_size(recording, rows),
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )
 
 
-def _batch_rows(recording: Recording, known: ProgramPasses, batch: list[int], weights: I64) -> I64:
-    """Activations, and rows of both passes with a dimension that is the batch, or the batch and what follows it in one.
+def _batch_rows(recording: Recording, passes: ProgramPasses, batch: list[int], weights: I64) -> I64:
+    """Return the rows that scale with the batch: activations, and rows of both passes that have the batch dimension.
 
-    The gradient of a weight may have such a number by chance. In memory that a result will take it is known by the
-    weight's shape, elsewhere by its role.
+    The batch dimension may be merged with the one that follows it. A weight's gradient may have such a dimension by
+    chance; it is recognized by the weight's shape in memory reserved for a result, and by its role elsewhere.
     """
     table, role = recording.allocations, roles(recording)
     sizes = {batch[0], batch[0] * batch[1]} if len(batch) > 1 else set(batch[:1])
     names = table.shape.strings
     fits = np.array([not sizes.isdisjoint(_dimensions(names[code])) for code in range(len(names))] + [False])
-    both = known.within(Pass.FORWARD) | known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
-    made = (known.made >= 0) & both[known.made] & ~known.is_argument
-    shape = known.values.shape[known.value]
+    both = passes.within(Pass.FORWARD) | passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
+    made = (passes.made >= 0) & both[passes.made] & ~passes.is_argument
+    shape = passes.values.shape[passes.value]
     guest = recording.regions.kind[table.region] != RegionKind.TEMPORARY
     of_weights: Bools = np.where(guest, np.isin(shape, shape[weights]), np.isin(role, WEIGHTS))
-    activation = (role == Role.ACTIVATION) & (known.values.elements[known.value] % max(sizes, default=1) == 0)
+    activation = (role == Role.ACTIVATION) & (passes.values.elements[passes.value] % max(sizes, default=1) == 0)
     return np.flatnonzero(made & (fits[table.shape.codes] | activation) & ~of_weights)
 
 

@@ -1,4 +1,4 @@
-"""Arguments that are not read before the peak: until then they could wait on the host."""
+"""Advice to offload arguments to the host that are first read after the peak."""
 
 from __future__ import annotations
 
@@ -16,35 +16,34 @@ from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, shr
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
-SAME_MEMORY = "the device's memory is the host's, and nothing is won"
+SAME_MEMORY = "device and host memory are the same, so this saves nothing"
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """One piece, of all such arguments together: it is one change, and what each saves depends on the others."""
-    known = program_passes(recording)
-    idle = idle_before_peak(recording, known) if known is not None else None
+    """Yield one piece for all such arguments: they are one change, and what each saves depends on the others."""
+    passes = program_passes(recording)
+    idle = idle_before_peak(recording, passes) if passes is not None else None
     saved = saving(recording, _offload_change(recording, idle)) if idle is not None and idle.names else None
     if idle is None or saved is None:
         return
-    size, names = int(recording.allocations.size[idle.rows].sum()), idle.listed
-    twice = f", and what {idle.words('it comes', 'they come')} back as has memory of its own" * (saved.bytes > size)
+    size, names = int(recording.allocations.size[idle.rows].sum()), idle.names_text
+    twice = f", and the updated {idle.agree('value has', 'values have')} separate memory" * (saved.bytes > size)
     yield Advice(
         kind=AdviceKind.OFFLOAD,
-        title=f"Keep {names} on the host",
-        sentence=f"{bytes_text(size)} of {names} {idle.words('is', 'are')} not read before the peak{twice}. Kept on "
-        "the host, and brought array by array to where it is updated, the peak is "
-        f"{bytes_text(saved.bytes)} lower, for moving it both ways.{cpu_note(recording, SAME_MEMORY)}",
+        title=f"Offload {names} to the host",
+        sentence=f"{bytes_text(size)} of {names} are first read after the peak{twice}. Keeping "
+        f"{idle.agree('it', 'them')} on the host, and copying each array to the device only for its update, "
+        f"{saved.effect}. The cost is the transfer in both directions.{cpu_note(recording, SAME_MEMORY)}",
         change=f"{names} = jax.tree.map(lambda x: jax.device_put(x, x.sharding.with_memory_kind('pinned_host')), "
-        f"{idle.words(names, f'({names})')})  # and back to 'device' in {function_name(recording)}, where it is read",
+        f"{idle.agree(names, f'({names})')})  # and back to 'device' in {function_name(recording)}, where it is read",
         rows=sort_by_size(recording, idle.rows),
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )
 
 
 def _offload_change(recording: Recording, idle: IdleArguments) -> Change:
-    """Each array is on the device from right before its first use, and what it comes back as goes at once."""
+    """Put each array on the device right before its first use, and remove its updated value at once."""
     found, row, own = input_output_pairs(recording), row_of_value(recording), lifetimes(recording)
     back = row[found.value[np.isin(row[found.argument], idle.rows)]]
     back = back[back >= 0].astype(np.int64)

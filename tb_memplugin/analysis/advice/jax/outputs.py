@@ -1,4 +1,4 @@
-"""Results that need not be: gradients that the update could use up, arguments handed back as they came."""
+"""Advice on results that need not be returned: gradients, activations, unchanged arguments."""
 
 from __future__ import annotations
 
@@ -19,49 +19,50 @@ from tb_memplugin.sizes import bytes_text
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    known = program_passes(recording)
-    if known is None:
+    """Yield a piece each for copies of arguments, gradients and activations among the results."""
+    passes = program_passes(recording)
+    if passes is None:
         return
-    results = _result_rows(recording, known)
-    copied = _argument_copies(recording, known, results)
+    results = _result_rows(recording, passes)
+    copied = _argument_copies(recording, passes, results)
     if piece := _advise_copies(recording, copied):
         yield piece
     rest: I64 = results[~np.isin(results, np.r_[copied, row_of_value(recording)[input_output_pairs(recording).value]])]
-    backward = known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
+    backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
     if not backward.any():
         return
-    forward = known.within(Pass.FORWARD)[known.made[rest]]
-    if piece := _advise_gradients(recording, rest[backward[known.made[rest]]]):
+    forward = passes.within(Pass.FORWARD)[passes.made[rest]]
+    if piece := _advise_gradients(recording, rest[backward[passes.made[rest]]]):
         yield piece
-    if piece := _advise_activations(recording, known, rest[forward]):
+    if piece := _advise_activations(recording, passes, rest[forward]):
         yield piece
 
 
-def _result_rows(recording: Recording, known: ProgramPasses) -> I64:
-    """Rows of results in memory of their own."""
-    values = known.values
+def _result_rows(recording: Recording, passes: ProgramPasses) -> I64:
+    """Return the rows of results with separate memory."""
+    values = passes.values
     found = np.unique(row_of_value(recording)[values.result[(values.result >= 0) & (values.donor < 0)]])
     rows = found[found >= 0].astype(np.int64)
-    made: I64 = rows[(known.made[rows] >= 0) & (values.argument[known.value[rows]] < 0)].astype(np.int64)
+    made: I64 = rows[(passes.made[rows] >= 0) & (values.argument[passes.value[rows]] < 0)].astype(np.int64)
     return made
 
 
-def _argument_copies(recording: Recording, known: ProgramPasses, results: I64) -> I64:
-    """Results that are copies of an argument."""
+def _argument_copies(recording: Recording, passes: ProgramPasses, results: I64) -> I64:
+    """Return the results that are copies of an argument."""
     table = recording.allocations
     names = table.op.strings
     copies = [code for code in range(len(names)) if names[code] == "copy"]
     begin, read_at = uses(recording)
-    arguments = np.flatnonzero(known.is_argument)
+    arguments = np.flatnonzero(passes.is_argument)
     reads = [read_at[begin[row] : begin[row + 1]] for row in arguments.tolist()]
-    given = np.concatenate([np.empty(0, dtype=np.int64), *reads])
-    return results[np.isin(table.op.codes[results], copies) & np.isin(known.made[results], given)]
+    argument_uses = np.concatenate([np.empty(0, dtype=np.int64), *reads])
+    return results[np.isin(table.op.codes[results], copies) & np.isin(passes.made[results], argument_uses)]
 
 
 def _advise_copies(recording: Recording, rows: I64) -> Advice | None:
     return _advise_results(
-        recording, rows, np.zeros(len(rows), dtype=np.int64), "Results that are arguments as they came",
-        "{what} only copies of arguments: the caller has them already.",
+        recording, rows, np.zeros(len(rows), dtype=np.int64), "Unchanged arguments are returned",
+        "{what} only {copies} of arguments, which the caller already has.",
         f"do not return them from {function_name(recording)}, or donate the arguments, whose memory the results then "
         "reuse",
     )  # fmt: skip
@@ -71,25 +72,25 @@ def _advise_gradients(recording: Recording, rows: I64) -> Advice | None:
     start = lifetimes(recording).start[rows]
     return _advise_results(
         recording, rows, start + 1, "Gradients are returned",
-        "{what} made in the backward pass and held to the end, for an update that is a program of its own.",
+        "{what} computed in the backward pass and kept to the end, for an update in another program.",
         f"update the weights inside {function_name(recording)} and donate the old ones: each gradient is then freed as "
         "soon as it is applied",
     )  # fmt: skip
 
 
-def _advise_activations(recording: Recording, known: ProgramPasses, rows: I64) -> Advice | None:
-    until = known.last_use(np.ones(known.length, dtype=bool))[rows] + 1
+def _advise_activations(recording: Recording, passes: ProgramPasses, rows: I64) -> Advice | None:
+    until = passes.last_use(np.ones(passes.length, dtype=bool))[rows] + 1
     return _advise_results(
         recording, rows, until, "Activations are returned",
-        "{what} made in the forward pass and held to the end.",
-        "return what is made of them (a loss, a metric, an argmax), or only a part",
+        "{what} computed in the forward pass and kept to the end.",
+        "return only what you need of them: a loss, a metric, an argmax, a slice",
     )  # fmt: skip
 
 
 def _advise_results(
     recording: Recording, rows: I64, until: I64, title: str, sentence: str, change: str
 ) -> Advice | None:
-    """As if these results were needed up to `until` and no longer."""
+    """Simulate that these results are needed only up to `until`."""
     if not len(rows):
         return None
     table, own = recording.allocations, lifetimes(recording).take(rows)
@@ -100,15 +101,15 @@ def _advise_results(
     if saved is None:
         return None
     size, ordered = int(table.size[rows].sum()), sort_by_size(recording, rows)
-    most = row_name(recording, int(ordered[0]))
-    what = f"{len(rows)} results, {bytes_text(size)}, are" if len(rows) > 1 else f"{most}, {bytes_text(size)}, is"
+    largest, several = row_name(recording, int(ordered[0])), len(rows) > 1
+    what = f"{len(rows)} results, {bytes_text(size)}, are" if several else f"{largest}, {bytes_text(size)}, is"
+    reason = sentence.format(what=what, copies="copies" if several else "a copy")
     return Advice(
         kind=AdviceKind.OUTPUTS,
         title=title,
-        sentence=f"{sentence.format(what=what)} Without that the peak is {bytes_text(saved.bytes)} lower.",
+        sentence=f"{reason} Not returning {'them' if several else 'it'} {saved.effect}.",
         change=change,
         rows=ordered,
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )

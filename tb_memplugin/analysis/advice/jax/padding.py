@@ -1,4 +1,4 @@
-"""Tensors whose dimensions do not fill the tiles of their layout: 129 columns take the place of 256."""
+"""Advice on tensors whose dimensions do not fill the tiles of their layout: 129 columns take the space of 256."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, saving, sort_by_size
 from tb_memplugin.analysis.replay.what_if import resize_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
@@ -16,7 +16,7 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
-# `f32[4096,129]{1,0:T(8,128)}`: dimensions, which of them is innermost, and the tile that the innermost ones fill.
+# `f32[4096,129]{1,0:T(8,128)}`: dimensions, their order from the innermost, and the tile of the innermost ones.
 TILED = re.compile(r"(\w+)\[([\d,]{1,200})\]\{([\d,]{1,100}):T\(([\d,]{1,100})\)")
 MAX_SHAPES = 5  # shapes
 
@@ -38,7 +38,7 @@ class RaggedDimension(NamedTuple):
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """One piece for each shape that is padded at the peak."""
+    """Yield one piece for each shape that is padded at the peak."""
     table = recording.allocations
     live = live_rows(recording, peak(recording).position)
     padding = np.where(table.size > table.requested, table.size - table.requested, 0)
@@ -50,7 +50,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def _advise_shape(recording: Recording, code: int, live: I64, padding: I64) -> Advice | None:
-    """Every row of the shape shrinks, not only those at the peak: another of them may be the next peak."""
+    """Simulate all rows of the shape without padding, not only those at the peak, since others may be the next peak."""
     table = recording.allocations
     rows = np.flatnonzero((table.shape.codes == code) & (padding > 0))
     saved = saving(recording, resize_rows(recording, rows, table.requested[rows]))
@@ -58,23 +58,21 @@ def _advise_shape(recording: Recording, code: int, live: I64, padding: I64) -> A
         return None
     shape = table.shape.strings[code]
     size, wasted = int(table.size[live].sum()), int(padding[live].sum())
-    count = f"{len(live)} tensors" if len(live) > 1 else "A tensor"
+    count = f"{len(live)} tensors" if len(live) > 1 else "One tensor"
     return Advice(
         kind=AdviceKind.PADDING,
         title=f"Padding of {shape.partition('{')[0]}",
-        sentence=f"{count} of shape {shape} at the peak: {bytes_text(size)} as placed, of which {bytes_text(wasted)} "
-        f"({wasted / max(size, 1):.0%}) hold no data. Without the padding the peak is "
-        f"{bytes_text(saved.bytes)} lower.",
+        sentence=f"{count} of shape {shape} {agree(len(live), 'takes', 'take')} {bytes_text(size)} at the peak; "
+        f"{bytes_text(wasted)} of it ({wasted / max(size, 1):.0%}) is padding. Removing the padding {saved.effect}.",
         change=_change_text(ragged_dimensions(shape)),
         rows=sort_by_size(recording, live),
         bytes=wasted,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )
 
 
 def ragged_dimensions(shape: str) -> list[RaggedDimension]:
-    """Dimensions that do not fill their tiles, innermost first; none where the text has no tiles."""
+    """Return the dimensions that do not fill their tiles, innermost first; none if the shape has no tiles."""
     found = TILED.match(shape)
     if not found:
         return []
@@ -86,9 +84,9 @@ def ragged_dimensions(shape: str) -> list[RaggedDimension]:
 
 def _change_text(ragged_dimensions: list[RaggedDimension]) -> str:
     if not ragged_dimensions:
-        return "Make the last dimensions whole multiples of what the layout rounds them to."
+        return "Make the last dimensions multiples of the layout's tiles."
     return "; ".join(
         f"dimension {one.number} is {one.extent}: make it {f'{one.below}, or ' if one.below else ''}"
-        f"{one.above} at no cost, or fold it into another"
+        f"{one.above} at no cost, or merge it with another dimension"
         for one in ragged_dimensions
     )

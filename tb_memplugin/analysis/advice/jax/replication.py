@@ -1,4 +1,4 @@
-"""Arguments of which every device holds all: sharded over the devices, each holds a part."""
+"""Advice to shard arguments that are replicated on several devices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import argument_parts
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
@@ -19,7 +19,7 @@ from tb_memplugin.sizes import bytes_text
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """A piece for each argument; arguments that are optimizer state, sharded alike, are one change."""
+    """Yield a piece for each replicated argument, and one for all optimizer state."""
     copies, role = _copy_counts(recording), roles(recording)
     together: dict[str | None, list[tuple[str, I64]]] = {}
     for share in argument_parts(recording) if len(copies) else ():
@@ -34,7 +34,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def _copy_counts(recording: Recording) -> I64:
-    """Per row: how many devices hold the same; 1 where it is no argument. Empty where nothing is known."""
+    """Return how many devices hold a copy of each row, 1 for rows that are no arguments; empty if unknown."""
     graph, program = dataflow_graph(recording), recording.program
     if graph is None or program is None or program.copies is None:
         return np.empty(0, dtype=np.int64)
@@ -53,25 +53,25 @@ def _advise_sharding(recording: Recording, names: list[str], rows: I64, copies: 
     if saved is None:
         return None
     size, devices = int(recording.allocations.size[rows].sum()), int(copies.max())
-    listed = ", ".join(names)
-    put = listed if len(names) == 1 else f"({listed})"
-    gather = "is gathered again where it is read" if gathered else "is read one element at a time, and never gathered"
+    names_text = ", ".join(names)
+    put = names_text if len(names) == 1 else f"({names_text})"
+    gathering = f"{agree(len(names), 'It is', 'They are')} gathered again for each use."
+    cost = gathering if gathered else "Updates are elementwise and need no gathering."
     return Advice(
         kind=AdviceKind.REPLICATION,
-        title=f"Shard {listed} over {devices} devices",
-        sentence=f"{bytes_text(size)} of {listed} are the same on {devices} devices. If each holds its part, "
-        f"which {gather}, the peak is {bytes_text(saved.bytes)} lower on every device.",
-        change=f"jax.device_put({put}, NamedSharding(mesh, PartitionSpec(axis)))  # axis: of the mesh, along which the "
-        "batch is split; the same in in_shardings and out_shardings",
+        title=f"Shard {names_text} over {devices} devices",
+        sentence=f"{bytes_text(size)} of {names_text} are replicated on {devices} devices. Sharding "
+        f"{agree(len(names), 'it', 'them')} {saved.effect} on every device. {cost}",
+        change=f"jax.device_put({put}, NamedSharding(mesh, PartitionSpec(axis)))  # axis: the mesh axis that splits "
+        "the batch; use the same in in_shardings and out_shardings",
         rows=sort_by_size(recording, rows),
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )
 
 
 def _sharding_change(recording: Recording, rows: I64, copies: I64) -> tuple[Change, bool]:
-    """A part is held, what comes back of it is a part too; what products read is whole while they read it."""
+    """Shrink the arguments and their updated results to one shard; gather an argument in full while it is read."""
     table, own = recording.allocations, lifetimes(recording)
     part = -(-table.size // np.maximum(np.bincount(rows, copies, len(table)).astype(np.int64), 1))
     found, row = input_output_pairs(recording), row_of_value(recording)

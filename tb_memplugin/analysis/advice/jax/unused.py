@@ -1,4 +1,4 @@
-"""Arguments that the program is given, holds to its end, and never reads."""
+"""Advice on arguments that the program never reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments, function_name
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.replay.what_if import resize_rows
@@ -16,6 +16,7 @@ from tb_memplugin.sizes import bytes_text
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
+    """Yield one piece for all arrays that are neither read nor returned."""
     rows = _never_read_rows(recording)
     if not len(rows):
         return
@@ -27,15 +28,15 @@ def advise(recording: Recording) -> Iterator[Advice]:
     names = [a.name for a in arguments(recording) if np.isin(a.rows, rows).any()]
     yield Advice(
         kind=AdviceKind.UNUSED,
-        title=f"Do not pass what is not read: {', '.join(names)}",
-        sentence=f"{len(rows)} arrays of the arguments, {bytes_text(size)}, are never read and are no result, such as "
-        f"{recording.allocations.scope[int(ordered[0])]}. Left out, the peak is {bytes_text(saved.bytes)} lower.",
+        title=f"Remove unused arguments: {', '.join(names)}",
+        sentence=f"{count_text(len(rows), 'array')} of the arguments, {bytes_text(size)}, "
+        f"{agree(len(rows), 'is', 'are')} neither read nor returned; the largest is "
+        f"{recording.allocations.scope[int(ordered[0])]}. Removing {agree(len(rows), 'it', 'them')} {saved.effect}.",
         change=f"remove them from the arguments of {function_name(recording)}, or leave keep_unused=False, with which "
         "JAX drops them",
         rows=ordered,
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )
 
 

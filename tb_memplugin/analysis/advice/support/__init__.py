@@ -1,1 +1,1 @@
-"""Program structure that several pieces of advice need."""
+"""Program structure that several kinds of advice use."""

@@ -1,4 +1,4 @@
-"""The arguments of the jitted function, as people wrote them: `params`, `opt_state`, each a tree of arrays."""
+"""The arguments of the jitted function as the user wrote them, such as `params`; each is a tree of arrays."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 
-SMALL_SHARE = 100  # below a hundredth of the largest array
-# Of a path: `state`, `.params`, `['w']`, `[0]`.
+SMALL_SHARE = 100  # arrays below a hundredth of the largest are small
+# One key of a path: `state`, `.params`, `['w']`, `[0]`.
 PIECE = re.compile(r"""\[(?:'[^']*'|"[^"]*"|[^\[\]]*)\]|\.?[^.\[\]]+""")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Argument:
-    """One argument: its name, its place among those that the program kept, and the rows of its arrays."""
+    """An argument: its name, its number among the arguments that the program kept, and the rows of its arrays."""
 
     name: str
     number: int
@@ -34,7 +34,7 @@ class Argument:
 
 @memoize
 def arguments(recording: Recording) -> list[Argument]:
-    """In order. JAX leaves out of a program what it does not use, so numbers count what is left."""
+    """Return the arguments in order. JAX drops unused arguments, so numbers count the remaining ones."""
     graph = dataflow_graph(recording)
     if graph is None:
         return []
@@ -51,14 +51,14 @@ def arguments(recording: Recording) -> list[Argument]:
 
 
 class ArgumentPart(NamedTuple):
-    """Of an argument what is optimizer state, or what is not: `state.opt_state` and `state.params` of a train state."""
+    """The optimizer state of an argument, or the rest of it: `state.opt_state` and `state.params` of a train state."""
 
     name: str
     rows: I64
 
 
 def argument_parts(recording: Recording) -> Iterator[ArgumentPart]:
-    """Each argument, or both shares of it. They are read at other times, so what helps the one may not the other."""
+    """Yield each argument, or both of its parts. The parts are read at different times, so advice on them differs."""
     role, scope, size = roles(recording), recording.allocations.scope, recording.allocations.size
     for argument in arguments(recording):
         is_state = role[argument.rows] == Role.OPTIMIZER_STATE
@@ -66,18 +66,18 @@ def argument_parts(recording: Recording) -> Iterator[ArgumentPart]:
             yield ArgumentPart(argument.name, argument.rows)
             continue
         for rows in (argument.rows[is_state], argument.rows[~is_state]):
-            large = rows[SMALL_SHARE * size[rows] >= size[rows].max()]  # a counter may lie anywhere
+            large = rows[SMALL_SHARE * size[rows] >= size[rows].max()]  # a counter may be anywhere in the tree
             yield ArgumentPart(_common_node([scope[row] for row in large.tolist()]) or argument.name, rows)
 
 
 def _common_node(paths: Sequence[str]) -> str:
-    """The innermost node that all of them lie below: `state[1]` of `state[1]['mu']` and `state[1]['nu']`."""
+    """Return the paths' innermost common node: `state[1]` for `state[1]['mu']` and `state[1]['nu']`."""
     levels = zip(*map(PIECE.findall, paths), strict=False)
     return "".join(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
 
 
 def _root(path: str) -> str:
-    """`params` of `params['layer_0']['up']`; what has no name of its own is `args[0]`."""
+    """Return `params` for `params['layer_0']['up']`; a positional argument is `args[0]`."""
     keys = argument_path(path)
     if len(keys) > 1 and keys[0] == "args" and keys[1].startswith("["):
         return keys[0] + keys[1]
@@ -90,6 +90,6 @@ def _number(name: str, number: int) -> int:
 
 
 def function_name(recording: Recording) -> str:
-    """The function's name, for code to show."""
+    """Return the jitted function's name, for code in texts."""
     module = recording.program.module if recording.program is not None else ""
     return module.removeprefix("jit_").removeprefix("pmap_") or "f"

@@ -1,4 +1,4 @@
-"""When rows are needed where each layer is wrapped in jax.checkpoint."""
+"""The lifetimes of a program's rows if each layer is wrapped in jax.checkpoint."""
 
 from __future__ import annotations
 
@@ -21,44 +21,45 @@ from tb_memplugin.model.recording import Recording
 
 
 class CheckpointedLayers:
-    """The layers' inputs are kept; what else they kept is made again as soon as their backward pass begins.
+    """Layers that keep only their inputs, and recompute everything else when their backward pass begins.
 
-    `saved` are the rows that a layer makes for itself in the forward pass and that are read in the backward pass.
+    `saved` are the rows that a layer computes in the forward pass, that no other layer reads, and that the backward
+    pass reads.
     """
 
-    def __init__(self, recording: Recording, data: DataflowGraph, known: ProgramPasses, layers: Layers) -> None:
-        self.recording, self.made = recording, known.made
-        forward, again = known.within(Pass.FORWARD), known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)
-        # Which layer's forward pass runs at a position, and makes a row.
+    def __init__(self, recording: Recording, data: DataflowGraph, passes: ProgramPasses, layers: Layers) -> None:
+        self.recording, self.made = recording, passes.made
+        forward, again = passes.within(Pass.FORWARD), passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
+        # The layer whose forward pass runs at each position, and the layer that computes each row.
         self.running = np.where(forward, layers.instance, -1)
-        self.layer = np.where((self.made >= 0) & ~known.is_argument, self.running[self.made], -1)
+        self.layer = np.where((self.made >= 0) & ~passes.is_argument, self.running[self.made], -1)
         self.forward_end = _last_of_each(self.running, layers.count)
         self.backward_start = _first_of_each(np.where(again, layers.instance, -1), layers.count)
-        self.needed_forward = known.last_use(forward)
+        self.needed_forward = passes.last_use(forward)
 
-        row, use = known.uses
+        row, use = passes.uses
         reader = self.running[use]
         elsewhere = forward[use] & (reader != self.layer[row])
-        # What another layer or the loss reads is passed on, and the next layer's input is kept.
+        # Values that another layer or the loss reads are passed on: the next layer's inputs are kept.
         passed_on = np.zeros(len(self.made), dtype=bool)
         passed_on[row[elsewhere]] = True
-        read_again = (known.last_use(again) >= 0) & (self.layer >= 0)
+        read_again = (passes.last_use(again) >= 0) & (self.layer >= 0)
         self.saved: I64 = np.flatnonzero(read_again & ~passed_on)
-        self.work = self._work_of(data, np.flatnonzero(passed_on | known.is_argument))
+        self.recomputed = self._recomputed_rows(data, np.flatnonzero(passed_on | passes.is_argument))
 
-        # A backward pass that begins with a layer's inputs reads these, and no other values of the forward pass.
-        into = elsewhere & (reader >= 0) & ~known.is_argument[row]
+        # A backward pass that recomputes from a layer's inputs reads no other values of the forward pass.
+        into = elsewhere & (reader >= 0) & ~passes.is_argument[row]
         pair = row * layers.count + np.maximum(reader, 0)
         own_input = np.isin(row * layers.count + layers.instance[use], pair[into])
         allowed = forward[use] | (layers.instance[use] < 0) | own_input
         until = np.full(len(self.made), -1, dtype=np.int64)
         np.maximum.at(until, row[allowed], use[allowed] + 1)
-        np.maximum.at(until, row[into], np.minimum(self.backward_start[reader[into]] + 1, known.length))
+        np.maximum.at(until, row[into], np.minimum(self.backward_start[reader[into]] + 1, passes.length))
         self.inputs: I64 = np.union1d(row[into], np.flatnonzero(read_again & passed_on))
-        self.until = np.where(recording.allocations.last_used >= known.length, known.length, until)
+        self.until = np.where(recording.allocations.last_used >= passes.length, passes.length, until)
 
-    def _work_of(self, data: DataflowGraph, stops: I64) -> I64:
-        """Rows that must be made to make what is saved. What is passed on is there: no layer needs another's."""
+    def _recomputed_rows(self, data: DataflowGraph, stops: I64) -> I64:
+        """Return all rows that recomputing `saved` computes, without those that are passed on between layers."""
         source, target = data.edges
         row = np.full(data.nodes, -1, dtype=np.int64)  # per node; only values have one
         of_value = row_of_value(self.recording)
@@ -70,12 +71,12 @@ class CheckpointedLayers:
         return found[self.layer[found] >= 0]
 
     def results_of(self, operations: Bools) -> I64:
-        """Rows of that work that these positions make."""
-        found: I64 = self.work[operations[self.made[self.work]]]
+        """Return the recomputed rows that these positions compute."""
+        found: I64 = self.recomputed[operations[self.made[self.recomputed]]]
         return found
 
     def change(self, rows: I64, stay: I64 = NO_ROWS) -> Change:
-        """These rows are made again, from what `stay` keeps for them beside the inputs."""
+        """Return the change if `rows` are recomputed, from the inputs and from the rows in `stay`, which are kept."""
         own = lifetimes(self.recording)
         start = self.backward_start[self.layer]
         first, again = own.take(rows), own.take(rows)
@@ -88,13 +89,13 @@ class CheckpointedLayers:
         changed = np.concatenate([rows, inputs.row, stay])
         return combine(
             replace_lifetimes(self.recording, changed, concatenate_lifetimes(first, again, inputs, kept)),
-            self._beside(rows),
+            self._recompute_workspace(rows),
         )
 
-    def _beside(self, rows: I64) -> Change:
-        """What making them again needs beside them, at its worst, where the backward pass of a layer begins."""
-        layer = self.layer[self.work]
-        during = lifetimes(self.recording).take(self.work)
+    def _recompute_workspace(self, rows: I64) -> Change:
+        """Return the largest temporary memory of each layer's recomputation, where its backward pass begins."""
+        layer = self.layer[self.recomputed]
+        during = lifetimes(self.recording).take(self.recomputed)
         during = during._replace(end=np.minimum(during.end, self.forward_end[layer] + 1))
         worst = np.zeros(len(self.backward_start), dtype=np.int64)
         busy = np.flatnonzero(self.running >= 0)
@@ -104,7 +105,7 @@ class CheckpointedLayers:
 
 
 def _last_of_each(which: I32, count: int) -> I64:
-    """Per number 0..count-1: the last position that has it, -1 where none has."""
+    """Return the last position of each number 0..count-1, -1 if it does not occur."""
     found = np.full(count, -1, dtype=np.int64)
     busy = np.flatnonzero(which >= 0)
     np.maximum.at(found, which[busy], busy)
@@ -112,7 +113,7 @@ def _last_of_each(which: I32, count: int) -> I64:
 
 
 def _first_of_each(which: I32, count: int) -> I64:
-    """Per number: the first position that has it, how many there are where none has."""
+    """Return the first position of each number 0..count-1, len(which) if it does not occur."""
     found = np.full(count, len(which), dtype=np.int64)
     busy = np.flatnonzero(which >= 0)
     np.minimum.at(found, which[busy], busy)

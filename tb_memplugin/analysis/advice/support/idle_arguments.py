@@ -1,4 +1,4 @@
-"""Arguments that nobody needs at the peak: not read before it, or not any more."""
+"""Arguments that are not needed at the peak: not read before it, or not read after it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import is_worthwhile
+from tb_memplugin.analysis.advice.model import agree, is_worthwhile
 from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, argument_parts
 from tb_memplugin.analysis.advice.support.passes import Bools, ProgramPasses
 from tb_memplugin.analysis.ownership.roles import roles
@@ -16,61 +16,61 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 
-LONG = 4  # a fourth of the program: what is read sooner is not worth moving
-KEPT = (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE)  # by the caller, for its next call
+MIN_IDLE_SHARE = 4  # a fourth of the program; arguments that are read sooner are not worth moving
+KEPT = (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE)  # the caller keeps these for its next call
 
 
 class IdleArguments(NamedTuple):
-    """Arguments that are idle with most of their bytes, and the rows that are."""
+    """Arguments most of whose bytes are idle, and their idle rows."""
 
     names: list[str]
     rows: I64
     first: I64  # per row: the first position that reads it
-    last: I64  # and the last
+    last: I64  # per row: the last position that reads it
 
     @property
-    def listed(self) -> str:
+    def names_text(self) -> str:
         return ", ".join(self.names)
 
-    def words(self, of_one: str, of_several: str) -> str:
-        return of_one if len(self.names) == 1 else of_several
+    def agree(self, singular: str, plural: str) -> str:
+        return agree(len(self.names), singular, plural)
 
 
-def idle_before_peak(recording: Recording, known: ProgramPasses) -> IdleArguments:
-    """Not read before the peak, nor soon after the program begins."""
-    at, begin = peak(recording).position, int(known.uses[1].min(initial=known.length))
-    soon = begin + (known.length - begin) // LONG
+def idle_before_peak(recording: Recording, passes: ProgramPasses) -> IdleArguments:
+    """Find the arguments that are first read after the peak, and not soon after the program begins."""
+    top, begin = peak(recording).position, int(passes.uses[1].min(initial=passes.length))
+    soon = begin + (passes.length - begin) // MIN_IDLE_SHARE
 
     def waits(rows: I64, first: I64, last: I64) -> Bools:
         used = last >= 0
-        found: Bools = used & (first > at) & (first[used].min(initial=known.length) > soon)
+        found: Bools = used & (first > top) & (first[used].min(initial=passes.length) > soon)
         return found
 
-    return _idle(recording, known, waits)
+    return _idle(recording, passes, waits)
 
 
-def idle_after_use(recording: Recording, known: ProgramPasses) -> IdleArguments:
-    """Not read any more at the peak, nor soon before the program ends, and not the caller's for its next call."""
-    at, begin = peak(recording).position, int(known.uses[1].min(initial=known.length))
-    late, role = known.length - (known.length - begin) // LONG, roles(recording)
+def idle_after_use(recording: Recording, passes: ProgramPasses) -> IdleArguments:
+    """Find the arguments that are last read before the peak and long before the end, and that no later call needs."""
+    top, begin = peak(recording).position, int(passes.uses[1].min(initial=passes.length))
+    late, role = passes.length - (passes.length - begin) // MIN_IDLE_SHARE, roles(recording)
 
     def is_over(rows: I64, first: I64, last: I64) -> Bools:
-        found: Bools = (last >= 0) & (last < min(at, late)) & ~np.isin(role[rows], KEPT)
+        found: Bools = (last >= 0) & (last < min(top, late)) & ~np.isin(role[rows], KEPT)
         return found
 
-    return _idle(recording, known, is_over)
+    return _idle(recording, passes, is_over)
 
 
-def _idle(recording: Recording, known: ProgramPasses, which: Callable[[I64, I64, I64], Bools]) -> IdleArguments:
-    """A counter among large arrays may be read at any time."""
-    size, everywhere = recording.allocations.size, np.ones(known.length, dtype=bool)
-    first, last = known.first_use(everywhere), known.last_use(everywhere)
+def _idle(recording: Recording, passes: ProgramPasses, which: Callable[[I64, I64, I64], Bools]) -> IdleArguments:
+    """Collect the arguments whose large rows are mostly idle. Small ones, such as a counter, are ignored."""
+    size, everywhere = recording.allocations.size, np.ones(passes.length, dtype=bool)
+    first, last = passes.first_use(everywhere), passes.last_use(everywhere)
     names, found = [], [np.empty(0, dtype=np.int64)]
     for share in argument_parts(recording):
         large = share.rows[SMALL_SHARE * size[share.rows] >= size[share.rows].max(initial=0)]
         rows = large[which(large, first[large], last[large])]
-        held = int(size[rows].sum())
-        if 2 * held > int(size[share.rows].sum()) and is_worthwhile(recording, held):
+        idle_bytes = int(size[rows].sum())
+        if 2 * idle_bytes > int(size[share.rows].sum()) and is_worthwhile(recording, idle_bytes):
             names.append(share.name)
             found.append(rows)
     rows = np.concatenate(found)

@@ -1,4 +1,4 @@
-"""A program as passes and layers: who makes and reads its rows, forward or backward, and in which layer."""
+"""A program's passes and layers: where its rows are computed and read, forward or backward, and in which layer."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ NUMBERED = re.compile(r"\d+")
 
 @dataclass(frozen=True)
 class Layers:
-    """What the program does several times over: scopes that differ by a number only, `layer_*`, or turns of a loop."""
+    """A repeated part of a program: scopes that differ only by a number, `layer_*`, or iterations of a loop."""
 
     name: str
-    several: str  # how many, and of what
-    function: str  # to wrap, and what that is
-    comment: str
+    several: str  # count and noun
+    function: str  # the function to wrap
+    comment: str  # what that function is
     count: int
-    instance: I32  # per position: which one it belongs to, -1 none
+    instance: I32  # per position: the number of its layer, -1 for none
 
 
 class ProgramPasses:
-    """One program, seen from one memory space; programs that train nothing have one pass."""
+    """The passes of one program in one memory space. Programs without training have a single pass."""
 
     def __init__(self, recording: Recording, values: DataflowValues, value: I32, scope: Text) -> None:
         self.values = values
@@ -47,42 +47,42 @@ class ProgramPasses:
 
     @cached_property
     def paths(self) -> list[OpPath]:
-        """Per distinct op_name of the schedule, and for none."""
+        """The path of each distinct op_name of the schedule, and last that of an empty one."""
         return [op_path(self.scope.strings[code]) for code in range(len(self.scope.strings))] + [op_path("")]
 
     @cached_property
     def pass_of_position(self) -> U8:
-        """Per position: which of PASSES its name puts it in."""
+        """The index in PASSES of each position's pass, by its op_name."""
         return np.array([PASSES.index(path.training_pass) for path in self.paths], dtype=np.uint8)[self.scope.codes]
 
     def within(self, which: Pass) -> Bools:
-        """Per position."""
+        """Mark the positions of a pass."""
         inside: Bools = self.pass_of_position == PASSES.index(which)
         return inside
 
     @cached_property
     def operation(self) -> list[str]:
-        """Per distinct op_name, and for none: the last part."""
+        """The last part of each distinct op_name, and last that of an empty one."""
         return [path.parts[-1] if path.parts else "" for path in self.paths]
 
     def does(self, *operations: str) -> Bools:
-        """Per position: whether it is one of these operations."""
+        """Mark the positions of these operations."""
         wanted: Bools = np.array([name in operations for name in self.operation])[self.scope.codes]
         return wanted
 
     @cached_property
     def made(self) -> I64:
-        """Per row: the position that makes it; -1 unknown."""
+        """The position that computes each row, -1 if unknown."""
         return np.where(self.value >= 0, self.values.producer[self.value], -1).astype(np.int64)
 
     @cached_property
     def is_argument(self) -> Bools:
-        """Per row: whether it is one, and so there all along."""
+        """A mask of the rows that are arguments, which are live from the start."""
         found: Bools = (self.value >= 0) & (self.values.argument[self.value] >= 0)
         return found
 
     def last_use(self, among: Bools) -> I64:
-        """Per row: the last position, of those `among`, that reads it; -1 where none does."""
+        """Return the last of the positions `among` that reads each row, -1 for none."""
         row, position = self.uses
         found = np.full(len(self.value), -1, dtype=np.int64)
         chosen = among[position]
@@ -90,7 +90,7 @@ class ProgramPasses:
         return found
 
     def first_use(self, among: Bools) -> I64:
-        """Per row: the first such position; the program's length where none does."""
+        """Return the first of the positions `among` that reads each row, the program's length for none."""
         row, position = self.uses
         found = np.full(len(self.value), self.length, dtype=np.int64)
         chosen = among[position]
@@ -99,7 +99,7 @@ class ProgramPasses:
 
     @cached_property
     def layers(self) -> list[Layers]:
-        """Families of at least two scopes that differ by a number, of outer scopes only."""
+        """Families of at least two outermost scopes that differ only by a number."""
         families: dict[str, dict[str, list[int]]] = {}
         for code, path in enumerate(self.paths):
             for depth, part in enumerate(path.parts[:-1]):
@@ -114,15 +114,15 @@ class ProgramPasses:
                 instance = np.full(len(self.paths), -1, dtype=np.int32)
                 for number, codes in enumerate(members.values()):
                     instance[codes] = number
-                several, comment = f"{len(members)} {merged}", f"the function that makes one {merged}"
+                several, comment = f"{len(members)} {merged}", f"the function of one {merged}"
                 found.append(Layers(merged, several, "layer", comment, len(members), instance[self.scope.codes]))
         return found
 
 
 @memoize
 def program_passes(recording: Recording) -> ProgramPasses | None:
-    """None where nothing is known of who reads what."""
-    known, program = dataflow_graph(recording), recording.program
-    if known is None or program is None or program.value is None:
+    """Return a program's passes; None if it has no data flow."""
+    graph, program = dataflow_graph(recording), recording.program
+    if graph is None or program is None or program.value is None:
         return None
-    return ProgramPasses(recording, known.values, program.value, program.scope)
+    return ProgramPasses(recording, graph.values, program.value, program.scope)

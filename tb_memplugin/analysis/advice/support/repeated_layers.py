@@ -1,4 +1,4 @@
-"""Layers without names: what a loop in Python repeats, told from what the forward pass does again and again."""
+"""Layers without names: iterations of a Python loop, found by repeated operations in the forward pass."""
 
 from __future__ import annotations
 
@@ -10,74 +10,75 @@ from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.recording import Recording
 
-REGULAR = 2  # of the operations that are there once for each turn, half or more are there once in each
+MIN_REGULAR_SHARE = 2  # of the operations that occur once per iteration on average, half must occur once in each
 
 
-def repeated_layers(recording: Recording, known: ProgramPasses) -> Layers | None:
-    """The turns that keep most for the backward pass; None where nothing repeats.
+def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | None:
+    """Return the iterations that keep the most for the backward pass; None if nothing repeats.
 
-    An operation is known again by its place in the source. The one that comes first of those done equally often
-    begins each turn. In the backward pass a turn is where what it kept is read.
+    Operations are matched by their source location. Of operations that repeat equally often, the first one begins each
+    iteration. A position of the backward pass belongs to the iteration whose values it reads.
     """
-    forward = np.flatnonzero(known.within(Pass.FORWARD))
+    forward = np.flatnonzero(passes.within(Pass.FORWARD))
     if recording.program is None or not len(forward):
         return None
     program = recording.program
     place = np.stack([program.scope.codes[forward], program.op.codes[forward], program.stack[forward]])
     _, key, count = np.unique(place, axis=1, return_inverse=True, return_counts=True)
     key = key.ravel()
-    turns = _turns(recording, known, forward, count[key])
+    turns = _turns(recording, passes, forward, count[key])
     if turns < 2:
         return None
     often = np.flatnonzero(count[key] == turns)
     begins = forward[key == key[often[0]]]
-    turn = np.full(known.length, -1, dtype=np.int32)
+    turn = np.full(passes.length, -1, dtype=np.int32)
     inside = forward[forward <= forward[often[-1]]]
     turn[inside] = np.searchsorted(begins, inside, side="right") - 1
     once_each = np.bincount(key[often] * turns + turn[forward[often]], minlength=len(count) * turns).reshape(-1, turns)
     regular = (once_each[np.unique(key[often])] == 1).all(axis=1)
-    if REGULAR * int(regular.sum()) < len(regular):
+    if MIN_REGULAR_SHARE * int(regular.sum()) < len(regular):
         return None
-    return _named(recording, forward, _with_backward(known, turn), int(begins[0]), turns)
+    return _named(recording, forward, _with_backward(passes, turn), int(begins[0]), turns)
 
 
-def _turns(recording: Recording, known: ProgramPasses, forward: I64, count: I64) -> int:
-    """How often the operations are done whose results take the most memory until the backward pass."""
-    often = np.zeros(known.length, dtype=np.int64)
+def _turns(recording: Recording, passes: ProgramPasses, forward: I64, count: I64) -> int:
+    """Return how often the operations repeat whose results take the most memory until the backward pass."""
+    often = np.zeros(passes.length, dtype=np.int64)
     often[forward] = count
-    again = known.last_use(known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED)) >= 0
-    kept = np.flatnonzero(again & (known.made >= 0) & ~known.is_argument)
-    times = often[known.made[kept]]
+    again = passes.last_use(passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)) >= 0
+    kept = np.flatnonzero(again & (passes.made >= 0) & ~passes.is_argument)
+    times = often[passes.made[kept]]
     size = np.bincount(times, recording.allocations.size[kept])
     size[:2] = 0
     return int(np.argmax(size)) if size.any() else 0
 
 
-def _with_backward(known: ProgramPasses, turn: I32) -> I32:
-    """What reads, in the backward pass, what a turn made for itself or was given, weights too, is that turn's."""
-    row, use = known.uses
-    made = np.where(known.made >= 0, turn[known.made], -1)
+def _with_backward(passes: ProgramPasses, turn: I32) -> I32:
+    """Assign each backward position to the iteration whose values or inputs, weights included, it reads."""
+    row, use = passes.uses
+    made = np.where(passes.made >= 0, turn[passes.made], -1)
     reader = turn[use]
     other = (reader >= 0) & (reader != made[row])
     of_row = np.full(len(made), np.iinfo(np.int32).max)
     np.minimum.at(of_row, row[other], reader[other])
     of_row = np.where(of_row == np.iinfo(np.int32).max, made, of_row)
-    again = (known.within(Pass.BACKWARD) | known.within(Pass.REMATERIALIZED))[use]
+    again = (passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED))[use]
     np.maximum.at(turn, use[again], of_row[row[again]].astype(np.int32))
     return turn
 
 
 def _named(recording: Recording, forward: I64, turn: I32, first: int, turns: int) -> Layers:
-    """By the function whose code it is; where that does more than the turns, they are a loop in it."""
+    """Name the layers after the function that contains them, or after a loop in it if it contains other code too."""
     program, stacks = recording.program, recording.stacks
     assert program is not None
     user = np.append(nearest_frames(stacks, ~framework_frames(stacks)), np.int32(-1))[program.stack]
     if user[first] < 0:
-        return Layers("what repeats", f"{turns} repeats", "body", "what one of them does, as a function", turns, turn)
+        comment = "the repeated code, as a function"
+        return Layers("repeated operations", f"{turns} repetitions", "body", comment, turns, turn)
     text, code = frame_text(stacks, int(user[first])), stacks.function.codes[user[first]]
     outside = forward[(turn[forward] < 0) & (user[forward] >= 0)]
     if (stacks.function.codes[user[outside]] == code).any():
         loop = f"the loop in {text}"
-        return Layers(loop, f"{turns} turns of {loop}", "body", "its body, as a function of its own", turns, turn)
+        return Layers(loop, f"{turns} iterations of {loop}", "body", "the loop's body, as a function", turns, turn)
     name = stacks.function[int(user[first])].rpartition(".")[2]
-    return Layers(text, f"{turns} calls of {text}", name, "where it is called in turn", turns, turn)
+    return Layers(text, f"{turns} calls of {text}", name, "where the layers are called", turns, turn)

@@ -1,4 +1,4 @@
-"""PyTorch: half of the batch at a time, so that activations are half as large, and gradients of both halves add up."""
+"""PyTorch: advice to split the batch in two, so that activations are halved and gradients are accumulated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, saving, sort_by_size
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import made_in_backward
 from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, replace_lifetimes
@@ -18,12 +18,12 @@ from tb_memplugin.sizes import bytes_text
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """Of activations alone: what else is as large as the batch is not known, and saves more."""
+    """Yield a piece with a lower bound of the saving: other tensors than activations may scale with the batch too."""
     if not recording.kind.has_tensor_stacks:
         return
-    rows, role, at = recording.allocations, roles(recording), peak(recording).position
+    rows, role, position = recording.allocations, roles(recording), peak(recording).position
     activations = np.flatnonzero((role == Role.ACTIVATION) & (rows.charge > 0))
-    live = activations[(rows.start[activations] <= at) & (at < rows.end[activations])]
+    live = activations[(rows.start[activations] <= position) & (position < rows.end[activations])]
     if not len(live) or not made_in_backward(recording).any():
         return
     own = lifetimes(recording).take(activations)
@@ -37,28 +37,28 @@ def advise(recording: Recording) -> Iterator[Advice]:
     size = int(rows.charge[live].sum())
     yield Advice(
         kind=AdviceKind.MICROBATCHING,
-        title="Two microbatches",
-        sentence=f"{len(live)} activations, {bytes_text(size)}, wait for the backward pass at the peak. They are as "
-        "large as the batch is, but for a few. Half of it at a time, with the gradients of the first half there while "
-        f"the second is worked on, the peak is at least {bytes_text(saved.bytes)} lower; with more parts, lower still.",
+        title="Use two microbatches",
+        sentence=f"{count_text(len(live), 'activation')}, {bytes_text(size)}, "
+        f"{agree(len(live), 'is', 'are')} kept for the backward pass at the peak. Most activations scale with the "
+        f"batch. Computing half of the batch at a time lowers the peak by at least {bytes_text(saved.bytes)}; this "
+        "includes the accumulated gradients. More parts save more.",
         change="for part in batch.chunk(2): (loss_of(model, part) / 2).backward()  # then one optimizer.step()",
         rows=sort_by_size(recording, live),
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )
 
 
 def _accumulated_gradients(recording: Recording, activations: I64, gradients: I64) -> Change:
-    """Gradients are there from where the forward pass begins, for whose backward pass they are made.
+    """Keep gradients from the beginning of their forward pass on.
 
-    That is where the activations begin which live when the first gradient after them is made.
+    A forward pass begins with the first activation that is live when the next gradient is allocated.
     """
     rows = recording.allocations
     made = gradients[rows.start[gradients] >= 0]
     ends = np.sort(rows.end[activations])
     first = np.sort(rows.start[activations])
-    # An activation that began when as many had ended as begun opens a forward pass.
+    # An activation that starts when all earlier ones have ended opens a forward pass.
     opens = first[np.arange(len(first)) == np.searchsorted(ends, first, side="right")]
     begin = np.append(-1, opens)[np.searchsorted(opens, rows.start[made], side="right")]
     return Change(begin, rows.start[made], rows.charge[made])

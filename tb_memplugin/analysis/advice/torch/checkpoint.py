@@ -1,4 +1,4 @@
-"""PyTorch: what a block that is called several times in turn keeps for the backward pass, made again there instead."""
+"""PyTorch: advice to checkpoint a block that is called several times in a row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, count_text, saving, sort_by_size
 from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import made_in_backward
@@ -18,26 +18,26 @@ from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
-MAX_SITES = 16  # lines that are tried, those with the most activations first
-AS_GOOD = 0.9  # of the best saving: then the innermost line is the block's own
+MAX_SITES = 16  # lines to simulate, those with the most activations first
+AS_GOOD = 0.9  # of the best saving; among such lines, the innermost is the block's own
 
 
 class _CallSite(NamedTuple):
-    """A line of the user's below which activations are made."""
+    """A line of user code below which activations are allocated."""
 
     frame: int
     depth: int
-    leaves: set[int]  # of the stacks that they are made in
+    leaves: set[int]  # leaf frames of the activations' stacks
 
 
 class _SiteSaving(NamedTuple):
     place: _CallSite
-    rows: I64  # made again, and there at the peak
+    rows: I64  # recomputed, and live at the peak
     saving: Saving
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """One piece: blocks lie within blocks, and one of them is to be wrapped."""
+    """Yield one piece for the best line: blocks are nested, and only one of them is to be wrapped."""
     if not recording.kind.has_tensor_stacks or not made_in_backward(recording).any():
         return
     rows = recording.allocations
@@ -52,39 +52,38 @@ def advise(recording: Recording) -> Iterator[Advice]:
     size, line = int(rows.charge[best.rows].sum()), frame_text(recording.stacks, best.place.frame)
     yield Advice(
         kind=AdviceKind.REMATERIALIZATION,
-        title=f"Checkpoint what is called at {line}",
-        sentence=f"What is called in turn at {line} keeps {len(best.rows)} tensors, {bytes_text(size)}, for the "
-        "backward pass at the peak. If each turn keeps only what it hands to the next and makes the rest again, the "
-        f"peak is {bytes_text(best.saving.bytes)} lower, for one more forward pass.",
+        title=f"Checkpoint the calls at {line}",
+        sentence=f"The repeated calls at {line} keep {count_text(len(best.rows), 'tensor')}, {bytes_text(size)}, for "
+        "the backward pass at the peak. Keeping only each call's output, and recomputing the rest, "
+        f"{best.saving.effect}. The cost is one more forward pass.",
         change="x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # for x = block(x)",
         rows=sort_by_size(recording, best.rows),
         bytes=size,
-        saving_bytes=best.saving.bytes,
-        new_peak_bytes=best.saving.new_peak,
+        saving=best.saving,
     )
 
 
 def _call_sites(recording: Recording, kept: I64) -> list[_CallSite]:
-    """Lines that have the most activations below them; of those with the same ones, the innermost."""
+    """Return the lines with the most activations below them; of lines with the same activations, the innermost."""
     stacks, rows = recording.stacks, recording.allocations
     leaves, which = np.unique(rows.stack[kept], return_inverse=True)
     size = dict(zip(leaves.tolist(), np.bincount(which.ravel(), rows.charge[kept]).tolist(), strict=True))
     parent, own = stacks.parent.tolist(), (~framework_frames(stacks)).tolist()
-    # Snapshots may hold one line as several frames.
+    # Snapshots may contain one line as several frames.
     lines = np.stack([stacks.function.codes, stacks.file.codes, stacks.line], axis=1)
     line = np.unique(lines, axis=0, return_inverse=True)[1].ravel().tolist()
     found: dict[int, _CallSite] = {}
     for leaf in size:
         for depth, frame in enumerate(_callers_first(parent, leaf)):
             if own[frame]:
-                at = found.setdefault(line[frame], _CallSite(frame, depth, set()))
-                at.leaves.add(leaf)
+                site = found.setdefault(line[frame], _CallSite(frame, depth, set()))
+                site.leaves.add(leaf)
     innermost = {frozenset(place.leaves): place for place in sorted(found.values(), key=lambda place: place.depth)}
     return sorted(innermost.values(), key=lambda place: -sum(size[leaf] for leaf in place.leaves))[:MAX_SITES]
 
 
 def _callers_first(parent: list[int], leaf: int) -> list[int]:
-    """The frames of a stack; a cycle in a broken file is cut."""
+    """Return the frames of a stack, outermost first. Cycles in corrupt files are cut."""
     chain: dict[int, None] = {}
     while 0 <= leaf < len(parent) and leaf not in chain:
         chain[leaf] = None
@@ -93,7 +92,10 @@ def _callers_first(parent: list[int], leaf: int) -> list[int]:
 
 
 def _checkpoint_site(recording: Recording, kept: I64, place: _CallSite) -> _SiteSaving | None:
-    """A turn begins wherever the stack comes again that the first began with; its last tensor is what it hands on."""
+    """Simulate checkpointing at a line.
+
+    A call begins where the stack of the first call's first tensor repeats. Its last tensor is its output: it is kept.
+    """
     rows = recording.allocations
     inside = kept[np.isin(rows.stack[kept], list(place.leaves))]
     stack, start, end = rows.stack[inside], rows.start[inside], rows.end[inside]
@@ -104,7 +106,7 @@ def _checkpoint_site(recording: Recording, kept: I64, place: _CallSite) -> _Site
     turn, last = np.cumsum(opens) - 1, np.r_[first[1:], len(inside)] - 1
     dropped = np.ones(len(inside), dtype=bool)
     dropped[last] = False
-    over = start[last] + 1  # per turn: its forward pass
+    over = start[last] + 1  # per call: the end of its forward pass
     again = np.maximum(_recompute_positions(recording, start[first], over, end, turn, dropped), over)
     absent = dropped & (end > over[turn])
     until = np.minimum(again[turn], end)[absent]
@@ -116,21 +118,24 @@ def _checkpoint_site(recording: Recording, kept: I64, place: _CallSite) -> _Site
 
 
 def _recompute_positions(recording: Recording, begin: I64, over: I64, end: I64, turn: I64, dropped: np.ndarray) -> I64:
-    """Per turn: where it is made again. That is where the turn after it is done with its own, or where the backward
-    pass begins; never later than where the first of its tensors was let go."""
+    """Return the position where each call is recomputed.
+
+    This is where the next call's tensors are all freed, or where the backward pass begins; at the latest where the
+    first of its own tensors is freed.
+    """
     n = recording.length
     earliest, latest = np.full(len(begin), n), np.full(len(begin), -1)
     np.minimum.at(earliest, turn[dropped], end[dropped])
     np.maximum.at(latest, turn[dropped], end[dropped])
     backward = np.append(np.sort(recording.allocations.start[made_in_backward(recording)]), n)
     starts = backward[np.searchsorted(backward, over)]
-    followed = np.append(begin[1:] < earliest[:-1], False)  # by a turn of the same forward pass
+    followed = np.append(begin[1:] < earliest[:-1], False)  # by a call of the same forward pass
     again: I64 = np.minimum(np.where(followed, np.append(latest[1:], -1), starts), earliest)
     return again
 
 
 def _recompute_bytes(recording: Recording, place: _CallSite, begin: I64, over: I64, again: I64) -> Change:
-    """The largest of what a turn makes for no longer than itself: it is made again too."""
+    """Return the largest temporary of each call, which is recomputed too."""
     rows = recording.allocations
     short = np.flatnonzero(np.isin(rows.stack, list(place.leaves)) & (rows.start >= begin[0]))
     turn = np.searchsorted(begin, rows.start[short], side="right") - 1

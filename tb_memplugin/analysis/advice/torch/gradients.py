@@ -1,4 +1,4 @@
-"""PyTorch's gradients of one step that wait through the forward pass of the next, for its backward to overwrite."""
+"""PyTorch: advice on gradients that stay in memory through the next forward pass."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, saving, sort_by_size
 from tb_memplugin.analysis.leaks.retained_gradients import retained_gradients
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import made_in_backward, optimizer_steps
@@ -19,10 +19,10 @@ from tb_memplugin.sizes import bytes_text
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """One piece, of all of them: one call clears them."""
+    """Yield one piece for all gradients: one call clears them."""
     if not recording.kind.has_tensor_stacks or not (retained_gradients(recording).gradients > 0).any():
         return
-    rows, at = recording.allocations, peak(recording).position
+    rows, position = recording.allocations, peak(recording).position
     gradients = np.flatnonzero((roles(recording) == Role.GRADIENT) & (rows.charge > 0))
     absent = [NO_CHANGE]
     for begin, until in _iterations(recording):
@@ -30,34 +30,34 @@ def advise(recording: Recording) -> Iterator[Advice]:
         back = np.minimum(_recreate_positions(recording, waiting, begin, until), rows.end[waiting])
         absent.append(Change(np.full(len(waiting), begin), back, -rows.charge[waiting]))
     saved = saving(recording, combine(*absent))
-    live = gradients[(rows.start[gradients] <= at) & (at < rows.end[gradients])]
+    live = gradients[(rows.start[gradients] <= position) & (position < rows.end[gradients])]
     if saved is None or not len(live):
         return
     size = int(rows.charge[live].sum())
     yield Advice(
         kind=AdviceKind.LATE_FREE,
         title="Clear gradients before the forward pass",
-        sentence=f"{len(live)} gradients, {bytes_text(size)}, of the step before are still there when the next forward "
-        "pass begins. Cleared by then, and each made anew where its backward pass comes to it, the peak is "
-        f"{bytes_text(saved.bytes)} lower.",
+        sentence=f"{count_text(len(live), 'gradient')}, {bytes_text(size)}, from the previous step "
+        f"{agree(len(live), 'is', 'are')} still in memory when the next forward pass begins. Clearing "
+        f"{agree(len(live), 'it', 'them')} before, so that the backward pass allocates gradients anew, {saved.effect}.",
         change="optimizer.zero_grad(set_to_none=True)  # right after optimizer.step(), or before the forward pass",
         rows=sort_by_size(recording, live),
         bytes=size,
-        saving_bytes=saved.bytes,
-        new_peak_bytes=saved.new_peak,
+        saving=saved,
     )
 
 
 def _iterations(recording: Recording) -> list[tuple[int, int]]:
-    """Where each iteration after a step of the optimizer begins, and where its own step does."""
+    """Return for each iteration after an optimizer step: its begin, and the begin of its own optimizer step."""
     begins, steps = retained_gradients(recording).position, np.append(optimizer_steps(recording)[0], recording.length)
     return list(zip(begins.tolist(), steps[np.searchsorted(steps, begins)].tolist(), strict=True))
 
 
 def _recreate_positions(recording: Recording, gradients: I64, begin: int, until: int) -> I64:
-    """Per gradient: where the backward pass makes what it would be, the first tensors of its size there.
+    """Return the position where the backward pass would allocate each gradient: its first tensor of that size.
 
-    At the latest where the pass ends; what it makes no tensor of is back where the pass begins.
+    Of several gradients of one size, each gets its own tensor. Gradients without a matching tensor are back at the
+    begin of the pass.
     """
     rows = recording.allocations
     made = np.flatnonzero(made_in_backward(recording) & (begin < rows.start) & (rows.start < until))

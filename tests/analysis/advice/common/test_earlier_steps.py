@@ -23,7 +23,7 @@ def run(blocks: list[Block]) -> Recording:
 
 def test_what_earlier_steps_leave_behind() -> None:
     advice = given(run([Block("history", 2 * MIB, step, None) for step in range(STEPS)]), AdviceKind.LATE_FREE)
-    assert advice.title == "Memory of earlier steps is never freed: history"
+    assert advice.title == "Memory from earlier steps is never freed: history"
     assert advice.bytes == advice.saving_bytes == 2 * MIB * (STEPS - 1)  # that of the last step is its own
     assert len(advice.rows) == STEPS - 1
     assert "11 allocations of earlier steps, from history, still hold 22.0 MiB." in advice.sentence
@@ -41,7 +41,7 @@ def test_a_source_that_tells_of_no_regions() -> None:
 def test_state_of_the_step_before_beside_that_of_this_one() -> None:
     kept = [Block("state", 16 * MIB, step, step + 1 if step + 1 < STEPS else None) for step in range(-1, STEPS)]
     advice = given(run(kept), AdviceKind.LATE_FREE)
-    assert advice.title == "Memory of the step before is freed late: state"
+    assert advice.title == "Memory from the previous step is freed late: state"
     assert advice.bytes == advice.saving_bytes == 16 * MIB
 
 
@@ -57,5 +57,5 @@ def test_one_line_that_allocates_several_sizes_is_told_once() -> None:
         for i in range(3)
     ]
     advice = given(run(kept), AdviceKind.LATE_FREE)
-    assert advice.title == "Memory of the step before is freed late: layer (model.py:20)"
+    assert advice.title == "Memory from the previous step is freed late: layer (model.py:20)"
     assert advice.bytes == advice.saving_bytes == (4 + 5 + 6) * MIB

@@ -54,7 +54,7 @@ def test_optimizer_state(optimizer: Callable[..., Any], donated: tuple[int, ...]
     advice = given(before, AdviceKind.DTYPE, "Optimizer state")
     assert advice.bytes == (48 if optimizer is adam else 24) * MIB
     assert_close(advice, before, after)
-    assert "Optimizer state in bf16" not in titles(after)
+    assert "Store optimizer state in bf16" not in titles(after)
 
 
 def titles(recording: Recording) -> list[str]:

@@ -54,7 +54,7 @@ def test_half_a_batch_at_a_time(one: Any, batch: int) -> None:
     before = stepped(sgd, batch, unrolled(one), options=OPTIONS)
     after = compiled(in_halves(unrolled(one)), *step_arguments(batch), options=OPTIONS, donate_argnums=(0, 1))
     advice = given(before, AdviceKind.MICROBATCHING)
-    assert advice.title == f"Two microbatches of {batch // 2}"
+    assert advice.title == f"Use two microbatches of {batch // 2}"
     assert_close(advice, before, after)
 
 

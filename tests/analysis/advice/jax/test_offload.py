@@ -12,7 +12,7 @@ def test_optimizer_state_is_read_after_the_peak() -> None:
     """Without it the peak is lower by all of it: at the peak, none of it is on the device yet."""
     before = stepped(adam, 8192)
     advice = given(before, AdviceKind.OFFLOAD)
-    assert advice.title == "Keep state on the host"
+    assert advice.title == "Offload state to the host"
     assert advice.bytes == 48 * MIB
     assert 0.9 * 48 * MIB <= advice.saving_bytes <= 48 * MIB
     assert advice.sentence.endswith("the device's memory is the host's, and nothing is won.")

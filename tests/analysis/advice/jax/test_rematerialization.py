@@ -131,7 +131,7 @@ def test_the_body_of_a_scan(one: Any, batch: int) -> None:
     before = compiled(jax.value_and_grad(scanned(one)), *arguments)
     after = compiled(jax.value_and_grad(scanned(jax.checkpoint(one))), *arguments)
     advice = given(before, AdviceKind.REMATERIALIZATION)
-    assert advice.title == f"Rematerialize the body of a scan over {LAYERS} turns"
+    assert advice.title == f"Rematerialize the body of a scan over {LAYERS} iterations"
     assert ", in scanned.<locals>.<lambda> (" in advice.sentence
     assert "CPU" not in advice.sentence
     assert_close(advice, before, after)
@@ -146,7 +146,7 @@ def test_a_scan_that_is_run_twice_is_one_change() -> None:
     before = compiled(jax.value_and_grad(twice(layer)), *arguments)
     after = compiled(jax.value_and_grad(twice(jax.checkpoint(layer))), *arguments)
     advice = given(before, AdviceKind.REMATERIALIZATION)
-    assert advice.title == f"Rematerialize the body of 2 scans over {LAYERS} turns"
+    assert advice.title == f"Rematerialize the body of 2 scans over {LAYERS} iterations"
     assert len(advice.rows) == 4  # of each, what goes into tanh and what comes out
     # Of the zeros that both stacks begin with the compiler keeps one more, that it no longer copies.
     assert (

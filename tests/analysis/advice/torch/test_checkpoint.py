@@ -16,7 +16,7 @@ def test_blocks_that_are_called_in_turn(layers: int, clears: bool, iterations: i
     before = recorded(Training(iterations, clears=clears, layers=layers, blocks=True, batch=3))
     after = recorded(Training(iterations, clears=clears, layers=layers, blocks=True, batch=3, checkpoint=True))
     advice = given(before, AdviceKind.REMATERIALIZATION)
-    assert advice.title == "Checkpoint what is called at forward (model.py:20)"
+    assert advice.title == "Checkpoint the calls at forward (model.py:20)"
     assert_close(advice, before, after)
     assert len(advice.rows) == 3 * layers
     assert AdviceKind.REMATERIALIZATION not in kinds(after)
