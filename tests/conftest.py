@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import is_hypothesis_test
 from support.hook_environment import environment as environment
 from support.reach import needs_shared_data, reaches_slow_modules
 
@@ -14,5 +15,6 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
         if isinstance(item, pytest.Function):
             if needs_shared_data(item):
                 item.add_marker(pytest.mark.shared_data)
-            if reaches_slow_modules(item):
+            # Property tests run a hundred examples each.
+            if reaches_slow_modules(item) or is_hypothesis_test(item.function):
                 item.add_marker(pytest.mark.slow)

@@ -87,6 +87,7 @@ def test_a_profile_that_went_through_a_text_encoding() -> None:
     assert error.value.remedy
 
 
+@pytest.mark.slow
 def test_flipped_bytes() -> None:
     rng = random.Random(1)
     answered = 0
@@ -98,6 +99,7 @@ def test_flipped_bytes() -> None:
     assert 0 < answered < FLIPPED
 
 
+@pytest.mark.slow
 def test_flipped_bytes_of_profiles() -> None:
     rng = random.Random(2)
     files = [data for data in (path.read_bytes() for path in profiles()) if len(data) < 300_000]
@@ -108,6 +110,7 @@ def test_flipped_bytes_of_profiles() -> None:
         attempt(bytes(altered), "/logs/flipped.xplane.pb")
 
 
+@pytest.mark.slow
 def test_programs_that_parse_and_make_no_sense() -> None:
     """Fields of any message get odd values; list items go, come twice or trade places."""
     rng = random.Random(3)

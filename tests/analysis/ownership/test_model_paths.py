@@ -94,6 +94,7 @@ def test_no_text_breaks_a_path(text: str) -> None:
     assert jitted_function(text) in text
 
 
+@pytest.mark.slow
 def test_paths_are_bounded() -> None:
     assert len(op_path("a/" * 100_000).parts) == MAX_PARTS + 1
     assert len(argument_path("a" + ".a" * 100_000)) == MAX_PARTS + 1

@@ -116,6 +116,7 @@ def every_compiled(data: bytes, kinds: dict[int, int], columns: dict[int, int]) 
     return {**{name: found[name].tolist() for name in same}, "stats": stats, "line_name": line_names(data, found)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", profiles(), ids=lambda path: path.parents[3].name)
 def test_every_event_of_every_plane(path: Path) -> None:
     """All stats of the rarer names, which the allocator's are among; all columns of the lines."""

@@ -254,6 +254,7 @@ def test_sizes_beyond_any_memory_are_left_out() -> None:
     assert len(recording.allocations) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 def test_a_text_cut_off_anywhere_is_read_or_refused(path: Path) -> None:
     data = path.read_bytes()

@@ -99,6 +99,7 @@ def parts(key: str) -> tuple[str, dict[str, str]]:
     return route, dict(part.split("=", 1) for part in query)
 
 
+@pytest.mark.slow
 def test_every_answer_is_the_servers(document: Document, client: Client) -> None:
     routes = set()
     for key, content in document.answers.items():
@@ -164,6 +165,7 @@ def test_the_programs_that_run_at_every_event(document: Document, client: Client
         assert {**whole["answers"][whole["answer"][last]], "at": position} == expected
 
 
+@pytest.mark.slow
 def test_the_curve_has_every_position(tmp_path: Path) -> None:
     generate.write(tmp_path, 5000)
     document = written(tmp_path)

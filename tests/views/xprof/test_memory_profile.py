@@ -294,6 +294,7 @@ def test_steps_count_from_the_first_that_is_marked() -> None:
     assert [snapshot["activityMetadata"]["stepId"] for snapshot in snapshots] == ["0", "0", "0", "1", "1"]
 
 
+@pytest.mark.slow
 def test_a_long_log_keeps_peaks_and_valleys() -> None:
     """XProf keeps the fullest moment of each stretch, and so loses nearly all frees."""
     log = Log()
