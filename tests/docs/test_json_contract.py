@@ -1,0 +1,123 @@
+"""The tables of docs/json.md, compared with what the commands print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support.markdown import anchors, section, sections
+from support.servers import DEMO, REPOSITORY, TESTS
+
+from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.cli import main
+from tb_memplugin.views.export.rows import pieces
+
+PAGE = REPOSITORY / "docs" / "json.md"
+RUNS = sorted(folder for folder in DEMO.iterdir() if folder.is_dir() and folder.name != "__pycache__")
+TEXTS = sorted((TESTS / "data" / "oom_texts").glob("*.txt"))
+TYPES: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+}
+
+
+def documented(heading: str) -> dict[str, str]:
+    """Return the keys of an object and their types, with those of the object that it extends."""
+    found = section(PAGE, heading)
+    keys: dict[str, str] = {}
+    if "All keys of [" in found.text:
+        keys = documented(found.text.partition("All keys of [")[2].partition("]")[0])
+    return keys | {row[0].strip("`"): row[1] for row in found.tables[0]}
+
+
+def check(value: Any, kind: str, where: str, seen: set[str]) -> None:
+    """Fail where a value is not of a documented type; record the keys of objects that were seen."""
+    if kind.startswith("list of "):
+        assert isinstance(value, list), where
+        for part in value:
+            check(part, kind.removeprefix("list of "), f"{where}[]", seen)
+    elif kind.startswith("map of "):
+        assert isinstance(value, dict), where
+        for part in value.values():
+            check(part, kind.removeprefix("map of "), f"{where}.*", seen)
+    elif kind.startswith("["):
+        check_object(value, kind[1:].partition("]")[0], where, seen)
+    else:
+        assert any(isinstance(value, TYPES[each]) for each in kind.split(" or ")), f"{where} is {value!r}, not {kind}"
+
+
+def check_object(value: Any, heading: str, where: str, seen: set[str]) -> None:
+    keys = documented(heading)
+    required = {key for key in keys if not key.endswith("?")}
+    assert required <= value.keys() <= {key.rstrip("?") for key in keys}, f"{where} has other keys than {heading}"
+    for key, kind in keys.items():
+        if key.rstrip("?") in value:
+            seen.add(f"{heading}: {key}")
+            check(value[key.rstrip("?")], kind, f"{where}.{key.rstrip('?')}", seen)
+
+
+@pytest.fixture
+def print_json(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*arguments: str) -> Any:
+        assert main([*arguments, "--json"]) in (0, 1)
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def all_keys(heading: str) -> Iterator[str]:
+    """Yield every key of an object and of the objects below it."""
+    for key, kind in documented(heading).items():
+        yield f"{heading}: {key}"
+        if "[" in kind:
+            yield from all_keys(kind.partition("[")[2].partition("]")[0])
+
+
+def test_summary(print_json: Any) -> None:
+    seen = set[str]()
+    for path in [*RUNS, *TEXTS]:
+        check_object(print_json("summary", str(path)), "summary --json", path.name, seen)
+    assert seen >= set(all_keys("summary --json"))
+
+
+def test_explain(print_json: Any) -> None:
+    seen = set[str]()
+    for path in [*RUNS, *TEXTS]:
+        for recording in listing_of_path(str(path)).recordings[:2]:
+            answer = print_json("explain", str(path), "--recording", recording.id)
+            check_object(answer, "explain --json", path.name, seen)
+    # In the demo, no program owns an allocation of an allocator.
+    assert {key for key in all_keys("explain --json") if not key.startswith("Program at a position:")} <= seen
+
+
+@pytest.mark.parametrize("by", ["role", "model", "source"])
+def test_compare(print_json: Any, by: str) -> None:
+    seen = set[str]()
+    for a, b in (("leak", "leak_mended"), ("train_step", "scan_remat")):
+        answer = print_json("compare", str(DEMO / a), str(DEMO / b), "--by", by)
+        check_object(answer, "compare --json", f"{a} {b}", seen)
+    assert {key for key in all_keys("compare --json") if not key.startswith("Caveat:")} <= seen  # no side has one
+
+
+def test_check(print_json: Any) -> None:
+    seen = set[str]()
+    for path in [*RUNS, *TEXTS]:
+        check_object(print_json("check", str(path), "--max-peak", "1MiB"), "check --json", path.name, seen)
+    assert seen >= set(all_keys("check --json"))
+
+
+def test_the_columns_of_exported_tables() -> None:
+    recording = listing_of_path(str(DEMO / "train_step")).recordings[0]
+    columns = [row[0].strip("`") for row in section(PAGE, "Columns of exported tables").tables[0]]
+    assert columns == list(next(pieces(recording)))
+
+
+def test_types_that_are_named_have_a_table() -> None:
+    named = {cell for found in sections(PAGE) for table in found.tables for row in table for cell in row[1:2]}
+    targets = {cell.partition("(#")[2].partition(")")[0] for cell in named if "(#" in cell}
+    assert targets <= anchors(PAGE)
