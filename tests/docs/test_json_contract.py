@@ -12,6 +12,7 @@ from support.servers import DEMO, REPOSITORY, TESTS
 
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.cli import main
+from tb_memplugin.model.codes import documented as documented_codes
 from tb_memplugin.views.export.rows import pieces
 
 PAGE = REPOSITORY / "docs" / "json.md"
@@ -115,6 +116,12 @@ def test_the_columns_of_exported_tables() -> None:
     recording = listing_of_path(str(DEMO / "train_step")).recordings[0]
     columns = [row[0].strip("`") for row in section(PAGE, "Columns of exported tables").tables[0]]
     assert columns == list(next(pieces(recording)))
+
+
+@pytest.mark.parametrize(("heading", "field"), [("Caveats", "caveats"), ("Reasons for no events", "empty")])
+def test_the_codes(heading: str, field: str) -> None:
+    rows = section(PAGE, heading).tables[0]
+    assert {code.strip("`"): meaning for code, meaning in rows} == documented_codes()[field]
 
 
 def test_types_that_are_named_have_a_table() -> None:

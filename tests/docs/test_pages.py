@@ -21,7 +21,7 @@ FOLDER = re.compile(r"[\w.]+/(?:[\w.]+/)*")
 DEFINITION = (
     r"(?m)^\s*(?:export )?(?:async )?(?:def|class|cpdef|function|const|interface|type) (?:[\w\[\], ]+ )?{}\b|^{}\b.* = "
 )
-OF_THE_READER = {"report.html", "error.txt"}
+WRITTEN = {"report.html", "buffers.parquet"}
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
 
 
@@ -81,7 +81,7 @@ def test_modules_and_functions_exist(page: Path) -> None:
         if FOLDER.fullmatch(code) and not code.startswith("shared/"):
             roots = [*ROOTS, page.parent, page.parent / "src", *ROOTS[0].glob("*"), *(ROOTS[1] / "views").glob("*")]
             assert any((root / code).is_dir() for root in roots), f"{page.name}: {code}"
-        if (found := MODULE.fullmatch(code)) and code not in OF_THE_READER:
+        if found := MODULE.fullmatch(code):
             files = [path for root in [*ROOTS, page.parent, page.parent / "src"] if (path := root / found[1]).is_file()]
             assert files, f"{page.name}: {code}"
             for name in (found[2] or "").split(", "):
