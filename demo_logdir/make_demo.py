@@ -1,19 +1,19 @@
-"""Writes the runs of this logdir: python demo_logdir/make_demo.py [RUN ...]
+"""Programs that produce the runs of this logdir: python demo_logdir/make_demo.py [RUN ...]
 
-Each run is a profile of a real program, written by jax.profiler.trace on the CPU backend in a process of its
-own, so that it holds the modules of that program only:
+Each run is a profile of a real program, written by jax.profiler.trace on the CPU backend in a new process, so
+that it contains the modules of that program only:
 
     train_step   One step of a small transformer with Adam, then its loss. The state is donated, the layers
                  are named with jax.named_scope and the parameters are a nested dict, so that op_names are
                  paths of the model: params['layer_3']['mlp']['up']. Modules: jit_train_step, jit_loss.
     scan_remat   The same, with the layers as one jax.lax.scan over stacked weights, each rematerialized by
                  jax.checkpoint: the forward and the backward pass are while loops.
-    oom          A program that asks for arrays of 200 GiB. RLIMIT_AS makes it fail with RESOURCE_EXHAUSTED,
-                 as a full accelerator does, rather than take the machine down. The profile of a step that
-                 failed still says what the step would have needed.
+    oom          A program that allocates arrays of 200 GiB. RLIMIT_AS makes it fail with RESOURCE_EXHAUSTED,
+                 as a full accelerator does, instead of exhausting the machine. The profile of a step that
+                 failed still shows how much memory the step needs.
 
-Only jax is needed. Weights come from a fixed seed, and the paths of sources are cut to what follows
-site-packages or this repository: one version of jax writes the same modules anywhere. Times and thread ids
+Needs only jax. Weights come from a fixed seed, and source paths are relative to site-packages or to this
+repository, so that one version of jax writes the same modules on every machine. Times and thread ids
 differ.
 """
 
@@ -45,7 +45,7 @@ Weights = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 
 
 def init(*, stacked: bool) -> tuple[Params, Params]:
-    """Parameters and Adam's state. Drawn by numpy: the module that draws them is larger than the step's."""
+    """Make parameters and Adam's state, by numpy: a JAX module for this would be larger than the step's."""
     rng = np.random.default_rng(0)
 
     def weights(rows: int, columns: int) -> Weights:
@@ -136,14 +136,14 @@ def oom() -> jax.Array:
 
 
 def run_out_of_memory() -> None:
-    # 16 GiB of address space: room for jax and its threads, a twelfth of what one of the arrays asks for.
+    # 16 GiB of address space: enough for jax and its threads, and a twelfth of one of the arrays.
     resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
     try:
         oom().block_until_ready()
     except jax.errors.JaxRuntimeError as error:
         print(str(error).splitlines()[0])
     else:
-        raise SystemExit("oom() found 200 GB: nothing to show")
+        raise SystemExit("oom() allocated 200 GB: no failure")
 
 
 RUNS: dict[str, Callable[[], None]] = {
@@ -162,14 +162,14 @@ def profile_options() -> jax.profiler.ProfileOptions:
 
 
 def capture(run: str) -> None:
-    """Profiles one run in this process and puts its xplane, and nothing derived from it, into the logdir."""
+    """Profile one run in this process, and copy its xplane file, without derived files, into the logdir."""
     with tempfile.TemporaryDirectory() as scratch:
         with jax.profiler.trace(scratch, profiler_options=profile_options()):
             RUNS[run]()
         (profile,) = Path(scratch).glob("plugins/profile/*/*.xplane.pb")
         session = LOGDIR / run / "plugins" / "profile" / SESSION
         session.mkdir(parents=True, exist_ok=True)
-        # The name of the machine says nothing here, and on another it would make a second host of the run.
+        # Without the machine's name, which would add a second host to the run on another machine.
         (session / "localhost.xplane.pb").write_bytes(profile.read_bytes())
 
 

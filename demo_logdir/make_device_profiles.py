@@ -1,11 +1,11 @@
-"""Writes the runs of this logdir that jax.profiler.save_device_memory_profile made: as a command, or with RUN ...
+"""Programs that produce the device profiles of this logdir: python demo_logdir/make_device_profiles.py [RUN ...]
 
-The two programs of JAX's page "Profiling device memory", so that its figures can be looked up:
+They are the two programs of JAX's page "Profiling device memory", which shows their figures:
 
     device_profile       Two functions that allocate 38.15 MiB each, one of them called by the other.
-    device_profile_leak  A loop that keeps every array it makes: nine profiles, one after each iteration.
+    device_profile_leak  A loop that keeps every array it creates: nine profiles, one after each iteration.
 
-Paths are written as the other runs have them, without this machine's folders. Needs jax and tb_memplugin.
+Source paths are relative, as in the other runs. Needs jax and tb_memplugin.
 """
 
 import gzip
@@ -65,7 +65,7 @@ RUNS: dict[str, Callable[[], None]] = {"device_profile": call_graph, "device_pro
 
 
 def capture(run: str) -> None:
-    """Runs one program in this process, in a folder of its own, and puts its profiles into the logdir."""
+    """Run one program in this process, in a temporary folder, and copy its profiles into the logdir."""
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)
         RUNS[run]()

@@ -1,11 +1,11 @@
-"""Writes the runs of this logdir that show memory over time: python demo_logdir/make_leak_demo.py [RUN ...]
+"""Programs that produce the runs with memory over time: python demo_logdir/make_leak_demo.py [RUN ...]
 
-The same training loop twice, watched by tb_memplugin.capture.track, on the CPU backend and in a process of its own:
+They are the same training loop twice, recorded by tb_memplugin.capture.track on the CPU backend, in new processes:
 
     leak         The list of metrics keeps each step's activations, for a histogram later: 2 MiB more every step.
-    leak_mended  The list keeps what the histogram is made of, a few numbers on the host: every step ends as it began.
+    leak_mended  The list keeps the histogram, a few numbers on the host: memory is the same after every step.
 
-A script of its own, because the other runs record the lines of make_demo.py. Needs jax and tb_memplugin.
+A separate script, because the other runs contain line numbers of make_demo.py. Needs jax and tb_memplugin.
 """
 
 import os
@@ -53,7 +53,7 @@ def train_step(params: Params, batch: jax.Array) -> tuple[Params, jax.Array, jax
 def train(keep: Callable[[jax.Array], jax.Array | Counts]) -> None:
     rng = np.random.default_rng(1)
     metrics = []
-    with track(interval=None) as tracker:  # steps alone: the same events whenever this is run
+    with track(interval=None) as tracker:  # at steps only: the same events in every run
         params = init()
         for number in range(STEPS):
             with tracker.step(number):

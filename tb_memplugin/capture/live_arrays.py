@@ -31,7 +31,7 @@ def track(*, interval: float | None = 0.1) -> Iterator[Tracker]:
     allocation and one that is gone is a free, both at the time of the examination. Arrays that are created and freed
     between two examinations are missed, and so are the temporaries of compiled programs. Deleted and donated arrays
     are free, except where an array with the same line, shape and address replaces one: that memory was overwritten in
-    place, and nothing is written. Arrays that share a buffer count once; sharded arrays count on each device of this
+    place, and causes no event. Arrays that share a buffer count once; sharded arrays count on each device of this
     process.
 
     An allocation is named after the line that created the array: the innermost frame outside JAX of the traceback that

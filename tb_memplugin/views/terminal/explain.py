@@ -26,23 +26,23 @@ from tb_memplugin.views.terminal.selectors import position_of
 MAX_BUFFERS = 20  # of a program
 
 
-def explain(recording: Recording, at: str | None = None, beside: Sequence[Recording] = ()) -> dict[str, Any]:
+def explain(recording: Recording, at: str | None = None, others: Sequence[Recording] = ()) -> dict[str, Any]:
     """Explain the peak of a recording, or the moment `at`, in JSON-compatible values.
 
-    `beside` are the other recordings of the logdir; an allocator is matched with the programs of its run and host.
+    `others` are the other recordings of the logdir; an allocator is matched with the programs of its run and host.
     InputError where `at` is not a moment of the recording.
     """
     position = peak(recording).position if at is None else position_of(recording, at)
     answer = {"recording": summary(recording), "at": moment(recording, position), **_trees(recording, position)}
     if recording.kind.is_failure and (failure := oom.out_of_memory(recording)) is not None:
-        told = {"headline": oom.headline(recording), "out_of_memory": failure}
-        return {**told, **answer, **_grouped(recording, position)}
+        oom_answer = {"headline": oom.headline(recording), "out_of_memory": failure}
+        return {**oom_answer, **answer, **_site_groups(recording, position)}
     if recording.kind.has_call_graph:
-        return {"headline": device_profile.headline(recording), **answer, **_grouped(recording, position)}
+        return {"headline": device_profile.headline(recording), **answer, **_site_groups(recording, position)}
     answer["advice"] = advice(recording)["advice"]
     if recording.axis is not Axis.TIME:
         return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
-    programs = [other for other in beside if other.kind.has_program and _same_host(other, recording)]
+    programs = [other for other in others if other.kind.has_program and _same_host(other, recording)]
     if recording.kind.runs_programs and programs:
         answer["joins"] = joins(recording, programs, position)
     return {"headline": memory_profile.headline(recording), **answer, **_allocator(recording, position)}
@@ -95,13 +95,13 @@ def _program(recording: Recording, position: int) -> dict[str, Any]:
 
 def _allocator(recording: Recording, position: int) -> dict[str, Any]:
     return {
-        **_grouped(recording, position),
+        **_site_groups(recording, position),
         "stacks": count_stacks(recording)._asdict(),
         "leaks": leaks.findings(recording),
     }
 
 
-def _grouped(recording: Recording, position: int) -> dict[str, Any]:
+def _site_groups(recording: Recording, position: int) -> dict[str, Any]:
     live = breakdown(recording, position)
     groups = [
         {**site(recording, row), "allocations": count, "bytes": size, "share": share(size, live.total)}
