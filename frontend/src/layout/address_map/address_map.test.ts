@@ -14,18 +14,18 @@ const regions = regionsOf([100, 50, 8].map((size) => ({ size, temporary: true })
 const all = (of: Rows): Uint32Array => Uint32Array.from({ length: of.length }, (_, row) => row);
 const [first, full, empty] = layoutSegments(rows, all(rows), regions, 0);
 
-describe("segments", () => {
-  it("have their chunks by address, and their largest hole", () => {
+describe("layoutSegments", () => {
+  it("sorts chunks by address and finds the largest hole of each segment", () => {
     expect([...first.chunks]).toEqual([1, 0]);
     expect(first).toMatchObject({ size: 100, used: 30, hole: { from: 40, to: 100 } });
   });
 
-  it("may be full, or empty", () => {
+  it("handles full and empty segments", () => {
     expect(full).toMatchObject({ size: 50, used: 50, hole: { from: 0, to: 0 } });
     expect(empty).toMatchObject({ size: 8, used: 0, hole: { from: 0, to: 8 } });
   });
 
-  it("are those that are there at the position, with the rows that are live then", () => {
+  it("returns the segments that exist at the position, with the rows live then", () => {
     const later = { ...regions, start: Int32Array.of(-1, 5, -1), end: Int32Array.of(9, 9, 5) };
     expect(layoutSegments(rows, Uint32Array.of(0), later, 4).map(({ size, used }) => [size, used])).toEqual([
       [100, 10],
@@ -39,7 +39,7 @@ describe("segments", () => {
     ]);
   });
 
-  it("begin where their first chunk says, unless they are no memory of their own", () => {
+  it("computes the first address from the first chunk, unless regions are joined addresses", () => {
     const places = { region: () => NaN, address: (row: number) => 1000 + rows.offset[row] };
     const addresses = (of: typeof regions): number[] =>
       layoutSegments(rows, all(rows), of, 0, places).map(({ address }) => address);
@@ -47,7 +47,7 @@ describe("segments", () => {
     expect(addresses({ ...regions, bounded: false })).toEqual([NaN, NaN, NaN]);
   });
 
-  it("hold nothing whose place in them is not known", () => {
+  it("leaves out rows without a known offset", () => {
     const lost = fixtureRows([{ size: 40, region: 0, offset: -1 }]);
     expect(layoutSegments(lost, Uint32Array.of(0), regions, 0)[0]).toMatchObject({
       used: 0,
@@ -55,12 +55,12 @@ describe("segments", () => {
     });
   });
 
-  it("leave out what lies nowhere", () => {
+  it("leaves out rows outside every region", () => {
     expect([first, full, empty].flatMap(({ chunks }) => [...chunks])).not.toContain(3);
   });
 });
 
-describe("at", () => {
+describe("findAtOffset", () => {
   it.each([
     [0, 1, null],
     [19, 1, null],
@@ -72,20 +72,20 @@ describe("at", () => {
     expect(findAtOffset(first, rows, offset)).toEqual({ row, hole });
   });
 
-  it("finds the hole that an empty segment is", () => {
+  it("returns an empty segment as one hole", () => {
     expect(findAtOffset(empty, rows, 3)).toEqual({ row: -1, hole: { from: 0, to: 8 } });
   });
 });
 
-describe("pieces", () => {
-  it("are chunks where they are wide enough", () => {
+describe("segmentPieces", () => {
+  it("returns wide chunks as their own pieces", () => {
     expect(segmentPieces(first, rows, 2)).toEqual([
       { x: 0, width: 40, color: 2, row: 1 },
       { x: 60, width: 20, color: 1, row: 0 },
     ]);
   });
 
-  it("are pixels where they are not, one for each that is touched", () => {
+  it("returns one piece for each pixel that narrow chunks touch", () => {
     const many = fixtureRows(
       Array.from({ length: 1000 }, (_, i) => ({
         size: 1,

@@ -46,17 +46,17 @@ export function layoutSegments(
   const there = inside.map(
     (_, region) => regions.start[region] <= position && position < regions.end[region],
   );
-  const held = inside.map((chunks, region) => ({ chunks, region })).filter(({ region }) => there[region]);
-  return held.map(({ chunks, region }) => {
+  const existing = inside.map((chunks, region) => ({ chunks, region })).filter(({ region }) => there[region]);
+  return existing.map(({ chunks, region }) => {
     chunks.sort((a, b) => rows.offset[a] - rows.offset[b]);
     // Regions that were joined by cutting out unused addresses have no single first address.
-    const told = regions.bounded && chunks.length > 0;
+    const addressKnown = regions.bounded && chunks.length > 0;
     const found = {
       size: regions.size[region],
       used: 0,
       chunks: Uint32Array.from(chunks),
       hole: NO_FREE_RANGE,
-      address: told ? places.address(chunks[0]) - rows.offset[chunks[0]] : NaN,
+      address: addressKnown ? places.address(chunks[0]) - rows.offset[chunks[0]] : NaN,
     };
     for (const row of chunks) found.used += rows.size[row];
     for (let place = 0; place <= chunks.length; place++) {

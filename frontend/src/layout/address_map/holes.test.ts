@@ -2,10 +2,12 @@ import { describe, expect, it } from "vitest";
 import { holeAt, holesAt, unplacedBytes } from "./holes";
 import { regionsOf, rowsOf } from "../timeline/fixture";
 
-/** What lies beyond the rows is not known. */
+/** Unbounded: bytes beyond the rows are unknown. */
 const all = { ...regionsOf([{ size: 60, temporary: true }]), bounded: false };
 
-/** At position 2: rows 0, 1 and 3 with 5 and 20 free bytes between them; row 2 is freed; row 4 is nowhere. */
+/**
+ * At position 2, rows 0, 1 and 3 are live with holes of 5 and 20 bytes; row 2 is freed; row 4 has no address.
+ */
 const rows = rowsOf([
   { size: 10, offset: 5, defined: 0, last_used: 9 },
   { size: 10, offset: 20, defined: 2, last_used: 9 },
@@ -16,7 +18,7 @@ const rows = rowsOf([
 ]);
 
 describe("holesAt", () => {
-  it("lists what is free between live rows, the largest first, and who holds it at either side", () => {
+  it("lists holes between live rows, largest first, with the rows on both sides", () => {
     expect(holesAt(rows, all, 2)).toEqual([
       { from: 30, to: 50, below: 1, above: 3 },
       { from: 0, to: 5, below: -1, above: 0 },
@@ -24,13 +26,13 @@ describe("holesAt", () => {
     ]);
   });
 
-  it("ends with the highest row that is live", () => {
+  it("stops at the highest live row", () => {
     expect(holesAt(rows, all, 3).map(({ to }) => to)).toEqual([5, 20]);
   });
 });
 
 describe("holeAt", () => {
-  it("is the hole that the list has, for each of its bytes", () => {
+  it("returns the listed hole for each of its bytes", () => {
     for (const position of [0, 2, 3])
       for (let byte = 0; byte < 70; byte++) {
         const listed = holesAt(rows, all, position).find(({ from, to }) => from <= byte && byte < to);
@@ -40,7 +42,7 @@ describe("holeAt", () => {
 });
 
 describe("one segment", () => {
-  it("is free up to its edge, as each of several is", () => {
+  it("has a hole up to its end, as each of several segments has", () => {
     const one = regionsOf([{ size: 60, temporary: true }]);
     expect(holesAt(rows, one, 3).map(({ from, to, above }) => [from, to, above])).toContainEqual([
       30, 60, -1,
@@ -61,7 +63,7 @@ describe("segments", () => {
     { size: 5, offset: 25, region: 1, defined: 0, last_used: 9 },
   ]);
 
-  it("hold holes of their own, up to their edges, and may be empty", () => {
+  it("have their own holes up to their ends, and may be empty", () => {
     expect(holesAt(inside, segments, 0)).toEqual([
       { from: 25, to: 45, below: 1, above: 2 },
       { from: 50, to: 58, below: -1, above: -1 },
@@ -75,7 +77,7 @@ describe("segments", () => {
   });
 });
 
-it("has none in a segment that is not there yet", () => {
+it("have no holes before they exist", () => {
   const later = {
     ...regionsOf([8, 8].map((size) => ({ size, temporary: true }))),
     start: Int32Array.of(-1, 5),
@@ -85,7 +87,7 @@ it("has none in a segment that is not there yet", () => {
   expect(holeAt(rowsOf([]), later, 4, 10)).toBeNull();
 });
 
-it("counts live bytes that lie nobody knows where", () => {
+it("counts live bytes without an address", () => {
   expect(unplacedBytes(rows, 2)).toBe(70);
   expect(unplacedBytes(rows, 10)).toBe(0);
 });

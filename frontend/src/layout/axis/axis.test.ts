@@ -5,46 +5,46 @@ import { timelineBlocks } from "../timeline/blocks";
 import { regionsOf, rowsOf } from "../timeline/fixture";
 import { indexBlocks } from "../timeline/block_index";
 
-/** Two events at once, a pause of ten seconds, then two events 5 ns apart. */
+/** Two simultaneous events, a pause of ten seconds, then two events 5 ns apart. */
 const TIMES = Float64Array.of(100, 100, 10_000_000_100, 10_000_000_105);
 
 describe("timeAxis", () => {
   const axis = timeAxis(TIMES);
 
-  it("runs from the first event to a little after the last", () => {
+  it("extends from the first event to slightly past the last", () => {
     expect(axis.extent[0]).toBe(100);
     expect(axis.extent[1]).toBeCloseTo(10_000_000_105 + 200_000_000, -1);
   });
 
-  it("takes positions to times, fractions to shares of the pause after them", () => {
+  it("converts positions to times, and fractions to shares of the following pause", () => {
     expect([0, 1, 2, 3].map(axis.at)).toEqual([...TIMES]);
     expect(axis.at(1.5)).toBe(5_000_000_100);
     expect(axis.at(-1)).toBe(100);
     expect(axis.at(9)).toBe(axis.extent[1]);
   });
 
-  it("takes times back to the last event that has been", () => {
+  it("converts times to the last event at or before them", () => {
     expect(axis.positionAt(5_000_000_100)).toBe(1.5);
     expect(Math.floor(axis.positionAt(10_000_000_104))).toBe(2);
     expect(axis.positionAt(0)).toBe(0);
     expect(axis.positionAt(1e12)).toBe(4);
   });
 
-  it("remembers a window of nanoseconds beside a pause of seconds as it was", () => {
+  it("restores a window of nanoseconds next to a pause of seconds", () => {
     const window = [10_000_000_098, 10_000_000_107] as const;
     const back = axis.fromSaved(axis.toSaved(window));
     expect(back[0]).toBeCloseTo(window[0], 3);
     expect(back[1]).toBeCloseTo(window[1], 0);
   });
 
-  it("remembers all there is as nothing", () => {
+  it("saves the full extent as null", () => {
     expect(axis.toSaved(axis.extent)).toBeNull();
     expect(axis.fromSaved(null)).toEqual(axis.extent);
   });
 });
 
 describe("positionAxis", () => {
-  it("is what it is of", () => {
+  it("uses positions as values", () => {
     const axis = positionAxis(10);
     expect([axis.at(3.5), axis.positionAt(3.5)]).toEqual([3.5, 3.5]);
     expect(axis.fromSaved(axis.toSaved([2, 5]))).toEqual([2, 5]);
@@ -52,12 +52,12 @@ describe("positionAxis", () => {
 });
 
 describe("stepAt", () => {
-  it("finds the step a value lies in", () => {
+  it("finds the step that contains a value", () => {
     expect([0, 3, 4, 8, 20].map((at) => stepAt([0, 4, 8], at))).toEqual([0, 0, 1, 1, 1]);
   });
 });
 
-describe("blocks on a clock", () => {
+describe("blocks on a time axis", () => {
   const rows = rowsOf([
     { size: 10, defined: 0, last_used: 1, offset: 0 },
     { size: 10, defined: 2, last_used: 2, offset: 10 },
@@ -74,7 +74,7 @@ describe("blocks on a clock", () => {
     );
   };
 
-  it("lie where their events are in time", () => {
+  it("start and end at the times of their events", () => {
     expect(edges(0, 100)).toEqual([
       [0, 0, 80],
       [1, 80, 90],
@@ -82,7 +82,7 @@ describe("blocks on a clock", () => {
     ]);
   });
 
-  it("are cut to the window, and found in a window within one event", () => {
+  it("are clipped to the window, and found within one event", () => {
     expect(edges(40, 60)).toEqual([[0, 0, 100]]);
     expect(edges(85, 95)).toEqual([
       [1, 0, 50],

@@ -10,7 +10,7 @@ import { restoreSpan, saveSpan } from "./view";
 export interface Axis {
   /** Value at each position and at the end of the last one; null if values are positions. */
   clock: Float64Array | null;
-  /** The whole axis, in values. */
+  /** The index axis, in values. */
   extent: Span;
   at: (position: number) => number;
   /** Return the position that contains a value, with its fraction. */
@@ -49,14 +49,14 @@ export function timeAxis(times: Float64Array): Axis {
   clock[length] = times[length - 1] + Math.max((times[length - 1] - times[0]) * LAST_SHARE, 1);
   const extent: Span = [clock[0], clock[length]];
   const at = (position: number): number => {
-    const whole = Math.min(Math.max(Math.floor(position), 0), length - 1);
-    const share = Math.min(Math.max(position - whole, 0), 1);
-    return clock[whole] + share * (clock[whole + 1] - clock[whole]);
+    const index = Math.min(Math.max(Math.floor(position), 0), length - 1);
+    const share = Math.min(Math.max(position - index, 0), 1);
+    return clock[index] + share * (clock[index + 1] - clock[index]);
   };
   const positionAt = (value: number): number => {
-    const whole = stepAt(clock, value);
-    const width = clock[whole + 1] - clock[whole];
-    return whole + (width > 0 ? Math.min(Math.max((value - clock[whole]) / width, 0), 1) : 0);
+    const index = stepAt(clock, value);
+    const width = clock[index + 1] - clock[index];
+    return index + (width > 0 ? Math.min(Math.max((value - clock[index]) / width, 0), 1) : 0);
   };
   return {
     clock,

@@ -18,7 +18,7 @@ describe("byteTicks", () => {
     expect(labels(byteTicks([0, 100], 4))).toEqual(["0", "32 B", "64 B", "96 B"]);
   });
 
-  it("tells neighbours apart far from zero", () => {
+  it("distinguishes neighbors far from zero", () => {
     const near = labels(byteTicks([70 * GiB, 70 * GiB + 64 * 1024], 4));
     expect(near.length).toBeGreaterThan(2);
     expect(new Set(near).size).toBe(near.length);
@@ -36,12 +36,12 @@ describe("positionTicks", () => {
 describe("timeTicks", () => {
   const labels = (from: number, to: number): string[] => timeTicks([from, to], 3).map(({ label }) => label);
 
-  it("are seconds with the decimals that tell two apart", () => {
+  it("labels seconds with enough decimals to distinguish ticks", () => {
     expect(labels(0, 3e9)).toEqual(["0 s", "1 s", "2 s", "3 s"]);
     expect(labels(2.5e9, 2.53e9)).toEqual(["2.50 s", "2.51 s", "2.52 s", "2.53 s"]);
   });
 
-  it("count from the last whole second where they are closer than a microsecond", () => {
+  it("counts from the last whole second if ticks are closer than a microsecond", () => {
     expect(labels(2_000_000_100, 2_000_000_103)).toEqual([
       "2 s + 100 ns",
       "2 s + 101 ns",
@@ -52,7 +52,7 @@ describe("timeTicks", () => {
 });
 
 describe("formatTime", () => {
-  it("takes the largest unit", () => {
+  it("uses the largest unit that fits", () => {
     expect([0, 12, 1500, 2_500_000, 98_635_696_592].map(formatTime)).toEqual([
       "0 ns",
       "12 ns",

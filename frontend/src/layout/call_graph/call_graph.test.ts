@@ -4,7 +4,7 @@ import { curvePath, layoutCallGraph, boxLines, formatPercent } from "./call_grap
 
 const MB = 2 ** 20;
 
-/** func2 calls func1 and op; func1 calls op too; `small` is not in the picture. */
+/** func2 calls func1 and op; func1 also calls op; `small` is hidden. */
 function graph(): CallGraph {
   return {
     by: "function",
@@ -39,7 +39,7 @@ describe("layoutCallGraph", () => {
   const { boxes, arrows, width, height } = layoutCallGraph(graph());
   const box = (node: number) => boxes.find((found) => found.node === node);
 
-  it("has a box for each function of the picture, none upon another, all inside", () => {
+  it("places a box for each visible function, without overlap and inside the picture", () => {
     expect(boxes.map(({ node }) => node).sort()).toEqual([0, 1, 2, 3]);
     for (const a of boxes) {
       expect(a.x).toBeGreaterThanOrEqual(0);
@@ -54,7 +54,7 @@ describe("layoutCallGraph", () => {
     }
   });
 
-  it("puts callers above what they call, and leads arrows from the one to the other", () => {
+  it("places callers above callees, with arrows from caller to callee", () => {
     expect(arrows).toHaveLength(4);
     const { caller, callee } = graph().calls;
     for (const { call, points } of arrows) {
@@ -67,21 +67,21 @@ describe("layoutCallGraph", () => {
     }
   });
 
-  it("writes larger what holds more of its own, and draws wider what is called for more", () => {
+  it("uses larger fonts for larger flat bytes and wider arrows for larger calls", () => {
     expect(box(3)?.font).toBeGreaterThan(box(0)?.font ?? Infinity);
     expect(box(1)?.font).toBe(11);
     const widths = new Map(arrows.map(({ call, width: wide }) => [call, wide]));
     expect(widths.get(0)).toBeGreaterThan(widths.get(1) ?? Infinity);
   });
 
-  it("is as large for what went as for what came", () => {
+  it("draws decreases as large as increases", () => {
     const gone = graph();
     gone.nodes.flat = gone.nodes.flat.map((bytes) => -bytes);
     gone.calls.bytes = gone.calls.bytes.map((bytes) => -bytes);
     expect(layoutCallGraph(gone).boxes.map(({ font }) => font)).toEqual(boxes.map(({ font }) => font));
   });
 
-  it("draws a recursion between two functions", () => {
+  it("draws recursion between two functions", () => {
     const loop = graph();
     loop.calls.caller.push(3);
     loop.calls.callee.push(1);
@@ -91,21 +91,21 @@ describe("layoutCallGraph", () => {
     expect(layoutCallGraph(loop).arrows).toHaveLength(5);
   });
 
-  it("is empty where nothing is drawn", () => {
+  it("is empty without visible functions", () => {
     const nothing = graph();
     nothing.nodes.drawn = nothing.nodes.drawn.map(() => false);
     expect(layoutCallGraph(nothing)).toMatchObject({ boxes: [], arrows: [] });
   });
 });
 
-describe("the text of a box", () => {
-  it("has the figures of its own and with callees", () => {
+describe("boxLines", () => {
+  it("contains flat and cumulative figures", () => {
     expect(boxLines(graph(), 0)).toEqual(["main", "4.00 MiB (4.762%)", "of 84.0 MiB (100%)"]);
     expect(boxLines(graph(), 1)).toEqual(["func2", "0 of", "80.0 MiB (95.24%)"]);
     expect(boxLines(graph(), 3)).toEqual(["op", "80.0 MiB (95.24%)"]);
   });
 
-  it("gives shares as pprof does", () => {
+  it("formats shares as pprof does", () => {
     expect(formatPercent(1, 3)).toBe("33.33%");
     expect(formatPercent(-44, 101)).toBe("-43.56%");
     expect(formatPercent(1, 10_000)).toBe("0.010%");
@@ -114,8 +114,8 @@ describe("the text of a box", () => {
   });
 });
 
-describe("curve", () => {
-  it("begins and ends where its points do", () => {
+describe("curvePath", () => {
+  it("starts and ends at the first and last point", () => {
     expect(
       curvePath([
         [0, 0],

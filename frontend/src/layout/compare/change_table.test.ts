@@ -33,12 +33,12 @@ const ENTRIES = [entry("a", 10, 90), entry("b", 70, 0), entry("c", 0, 5), entry(
 const sites = (entries: readonly ComparedEntry[]) => entries.map(({ site }) => site);
 
 describe("filterEntries", () => {
-  it("keeps the kinds wanted, or all", () => {
+  it("keeps the wanted kinds, or all kinds", () => {
     expect(sites(filterEntries(ENTRIES, new Set(["only_a", "only_b"]), "", "").entries)).toEqual(["b", "c"]);
     expect(filterEntries(ENTRIES, new Set(), "", "").entries).toHaveLength(4);
   });
 
-  it("looks for text, and for the size of the change whichever its sign", () => {
+  it("matches text, and the absolute size of the change", () => {
     expect(sites(filterEntries(ENTRIES, new Set(), "^[bd]$", "").entries)).toEqual(["b", "d"]);
     expect(sites(filterEntries(ENTRIES, new Set(), "temporary", ">25").entries)).toEqual(["a", "b", "d"]);
     expect(filterEntries(ENTRIES, new Set(), "(", "lots").errors).toHaveLength(2);
@@ -54,7 +54,7 @@ describe("sortEntries", () => {
 });
 
 describe("entriesCsv", () => {
-  it("has signed changes in bytes, and no formula", () => {
+  it("contains signed changes in bytes, and no formulas", () => {
     const [, line] = entriesCsv([entry("=cmd()", 70, 20)]).split("\r\n");
     expect(line).toBe("shrunk,70,20,-50,1,1,temporary,f32[8],,'=cmd(),");
   });

@@ -24,26 +24,26 @@ function summary(id: string, patch: Partial<Summary> = {}): Summary {
 const profile = (name: string): Summary =>
   summary(name, { kind: "device_profile", title: name, host: name, memory: "cpu:0" });
 
-describe("firstPair", () => {
-  it("takes the first and the last of a series, as people count", () => {
+describe("defaultPair", () => {
+  it("compares the first and the last of a series in numeric order", () => {
     const run = ["m10", "m2", "m1"].map(profile);
     expect(defaultPair([...run, summary("p")], [])).toEqual({ a: "m1", b: "m10", at_a: null });
   });
 
-  it("takes the same program of the run before, whatever its id", () => {
+  it("compares the same program of the previous run, whatever its id", () => {
     const before = [summary("old g", { title: "jit_g(7)" }), summary("old f", { title: "jit_f(9)" })];
     expect(defaultPair([summary("f")], before)).toEqual({ a: "old f", b: "f", at_a: null });
   });
 
-  it("takes the beginning and the peak of the largest where there is nothing else, and nothing of nothing", () => {
+  it("compares the start and the peak of the largest recording otherwise, and returns null for an empty run", () => {
     expect(defaultPair([summary("f")], [])).toEqual({ a: "f", b: "f", at_a: 0 });
     expect(defaultPair([summary("m", { axis: "INSTANT" })], [])).toEqual({ a: "m", b: "m", at_a: null });
     expect(defaultPair([], [summary("f")])).toBeNull();
   });
 });
 
-describe("comparable", () => {
-  it("is what is of the same kind, what is of the same name first", () => {
+describe("comparableRecordings", () => {
+  it("returns recordings of the same kind, equal names first", () => {
     const all = [profile("m1"), summary("g", { title: "jit_g(2)" }), summary("f2", { title: "jit_f(2)" })];
     expect(comparableRecordings(all, summary("f")).map(({ id }) => id)).toEqual(["f2", "g"]);
     expect(comparableRecordings(all, undefined)).toHaveLength(3);

@@ -30,7 +30,7 @@ function series(curves: Record<string, number[]>, rest: number[] = []): Growth {
 }
 
 describe("growthChart", () => {
-  it("lays what grows upon what does not, up to the total of each profile", () => {
+  it("stacks growing sites on constant ones, up to the total of each profile", () => {
     const { bands, max } = growthChart(series({ leak: [1, 2, 3], kept: [10, 10, 10] }));
     expect(bands).toEqual([
       { site: 1, bottom: [0, 0, 0], top: [10, 10, 10] },

@@ -15,13 +15,13 @@ const comparison: Comparison = {
   steps: [step("activation"), step("1,2")],
 };
 
-describe("what of a comparison is looked at", () => {
-  it("is a thing by its rows in A and B", () => {
+describe("the selected change of a comparison", () => {
+  it("names an entry by its rows in A and B", () => {
     expect(comparison.entries.map(entryName)).toEqual(["1,2", ",3", "4,"]);
     expect(findSelectedChange(comparison, ",3")).toEqual({ kind: "entry", entry: comparison.entries[1] });
   });
 
-  it("is a step by its label, whatever that is, with what is counted in it", () => {
+  it("names a step by any label, and lists the entries it includes", () => {
     const [activation, odd] = comparison.steps;
     expect(findSelectedChange(comparison, stepName(activation))).toEqual({
       kind: "step",
@@ -31,12 +31,12 @@ describe("what of a comparison is looked at", () => {
     expect(findSelectedChange(comparison, stepName(odd))).toMatchObject({ kind: "step", step: odd });
   });
 
-  it("is nothing where there is nothing of that name", () => {
+  it("is null for an unknown name", () => {
     for (const name of ["", "9,9", "step:nothing", ","])
       expect(findSelectedChange(comparison, name)).toBeNull();
   });
 
-  it("stays the same when A and B are swapped", () => {
+  it("is the same when A and B are swapped", () => {
     expect(["1,2", ",3", "4,", "step:1,2", ""].map(swapName)).toEqual(["2,1", "3,", ",4", "step:1,2", ""]);
   });
 });

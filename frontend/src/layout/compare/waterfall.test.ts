@@ -4,7 +4,7 @@ import { waterfall } from "./waterfall";
 const step = (label: string, bytes_a: number, bytes_b: number) => ({ label, bytes_a, bytes_b });
 
 describe("waterfall", () => {
-  it("leads from A to B: each bar begins where the one before it ends", () => {
+  it("leads from A to B: each bar starts where the previous one ends", () => {
     const { bars, origin, unchanged } = waterfall(100, 60, [
       step("x", 10, 50),
       step("same", 5, 5),
@@ -20,7 +20,7 @@ describe("waterfall", () => {
     expect(unchanged).toBe(1);
   });
 
-  it("starts its axis higher where the change is small, so that it can be seen", () => {
+  it("starts the axis above 0 for small changes, so that they are visible", () => {
     const { bars, origin, end } = waterfall(1000, 1010, [step("x", 0, 10)]);
     expect([origin, end]).toEqual([990, 1010]);
     expect(bars.map(({ from, to }) => [from, to])).toEqual([
@@ -30,7 +30,7 @@ describe("waterfall", () => {
     ]);
   });
 
-  it("has only the totals where nothing changed", () => {
+  it("contains only the totals if nothing changed", () => {
     const { bars, origin } = waterfall(7, 7, [step("x", 7, 7)]);
     expect(bars.map(({ label, from, to }) => [label, from, to])).toEqual([
       ["A", 0, 1],

@@ -48,8 +48,8 @@ const gpu2 = row("b", {
 const gpu10 = row("a", { kind: "allocator", axis: "TIME", title: "allocator", memory: "GPU_10_bfc" });
 const ids = (rows: readonly OverviewRow[]): string[] => rows.map(({ id }) => id);
 
-describe("a run's recordings as lines", () => {
-  it("names what is looked for", () => {
+describe("the overview table", () => {
+  it("names the largest part", () => {
     expect([recordingName(train), recordingName(gpu2)]).toEqual(["jit_train(1)", "GPU_2_bfc"]);
     expect([partText(train), partText(gpu2)]).toEqual(["layer_* ×48", ""]);
     const named = (name: string): string =>
@@ -60,11 +60,11 @@ describe("a run's recordings as lines", () => {
     expect(named("bsd,de->bse")).toBe("bsd,de->bse");
   });
 
-  it("come as they are until a column is chosen", () => {
+  it("keeps the given order until a column is selected", () => {
     expect(ids(sortOverview([gpu2, train, gpu10], null, NOTHING))).toEqual(["b", "jit_train(1)", "a"]);
   });
 
-  it("sorts as people count, and puts the unknown last both ways", () => {
+  it("sorts numerically, with unknown values last in both directions", () => {
     const rows = [gpu10, train, gpu2];
     expect(ids(sortOverview(rows, { key: "name", descending: false }, NOTHING))).toEqual([
       "b",
@@ -99,7 +99,7 @@ describe("a run's recordings as lines", () => {
     expect(filterOverview(rows, "(", "much", NOTHING).errors).toHaveLength(2);
   });
 
-  it("saves what is unknown as nothing, and never a formula", () => {
+  it("exports unknown values as empty cells, and no formulas", () => {
     const advice = new Map([[train.id, { title: "=1+1", sentence: "", saving_bytes: 7 }]]);
     const lines = overviewCsv([train, gpu10], advice).split("\r\n");
     expect(lines[0]).toContain("capacity_bytes,left_bytes,largest_category");

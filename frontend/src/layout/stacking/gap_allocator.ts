@@ -71,12 +71,12 @@ export class GapAllocator {
   private smallest(bytes: number): number {
     const own = listOfSize(bytes);
     // Gaps in its own list can be smaller than the block, so only a few of them are tried.
-    let looked = 0;
+    let tried = 0;
     let best = NONE;
     for (
       let over = this.first[own];
-      over !== NONE && looked < MAX_CANDIDATES;
-      over = this.after[over], looked++
+      over !== NONE && tried < MAX_CANDIDATES;
+      over = this.after[over], tried++
     ) {
       const gap = this.gap[over];
       if (gap === bytes) return over;

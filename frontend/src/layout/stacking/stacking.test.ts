@@ -5,7 +5,7 @@ import { regionsOf, rowsOf } from "../timeline/fixture";
 
 const nowhere = regionsOf([{ size: 0, temporary: true }]);
 
-describe("stacked", () => {
+describe("placeStacked", () => {
   const rows = fixtureRows([
     { size: 100, start: -1, end: 10 },
     { size: 10, start: 0, end: 4 },
@@ -16,16 +16,16 @@ describe("stacked", () => {
   ]);
   const { offset, height } = placeStacked(rowLifetimes(rows, nowhere));
 
-  it("puts the oldest at the bottom and reuses what is freed", () => {
+  it("places the oldest row at the bottom and reuses freed bytes", () => {
     expect([...offset]).toEqual([0, 100, 110, 110, 100, -1]);
   });
 
-  it("is as high as it ever had to be", () => {
+  it("is as high as its maximum", () => {
     expect(height).toBe(130);
   });
 
-  it("never puts two at one place at one time", () => {
-    // A fixed mix of sizes and lives that overlap.
+  it("never overlaps rows that are live at the same time", () => {
+    // A fixed mix of sizes and overlapping lifetimes.
     const many = fixtureRows(
       Array.from({ length: 300 }, (_, i) => ({
         size: 1 + ((i * 37) % 50),
@@ -42,8 +42,8 @@ describe("stacked", () => {
   });
 });
 
-describe("byAddress", () => {
-  it("keeps places to one another, without what no row uses", () => {
+describe("placeByAddress", () => {
+  it("keeps relative addresses and cuts out unused ranges", () => {
     const rows = rowsOf([
       { size: 10, defined: 0, last_used: 1, offset: 1_000_000 },
       { size: 10, defined: 2, last_used: 3, offset: 1_000_005 },

@@ -18,8 +18,8 @@ const program = (unexplained: number[] | null): Parameters<typeof appendUnexplai
   };
 };
 
-describe("stretchesOf", () => {
-  it("is where a figure stays the same and is above nothing", () => {
+describe("constantStretches", () => {
+  it("returns stretches of one nonzero value", () => {
     expect(constantStretches(Float64Array.of(0, 7, 7, 3, 0, -2, 3))).toEqual([
       { start: 1, end: 3, bytes: 7 },
       { start: 3, end: 4, bytes: 3 },
@@ -28,18 +28,18 @@ describe("stretchesOf", () => {
   });
 });
 
-describe("withStack", () => {
+describe("appendUnexplained", () => {
   const rows = rowsOf([
     { name: "a", size: 2, defined: 0, last_used: 1, offset: 0 },
     { name: "b", size: 5, defined: 2, last_used: 4, offset: 8 },
   ]);
 
-  it("adds nothing where rows explain all there is", () => {
+  it("appends nothing if rows explain all bytes", () => {
     expect(appendUnexplained(rows, program(null), "stack")).toBe(rows);
     expect(appendUnexplained(rows, program([0, 0, 0, 0, 0]), "stack")).toBe(rows);
   });
 
-  it("makes the rows at each position add up to what is in use there", () => {
+  it("makes the rows at each position sum to the bytes in use", () => {
     const all = appendUnexplained(rows, program([0, 7, 7, 3, 3]), "stack");
     expect(all.length).toBe(4);
     expect([...new AgeStack(rowsByAge(all, 5)).inUse].slice(0, 5)).toEqual([2, 9, 12, 8, 8]);
@@ -47,7 +47,7 @@ describe("withStack", () => {
     expect([...packed.offset].every((bytes) => bytes >= 0)).toBe(true);
   });
 
-  it("names them, and has no address for them", () => {
+  it("names the appended rows and gives them no address", () => {
     const all = appendUnexplained(rows, program([0, 7, 7, 3, 3]), "stack");
     expect([0, 1, 2, 3].map((row) => all.name.at(row))).toEqual(["a", "b", "stack", "stack"]);
     expect([...all.offset]).toEqual([0, 8, -1, -1]);

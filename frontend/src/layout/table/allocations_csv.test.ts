@@ -18,7 +18,7 @@ describe("allocationsCsv", () => {
   const cells = (line: number): Record<string, string> =>
     Object.fromEntries(head.map((heading, i) => [heading, lines[line][i]]));
 
-  it("tells when each was allocated and freed, where the recording saw it", () => {
+  it("contains the times of allocation and free within the recording", () => {
     expect(cells(0)).toMatchObject({ allocated_at_ns: "", freed_at_ns: "2500000000", held_ns: "2500000000" });
     expect(cells(1)).toMatchObject({
       allocated_at_ns: "1500000000",
@@ -37,12 +37,12 @@ describe("allocationsCsv", () => {
     });
   });
 
-  it("tells where each lies, as far as that is known", () => {
+  it("contains addresses, where known", () => {
     expect(cells(0)).toMatchObject({ region: "", offset_bytes: "", address: "" });
     expect(cells(1)).toMatchObject({ region: "4096", offset_bytes: "512", address: "4608" });
   });
 
-  it("adds up to all that is in use", () => {
+  it("sums to the bytes in use", () => {
     const sum = lines.reduce((bytes, _, line) => bytes + Number(cells(line)["charge_bytes"]), 0);
     expect(sum).toBe(165);
     const [headings, rest] = allocationsCsv(rows, [], places, times, 7)

@@ -10,7 +10,7 @@ const rows = fixtureRows([
 ]);
 
 describe("groupRows", () => {
-  it("adds up what has one name, largest first; what was there before stands apart from what has no name", () => {
+  it("sums rows by name, largest first, and separates rows older than the recording from unnamed rows", () => {
     expect(groupRows(rows, [0, 1, 2, 3], "op_name")).toMatchObject([
       { label: "live before the recording", rows: [3], bytes: 1000, requested: 1000 },
       { label: "none in the profile", rows: [2], bytes: 200, requested: 200 },
@@ -18,7 +18,7 @@ describe("groupRows", () => {
     ]);
   });
 
-  it("gathers by other columns, and every byte is in one group", () => {
+  it("groups by other columns, with every byte in one group", () => {
     for (const by of ["op", "shape", "dtype", "source", "role"] as const) {
       const groups = groupRows(rows, [0, 1, 2, 3], by);
       expect(groups.reduce((sum, group) => sum + group.bytes, 0)).toBe(1328);

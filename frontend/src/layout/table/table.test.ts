@@ -20,19 +20,19 @@ function sorted(key: RowSort["key"], descending = false): number[] {
 }
 
 describe("sorting", () => {
-  it("orders numbers and leaves equals in row order both ways", () => {
+  it("sorts numbers, and keeps equal rows in row order in both directions", () => {
     expect(sorted("size", true)).toEqual([1, 0, 2, 3]);
     expect(sorted("defined")).toEqual([1, 2, 3, 0]);
     expect(sorted("defined", true)).toEqual([0, 2, 3, 1]);
     expect(sorted("expansion", true)).toEqual([0, 1, 2, 3]);
   });
 
-  it("orders text as people count: fusion.9 before fusion.10", () => {
+  it("sorts text numerically: fusion.9 before fusion.10", () => {
     expect(sorted("name")).toEqual([3, 2, 0, 1]);
     expect(sorted("name", true)).toEqual([1, 0, 2, 3]);
   });
 
-  it("orders categories by their names", () => {
+  it("sorts categories by name", () => {
     expect(sorted("role")).toEqual([1, 0, 2, 3]);
   });
 });
@@ -40,7 +40,7 @@ describe("sorting", () => {
 describe("filtering", () => {
   const filtered = (search: string, size = ""): number[] => [...filterRows(rows, ALL, search, size).rows];
 
-  it("looks in name, op name, source and shape", () => {
+  it("searches name, op name, source and shape", () => {
     expect(filtered("fusion\\.\\d$")).toEqual([2]);
     expect(filtered("layer_1")).toEqual([0]);
     expect(filtered("model.py:12")).toEqual([1]);
@@ -48,13 +48,13 @@ describe("filtering", () => {
     expect(filtered("nowhere")).toEqual([]);
   });
 
-  it("takes sizes as people write them, together with text", () => {
+  it("combines size filters with text", () => {
     expect(filtered("", ">64KiB")).toEqual([1]);
     expect(filtered("", ">=64 k")).toEqual([0, 1]);
     expect(filtered("fusion", "<1MiB")).toEqual([0, 2]);
   });
 
-  it("says what it could not read and goes on without it", () => {
+  it("reports invalid input and ignores it", () => {
     const { rows: found, errors } = filterRows(rows, ALL, "f32[1024", "huge");
     expect([...found]).toEqual([2]);
     expect(errors).toHaveLength(2);
@@ -77,7 +77,7 @@ describe("parseSizeFilter", () => {
     expect(parseSizeFilter(text)?.(bytes)).toBe(answer);
   });
 
-  it("has no answer for what is not a size", () => {
+  it("rejects text that is not a size", () => {
     expect(parseSizeFilter(">")).toBeNull();
     expect(parseSizeFilter("1..x")).toBeNull();
   });
@@ -86,7 +86,7 @@ describe("parseSizeFilter", () => {
 describe("lines", () => {
   const bySize = sortRows(rows, ALL, { key: "size", descending: true });
 
-  it("folds buffers below 16 KiB into one line that opens", () => {
+  it("folds buffers below 16 KiB into one line that expands", () => {
     const folded = tableLines(rows, bySize, { by: "none", foldsSmall: true, isOpen: () => false });
     expect(folded).toEqual([
       { kind: "row", row: 1 },
@@ -113,7 +113,7 @@ describe("lines", () => {
     expect(lines.map((line) => line.kind)).toEqual(["row", "row"]);
   });
 
-  it("groups by category, largest first, and closes", () => {
+  it("groups by category, largest first, and collapses", () => {
     const isOpen = (_: string, key: string): boolean => key !== "role-8";
     const lines = tableLines(rows, bySize, { by: "role", foldsSmall: true, isOpen });
     expect(lines.map((line) => (line.kind === "row" ? line.row : line))).toMatchObject([
@@ -130,7 +130,7 @@ describe("lines", () => {
 });
 
 describe("CSV", () => {
-  it("writes bytes, quotes what needs it and defuses formulas", () => {
+  it("contains bytes, quotes cells that need it and disarms formulas", () => {
     const hostile = fixtureRows([
       { name: '=cmd|"x"', size: 2048, unpadded: 1024, shape: "f32[2,3]", source: "a.py:1" },
     ]);

@@ -6,7 +6,7 @@ const limit = [0, 100] as const;
 const extent = { x: limit, y: [0, 1000] as const };
 
 describe("pan", () => {
-  it("stops at both ends without changing the scale", () => {
+  it("stops at both ends and keeps the scale", () => {
     expect(pan([10, 30], limit, 5)).toEqual([15, 35]);
     expect(pan([10, 30], limit, -50)).toEqual([0, 20]);
     expect(pan([10, 30], limit, 500)).toEqual([80, 100]);
@@ -14,23 +14,23 @@ describe("pan", () => {
 });
 
 describe("zoom", () => {
-  it("keeps what is under the pointer where it is", () => {
+  it("keeps the value under the pointer in place", () => {
     expect(zoom([0, 100], limit, 25, 0.5, 1)).toEqual([12.5, 62.5]);
     expect(zoom([12.5, 62.5], limit, 25, 2, 1)).toEqual([0, 100]);
   });
 
-  it("goes neither below the least nor past the limit", () => {
+  it("stays between the minimum length and the limit", () => {
     expect(zoom([40, 50], limit, 45, 0.01, 4)).toEqual([43, 47]);
     expect(zoom([0, 10], limit, 0, 50, 4)).toEqual([0, 100]);
     expect(zoom([80, 100], limit, 85, 2, 4)).toEqual([60, 100]);
   });
 
-  it("shows an axis shorter than the least in full", () => {
+  it("shows an axis shorter than the minimum in full", () => {
     expect(zoom([0, 2], [0, 2], 1, 0.5, 4)).toEqual([0, 2]);
   });
 });
 
-describe("frameBox", () => {
+describe("viewAround", () => {
   it("puts a block in the middle third", () => {
     expect(viewAround({ start: 40, end: 50, bottom: 400, top: 500 }, extent)).toEqual({
       x: [30, 60],
@@ -42,7 +42,7 @@ describe("frameBox", () => {
 
 describe("reveal", () => {
   const view = { x: [0, 20] as const, y: [0, 100] as const };
-  it("leaves a view alone that shows the block, moves one that does not, and frames what does not fit", () => {
+  it("keeps a view that shows the block, pans if the block is outside, and frames it if it does not fit", () => {
     expect(reveal(view, { start: 5, end: 6, bottom: 5, top: 6 }, extent)).toEqual(view);
     expect(reveal(view, { start: 30, end: 35, bottom: 150, top: 160 }, extent)).toEqual({
       x: [15, 35],
@@ -52,15 +52,15 @@ describe("reveal", () => {
   });
 });
 
-describe("remembered and recalled", () => {
-  it("says nothing of a view of all", () => {
+describe("saveSpan and restoreSpan", () => {
+  it("save nothing for the full extent", () => {
     expect(saveSpan([0, 100], limit)).toBeNull();
     expect(saveSpan([0, 99], limit)).toEqual([0, 99]);
     expect(saveSpan([100 / 3, 50], limit)).toEqual([33.3333, 50]);
     expect(restoreSpan(null, limit)).toEqual([0, 100]);
   });
 
-  it("shows all where an address brings a window that is not on the axis", () => {
+  it("show the full extent if the URL contains a window outside the axis", () => {
     expect(restoreSpan([50, 500], limit)).toEqual([50, 100]);
     expect(restoreSpan([200, 300], limit)).toEqual([0, 100]);
     expect(restoreSpan([60, 40], limit)).toEqual([0, 100]);
@@ -71,16 +71,16 @@ describe("remembered and recalled", () => {
 describe("the minimap's window", () => {
   const view = { x: [25, 75] as const, y: [0, 500] as const };
 
-  it("is where the view is, bytes growing upwards", () => {
+  it("is where the view is; bytes grow upwards", () => {
     expect(windowOnMap(view, extent, 200, 40)).toEqual({ x: 50, y: 20, width: 100, height: 20 });
   });
 
-  it("stays large enough to hold, and on the map", () => {
+  it("stays large enough to drag, and on the map", () => {
     const speck = { x: [99.9, 100] as const, y: [0, 1] as const };
     expect(windowOnMap(speck, extent, 200, 40)).toEqual({ x: 194, y: 34, width: 6, height: 6 });
   });
 
-  it("follows the pointer by as much as the map is smaller", () => {
+  it("follows the pointer at the scale of the map", () => {
     expect(dragView(view, extent, 20, -10, 200, 40)).toEqual({ x: [35, 85], y: [250, 750] });
     expect(centerOn(view, extent, 0, 20, 200, 40)).toEqual({ x: [0, 50], y: [250, 750] });
     expect(isInside(windowOnMap(view, extent, 200, 40), 60, 30)).toBe(true);

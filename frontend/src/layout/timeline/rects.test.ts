@@ -26,13 +26,13 @@ function laidOut(items: BufferLike[], view: View, width: number, height: number,
   return edges(rects).sort((a, b) => a[0] - b[0]);
 }
 
-/** [row, x0, y0, x1, y1] of each rectangle. */
+/** Rectangles as [row, x0, y0, x1, y1]. */
 function edges({ length, row, x0, y0, x1, y1 }: Rects): number[][] {
   return Array.from({ length }, (_, i) => [row[i], x0[i], y0[i], x1[i], y1[i]]);
 }
 
-describe("blocksOf", () => {
-  it("places a block by its own life, last position included, and by region base plus offset", () => {
+describe("timelineBlocks", () => {
+  it("places a block by its own lifetime, last position included, and by region base plus offset", () => {
     const { length, start, end, bottom, top, color, row } = timelineBlocks(
       rowsOf(buffers),
       regions,
@@ -48,14 +48,14 @@ describe("blocksOf", () => {
     expect([...row.slice(0, 3)]).toEqual([0, 1, 2]);
   });
 
-  it("leaves out parameters, outputs and constants unless they are asked for", () => {
+  it("leaves out parameters, outputs and constants unless they are requested", () => {
     expect(timelineBlocks(rowsOf(buffers), regions, 10, "temp").length).toBe(2);
     expect(timelineExtent(regions, positionAxis(10), "temp")).toEqual({ x: [0, 10], y: [0, 150] });
     expect(timelineExtent(regions, positionAxis(10), "all")).toEqual({ x: [0, 10], y: [0, 190] });
     expect([...regionBands(regions, "temp")]).toEqual([0, 100, 100, 150]);
   });
 
-  it("keeps a position for what is gone before the axis begins, or defined after it ends", () => {
+  it("keeps a position for rows entirely before or after the axis", () => {
     const rows = rowsOf([
       { size: 1, defined: -1, last_used: -1, offset: 0 },
       { size: 1, defined: 10, last_used: 10, offset: 0 },
@@ -66,7 +66,7 @@ describe("blocksOf", () => {
 });
 
 describe("layoutTimeline", () => {
-  it("puts byte 0 at the foot of the picture and position 0 at its left", () => {
+  it("places byte 0 at the bottom of the picture and position 0 at its left", () => {
     expect(laidOut(buffers, { x: [0, 10], y: [0, 200] }, 100, 400)).toEqual([
       [0, 20, 320, 40, 380],
       [1, 0, 100, 100, 200],
@@ -74,7 +74,7 @@ describe("layoutTimeline", () => {
     ]);
   });
 
-  it("cuts blocks at the window and leaves out what does not reach into it", () => {
+  it("clips blocks to the window and leaves out those outside", () => {
     expect(laidOut(buffers, { x: [3, 5], y: [20, 120] }, 100, 100)).toEqual([
       [0, 0, 80, 50, 100],
       [1, 0, 0, 100, 20],
@@ -82,12 +82,12 @@ describe("layoutTimeline", () => {
     expect(laidOut(buffers, { x: [4, 5], y: [0, 100] }, 100, 100)).toEqual([]);
   });
 
-  it("keeps the fractions of what is smaller than a pixel", () => {
+  it("keeps fractions of sizes below one pixel", () => {
     const tiny = [{ size: 1, defined: 1, last_used: 1, offset: 0 }];
     expect(laidOut(tiny, { x: [0, 8], y: [0, 4] }, 4, 2)).toEqual([[0, 0.5, 1.5, 1, 2]]);
   });
 
-  it("finds in every window just what a walk over all blocks finds", () => {
+  it("finds in every window the same blocks as a walk over all blocks", () => {
     const lives = Array.from({ length: 400 }, (_, i) => {
       const defined = (i * 37) % 1000;
       return { size: 1, offset: i % 100, defined, last_used: Math.min(999, defined + ((i * i) % 300)) };
@@ -108,7 +108,7 @@ describe("layoutTimeline", () => {
     }
   });
 
-  it("draws long lives before short ones", () => {
+  it("draws long lifetimes before short ones", () => {
     const blocks = timelineBlocks(
       rowsOf([
         { size: 1, defined: 5, last_used: 5, offset: 0 },
@@ -123,15 +123,15 @@ describe("layoutTimeline", () => {
   });
 });
 
-describe("rectOf", () => {
-  it("does not cut", () => {
+describe("boxInPixels", () => {
+  it("does not clip", () => {
     const box = { start: 0, end: 10, bottom: 0, top: 100 };
     expect(boxInPixels(box, { x: [5, 10], y: [50, 75] }, 100, 100)).toEqual([-100, -100, 100, 300]);
   });
 });
 
-describe("roomForLabels", () => {
-  it("takes the largest of those with room", () => {
+describe("labelCandidates", () => {
+  it("returns the largest rectangles with room", () => {
     const blocks = timelineBlocks(rowsOf(buffers), regions, 10, "all");
     const view: View = { x: [0, 10], y: [0, 200] };
     const rects = layoutTimeline(indexBlocks(blocks), view, 100, 400, emptyRects(3));

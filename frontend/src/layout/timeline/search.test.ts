@@ -15,7 +15,7 @@ const regions = regionsOf([
 ]);
 
 describe("findMatches", () => {
-  it("goes by position and then by byte, and counts what is not drawn", () => {
+  it("sorts by position and then by byte, and counts rows that are not drawn", () => {
     const found = findMatches(rows, regions, "temp", "fusion\\.\\d");
     expect([...found.rows]).toEqual([4, 1, 0]);
     expect([...(found.highlighted ?? [])]).toEqual([1, 1, 0, 1, 1]);
@@ -23,7 +23,7 @@ describe("findMatches", () => {
     expect([...findMatches(rows, regions, "all", "fusion").rows]).toEqual([3, 4, 1, 0]);
   });
 
-  it("lights everything where nothing is searched for", () => {
+  it("highlights everything without a search", () => {
     expect(findMatches(rows, regions, "all", "")).toMatchObject({
       highlighted: null,
       hidden: 0,
@@ -31,7 +31,7 @@ describe("findMatches", () => {
     });
   });
 
-  it("takes what is no regular expression as plain text, and says so", () => {
+  it("treats an invalid expression as plain text and reports it", () => {
     const found = findMatches(rows, regions, "all", "dot.1(");
     expect(found.rows.length).toBe(0);
     expect(found.error).not.toBeNull();
@@ -43,13 +43,13 @@ describe("nextMatch", () => {
   const next = (current: number | null, step: 1 | -1, position = 0): number | null =>
     nextMatch(matches, current, step, (row) => rows.defined[row], position);
 
-  it("goes round and round", () => {
+  it("wraps around", () => {
     expect(next(4, 1)).toBe(1);
     expect(next(0, 1)).toBe(4);
     expect(next(4, -1)).toBe(0);
   });
 
-  it("begins at what is in sight", () => {
+  it("starts at the current position", () => {
     expect(next(null, 1, 2)).toBe(0);
     expect(next(null, -1, 2)).toBe(1);
     expect(next(2, 1, 99)).toBe(4);
@@ -57,8 +57,8 @@ describe("nextMatch", () => {
   });
 });
 
-describe("litBoth", () => {
-  it("lights what both do, and is the other where one lights everything", () => {
+describe("intersectHighlights", () => {
+  it("highlights the intersection; null keeps the other", () => {
     const [one, other] = [Uint8Array.of(1, 1, 0, 0), Uint8Array.of(1, 0, 1, 0)];
     expect([...(intersectHighlights(one, other) ?? [])]).toEqual([1, 0, 0, 0]);
     expect(intersectHighlights(one, null)).toBe(one);

@@ -8,7 +8,7 @@ import {
 import { positionOfTime, layoutSpanLanes, countSpansFrom } from "./span_lanes";
 import { textColumn } from "./fixture";
 
-describe("spanLanes", () => {
+describe("layoutSpanLanes", () => {
   const spansOf = (spans: [number, number, number?][]): Parameters<typeof layoutSpanLanes>[0] => ({
     length: spans.length,
     name: textColumn(spans.map(() => "")),
@@ -17,7 +17,7 @@ describe("spanLanes", () => {
     end_ns: Float64Array.from(spans, ([, end]) => end),
   });
 
-  it("puts what follows in one lane and what is inside below", () => {
+  it("puts consecutive spans in one lane and nested spans below", () => {
     const { lane, count } = layoutSpanLanes(
       spansOf([
         [0, 4],
@@ -30,7 +30,7 @@ describe("spanLanes", () => {
     expect(count).toBe(2);
   });
 
-  it("gives each kind lanes of its own, where memory ran out on top", () => {
+  it("gives each kind its own lanes, with out-of-memory failures on top", () => {
     const { lane, count, kinds } = layoutSpanLanes(
       spansOf([
         [0, 10, ANNOTATION_SPAN],
@@ -50,13 +50,13 @@ describe("spanLanes", () => {
     ]);
   });
 
-  it("leaves nothing out, and counts what lies in lanes below", () => {
+  it("keeps all spans, and counts those in lower lanes", () => {
     const lanes = layoutSpanLanes(spansOf(Array.from({ length: 9 }, (_, i) => [i, 100])));
     expect(lanes.count).toBe(9);
     expect(countSpansFrom(lanes, 6)).toBe(3);
   });
 
-  it("puts what overlaps without end into the last of many", () => {
+  it("puts unlimited overlap into the last of many lanes", () => {
     const { lane, count } = layoutSpanLanes(spansOf(Array.from({ length: 300 }, () => [0, 1])));
     expect(count).toBe(256);
     expect(lane[299]).toBe(255);
@@ -64,7 +64,7 @@ describe("spanLanes", () => {
 });
 
 describe("positionOfTime", () => {
-  it("finds the event that has been, and the share of the pause after it", () => {
+  it("finds the last event and the share of the following pause", () => {
     const times = Float64Array.of(10, 20, 20, 40);
     expect([0, 10, 15, 30, 99].map((ns) => positionOfTime(times, ns))).toEqual([0, 0, 0.5, 2.5, 4]);
   });

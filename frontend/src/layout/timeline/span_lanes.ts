@@ -55,7 +55,7 @@ export function positionOfTime(times: Float64Array, ns: number): number {
   const last = times.length - 1;
   if (last < 0 || ns <= times[0]) return 0;
   if (ns >= times[last]) return last + 1;
-  const whole = stepAt(times, ns);
-  const width = times[whole + 1] - times[whole];
-  return whole + (width > 0 ? (ns - times[whole]) / width : 0);
+  const index = stepAt(times, ns);
+  const width = times[index + 1] - times[index];
+  return index + (width > 0 ? (ns - times[index]) / width : 0);
 }

@@ -21,8 +21,8 @@ const { tree, total } = weighed([
   ["b", 10],
 ]);
 
-describe("a flame graph", () => {
-  it("is as wide as things weigh, largest first, one line per level", () => {
+describe("flame", () => {
+  it("makes widths proportional to weights, largest first, one line for each level", () => {
     const drawn = flame(tree, total, 0, 1000).map((box) => [pathOf(tree, box.node), box.x, box.width, box.y]);
     expect(drawn).toEqual([
       ["", 0, 1000, 0],
@@ -34,7 +34,7 @@ describe("a flame graph", () => {
     ]);
   });
 
-  it("is of what is below the node it is zoomed to", () => {
+  it("shows the subtree of the zoomed node", () => {
     const top = findNode(tree, "b");
     const [first, second] = flame(tree, total, top, 900);
     expect([first.node, first.width, second.width]).toEqual([top, 900, 600]);
@@ -43,7 +43,7 @@ describe("a flame graph", () => {
     expect(levelsBelow(tree, new Float64Array(tree.length), 0)).toBe(1);
   });
 
-  it("gathers what is too narrow into one box that says how many", () => {
+  it("gathers narrow nodes into one box with their number", () => {
     const many = weighed([
       ["big", 900],
       ...Array.from({ length: 100 }, (_, i): [string, number] => [`s${i}`, 1]),
@@ -54,7 +54,7 @@ describe("a flame graph", () => {
     expect(more).toEqual([]);
   });
 
-  it("is empty where nothing weighs anything", () => {
+  it("is empty without weights", () => {
     expect(flame(tree, new Float64Array(tree.length), 0, 1000)).toEqual([]);
   });
 
@@ -64,7 +64,7 @@ describe("a flame graph", () => {
     expect(levelsBelow(deep.tree, deep.total, 0)).toBe(MAX_LEVELS);
   });
 
-  it("knows what is at a point", () => {
+  it("finds the box at a point", () => {
     const boxes = flame(tree, total, 0, 1000);
     expect(boxAt(boxes, 650, 2 * FLAME_LINE_HEIGHT + 1)?.node).toBe(findNode(tree, "b/z"));
     expect(boxAt(boxes, 850, 2 * FLAME_LINE_HEIGHT + 1)).toBeNull();
@@ -72,29 +72,29 @@ describe("a flame graph", () => {
   });
 });
 
-describe("a treemap", () => {
+describe("treemap", () => {
   const boxes = treemap(tree, total, 0, 804, 400 + HEADING_HEIGHT + 2);
   const box = (path: string, own = false) =>
     boxes.find((found) => pathOf(tree, found.node) === path && found.own === own);
 
-  it("gives areas as things weigh, inside their parents", () => {
+  it("makes areas proportional to weights, inside the parents", () => {
     const [a, b] = [box("a/x"), box("b")];
     expect([b?.width, b?.height]).toEqual([720, 400]);
     expect([a?.x, a?.width, a?.height]).toEqual([722, 80, 400]);
     const [y, z] = [box("b/y"), box("b/z")];
     const area = (of: typeof a): number => (of?.width ?? 0) * (of?.height ?? 0);
     expect(area(y) / area(z)).toBeCloseTo(3);
-    // What hangs from b itself has a box beside them.
+    // Rows of b itself have a box beside its children.
     expect(area(z) / area(box("b", true))).toBeCloseTo(2);
     expect((area(y) + area(z)) / (716 * (400 - HEADING_HEIGHT - 2))).toBeCloseTo(80 / 90);
   });
 
-  it("draws a chain without branches as one", () => {
+  it("draws a chain without branches as one box", () => {
     expect(box("a")).toBeUndefined();
     expect(box("a/x")?.from).toBe(findNode(tree, "a"));
   });
 
-  it("puts no box over another but over what it is in", () => {
+  it("overlaps boxes only with the boxes that contain them", () => {
     for (const inner of boxes)
       for (const outer of boxes) {
         const apart =
@@ -109,7 +109,7 @@ describe("a treemap", () => {
       }
   });
 
-  it("gathers what is too small to be seen", () => {
+  it("gathers boxes that are too small to see", () => {
     const many = weighed([
       ["big", 1_000_000],
       ...Array.from({ length: 1000 }, (_, i): [string, number] => [`s${i}`, 10]),
@@ -118,13 +118,13 @@ describe("a treemap", () => {
     expect(drawn.map(({ gathered }) => gathered)).toEqual([0, 0, 1000]);
   });
 
-  it("is empty where nothing weighs anything", () => {
+  it("is empty without weights", () => {
     expect(treemap(tree, new Float64Array(tree.length), 0, 100, 100)).toEqual([]);
   });
 });
 
-describe("squarifying", () => {
-  it("is as in the paper: 6 6 4 3 2 2 1 into 6 by 4", () => {
+describe("squarify", () => {
+  it("matches the paper's example: 6 6 4 3 2 2 1 into 6 by 4", () => {
     const placed = squarify([6, 6, 4, 3, 2, 2, 1], { x: 0, y: 0, width: 6, height: 4 });
     const rounded = placed.map(({ x, y, width, height }) =>
       [x, y, width, height].map((value) => Math.round(value * 100) / 100),

@@ -28,8 +28,8 @@ const UNSAID = { none: "no model path", rest: "not explained" };
 const tree = buildTree(fixtureForest(PATHS), rows, UNSAID, false);
 const at = (path: string, within: Tree = tree): number => findNode(within, path);
 
-describe("one tree of all rows", () => {
-  it("has everything on top, and nodes for what has no path", () => {
+describe("buildTree", () => {
+  it("has a root, and nodes for rows without a path", () => {
     expect(childrenOf(tree, 0).map((node) => labelOf(tree, node))).toEqual([
       "params",
       "step",
@@ -48,7 +48,7 @@ describe("one tree of all rows", () => {
     expect(pathNodes(tree, at("params/layer_0/w")).map((node) => tree.depth[node])).toEqual([1, 2, 3]);
   });
 
-  it("tells apart what an allocator held before", () => {
+  it("separates allocations older than the recording", () => {
     const pathless = buildTree(
       fixtureForest(PATHS.map(() => [])),
       rows,
@@ -61,7 +61,7 @@ describe("one tree of all rows", () => {
     ]);
   });
 
-  it("finds a path again whose labels hold its separator", () => {
+  it("finds a path whose labels contain the separator", () => {
     const slashes = buildTree(
       fixtureForest([["a", "b", "c"], ["a/b", "d"], ["a\\", "/"], ["a"]]),
       rows,
@@ -80,11 +80,11 @@ describe("one tree of all rows", () => {
   });
 });
 
-describe("weighing", () => {
+describe("weighTree", () => {
   const weights = (position: number, rest: number) =>
     weighTree(tree, rows, liveAt(rows, position), rows.charge, rest);
 
-  it("sums what is live below each node, and the rest, into everything", () => {
+  it("sums live rows and unexplained bytes up to the root", () => {
     const { total, self, count, role } = weights(5, 20);
     const of = (path: string): number[] => [total[at(path)], self[at(path)], count[at(path)], role[at(path)]];
     expect(of("params/layer_0")).toEqual([110, 0, 2, 1]);
@@ -94,20 +94,21 @@ describe("weighing", () => {
     expect(of("")).toEqual([300, 0, 6, 1]);
   });
 
-  it("leaves out what is not live", () => {
+  it("leaves out rows that are not live", () => {
     const { total, count } = weights(4, 0);
     expect([total[at("params/layer_1")], total[0], count[0]]).toEqual([0, 180, 5]);
   });
 
-  it("multiplies by positions, or by time where there is a clock", () => {
+  it("multiplies by positions, or by time if there is a clock", () => {
     const program = { length: 10, time_ns: null } as Program;
     expect([...byteTime(rows, program)]).toEqual([1000, 100, 500, 600, 70, 30]);
     const clock = Float64Array.from({ length: 11 }, (_, position) => position * 100);
     expect([...byteTime(rows, { ...program, time_ns: clock })].slice(2, 4)).toEqual([100 * 500, 60 * 1000]);
   });
 
-  it("touches each row and each node a fixed number of times", () => {
-    // A thousand times the rows over the same nodes: reads of the tree's columns may not grow with the rows.
+  it("visits each row and each node a fixed number of times", () => {
+    // With a thousand times the rows over the same nodes, reads of the tree's columns must not grow with the
+    // rows.
     let reads = 0;
     const counting = (few: number): number => {
       reads = 0;
@@ -127,11 +128,11 @@ describe("weighing", () => {
   });
 });
 
-describe("bottom-up", () => {
+describe("invert", () => {
   const up = invert(tree);
   const { total } = weighTree(up, rows, liveAt(rows, 5), rows.charge, 20);
 
-  it("starts with what rows hang from and goes to its callers", () => {
+  it("starts with the nodes that rows belong to, and continues to their callers", () => {
     const tops = childrenOf(up, 0).map((node) => [labelOf(up, node), total[node]]);
     expect(Object.fromEntries(tops)).toEqual({
       w: 260,
@@ -154,7 +155,7 @@ describe("bottom-up", () => {
     expect(up.framework[at("w/jax.jit", up)]).toBe(1);
   });
 
-  it("counts what comes back to its own name once", () => {
+  it("counts recursive paths once", () => {
     const recursive = invert(buildTree(fixtureForest([["f", "g", "f"], ["f"]]), rows, UNSAID, false));
     const weights = weighTree(recursive, rows, Uint32Array.of(0, 1), rows.charge, 0);
     expect(weights.total[at("f", recursive)]).toBe(110);
@@ -163,23 +164,23 @@ describe("bottom-up", () => {
   });
 });
 
-describe("searching", () => {
+describe("searchTree", () => {
   const { total } = weighTree(tree, rows, liveAt(rows, 5), rows.charge, 0);
 
-  it("sums what matches once, however deep it matches again", () => {
+  it("counts nested matches once", () => {
     expect(searchTree(tree, total, "layer|w")).toMatchObject({ nodes: 5, weight: 270 });
     expect(searchTree(tree, total, "LAYER_0")).toMatchObject({ nodes: 1, weight: 110 });
     expect(searchTree(tree, total, "nothing")).toMatchObject({ nodes: 0, weight: 0 });
   });
 
-  it("lights what matches and all below it", () => {
+  it("highlights matches and their descendants", () => {
     const { matching, highlighted } = searchTree(tree, total, "layer_0");
     const [layer, weight, other] = [at("params/layer_0"), at("params/layer_0/w"), at("params/layer_1")];
     expect([layer, weight, other, 0].map((node) => matching?.[node])).toEqual([1, 0, 0, 0]);
     expect([layer, weight, other, 0].map((node) => highlighted?.[node])).toEqual([1, 1, 0, 0]);
   });
 
-  it("marks nothing where nothing is searched for, and not what weighs nothing", () => {
+  it("marks nothing without a search, and no nodes without weight", () => {
     expect(searchTree(tree, total, "").matching).toBeNull();
     expect(searchTree(tree, total, "live before").nodes).toBe(0);
   });

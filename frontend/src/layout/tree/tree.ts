@@ -39,11 +39,11 @@ export interface PlaceholderLabels {
  * allocations older than an allocator's recording have a node of their own, because nothing is known about
  * them.
  */
-export function buildTree(forest: Forest, rows: Rows, unsaid: PlaceholderLabels, before: boolean): Tree {
+export function buildTree(forest: Forest, rows: Rows, labels: PlaceholderLabels, before: boolean): Tree {
   const { length, label } = forest;
   const [noPath, earlier, rest] = [length + 1, length + 2, length + 3];
   const known = label.dictionary.length;
-  const own = ["", EVERYTHING, unsaid.none, BEFORE, unsaid.rest];
+  const own = ["", EVERYTHING, labels.none, BEFORE, labels.rest];
   const tree = emptyTree(length + 4);
   tree.name[0] = known + 1;
   tree.end[0] = tree.length;

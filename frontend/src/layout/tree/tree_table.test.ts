@@ -32,7 +32,7 @@ function lines(sort: TreeSort, toggled: string[] = [], search = "", top = ""): s
 }
 
 describe("the lines of a tree", () => {
-  it("open on the first levels, and along what has no other branch", () => {
+  it("expand the first levels, and nodes without siblings", () => {
     expect(lines(LARGEST)).toEqual([
       "-everything",
       "  -layer_9",
@@ -48,7 +48,7 @@ describe("the lines of a tree", () => {
     ]);
   });
 
-  it("open and close", () => {
+  it("expand and collapse", () => {
     expect(lines(LARGEST, ["layer_9", "layer_9/mlp", "layer_10", "main"])).toEqual([
       "-everything",
       "  +layer_9",
@@ -58,14 +58,14 @@ describe("the lines of a tree", () => {
     expect(lines(LARGEST, ["layer_9/mlp"])).toContain("      w");
   });
 
-  it("are sorted among those of one parent, numbers as people count", () => {
+  it("are sorted among siblings, numerically", () => {
     const levels = (sort: TreeSort): string[] => lines(sort, ["layer_9", "layer_10", "main"]).slice(1);
     expect(levels({ key: "name", descending: false })).toEqual(["  +layer_9", "  +layer_10", "  +main"]);
     expect(levels({ key: "total", descending: false })).toEqual(["  +main", "  +layer_10", "  +layer_9"]);
     expect(levels({ key: "count", descending: true })).toEqual(["  +layer_9", "  +layer_10", "  +main"]);
   });
 
-  it("lead to what is searched for, and hide the rest", () => {
+  it("lead to the matches of a search and hide the rest", () => {
     expect(lines(LARGEST, [], "mlp")).toEqual([
       "-everything",
       "  -layer_9",
@@ -76,7 +76,7 @@ describe("the lines of a tree", () => {
     expect(lines(LARGEST, ["layer_9/mlp"], "mlp")).toContain("      w");
   });
 
-  it("begin where the view is zoomed to", () => {
+  it("start at the zoomed node", () => {
     expect(lines(LARGEST, [], "", "layer_9")).toEqual([
       "-layer_9",
       "  -mlp",
@@ -88,7 +88,7 @@ describe("the lines of a tree", () => {
 });
 
 describe("a tree as CSV", () => {
-  it("has every node that weighs something, whether or not it is open", () => {
+  it("contains every node with a weight, expanded or not", () => {
     const [head, ...body] = treeCsv(tree, weights, 0, "bytes").trimEnd().split("\r\n");
     expect(head).toBe("path,depth,total_bytes,self_bytes,rows,merged");
     expect(body).toContain("layer_9,1,75,5,3,1");

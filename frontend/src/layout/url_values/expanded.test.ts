@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { hashLabel, truncateForUrl, readExpanded, toggleExpanded } from "./expanded";
 
-describe("what is opened", () => {
-  it("is a set of marks, the newest last; toggled twice it is as it began", () => {
+describe("expanded marks", () => {
+  it("are a set, newest last; toggling twice restores it", () => {
     expect([...readExpanded("")]).toEqual([]);
     const opened = toggleExpanded(toggleExpanded("", "a"), "b");
     expect(opened).toBe("a.b");
@@ -11,7 +11,7 @@ describe("what is opened", () => {
     expect(toggleExpanded(toggleExpanded(opened, "a"), "b")).toBe("");
   });
 
-  it("keeps a URL short: the oldest are left out, and no mark is cut in two", () => {
+  it("keep a URL short: the oldest are dropped, and no mark is cut in two", () => {
     const marks = Array.from({ length: 400 }, (_, i) => `mark${i}`);
     const kept = truncateForUrl(marks.join("."));
     expect(kept.length).toBeLessThanOrEqual(600);
@@ -21,11 +21,11 @@ describe("what is opened", () => {
     expect(truncateForUrl("a.b")).toBe("a.b");
   });
 
-  it("takes what comes from a URL as it is", () => {
+  it("accept any text from a URL", () => {
     expect([...readExpanded("..a...__proto__.")]).toEqual(["a", "__proto__"]);
   });
 
-  it("has a mark for each label that needs no escape", () => {
+  it("are hashes that need no escaping", () => {
     // The published value of FNV-1a for "a", 0xe40c292c.
     expect(parseInt(hashLabel("a"), 36)).toBe(0xe40c292c);
     expect(hashLabel("")).toBe((0x811c9dc5).toString(36));

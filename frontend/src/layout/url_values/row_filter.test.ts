@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { maskOf, readFilter, writeFilter, type RowFilter } from "./row_filter";
 
-describe("a filter in the URL", () => {
+describe("a row filter in the URL", () => {
   const filters: [string, RowFilter][] = [
     [
       "model:params/layer_3",
@@ -23,17 +23,17 @@ describe("a filter in the URL", () => {
     ],
   ];
 
-  it.each(filters)("%s comes back as it was", (text, filter) => {
+  it.each(filters)("%s is read and written unchanged", (text, filter) => {
     expect(writeFilter(filter)).toBe(text);
     expect(readFilter(text)).toEqual(filter);
   });
 
   it.each(["", "model", "model:", "name:x", "rows:", "rows:x,-1", ":x", "__proto__:x"])(
-    "is none where the text is %j",
+    "is null for %j",
     (text) => expect(readFilter(text)).toBeNull(),
   );
 
-  it("marks the rows that there are, whatever ranges a link names", () => {
+  it("marks existing rows, whatever ranges a link contains", () => {
     const marked = (text: string): number[] => {
       const filter = readFilter(text);
       return filter?.kind === "rows" ? [...maskOf(filter.ranges, 6)] : [];

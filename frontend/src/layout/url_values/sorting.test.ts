@@ -10,7 +10,7 @@ it("reads what it writes", () => {
       expect(readSorting(writeSorting({ key, descending }), KEYS, FIRST)).toEqual({ key, descending });
 });
 
-it("sorts as at first by what the table lacks", () => {
+it("uses the default for a column that the table lacks", () => {
   for (const text of ["", "-", "peak", "-peak", "--name", "Name"])
     expect(readSorting(text, KEYS, FIRST)).toBe(FIRST);
 });

@@ -10,7 +10,7 @@ const rows = fixtureRows([
 const LIVE = Uint32Array.of(0, 1, 2);
 
 describe("bufferBar", () => {
-  it("orders by program, by size and by padding", () => {
+  it("sorts by program order, by size and by padding", () => {
     expect([...bufferBar(rows, LIVE, "program").rows]).toEqual([1, 2, 0]);
     expect([...bufferBar(rows, LIVE, "size").rows]).toEqual([1, 0, 2]);
     expect([...bufferBar(rows, LIVE, "size").edges]).toEqual([0, 50, 80, 100]);
@@ -29,7 +29,7 @@ describe("bufferAt", () => {
     [99, 2],
     [100, -1],
     [-1, -1],
-  ])("byte %d lies in buffer %d", (at, place) => {
+  ])("byte %d is in buffer %d", (at, place) => {
     expect(bufferAt(bar, at)).toBe(place);
   });
 
@@ -38,8 +38,8 @@ describe("bufferAt", () => {
   });
 });
 
-describe("stretches", () => {
-  it("draws buffers of a pixel or more by themselves", () => {
+describe("barSegments", () => {
+  it("draws buffers of a pixel or more as their own segments", () => {
     expect(barSegments(bufferBar(rows, LIVE, "size"), rows, 200)).toEqual([
       { x: 0, width: 100, color: 1, row: 1 },
       { x: 100, width: 60, color: 8, row: 0 },
@@ -47,12 +47,12 @@ describe("stretches", () => {
     ]);
   });
 
-  it("gathers what is narrower than a pixel under the color with most bytes", () => {
+  it("gathers narrower buffers under the color with the most bytes", () => {
     const drawn = barSegments(bufferBar(rows, LIVE, "size"), rows, 1);
     expect(drawn).toEqual([{ x: 0, width: 1, color: 1, row: -1 }]);
   });
 
-  it("covers the bar with no more than two stretches per pixel", () => {
+  it("covers the bar with at most two segments for each pixel", () => {
     const many = fixtureRows(Array.from({ length: 1000 }, (_, i) => ({ size: 1 + (i % 7), role: i % 3 })));
     const bar = bufferBar(
       many,

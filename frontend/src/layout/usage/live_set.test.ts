@@ -10,7 +10,7 @@ const rows = fixtureRows([
 ]);
 
 describe("the live set", () => {
-  it("holds a buffer from its start up to, not including, its end", () => {
+  it("contains a buffer from its start up to, not including, its end", () => {
     const at = (position: number): number[] => [...liveAt(rows, position)];
     expect(at(0)).toEqual([0]);
     expect(at(2)).toEqual([0, 1]);
@@ -20,12 +20,12 @@ describe("the live set", () => {
     expect(at(10)).toEqual([]);
   });
 
-  it("keeps buffers in memory that another one is charged for apart", () => {
+  it("separates buffers whose memory is charged to another one", () => {
     expect([...sharersAt(rows, 4)]).toEqual([2]);
     expect([...sharersAt(rows, 6)]).toEqual([]);
   });
 
-  it("sums charges, in all and by role, largest first", () => {
+  it("sums charges, in total and by role, largest first", () => {
     expect(liveBytes(rows, liveAt(rows, 4))).toBe(140);
     expect([...bytesByRole(rows, liveAt(rows, 5))]).toEqual([
       [1, 100],
@@ -33,12 +33,12 @@ describe("the live set", () => {
     ]);
   });
 
-  it("knows whether anything that holds bytes has a role", () => {
+  it("detects whether any charged row has a role", () => {
     expect(hasRoles(rows)).toBe(true);
     expect(hasRoles(fixtureRows([{ size: 8, role: 0 }, { role: 9 }]))).toBe(false);
   });
 
-  it("adds up over the whole axis, of the rows asked for", () => {
+  it("sums the selected rows over the whole axis", () => {
     const at = (only: Uint8Array): number[] =>
       Array.from({ length: 10 }, (_, position) =>
         liveBytes(

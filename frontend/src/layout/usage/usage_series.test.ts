@@ -28,7 +28,7 @@ const usage: Usage = {
 };
 
 describe("usageSeries", () => {
-  it("gives the last value twice, so that its step has a width, and of the curves those shown", () => {
+  it("repeats the last value, so that its step has a width, and returns the visible curves", () => {
     const { x, curves } = usageSeries(usage, 8, positionAxis(8), ["live", "free"]);
     expect([...x]).toEqual([0, 4, 8]);
     expect(curves.map(({ key, max, min }) => [key, [...max], [...min]])).toEqual([
@@ -38,8 +38,8 @@ describe("usageSeries", () => {
   });
 });
 
-describe("what is drawn", () => {
-  it("is what there is, as at first but for what was switched", () => {
+describe("available curves", () => {
+  it("are those with data, visible by default unless switched", () => {
     const known = availableCurves(usage, true);
     expect(known).toEqual(["live", "heap", "stack", "free", "ceiling"]);
     expect(shownCurves(known, "")).toEqual(["live", "heap", "ceiling"]);
@@ -48,27 +48,27 @@ describe("what is drawn", () => {
     expect(toggleCurve("heap,stack", "heap")).toBe("stack");
   });
 
-  it("is what was asked for instead of the heap where there is no stack", () => {
+  it("include the requested bytes instead of the heap if there is no stack", () => {
     const none = { ...usage, reported: usage.reported.filter(({ key }) => key !== "stack") };
     expect(availableCurves(none, false)).toEqual(["live", "requested", "free"]);
   });
 });
 
-describe("perPixel", () => {
+describe("reduceToPixels", () => {
   const values = [5, 90, 2, 6, 7, 1, 1, 8, 3, 3, 3, 3];
   const series: UsageSeries = {
     x: Float64Array.of(0, 0.1, 0.2, 0.3, 5.5, 6, 6.1, 6.2, 6.3, 9, 9.1, 10),
     curves: [{ key: "live", max: Float64Array.from(values), min: Float64Array.from(values) }],
   };
 
-  it("keeps peaks and valleys of what shares a pixel, and what goes on behind it", () => {
+  it("keeps peaks and valleys within a pixel, and values that continue", () => {
     const { x, curves } = reduceToPixels(series, [0, 10], 10);
     expect([...x]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect([...curves[0].max]).toEqual([90, 6, 6, 6, 6, 7, 8, 3, 3, 3]);
     expect([...curves[0].min]).toEqual([2, 6, 6, 6, 6, 1, 1, 3, 3, 3]);
   });
 
-  it("is the steps themselves where these are few, from the one that reaches into the window on", () => {
+  it("returns the steps themselves if they are few, from the one that overlaps the window", () => {
     const { x, curves } = reduceToPixels(series, [5.7, 6.15], 100);
     expect([...x]).toEqual([5.5, 6, 6.1, 6.2]);
     expect(curves[0].min).toBe(curves[0].max);
@@ -76,16 +76,16 @@ describe("perPixel", () => {
 });
 
 describe("finerWindow", () => {
-  it("asks for nothing while every position is there", () => {
+  it("is null while every position is loaded", () => {
     expect(finerWindow([10, 20], 4000, 4000)).toBeNull();
   });
 
-  it("asks for nothing while the buckets in sight are many", () => {
+  it("is null while many buckets are visible", () => {
     expect(finerWindow([0, 100_000], 100_000, 4096)).toBeNull();
     expect(finerWindow([0, 25_000], 100_000, 4096)).toBeNull();
   });
 
-  it("asks for a window on a grid, wider than what is in sight", () => {
+  it("is aligned to a grid and wider than the visible range", () => {
     expect(finerWindow([5000, 6000], 100_000, 4096)).toEqual([3072, 7168]);
     expect(finerWindow([5010, 6010], 100_000, 4096)).toEqual([3072, 7168]);
   });
@@ -96,7 +96,7 @@ describe("finerWindow", () => {
   });
 });
 
-describe("rangeOf", () => {
+describe("byteRange", () => {
   const series: UsageSeries = {
     x: Float64Array.of(0, 2, 4, 6),
     curves: [
@@ -104,26 +104,26 @@ describe("rangeOf", () => {
     ],
   };
 
-  it("begins at zero, up to the peak or to all there is", () => {
+  it("starts at zero, up to the peak or to the capacity", () => {
     expect(byteRange("peak", series, [0, 6], 300, 1000)[0]).toBe(0);
     expect(byteRange("peak", series, [0, 6], 300, 1000)[1]).toBeCloseTo(318);
     expect(byteRange("capacity", series, [0, 6], 300, 1000)[1]).toBeCloseTo(1060);
     expect(byteRange("capacity", series, [0, 6], 300, null)[1]).toBeCloseTo(318);
   });
 
-  it("reaches as far as what else is drawn", () => {
+  it("extends to all visible curves", () => {
     const free = {
       key: "free" as const,
       max: Float64Array.of(700, NaN, 0, 0),
       min: new Float64Array(4),
     };
-    // A share is none of the bytes.
+    // Fragmentation is a share, not bytes.
     const share = { key: "fragmentation" as const, max: Float64Array.of(9e9), min: Float64Array.of(-9e9) };
     const both = { x: series.x, curves: [...series.curves, free, share] };
     expect(byteRange("peak", both, [0, 6], 300, 1000)[1]).toBeCloseTo(742);
   });
 
-  it("fits what the curves reach in sight, their valleys and the step they are in at the left edge included", () => {
+  it("fits the visible range of the curves, including valleys and the step at the left edge", () => {
     const [low, high] = byteRange("fit", series, [3, 5], 300, 1000);
     expect(low).toBeCloseTo(200 - 6);
     expect(high).toBeCloseTo(300 + 6);

@@ -22,10 +22,10 @@ const SHOWN_BY_DEFAULT: ReadonlySet<CurveKey> = new Set(["live", "requested", "h
 /** Return the curves that have data. With a stack, the heap curve replaces the curve of requested bytes. */
 export function availableCurves({ reported }: Usage, ceiling: boolean): CurveKey[] {
   const stack = reported.some(({ key, max }) => key === "stack" && max.some((bytes) => bytes > 0));
-  const told = reported.filter(({ key, max }) =>
+  const withData = reported.filter(({ key, max }) =>
     key === "heap" || key === "stack" ? stack : !max.every(Number.isNaN),
   );
-  const known = new Set<CurveKey>(["live", ...told.map(({ key }) => key)]);
+  const known = new Set<CurveKey>(["live", ...withData.map(({ key }) => key)]);
   if (!stack) known.add("requested");
   if (ceiling) known.add("ceiling");
   return CURVES.filter((key) => known.has(key));

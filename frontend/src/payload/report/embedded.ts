@@ -52,7 +52,7 @@ export async function reportApi(): Promise<Api | null> {
   const answer = (route: string, id: string): Promise<Response> => ask(route, { id }, null);
   const tables = async (route: string, id: string) =>
     decodeTables(await (await answer(route, id)).arrayBuffer());
-  const told = memoizeLast(async (id): Promise<DetailTables> =>
+  const detailTables = memoizeLast(async (id): Promise<DetailTables> =>
     readDetailTables(await tables("details", id)),
   );
   const usage = memoizeLast(async (id) => readUsage((await tables("usage", id)).table("usage")));
@@ -62,7 +62,7 @@ export async function reportApi(): Promise<Api | null> {
     report,
     rows: ({ id }): Promise<RecordingData> => everything(id),
     usage: async (query) => usageWindow(await usage(query.id), query),
-    details: async ({ id, row }) => bufferDetails(await everything(id), await told(id), row),
+    details: async ({ id, row }) => bufferDetails(await everything(id), await detailTables(id), row),
     joins: async ({ id, at }) => runtimeToProgramAt(await joins(id), at),
   };
 }

@@ -77,7 +77,7 @@ export function readDetailTables(tables: Tables): DetailTables {
 
 export function bufferDetails(
   { rows, regions, program }: RecordingData,
-  told: DetailTables,
+  tables: DetailTables,
   row: number,
 ): Details {
   const region = rows.region[row];
@@ -106,11 +106,11 @@ export function bufferDetails(
     end: rows.end[row],
     defined: place(rows.defined[row]),
     last_used: place(rows.last_used[row]),
-    stack: readCallStack(told.frames, told.stack[row]),
-    freed_stack: readCallStack(told.frames, told.freed_stack[row]),
+    stack: readCallStack(tables.frames, tables.stack[row]),
+    freed_stack: readCallStack(tables.frames, tables.freed_stack[row]),
     shares: sharers.slice(0, MAX_SHARERS),
     shares_total: sharers.length,
-    planned: told.plans[told.planned[row]] ?? null,
+    planned: tables.plans[tables.planned[row]] ?? null,
   };
 }
 

@@ -6,13 +6,13 @@ import { Painter } from "../painter/painter";
 import { colorIndex, makePalette, mixPixels, type Palette, pixelOf, rgbOf } from "./palette";
 import { emptyFrameBuffer, type FrameBuffer, Raster } from "./raster";
 
-/** Colors that are easy to tell: white page, light gray regions, role 0 red, role 1 blue. */
+/** Distinct colors: white page, light gray regions, role 0 red, role 1 blue. */
 const palette = makePalette(0xffffff, 0xeeeeee, 0xcccccc, [0xff0000, 0x0000ff]);
 const W = pixelOf(0xffffff);
 const RED = palette.fill[colorIndex(0, 0, false)];
 const EDGE = palette.edge[colorIndex(0, 0, false)];
 
-/** Rectangles of [x0, y0, x1, y1, role, row]. */
+/** Rectangles of [x0, y0, x1, y1, color, row]. */
 function rectsOf(...items: [number, number, number, number, number, number][]): Rects {
   const rects = emptyRects(items.length);
   rects.length = items.length;
@@ -39,7 +39,7 @@ function draw(
 }
 
 describe("makePalette", () => {
-  it("holds role colors as they are, and as little-endian pixels", () => {
+  it("contains role colors unchanged, as little-endian pixels", () => {
     expect(RED).toBe(0xff0000ff);
     expect(rgbOf(0xff3366cc)).toBe(0xcc6633);
     expect(palette.fill[colorIndex(1, 0, false)]).toBe(0xffff0000);
@@ -47,7 +47,7 @@ describe("makePalette", () => {
 });
 
 describe("Raster", () => {
-  it("fills a block with whole edges to the pixel and says whose it is", () => {
+  it("fills a block up to whole pixels and records its row", () => {
     const { pixels, ids } = draw(rectsOf([1, 1, 3, 3, 0, 4]), 4, 4);
     // prettier-ignore
     expect([...pixels]).toEqual([
@@ -59,7 +59,7 @@ describe("Raster", () => {
     expect([...ids]).toEqual([0, 0, 0, 0, 0, 5, 5, 0, 0, 5, 5, 0, 0, 0, 0, 0]);
   });
 
-  it("draws an edge along the top and the right of a block with room for one", () => {
+  it("draws an edge along the top and right of a block with room for one", () => {
     const { pixels } = draw(rectsOf([0, 1, 4, 5, 0, 0]), 5, 5);
     // prettier-ignore
     expect([...pixels]).toEqual([
@@ -71,7 +71,7 @@ describe("Raster", () => {
     ]);
   });
 
-  it("draws no edge where a block goes on beyond the picture", () => {
+  it("draws no edge where a block continues beyond the picture", () => {
     const { pixels } = draw(rectsOf([0, 0, 4, 4, 0, 0]), 4, 4);
     expect(new Set(pixels)).toEqual(new Set([RED]));
   });
@@ -81,7 +81,7 @@ describe("Raster", () => {
     expect([...ids]).toEqual([1, 2, 2, 2, 3]);
   });
 
-  it("blends a block below one pixel by the share it covers, from a least one on", () => {
+  it("blends a block below one pixel by the share it covers, with a minimum", () => {
     const { pixels, ids } = draw(
       rectsOf([1.25, 0, 1.75, 1, 0, 0], [3.2, 0.4, 3.200001, 0.400001, 0, 4]),
       5,
@@ -92,12 +92,12 @@ describe("Raster", () => {
     expect([...ids]).toEqual([0, 1, 0, 5, 0]);
   });
 
-  it("gives a pixel the mean color of what shares it", () => {
+  it("gives a pixel the mean color of its blocks", () => {
     const { pixels } = draw(rectsOf([0, 0, 0.5, 1, 0, 0], [0.5, 0, 1, 1, 1, 4]), 1, 1);
     expect([...pixels]).toEqual([0xff800080]);
   });
 
-  it("draws a thin long life over its whole length, and nothing beside it", () => {
+  it("draws a thin long lifetime over its whole length, and nothing beside it", () => {
     const { pixels, ids } = draw(rectsOf([2, 1.1, 6, 1.2, 0, 0]), 8, 3);
     const drawn = [...pixels].map((pixel) => (pixel === W ? 0 : 1));
     // prettier-ignore
@@ -109,14 +109,14 @@ describe("Raster", () => {
     expect([...ids].map((id) => Math.sign(id))).toEqual(drawn);
   });
 
-  it("keeps a large block's pixels its own where a small one shares them, whichever comes first", () => {
+  it("keeps a large block's pixels when a small one shares them, in either order", () => {
     const large: [number, number, number, number, number, number] = [0, 0, 2, 2, 0, 7];
     const small: [number, number, number, number, number, number] = [1.1, 1.1, 1.2, 1.2, 1, 8];
     expect([...draw(rectsOf(large, small), 2, 2).ids]).toEqual([8, 8, 8, 8]);
     expect([...draw(rectsOf(small, large), 2, 2).ids]).toEqual([8, 8, 8, 8]);
   });
 
-  it("dims what the search does not find", () => {
+  it("dims blocks that do not match the search", () => {
     const { pixels } = draw(
       rectsOf([0, 0, 1, 1, 0, 0], [1, 0, 2, 1, 0, 4]),
       2,
@@ -126,7 +126,7 @@ describe("Raster", () => {
     expect([...pixels]).toEqual([RED, palette.fill[colorIndex(0, 0, true)]]);
   });
 
-  it("forgets the picture before", () => {
+  it("clears the previous picture", () => {
     const raster = new Raster();
     const frame = emptyFrameBuffer(3, 2);
     const none = new Float64Array(0);
@@ -136,7 +136,7 @@ describe("Raster", () => {
     expect([...frame.ids]).toEqual(new Array<number>(6).fill(0));
   });
 
-  it("paints regions under the blocks", () => {
+  it("paints regions below the blocks", () => {
     const frame = emptyFrameBuffer(1, 6);
     new Raster().draw(frame, emptyRects(0), Float64Array.of(1, 5, 5, 6), palette, null);
     const region = pixelOf(0xeeeeee);
@@ -144,7 +144,7 @@ describe("Raster", () => {
   });
 });
 
-describe("a hundred thousand blocks of one byte in 1000 x 300 pixels", () => {
+describe("100,000 blocks of one byte in 1000 x 300 pixels", () => {
   const COUNT = 100_000;
   const GiB = 1024 ** 3;
   const width = 1000;
@@ -166,7 +166,7 @@ describe("a hundred thousand blocks of one byte in 1000 x 300 pixels", () => {
     return painter.paint(order, null).frame;
   }
 
-  it("shows as texture: the pixel of every block is drawn, leads to a block, and no other is", () => {
+  it("are drawn as texture: the pixel of every block is drawn and belongs to a block, and no other is", () => {
     const byteOf = (i: number): number => ((i * 7919) % COUNT) * 42_949;
     const size = 4 * GiB;
     const { pixels, ids } = pictureOf(byteOf, size, palette);
@@ -186,7 +186,7 @@ describe("a hundred thousand blocks of one byte in 1000 x 300 pixels", () => {
     ).toBe(0);
   });
 
-  it("is one even line when all of them lie at the foot of a large region", () => {
+  it("are one even line if all of them are at the bottom of a large region", () => {
     const { pixels } = pictureOf(() => 0, 64 * GiB, palette);
     expect(new Set(pixels.subarray(0, 299 * width))).toEqual(new Set([W]));
     const line = new Set(pixels.subarray(299 * width));

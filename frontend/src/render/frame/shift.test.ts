@@ -8,21 +8,21 @@ import { exposedStrips, findShift, stripView } from "./shift";
 
 const view: View = { x: [100, 200], y: [0, 50] };
 
-describe("shiftTo", () => {
-  it("counts whole pixels to the right and down, and says what the moved picture shows", () => {
+describe("findShift", () => {
+  it("counts whole pixels to the right and down, and returns the view of the moved picture", () => {
     const shift = findShift(view, { x: [106.1, 206.1], y: [4.9, 54.9] }, 50, 100);
     expect(shift).toEqual({ across: 3, down: -10, view: { x: [106, 206], y: [5, 55] } });
   });
 
-  it("is none where the scale differs, or where less than half stays in sight", () => {
+  it("is null if the scale differs or less than half stays visible", () => {
     expect(findShift(view, { x: [100, 201], y: [0, 50] }, 50, 100)).toBeNull();
     expect(findShift(view, { x: [100, 200], y: [0, 51] }, 50, 100)).toBeNull();
     expect(findShift(view, { x: [160, 260], y: [0, 50] }, 50, 100)).toBeNull();
   });
 });
 
-describe("exposed", () => {
-  it("is what comes in at the side and at the top or foot", () => {
+describe("exposedStrips", () => {
+  it("returns the strips at the side and at the top or bottom", () => {
     const shift = { across: 3, down: -10, view };
     expect(exposedStrips(shift, 50, 100)).toEqual([
       { left: 47, top: 0, width: 3, height: 100 },
@@ -35,10 +35,10 @@ describe("exposed", () => {
   });
 });
 
-describe("a picture that is moved", () => {
+describe("a moved picture", () => {
   const palette = makePalette(0xffffff, 0xeeeeee, 0xcccccc, [0xff0000, 0x0000ff]);
   const length = 1 << 17;
-  // One life after another, every tenth a long one, over bytes that no two of them share; scales are powers of two.
+  // Consecutive lifetimes, every tenth a long one, over disjoint bytes; scales are powers of two.
   const rows = rowsOf(
     Array.from({ length: 40_000 }, (_, i) => ({
       size: 4 + ((i * 37) % 60),
@@ -65,7 +65,7 @@ describe("a picture that is moved", () => {
     [-2560, 0],
     [0, 640],
     [1280, -192],
-  ])("by %i positions and %i bytes is the picture drawn anew", (across, up) => {
+  ])("by %i positions and %i bytes equals a newly drawn picture", (across, up) => {
     const { frame } = painter.paint(order(40_960, 4096), null);
     const moved = painter.paint(order(40_960 + across, 4096 + up), frame, false);
     const anew = painter.paint(order(40_960 + across, 4096 + up), null);
@@ -74,12 +74,13 @@ describe("a picture that is moved", () => {
     expect(moved.blocks).toBeLessThan(anew.blocks / 2);
     let differing = 0;
     anew.frame.pixels.forEach((pixel, i) => (differing += pixel === moved.frame.pixels[i] ? 0 : 1));
-    // What a border cuts in two below one pixel is rounded twice: a trace of color, in a pixel here and there.
+    // A border that cuts a block below one pixel is rounded twice, which leaves traces of color in some
+    // pixels.
     expect(differing).toBeLessThan(0.01 * 256 * 128);
     expect([...moved.labels.edges]).toEqual([...anew.labels.edges]);
   });
 
-  it("is drawn anew where the lights have changed", () => {
+  it("is drawn again after the highlights change", () => {
     const { frame } = painter.paint(order(0, 0), null);
     painter.setHighlighted(new Uint8Array(rows.length));
     expect(painter.paint(order(384, 0), frame, false).rough).toBe(false);

@@ -8,7 +8,7 @@ import type { FrameBuffer } from "./raster";
 
 const palette = makePalette(0xffffff, 0xeeeeee, 0xcccccc, [0xff0000, 0x0000ff]);
 const length = 1 << 17;
-// One life after another over bytes of its own, so many that a whole picture takes long.
+// Consecutive lifetimes over disjoint bytes, so many that drawing a whole picture takes long.
 const rows = rowsOf(
   Array.from({ length: 80_000 }, (_, i) => ({
     size: 64,
@@ -35,14 +35,14 @@ const order = (from: number, to: number, height = 1 << 14): PaintOrder => ({
   labelHeight: 10,
 });
 
-describe("a picture of many blocks that is zoomed", () => {
+describe("a zoomed picture of many blocks", () => {
   const whole = order(0, 65_536);
 
   it.each([
     ["in", 8192, 57_344, 1 << 14],
     ["in along both axes", 8192, 40_960, 1 << 13],
     ["in twofold", 24_576, 57_344, 1 << 14],
-  ])("%s shows each pixel as the one that was there", (_, from, to, high) => {
+  ])("%s shows each pixel's cached color", (_, from, to, high) => {
     const made = painter();
     const before = made.paint(whole, null).frame;
     const after = made.paint(order(from, to, high), null, false);
@@ -62,7 +62,7 @@ describe("a picture of many blocks that is zoomed", () => {
     }
   });
 
-  it("is drawn exactly once nothing moves, whatever stood in for it", () => {
+  it("is drawn exactly once the view stops moving", () => {
     const wanted = order(8192, 57_344);
     const made = painter();
     const { frame } = made.paint(
@@ -86,7 +86,7 @@ describe("a picture of many blocks that is zoomed", () => {
     for (const x of [64, 128, 191]) expect(frame.ids[row + x]).toBe(near.ids[row + (x - 64) * 2 + 1]);
   });
 
-  it("out beyond all that was drawn shows ground there", () => {
+  it("out beyond all earlier pictures shows the ground", () => {
     const made = painter();
     made.paint(order(16_384, 49_152), null);
     const { frame, rough } = made.paint(order(8192, 57_344), null, false);
@@ -99,7 +99,7 @@ describe("a picture of many blocks that is zoomed", () => {
     ["is elsewhere", order(65_536, 131_072)],
     ["is of another size", { ...order(0, 65_536), width: 250 }],
     ["has another ground", { ...whole, palette: { ...palette, background: 1 } }],
-  ])("is drawn anew where what was drawn %s", (_, wanted) => {
+  ])("is drawn again where the cached picture %s", (_, wanted) => {
     const made = painter();
     made.paint(whole, null);
     const anew = painter().paint(wanted, null);
@@ -108,7 +108,7 @@ describe("a picture of many blocks that is zoomed", () => {
     expect(differing(frame, anew.frame)).toBe(0);
   });
 
-  it("is drawn anew where the lights have changed, and where few blocks are in sight", () => {
+  it("is drawn again after the highlights change, and where few blocks are visible", () => {
     const made = painter();
     made.paint(order(0, 16_384), null);
     expect(made.paint(order(0, 12_000), null, false).rough).toBe(false);

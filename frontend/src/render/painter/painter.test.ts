@@ -8,7 +8,9 @@ import { handleRequest, requestTransfers } from "../workers/paint_protocol";
 
 const palette = makePalette(0xffffff, 0xeeeeee, 0xcccccc, [0xff0000]);
 
-/** Three blocks: one large, one in its memory over its right half, and one of a single byte above. */
+/**
+ * Three blocks: a large one, one that shares the right half of its memory, and one of a single byte above.
+ */
 const rows = rowsOf([
   { size: 50, defined: 0, last_used: 9, offset: 0, role: 0 },
   { size: 50, defined: 5, last_used: 9, offset: 0, role: 0, canonical: 0 },
@@ -31,26 +33,26 @@ function painter(): Painter {
 }
 
 describe("Painter", () => {
-  it("labels blocks where they show, in pixels of the picture", () => {
+  it("labels visible blocks, in pixels of the picture", () => {
     const { labels, blocks } = painter().paint(order, null);
     expect(blocks).toBe(3);
     expect([...labels.rows]).toEqual([0, 1]);
     expect([...labels.edges]).toEqual([0, 25, 100, 50, 50, 25, 100, 50]);
   });
 
-  it("leaves out the label of a block that another one in its memory covers there", () => {
+  it("leaves out the label of a block that another one covers there", () => {
     const { labels } = painter().paint({ ...order, view: { x: [5, 10], y: [0, 100] } }, null);
     expect([...labels.rows]).toEqual([1]);
   });
 
-  it("draws into the frame it is given where that has the right size", () => {
+  it("draws into the given frame buffer if it has the right size", () => {
     const made = painter();
     const { frame } = made.paint(order, null);
     expect(made.paint(order, frame).frame).toBe(frame);
     expect(made.paint({ ...order, width: 99 }, frame).frame).not.toBe(frame);
   });
 
-  it("takes a picture apart into shapes, texture and ground", () => {
+  it("splits a picture into shapes, texture and ground", () => {
     const { shapes, texture, ground } = painter().paintParts(order);
     expect([...shapes.row.subarray(0, shapes.length)]).toEqual([0, 1]);
     const differing = [...texture.pixels].flatMap((pixel, i) => (pixel === ground.pixels[i] ? [] : [i]));
@@ -59,7 +61,7 @@ describe("Painter", () => {
     expect(ground.pixels[4 * 100]).toBe(pixelOf(0xeeeeee));
   });
 
-  it("dims what is not highlighted until everything is", () => {
+  it("dims rows that are not highlighted, until everything is highlighted", () => {
     const made = painter();
     const pixelAt = (): number => made.paint(order, null).frame.pixels[40 * 100 + 10];
     made.setHighlighted(Uint8Array.of(0, 1, 1));
@@ -69,8 +71,8 @@ describe("Painter", () => {
   });
 });
 
-describe("answer", () => {
-  it("paints what it was told of, and sends memory along instead of copies", () => {
+describe("handleRequest", () => {
+  it("paints the given blocks and transfers memory instead of copying", () => {
     const made = new Painter();
     const blocks = timelineBlocks(rows, regions, 10, "temp");
     const request = { kind: "blocks", blocks, bands: new Float64Array(0) } as const;

@@ -16,7 +16,7 @@ describe("escapeXml", () => {
 });
 
 describe("blockShapes", () => {
-  it("draws a block where it is, titled with its name as text", () => {
+  it("draws a block at its place, with its name as title text", () => {
     const rects = emptyRects(1);
     rects.length = 1;
     rects.x0[0] = 1.25;
@@ -31,7 +31,7 @@ describe("blockShapes", () => {
 });
 
 describe("textureShapes", () => {
-  it("merges what has one color along a row, and leaves out the ground", () => {
+  it("merges runs of one color along a row and leaves out the ground", () => {
     const ground = emptyFrameBuffer(5, 2);
     ground.pixels.fill(pixelOf(0xffffff));
     const texture = emptyFrameBuffer(5, 2);
@@ -47,7 +47,7 @@ describe("textureShapes", () => {
 });
 
 describe("rowAt", () => {
-  it("finds the block at a pixel, or else the nearest within reach", () => {
+  it("finds the block at a pixel, or the nearest one within reach", () => {
     const frame = emptyFrameBuffer(20, 3);
     frame.ids[20 + 4] = 8;
     frame.ids[20 + 5] = 9;
