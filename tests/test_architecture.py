@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,3 +69,25 @@ def test_the_core_loads_without_any_host() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert "tb_memplugin.catalog" in loaded
     assert not {name.split(".")[0] for name in loaded} & (HEAVY | {"werkzeug", "fsspec"})
+
+
+def defined_types(path: Path) -> list[str]:
+    """Names of the classes and type aliases that a module defines at its top level."""
+    names = []
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            # A type alias is capitalized: the name of a constant has no small letters, unless it is I64 and the like.
+            name, value = node.targets[0].id, ast.unparse(node.value)
+            if not value.startswith("TypeVar(") and (re.fullmatch(r"_?[A-Z]\w*[a-z]\w*", name) or "NDArray[" in value):
+                names.append(name)
+    return names
+
+
+def test_a_class_or_type_alias_has_a_name_of_its_own() -> None:
+    found: dict[str, list[str]] = {}
+    for path in MODULES:
+        for name in defined_types(path):
+            found.setdefault(name, []).append(str(path.relative_to(PACKAGE)))
+    assert not {name: paths for name, paths in found.items() if len(paths) > 1}

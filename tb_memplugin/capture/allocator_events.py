@@ -29,7 +29,7 @@ class BufferStats(NamedTuple):
 
 
 @dataclass
-class AllocatorEvents:
+class AllocatorEventWriter:
     """One allocator's counters, in bytes, and the changes of its buffers that wait to be written."""
 
     name: str

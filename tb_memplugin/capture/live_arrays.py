@@ -19,7 +19,13 @@ from typing import NamedTuple
 
 import jax
 
-from tb_memplugin.capture.allocator_events import ALLOCATION, DATA_TYPES, DEALLOCATION, AllocatorEvents, BufferStats
+from tb_memplugin.capture.allocator_events import (
+    ALLOCATION,
+    DATA_TYPES,
+    DEALLOCATION,
+    AllocatorEventWriter,
+    BufferStats,
+)
 from tb_memplugin.capture.array_info import address, bytes_limit, creating_line, memory_stats, sharding_text
 
 
@@ -72,7 +78,7 @@ class Tracker:
         self._lock = threading.Lock()
         self._arrays: dict[int, _KnownArray] = {}  # by id
         self._buffers: dict[tuple[str, int], _Buffer] = {}  # by allocator and address
-        self._allocators: dict[str, AllocatorEvents] = {}
+        self._allocators: dict[str, AllocatorEventWriter] = {}
         self._counters: dict[str, tuple[int, ...]] = {}
 
     @contextmanager
@@ -130,7 +136,7 @@ class Tracker:
         kind = array.sharding.memory_kind
         memory = "" if kind in (None, device.default_memory().kind) else f"{kind} "
         name = f"{device.platform}:{device.id} {memory}live arrays"
-        allocator = self._allocators.setdefault(name, AllocatorEvents(name, bytes_limit(device)))
+        allocator = self._allocators.setdefault(name, AllocatorEventWriter(name, bytes_limit(device)))
         size = int(array.on_device_size_in_bytes())
         key = name, address(array) or allocator.make_address(size)
         buffer = self._buffers.get(key)
@@ -165,7 +171,7 @@ class Tracker:
         if current == before:
             return
         self._counters[name] = current
-        allocator = self._allocators.setdefault(name, AllocatorEvents(name, counters.get("bytes_limit")))
+        allocator = self._allocators.setdefault(name, AllocatorEventWriter(name, counters.get("bytes_limit")))
         allocator.in_use, allocator.reserved, allocator.peak = current
         largest = counters.get("largest_free_block_bytes")
         allocator.fragmentation = 1 - min(1, largest / allocator.available) if largest and allocator.available else None
@@ -180,6 +186,6 @@ class _KnownArray(NamedTuple):
 
 @dataclass
 class _Buffer:
-    allocator: AllocatorEvents
+    allocator: AllocatorEventWriter
     stats: BufferStats
     arrays: int = 0  # that share it

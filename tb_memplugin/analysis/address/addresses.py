@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, U64, Mask
 from tb_memplugin.model.recording import Recording
-
-U64 = npt.NDArray[np.uint64]
-Mask = npt.NDArray[np.bool_]
 
 
 class Addresses(NamedTuple):

@@ -6,17 +6,14 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_memplugin.analysis.call_graph.samples import Samples
 from tb_memplugin.analysis.ownership.frames import framework_frames
 from tb_memplugin.analysis.safe_regex import MAX_LENGTH, compile_regex
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.graph.call_graph import DROPPED, HIDDEN, weave
-
-Bools = npt.NDArray[np.bool_]
 
 MIN_SHARE = 200  # a call or function of less than a 200th of the total is no part of the picture
 
@@ -68,12 +65,12 @@ class Calls(NamedTuple):
     callee: I32
     bytes: I64
     allocations: I64
-    residual: Bools
+    residual: Mask
 
 
 class CallGraph(NamedTuple):
     nodes: FunctionNodes
-    drawn: Bools  # per node: it is in the picture
+    drawn: Mask  # per node: it is in the picture
     calls: Calls
     total: int  # bytes that shares are of
     total_allocations: int
@@ -158,7 +155,7 @@ def _number_functions(stacks: Stacks, by: Granularity) -> tuple[I32, I64]:
     return entity.astype(np.int32), first
 
 
-def _kept_samples(samples: Samples, parent: I32, refine: Refine) -> Bools:
+def _kept_samples(samples: Samples, parent: I32, refine: Refine) -> Mask:
     """Per sample, whether focus and ignore leave it."""
     kept = np.ones(len(samples.leaf), dtype=bool)
     for name, wanted in (("focus", True), ("ignore", False)):
@@ -168,22 +165,22 @@ def _kept_samples(samples: Samples, parent: I32, refine: Refine) -> Bools:
     return kept
 
 
-def _matching_frames(stacks: Stacks, pattern: str, name: str) -> Bools:
+def _matching_frames(stacks: Stacks, pattern: str, name: str) -> Mask:
     """Per frame, whether its function or file matches. Each distinct text is looked at once."""
     if not pattern:
         return np.zeros(len(stacks.parent), dtype=bool)
     expression = compile_regex(pattern, name)
 
-    def match(text: Text) -> Bools:
+    def match(text: Text) -> Mask:
         strings = text.strings
         found = np.array([bool(expression.search(strings[i][:MAX_LENGTH])) for i in range(len(strings))] + [False])
-        chosen: Bools = found[text.codes]
+        chosen: Mask = found[text.codes]
         return chosen
 
     return match(stacks.function) | match(stacks.file)
 
 
-def _self_or_caller(own: Bools, parent: I32) -> Bools:
+def _self_or_caller(own: Mask, parent: I32) -> Mask:
     """Per node, whether it is so of itself or of a node that it is below. Looks twice as far up each time."""
     found, above = own.copy(), parent.copy()
     while (above >= 0).any():
@@ -192,7 +189,7 @@ def _self_or_caller(own: Bools, parent: I32) -> Bools:
     return found
 
 
-def _frames_with_callers(parent: I32, leaves: I32) -> Bools:
+def _frames_with_callers(parent: I32, leaves: I32) -> Mask:
     """Per node, whether it is one of these or above one."""
     found = np.zeros(len(parent) + 1, dtype=bool)
     while len(leaves := np.unique(leaves[~found[leaves]])):

@@ -16,12 +16,11 @@ from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, usage
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
-Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.integer]
 
 DIGITS = re.compile(r"\d+")
@@ -50,7 +49,7 @@ class Entries(NamedTuple):
     bytes_b: I64
     allocations_a: I64
     allocations_b: I64
-    reshaped: Bools
+    reshaped: Mask
 
 
 class Step(NamedTuple):
@@ -144,7 +143,7 @@ def _entries(a: _Side, b: _Side, placed: LineMatching) -> Entries:
     return Entries._make(column[order] for column in found)
 
 
-def _sites(a: _Side, b: _Side, placed: LineMatching) -> tuple[I64, Bools]:
+def _sites(a: _Side, b: _Side, placed: LineMatching) -> tuple[I64, Mask]:
     """Where each row of both is made: by model path, source and operation; by its name where it has no path and source.
 
     And which rows have neither: what a compiler calls `copy.92` is one of many copies, and not a place.

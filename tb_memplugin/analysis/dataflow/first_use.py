@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.graph import DataflowGraph, Mask
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.native.graph.walks import owners
 
 NOTHING, SEVERAL = -1, -2

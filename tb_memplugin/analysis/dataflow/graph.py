@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.graph.walks import grouped, reach
-
-Mask = npt.NDArray[np.bool_]
 
 
 def concatenate_ranges(first: I64, count: I64) -> I64:

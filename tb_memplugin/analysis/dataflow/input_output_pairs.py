@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.graph import DataflowGraph, Mask, dataflow_graph
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.arrays import I32, I64, U8, Mask
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.walks import grouped, nearest, spread_labels

@@ -24,7 +24,7 @@ from enum import IntEnum
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.first_use import FirstUse, first_use, owning_argument
-from tb_memplugin.analysis.dataflow.graph import DataflowGraph, Mask, concatenate_ranges, contains_text, dataflow_graph
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, concatenate_ranges, contains_text, dataflow_graph
 from tb_memplugin.analysis.dataflow.input_output_pairs import (
     LABELS,
     NO_PAIRS,
@@ -34,7 +34,7 @@ from tb_memplugin.analysis.dataflow.input_output_pairs import (
 )
 from tb_memplugin.analysis.dataflow.update_arithmetic import UpdateArithmetic
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.model.arrays import I32, U8
+from tb_memplugin.model.arrays import I32, U8, Mask
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
 

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.graph import CsrGraph, Mask
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.analysis.dataflow.graph import CsrGraph
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.text import Text
 

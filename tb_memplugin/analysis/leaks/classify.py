@@ -11,11 +11,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_memplugin.model.arrays import F64, I64, U8
-
-Bools = npt.NDArray[np.bool_]
+from tb_memplugin.model.arrays import F64, I64, U8, Mask
 
 MAX_SLOPE_POINTS = 33  # 528 pairs of steps a site: the median of so many slopes is no better for having more
 
@@ -80,7 +77,7 @@ def classify(table: SiteTable, since: int, survived: F64) -> tuple[U8, I64, F64]
     return verdict, evidence.astype(np.int64), confidence
 
 
-def _occurrences(happens: Bools) -> tuple[I64, I64, I64]:
+def _occurrences(happens: Mask) -> tuple[I64, I64, I64]:
     """Per row of a table of steps: on how many it happens, the longest way from one to the next, and since the last.
 
     The first is reached from the step before the table.

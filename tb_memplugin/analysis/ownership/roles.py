@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.first_use import SEVERAL, FirstUse, first_use, owning_argument
-from tb_memplugin.analysis.dataflow.graph import CsrGraph, DataflowGraph, Mask, dataflow_graph
+from tb_memplugin.analysis.dataflow.graph import CsrGraph, DataflowGraph, dataflow_graph
 from tb_memplugin.analysis.dataflow.input_output_pairs import InputOutputPairs, input_output_pairs
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, TrainingStep, training_step
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.sibling_arguments import sibling_arguments
 from tb_memplugin.analysis.ownership.torch_roles import torch_roles
-from tb_memplugin.model.arrays import I32, U8
+from tb_memplugin.model.arrays import I32, U8, Mask
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.recording import Recording

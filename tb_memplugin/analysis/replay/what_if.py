@@ -9,15 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.usage.live_bytes import Peak, usage
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
-
-Bools = npt.NDArray[np.bool_]
 
 
 class Change(NamedTuple):
@@ -82,12 +79,12 @@ def lifetimes(recording: Recording) -> RowLifetimes:
 
 
 @memoize
-def charged_for_region(recording: Recording) -> Bools:
+def charged_for_region(recording: Recording) -> Mask:
     """Per row: whether it carries the charge of a region that is held from before the program to its end."""
     rows, kind = recording.allocations, recording.regions.kind
     if recording.program is None or not len(kind):
         return np.zeros(len(rows), dtype=bool)
-    carries: Bools = (kind[rows.region] != RegionKind.TEMPORARY) & (rows.charge > 0)
+    carries: Mask = (kind[rows.region] != RegionKind.TEMPORARY) & (rows.charge > 0)
     return carries
 
 
@@ -197,12 +194,12 @@ def _sum(length: int, change: Change) -> I64:
 
 
 @memoize
-def _in_persistent_region(recording: Recording) -> Bools:
+def _in_persistent_region(recording: Recording) -> Mask:
     """Per row: whether it lies in memory that a program holds from its start to its end."""
     region, kind = recording.allocations.region, recording.regions.kind
     if recording.program is None:
         return np.zeros(len(region), dtype=bool)
-    lies_there: Bools = kind[region] != RegionKind.TEMPORARY
+    lies_there: Mask = kind[region] != RegionKind.TEMPORARY
     return lies_there
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tb_memplugin.model.arrays import Mask
 from tb_memplugin.model.recording import Recording
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Traffic(NamedTuple):

@@ -7,14 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-I64 = npt.NDArray[np.int64]
-
 
 class Spans(NamedTuple):
     """Piece i is `data[start[i] : start[i] + length[i]]`; length 0 where the field was absent."""
 
-    start: I64
-    length: I64
+    start: npt.NDArray[np.int64]
+    length: npt.NDArray[np.int64]
 
     def take(self, rows: npt.NDArray[np.integer]) -> Spans:
         return Spans(self.start[rows], self.length[rows])

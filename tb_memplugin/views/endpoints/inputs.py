@@ -60,7 +60,7 @@ class Parameter(Input):
 
 
 @dataclass(frozen=True)
-class Text(Parameter):
+class FreeText(Parameter):
     """Free text; required unless it has a default."""
 
     default: str | None = None
@@ -210,7 +210,7 @@ FILE = FileOf("id")
 PROGRAMS = FileOf("id", programs=True)
 SAME_RUN = _RunOfRecording()  # all recordings of the run of the first argument
 SOURCE = _Source()
-RUN = Text("run")
+RUN = FreeText("run")
 BODY = _Body()  # of a POST
 
 

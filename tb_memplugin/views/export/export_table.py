@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.text import Text
-
-Mask = npt.NDArray[np.bool_]
 
 # Characters of a cell. The limit of Python's csv module is one more, which the quote that disarms a formula takes.
 MAX_CELL_LENGTH = 131_071
@@ -25,11 +23,11 @@ class Numbers(NamedTuple):
     known: Mask
 
 
-Column = Numbers | Mask | Text
-Table = dict[str, Column]  # of equal lengths, by name
+ExportColumn = Numbers | Mask | Text
+ExportTable = dict[str, ExportColumn]  # of equal lengths, by name
 
 
-def export_cells(column: Column, encode: Callable[[str], str], unknown: str) -> list[Any]:
+def export_cells(column: ExportColumn, encode: Callable[[str], str], unknown: str) -> list[Any]:
     """Return each row's cell: a number, or an encoded text. Each distinct text is encoded once."""
     if isinstance(column, Text):
         texts, code = distinct(column)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.views.export.export_table import Column, Numbers, Table, distinct
+from tb_memplugin.views.export.export_table import ExportColumn, ExportTable, Numbers, distinct
 from tb_memplugin.views.export.rows import pieces
 from tb_memplugin.views.shared.summary import summary
 
@@ -40,11 +40,11 @@ def write_parquet(recordings: Sequence[Recording], stream: BinaryIO) -> None:
             writer.write_batch(batch)
 
 
-def _batch(pa: Any, piece: Table) -> pa.RecordBatch:
+def _batch(pa: Any, piece: ExportTable) -> pa.RecordBatch:
     return pa.record_batch({name: _array(pa, column) for name, column in piece.items()})
 
 
-def _array(pa: Any, column: Column) -> pa.Array:
+def _array(pa: Any, column: ExportColumn) -> pa.Array:
     if isinstance(column, Text):
         texts, code = distinct(column)
         return pa.DictionaryArray.from_arrays(code, pa.array(texts, pa.string()))

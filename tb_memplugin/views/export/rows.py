@@ -13,11 +13,11 @@ import numpy as np
 from tb_memplugin.analysis.address.addresses import addresses
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.allocation_step import allocation_step
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.kinds import Axis, RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Strings, Text
-from tb_memplugin.views.export.export_table import Mask, Numbers, Table
+from tb_memplugin.views.export.export_table import ExportTable, Numbers
 from tb_memplugin.views.export.stack_cells import StackCells
 from tb_memplugin.views.shared.sources import sources
 
@@ -32,14 +32,14 @@ CATEGORIES = Strings.of(
 REGION_KINDS = Strings.of([RegionKind(kind).label for kind in range(sum(RegionKind) + 1)])
 
 
-def pieces(recording: Recording) -> Iterator[Table]:
+def pieces(recording: Recording) -> Iterator[ExportTable]:
     """Yield the table of a recording in pieces of some rows; at least one piece, which may be empty."""
     stacks, count = StackCells(recording.stacks), len(recording.allocations)
     for begin in range(0, max(count, 1), PIECE_ROWS):
         yield _table(recording, stacks, np.arange(begin, min(begin + PIECE_ROWS, count)))
 
 
-def _table(recording: Recording, stacks: StackCells, which: I64) -> Table:
+def _table(recording: Recording, stacks: StackCells, which: I64) -> ExportTable:
     """Return some rows of the table. Columns in `_bytes` are sizes, `_at` positions on the axis, `_at_ns` their times.
 
     Times are nanoseconds since the recording began. An allocation before the recording, or a free after it, has neither

@@ -17,9 +17,9 @@ from tb_memplugin.views.endpoints.inputs import (
     Choice,
     FileOf,
     Flag,
+    FreeText,
     Integer,
     OptionalRecording,
-    Text,
 )
 from tb_memplugin.views.page.device_profile import has_call_graph
 from tb_memplugin.views.shared.payload import compact
@@ -84,9 +84,9 @@ class CallGraphJson(TypedDict):
     RECORDING,
     FILE,
     Choice("by", Granularity),
-    Text("focus", ""),
-    Text("ignore", ""),
-    Text("hide", ""),
+    FreeText("focus", ""),
+    FreeText("ignore", ""),
+    FreeText("hide", ""),
     Flag("fold", True),
     Flag("whole", False),
     OptionalRecording("base"),

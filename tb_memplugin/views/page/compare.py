@@ -24,8 +24,8 @@ ENTRIES_LISTED = 2000  # the largest changes; more is no list that anybody reads
 STEPS_LISTED = 12
 REST = "everything else"
 MOST_PERCENT = 1000
-Change = Literal["only_a", "only_b", "grown", "shrunk", "same"]
-CHANGES: tuple[Change, ...] = get_args(Change)
+ChangeKind = Literal["only_a", "only_b", "grown", "shrunk", "same"]
+CHANGES: tuple[ChangeKind, ...] = get_args(ChangeKind)
 __all__ = ["CompareBy", "Pair", "compared", "pairs", "signed"]
 
 Pair = tuple[Recording, Recording]
@@ -61,7 +61,7 @@ class ChangedJson(TypedDict):
 class ComparedEntryJson(TypedDict):
     """Allocations of one or both recordings with the same model path, source, operation and shape."""
 
-    change: Change
+    change: ChangeKind
     site: str
     name: str
     op: str
@@ -92,7 +92,7 @@ class ComparisonJson(TypedDict):
     by: CompareBy
     steps: list[WaterfallStepJson]
     """Their changes add up to the difference of the totals."""
-    changes: dict[Change, ChangedJson]
+    changes: dict[ChangeKind, ChangedJson]
     entries: list[ComparedEntryJson]
     entries_total: int
     left_out_bytes: int
@@ -210,7 +210,7 @@ def _listed(steps: Sequence[Step]) -> list[Step]:
     return listed
 
 
-def _changes(entries: Entries) -> dict[Change, ChangedJson]:
+def _changes(entries: Entries) -> dict[ChangeKind, ChangedJson]:
     """How many things changed in which way, and by how many bytes together."""
     moved, kinds = entries.bytes_b - entries.bytes_a, _kinds(entries)
     return {

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
-from tb_memplugin.views.endpoints.inputs import RUN, SOURCE, Text
+from tb_memplugin.views.endpoints.inputs import RUN, SOURCE, FreeText
 from tb_memplugin.views.endpoints.source import Source
 from tb_memplugin.views.shared.json_types import SummaryJson
 from tb_memplugin.views.shared.summary import summary
@@ -64,7 +64,7 @@ def runs(source: Source) -> RunsJson:
     return {"logdir": source.logdir, "runs": listed, "message": message}
 
 
-@endpoint("recordings", SOURCE, RUN, Text("host", ""), report=EACH_CHOICE)
+@endpoint("recordings", SOURCE, RUN, FreeText("host", ""), report=EACH_CHOICE)
 def recordings(source: Source, run: str, host: str) -> ListingJson:
     """Return the recordings of a run, or of one host of it, and what could not be read."""
     found = source.run(run, host or None)

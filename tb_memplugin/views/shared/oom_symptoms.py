@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_memplugin.analysis.usage.figures import share
+from tb_memplugin.model.arrays import Mask
 from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
@@ -19,8 +19,6 @@ from tb_memplugin.sizes import bytes_text
 OVERSIZED_SHARE = 0.5  # of the capacity; one buffer above it is far more often a mistake than intended
 BACKWARD = ("jvp(", "transpose(")
 UNNAMED = "an unnamed buffer"
-
-Bools = npt.NDArray[np.bool_]
 
 
 def memory_name(recording: Recording) -> str:
@@ -85,7 +83,7 @@ def _other_processes(recording: Recording) -> Iterator[tuple[int, str]]:
 class _BufferGroup(NamedTuple):
     """Buffers with a common property, and what to do about them."""
 
-    select: Callable[[Allocations], Bools]
+    select: Callable[[Allocations], Mask]
     halves: bool  # the change saves half of their bytes, not all
     text: str
 
@@ -127,10 +125,10 @@ def _buffer_groups(recording: Recording) -> Iterator[tuple[int, str]]:
 SYMPTOMS = (_other_processes, _oversized_buffer, _padding, _outputs, _buffer_groups)
 
 
-def _matches(text: Text, predicate: Callable[[str], bool]) -> Bools:
+def _matches(text: Text, predicate: Callable[[str], bool]) -> Mask:
     """Return per row whether its text satisfies a predicate, which is called once per distinct text."""
     results = [predicate(text.strings[code]) for code in range(len(text.strings))]
-    matches: Bools = np.array([*results, predicate("")], dtype=bool)[text.codes]  # code -1 is the empty text
+    matches: Mask = np.array([*results, predicate("")], dtype=bool)[text.codes]  # code -1 is the empty text
     return matches
 
 

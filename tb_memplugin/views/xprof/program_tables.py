@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
 
 POINTER_TABLE = "tuple"  # the dtype of a table of pointers to a tuple's elements, whose memory is never reused
-
-Mask = npt.NDArray[np.bool_]
 
 
 class ProgramTables:

@@ -11,8 +11,8 @@ from tb_memplugin.analysis.advice.support.arguments import Argument, arguments, 
 from tb_memplugin.analysis.dataflow.graph import row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.analysis.replay.what_if import Bools, Change, combine, lifetimes, rows_sharing_memory, shrink_regions
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, rows_sharing_memory, shrink_regions
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
@@ -130,9 +130,9 @@ def _rows_of_result(recording: Recording, old: I64, new: I64) -> tuple[I64, I64]
     return np.concatenate(found), first
 
 
-def _made_by(recording: Recording, rows: I64, *ops: str) -> Bools:
+def _made_by(recording: Recording, rows: I64, *ops: str) -> Mask:
     """Mark the rows that are computed by one of these operations."""
     names = recording.allocations.op.strings
     codes = [code for code in range(len(names)) if names[code] in ops]
-    found: Bools = np.isin(recording.allocations.op.codes[rows], codes)
+    found: Mask = np.isin(recording.allocations.op.codes[rows], codes)
     return found

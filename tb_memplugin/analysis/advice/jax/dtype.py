@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, cpu_note, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments
-from tb_memplugin.analysis.advice.support.passes import Bools, ProgramPasses, program_passes
+from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import row_of_value
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.ownership.model_paths import Pass
@@ -16,7 +16,7 @@ from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import Change, combine, place_in_outputs, resize_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
@@ -43,10 +43,10 @@ def advise(recording: Recording) -> Iterator[Advice]:
         )
 
 
-def _wide_rows(recording: Recording) -> Bools:
+def _wide_rows(recording: Recording) -> Mask:
     strings = recording.allocations.dtype.strings
     wanted = np.array([strings[code] == WIDE for code in range(len(strings))] + [False])
-    found: Bools = wanted[recording.allocations.dtype.codes]
+    found: Mask = wanted[recording.allocations.dtype.codes]
     return found
 
 
@@ -81,7 +81,7 @@ def _advise_optimizer_state(recording: Recording, state: I64) -> Iterator[Advice
     )
 
 
-def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: Bools) -> Iterator[Advice]:
+def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: Mask) -> Iterator[Advice]:
     """Yield advice on mixed precision: weights stay in f32, and values computed from them are in bf16."""
     both = passes.within(Pass.FORWARD) | passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
     made, role = passes.made, roles(recording)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, saving, sort_by_size
-from tb_memplugin.analysis.advice.support.passes import Bools, ProgramPasses, program_passes
+from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import Change, combine, resize_rows
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
@@ -72,7 +72,7 @@ def _batch_rows(recording: Recording, passes: ProgramPasses, batch: list[int], w
     made = (passes.made >= 0) & both[passes.made] & ~passes.is_argument
     shape = passes.values.shape[passes.value]
     guest = recording.regions.kind[table.region] != RegionKind.TEMPORARY
-    of_weights: Bools = np.where(guest, np.isin(shape, shape[weights]), np.isin(role, WEIGHTS))
+    of_weights: Mask = np.where(guest, np.isin(shape, shape[weights]), np.isin(role, WEIGHTS))
     activation = (role == Role.ACTIVATION) & (passes.values.elements[passes.value] % max(sizes, default=1) == 0)
     return np.flatnonzero(made & (fits[table.shape.codes] | activation) & ~of_weights)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.support.passes import Bools, Layers, ProgramPasses
+from tb_memplugin.analysis.advice.support.passes import Layers, ProgramPasses
 from tb_memplugin.analysis.dataflow.graph import CsrGraph, DataflowGraph, row_of_value
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.replay.what_if import (
@@ -16,7 +16,7 @@ from tb_memplugin.analysis.replay.what_if import (
     needed_bytes,
     replace_lifetimes,
 )
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.recording import Recording
 
 
@@ -70,7 +70,7 @@ class CheckpointedLayers:
         found: I64 = np.unique(reached[reached >= 0])
         return found[self.layer[found] >= 0]
 
-    def results_of(self, operations: Bools) -> I64:
+    def results_of(self, operations: Mask) -> I64:
         """Return the recomputed rows that these positions compute."""
         found: I64 = self.recomputed[operations[self.made[self.recomputed]]]
         return found

@@ -9,10 +9,10 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.model import agree, is_worthwhile
 from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, argument_parts
-from tb_memplugin.analysis.advice.support.passes import Bools, ProgramPasses
+from tb_memplugin.analysis.advice.support.passes import ProgramPasses
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 
@@ -41,9 +41,9 @@ def idle_before_peak(recording: Recording, passes: ProgramPasses) -> IdleArgumen
     top, begin = peak(recording).position, int(passes.uses[1].min(initial=passes.length))
     soon = begin + (passes.length - begin) // MIN_IDLE_SHARE
 
-    def waits(rows: I64, first: I64, last: I64) -> Bools:
+    def waits(rows: I64, first: I64, last: I64) -> Mask:
         used = last >= 0
-        found: Bools = used & (first > top) & (first[used].min(initial=passes.length) > soon)
+        found: Mask = used & (first > top) & (first[used].min(initial=passes.length) > soon)
         return found
 
     return _idle(recording, passes, waits)
@@ -54,14 +54,14 @@ def idle_after_use(recording: Recording, passes: ProgramPasses) -> IdleArguments
     top, begin = peak(recording).position, int(passes.uses[1].min(initial=passes.length))
     late, role = passes.length - (passes.length - begin) // MIN_IDLE_SHARE, roles(recording)
 
-    def is_over(rows: I64, first: I64, last: I64) -> Bools:
-        found: Bools = (last >= 0) & (last < min(top, late)) & ~np.isin(role[rows], KEPT)
+    def is_over(rows: I64, first: I64, last: I64) -> Mask:
+        found: Mask = (last >= 0) & (last < min(top, late)) & ~np.isin(role[rows], KEPT)
         return found
 
     return _idle(recording, passes, is_over)
 
 
-def _idle(recording: Recording, passes: ProgramPasses, which: Callable[[I64, I64, I64], Bools]) -> IdleArguments:
+def _idle(recording: Recording, passes: ProgramPasses, which: Callable[[I64, I64, I64], Mask]) -> IdleArguments:
     """Collect the arguments whose large rows are mostly idle. Small ones, such as a counter, are ignored."""
     size, everywhere = recording.allocations.size, np.ones(passes.length, dtype=bool)
     first, last = passes.first_use(everywhere), passes.last_use(everywhere)

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, uses
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, op_path
-from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.arrays import I32, I64, U8, Mask
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
-Bools = npt.NDArray[np.bool_]
 PASSES = tuple(Pass)
 NUMBERED = re.compile(r"\d+")
 
@@ -55,9 +53,9 @@ class ProgramPasses:
         """The index in PASSES of each position's pass, by its op_name."""
         return np.array([PASSES.index(path.training_pass) for path in self.paths], dtype=np.uint8)[self.scope.codes]
 
-    def within(self, which: Pass) -> Bools:
+    def within(self, which: Pass) -> Mask:
         """Mark the positions of a pass."""
-        inside: Bools = self.pass_of_position == PASSES.index(which)
+        inside: Mask = self.pass_of_position == PASSES.index(which)
         return inside
 
     @cached_property
@@ -65,9 +63,9 @@ class ProgramPasses:
         """The last part of each distinct op_name, and last that of an empty one."""
         return [path.parts[-1] if path.parts else "" for path in self.paths]
 
-    def does(self, *operations: str) -> Bools:
+    def does(self, *operations: str) -> Mask:
         """Mark the positions of these operations."""
-        wanted: Bools = np.array([name in operations for name in self.operation])[self.scope.codes]
+        wanted: Mask = np.array([name in operations for name in self.operation])[self.scope.codes]
         return wanted
 
     @cached_property
@@ -76,12 +74,12 @@ class ProgramPasses:
         return np.where(self.value >= 0, self.values.producer[self.value], -1).astype(np.int64)
 
     @cached_property
-    def is_argument(self) -> Bools:
+    def is_argument(self) -> Mask:
         """A mask of the rows that are arguments, which are live from the start."""
-        found: Bools = (self.value >= 0) & (self.values.argument[self.value] >= 0)
+        found: Mask = (self.value >= 0) & (self.values.argument[self.value] >= 0)
         return found
 
-    def last_use(self, among: Bools) -> I64:
+    def last_use(self, among: Mask) -> I64:
         """Return the last of the positions `among` that reads each row, -1 for none."""
         row, position = self.uses
         found = np.full(len(self.value), -1, dtype=np.int64)
@@ -89,7 +87,7 @@ class ProgramPasses:
         np.maximum.at(found, row[chosen], position[chosen])
         return found
 
-    def first_use(self, among: Bools) -> I64:
+    def first_use(self, among: Mask) -> I64:
         """Return the first of the positions `among` that reads each row, the program's length for none."""
         row, position = self.uses
         found = np.full(len(self.value), self.length, dtype=np.int64)

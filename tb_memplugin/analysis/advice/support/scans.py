@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, saving, sort_by_size
-from tb_memplugin.analysis.advice.support.passes import Bools, ProgramPasses
+from tb_memplugin.analysis.advice.support.passes import ProgramPasses
 from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, remove_rows, rows_sharing_memory
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
@@ -111,7 +111,7 @@ def _scan_line(recording: Recording, loop: Loop) -> str:
     return frame_text(stacks, own) if own >= 0 else ""
 
 
-def _find_inputs(carry: I64, slices: I64, iterations: int) -> tuple[Bools, int]:
+def _find_inputs(carry: I64, slices: I64, iterations: int) -> tuple[Mask, int]:
     """Mark the stacks of each iteration's inputs, and return the bytes of inputs that are not stacked yet."""
     keep, missing = np.zeros(len(slices), dtype=bool), 0
     for size in carry.tolist():

@@ -81,10 +81,10 @@ def _results(dataflow: DataflowAnalysis) -> I32:
     return node_buffer[node_buffer >= 0].astype(np.int32)
 
 
-Pairs = tuple[I32, I32, I32, U8]  # columns as of Derivations
+DerivationColumns = tuple[I32, I32, I32, U8]  # columns as of Derivations
 
 
-def _outside_fusions(module: HloModule, dataflow: DataflowAnalysis, elements: I64) -> Pairs:
+def _outside_fusions(module: HloModule, dataflow: DataflowAnalysis, elements: I64) -> DerivationColumns:
     """Find the derivations through instructions of the schedule itself."""
     nodes = dataflow.nodes
     derivation, weights = classify_opcodes(module.opcode.strings)
@@ -104,7 +104,7 @@ def _outside_fusions(module: HloModule, dataflow: DataflowAnalysis, elements: I6
     return source[known].astype(np.int32), target[known].astype(np.int32), steps[known], kind[known]
 
 
-def _inside_fusions(module: HloModule, dataflow: DataflowAnalysis, positions: I32, elements: I64) -> Pairs:
+def _inside_fusions(module: HloModule, dataflow: DataflowAnalysis, positions: I32, elements: I64) -> DerivationColumns:
     """Find the derivations of these fusions' results from their operands."""
     nodes = dataflow.nodes
     called = module.callees.nth(dataflow.schedule.order[positions], 0)

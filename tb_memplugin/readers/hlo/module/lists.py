@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I64
 
-Table = dict[str, Any]
+ListColumns = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Lists:
     values: I64
 
     @staticmethod
-    def of(table: Table, rows: int) -> Lists:
+    def of(table: ListColumns, rows: int) -> Lists:
         return Lists(np.searchsorted(table["parent"], np.arange(rows + 1)), table["value"])
 
     def count(self) -> I64:

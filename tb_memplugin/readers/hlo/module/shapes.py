@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.protos.hlo_pb2 import LayoutProto, ShapeProto
-
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
 
 TUPLE = 13
 NO_CHILDREN: list[int] = []

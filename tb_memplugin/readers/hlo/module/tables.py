@@ -17,7 +17,7 @@ from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import gather, intern
 from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloProto
 from tb_memplugin.readers.common.id_index import IdIndex
-from tb_memplugin.readers.hlo.module.lists import Lists, Table
+from tb_memplugin.readers.hlo.module.lists import ListColumns, Lists
 from tb_memplugin.readers.hlo.module.shapes import ShapeTable
 
 COMPUTATIONS = "hlo_module.computations"
@@ -56,7 +56,7 @@ class HloModule:
 
     def __init__(self, data: bytes | memoryview, source: str) -> None:
         try:
-            self.tables: dict[str, Table] = scan(data, OUTLINE)
+            self.tables: dict[str, ListColumns] = scan(data, OUTLINE)
             parsed_rows = np.flatnonzero(self.tables[COMPUTATIONS]["is_fusion_computation"] == 0)
             contents = scan(data, COMPUTATION, self.tables[COMPUTATIONS]["span"].take(parsed_rows))
         except ValueError as error:
@@ -64,15 +64,15 @@ class HloModule:
                 f"the compiled program is damaged ({error})", source, "copy the file again, or profile again"
             ) from error
         self.data = data
-        self.root: Table = self.tables[""]
-        self.computations: Table = self.tables[COMPUTATIONS]
-        self.instructions: Table = contents["instructions"]
+        self.root: ListColumns = self.tables[""]
+        self.computations: ListColumns = self.tables[COMPUTATIONS]
+        self.instructions: ListColumns = contents["instructions"]
         self.instructions["parent"] = parsed_rows[self.instructions["parent"]]
         self.tables |= {f"{COMPUTATIONS}.{path}": table for path, table in contents.items() if path}
-        self.buffers: Table = self.tables[BUFFERS]
-        self.allocations: Table = self.tables[ALLOCATIONS]
-        self.events: Table = self.tables[f"{TRACES}.events"]
-        self.assigned: Table = self.tables[f"{ALLOCATIONS}.assigned"]
+        self.buffers: ListColumns = self.tables[BUFFERS]
+        self.allocations: ListColumns = self.tables[ALLOCATIONS]
+        self.events: ListColumns = self.tables[f"{TRACES}.events"]
+        self.assigned: ListColumns = self.tables[f"{ALLOCATIONS}.assigned"]
         for sizes in (self.allocations["size"], self.assigned["size"], self.assigned["offset"]):
             np.clip(sizes, 0, MAX_BYTES, out=sizes)
         if not len(self.instructions["id"]):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, U64
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.tables import Regions
 from tb_memplugin.readers.common.pairing import pair
@@ -15,7 +14,6 @@ from tb_memplugin.readers.torch_snapshot.allocations.lifetimes import BlockLifet
 from tb_memplugin.readers.torch_snapshot.contents.segments import Segments
 from tb_memplugin.readers.torch_snapshot.contents.trace import Trace, TraceAction
 
-U64 = npt.NDArray[np.uint64]
 MAPS = [TraceAction.SEGMENT_MAP, TraceAction.SEGMENT_UNMAP]
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_memplugin.model.arrays import F64, I64, U8
+from tb_memplugin.model.arrays import F64, I64, U8, Mask
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.xplane.events import ABSENT, DOUBLE, NUMBER, REFERENCE, TEXT, collect
 from tb_memplugin.readers.xplane.planes import Plane
@@ -29,8 +28,6 @@ UNUSED = {"id"}  # a running number. Names with a leading _ are internal to the 
 MISSING = -(2**63)  # the value of a number that an event lacks
 MAX_BYTES = 2**50  # no device has a PiB
 ADDRESS_LIMIT = 2**62  # below it, the end address of an allocation fits 64 bits too
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.pairing import Pairs, pair
-from tb_memplugin.readers.xplane.allocator.events import MISSING, AllocatorEvents, Mask
+from tb_memplugin.readers.xplane.allocator.events import MISSING, AllocatorEvents
 from tb_memplugin.readers.xplane.host.calls import HostCalls
 
 

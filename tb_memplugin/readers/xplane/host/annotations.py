@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I64
-from tb_memplugin.readers.xplane.host.events import DRIVER_CALL, JITTED, LINKS, RUN, STEP_NUMBER, HostEvents, Mask
+from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.readers.xplane.host.events import DRIVER_CALL, JITTED, LINKS, RUN, STEP_NUMBER, HostEvents
 
 # JAX's own annotations, in this and earlier versions, and other events of Python threads only.
 PYTHON_THREAD_EVENTS = {

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, U64
 from tb_memplugin.model.tables import NamedSpans, Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.xplane.all_events import every
@@ -29,8 +28,6 @@ from tb_memplugin.readers.xplane.planes import Plane
 
 COLUMNS = {name: number for number, name in enumerate((*LINKS, STEP_NUMBER, GROUP, RUN, DRIVER_CALL))}
 HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-
-U64 = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)

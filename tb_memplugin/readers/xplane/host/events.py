@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, Mask
 
 STEP_NUMBER, GROUP = "step_num", "group_id"  # XProf groups the events of a step
 # Producer type and id, consumer type and id: a producer on one thread and its consumer on another have equal pairs.
@@ -17,8 +16,6 @@ LINKS = ("_pt", "_p", "_ct", "_c")
 RUN, DRIVER_CALL = "run_id", "correlation_id"  # an execution of a program, a call of the accelerator's driver
 PYTHON_FRAME = re.compile(r"\$(.+):(\d+) (.+)", re.DOTALL)
 JITTED = re.compile(r"PjitFunction\((.+)\)", re.DOTALL)
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
