@@ -1,15 +1,20 @@
-import type { Rows } from "./rows";
-
 /**
  * Number of available colors: 1 to 10 of base/colors.ts. Color 0, gray, marks rows older than the recording.
  */
 const COLORS = 10;
 
+/** The columns of Rows that decide the color. */
+interface Sizes {
+  length: number;
+  size: Float64Array;
+  start: Int32Array;
+}
+
 /**
  * Return one color for each size: repeated requests of the same size usually have the same purpose, even if
  * the profile does not name it. Different sizes may share a color.
  */
-export function sizeColors({ length, size, start }: Pick<Rows, "length" | "size" | "start">): Uint8Array {
+export function sizeColors({ length, size, start }: Sizes): Uint8Array {
   const colors = new Uint8Array(length);
   for (let row = 0; row < length; row++) if (start[row] >= 0) colors[row] = colorOfSize(size[row]);
   return colors;
