@@ -19,10 +19,11 @@ ALLOWED: dict[str, set[str]] = {
     "sizes": {"errors"},
     "native": set(),
     "protos": set(),
-    "readers": {"errors", "native", "protos", "model", "sizes"},
+    "formats": {"model"},
+    "readers": {"errors", "formats", "native", "protos", "model", "sizes"},
     "analysis": {"errors", "native", "model", "sizes"},
     "views": {"analysis", "errors", "model", "sizes"},
-    "logdir": {"errors"},
+    "logdir": {"errors", "formats"},
     "catalog": {"analysis", "errors", "logdir", "readers", "model"},
     "hosts": {"catalog", "errors", "logdir", "model", "views"},
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked

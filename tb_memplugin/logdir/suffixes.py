@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-XPLANE = ".xplane.pb"
+from tb_memplugin import formats
+
+XPLANE = formats.XPLANE.suffixes[0]
 # Programs without a profile. XProf writes `<module>.hlo_proto.pb` beside a profile that already contains the program.
-HLO_PROTO = (".hlo_proto.pb", ".hlo.pb")
-# Files that scripts write under any name, in any folder: JAX device profiles, PyTorch snapshots, traces and timelines
-# of its profiler, texts of errors. Plain .json is left out: it is too common.
-STANDALONE = (
-    ".prof", ".pprof", ".pb.gz", ".pickle", ".pkl", ".snapshot.json", ".pt.trace.json", ".pt.trace.json.gz",
-    ".memory.json", ".memory.json.gz", ".raw.json.gz", ".oom.txt",
-)  # fmt: skip
-READABLE = (".pb", *STANDALONE)
+HLO_PROTO = formats.HLO.suffixes
+# Files that scripts write under any name, in any folder.
+STANDALONE = tuple(suffix for known in formats.FORMATS for suffix in known.found)
+READABLE = (XPLANE, *HLO_PROTO, *STANDALONE)
 NO_MODULE = "NO_MODULE.hlo_proto.pb"  # an empty file, by which XProf marks profiles without a program
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.oom_text import merge
 from tb_memplugin.readers.oom_text.clean import clean
 from tb_memplugin.readers.oom_text.messages import (
@@ -28,6 +31,12 @@ FORMATS = (tpu_compile, tpu_limits, tpu_runtime, xla_gpu, bfc, rematerialization
 
 # An error is at the end of its log. This is a dump of 150,000 chunks, and takes seconds.
 MAX_BYTES = 16 << 20
+
+
+def open_oom_text(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
+    """Return the one part of a text; it contains a recording per out-of-memory error."""
+    read = partial(read_oom_text, data, run=run, host=host, source=path)
+    return [FilePart("out-of-memory error", RecordingKind.OUT_OF_MEMORY, path, len(data), read)]
 
 
 def read_oom_text(

@@ -6,6 +6,7 @@ from functools import partial
 
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.readers.common.part import FilePart
+from tb_memplugin.readers.torch_profiler import is_profiler_json, open_torch_profiler
 from tb_memplugin.readers.torch_snapshot.recordings import read_snapshot
 
 
@@ -13,3 +14,9 @@ def open_snapshot(data: bytes | memoryview, path: str, *, run: str = "", host: s
     """Return one part, since the devices are known only after the whole file is read."""
     read = partial(read_snapshot, data, path, run=run, host=host)
     return [FilePart(host, RecordingKind.TORCH_SNAPSHOT, path, len(data), read)]
+
+
+def open_snapshot_or_profile(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
+    """Return the one part of a snapshot, or of a file of PyTorch's profiler: both are written as plain .json."""
+    is_profile = path.endswith(".json") and is_profiler_json(data)
+    return (open_torch_profiler if is_profile else open_snapshot)(data, path, run=run, host=host)

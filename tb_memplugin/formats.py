@@ -1,0 +1,82 @@
+"""The registry of file formats: names of files, and what reads them.
+
+A new format needs one entry here and its reader: logdirs are searched for its suffixes, files are opened with it, and
+error texts list it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_memplugin.model.kinds import RecordingKind
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Files with one of the `suffixes`. Those with one of `found` are listed in any folder of a logdir.
+
+    `opener` is `module:function`, imported on first use: `function(data, path, run=, host=)` returns the file's parts.
+    """
+
+    label: str
+    suffixes: tuple[str, ...]
+    kind: RecordingKind
+    opener: str
+    found: tuple[str, ...] = ()
+
+
+XPLANE = Format(
+    "XPlane profile",
+    (".xplane.pb",),
+    RecordingKind.ALLOCATOR,  # and the compiled programs in it
+    "tb_memplugin.readers.xplane:open_xplane",
+)
+HLO = Format(
+    "compiled program",
+    (".hlo_proto.pb", ".hlo.pb"),
+    RecordingKind.PROGRAM,
+    "tb_memplugin.readers.hlo:open_hlo",
+)
+# The first format with a suffix of the file's name opens it, so longer suffixes come first.
+FORMATS = (
+    XPLANE,
+    HLO,
+    Format(
+        "JAX device profile",
+        (".prof", ".pprof", ".pb.gz"),
+        RecordingKind.DEVICE_PROFILE,
+        "tb_memplugin.readers.pprof:open_pprof",
+        found=(".prof", ".pprof", ".pb.gz"),
+    ),
+    Format(
+        "out-of-memory error",
+        (".txt", ".log"),
+        RecordingKind.OUT_OF_MEMORY,
+        "tb_memplugin.readers.oom_text:open_oom_text",
+        found=(".oom.txt",),
+    ),
+    Format(
+        "PyTorch profile",
+        (".json.gz", ".raw.gz", ".trace.json", ".memory.json", ".raw.json"),
+        RecordingKind.TORCH_TIMELINE,
+        "tb_memplugin.readers.torch_profiler:open_torch_profiler",
+        found=(".pt.trace.json", ".pt.trace.json.gz", ".memory.json", ".memory.json.gz", ".raw.json.gz"),
+    ),
+    Format(
+        "PyTorch snapshot",
+        (".pickle", ".pkl", ".json"),
+        RecordingKind.TORCH_SNAPSHOT,
+        "tb_memplugin.readers.torch_snapshot:open_snapshot_or_profile",
+        found=(".pickle", ".pkl", ".snapshot.json"),  # other .json files are too common
+    ),
+)
+
+
+def format_of(name: str) -> Format | None:
+    """Return the format of a file by its name, None for an unknown one."""
+    return next((found for found in FORMATS if name.endswith(found.suffixes)), None)
+
+
+def describe_formats() -> str:
+    """Return the suffixes of all formats, in words."""
+    return "; ".join(f"{', '.join(known.suffixes)} ({known.label})" for known in FORMATS)
