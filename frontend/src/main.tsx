@@ -10,7 +10,7 @@ import { initialState } from "./views/state/view_state";
 import { readStoredTheme } from "./views/state/theme";
 import { bindUrl, readUrl } from "./views/state/url";
 
-/** Builds the page in document.body. TensorBoard calls this; page.ts does on a page of our own. */
+/** Build the page in document.body. TensorBoard calls this; page.ts does on our own page. */
 export async function render(): Promise<void> {
   const home = new URL(/* @vite-ignore */ "./", import.meta.url).href;
   await loadStylesheet(fileUrl(stylesheet));
@@ -23,10 +23,10 @@ export async function render(): Promise<void> {
   renderInto(<App {...{ api, pageUrl, store }} />, document.body);
 }
 
-// A report is one file: this script is all of it, and no page.ts is there to call it.
+// A report is a single file with this script, so page.ts cannot call it.
 if (isReport()) void render();
 
-/** A page drawn before its styles have come would jump when they do, and charts read their colors from them. */
+/** Wait for the style sheet: charts read their colors from it, and the layout would jump. */
 function loadStylesheet(href: string): Promise<void> {
   const link = document.createElement("link");
   link.rel = "stylesheet";

@@ -1,11 +1,11 @@
 /**
- * Runs in XProf's own page, before XProf's code. While Memory Viewer or Memory Profile is the chosen tool, our page
- * stands in its place; the Tools list stays, and a button leads to the stock page and back.
+ * Script that runs in XProf's page, before XProf's code. While Memory Viewer or Memory Profile is the selected tool, it
+ * shows our page instead; the Tools list stays, and a button switches to XProf's own view and back.
  */
 import { stubCharts } from "./charts_stub";
 import { correctUrl, isMemoryTool, pageUrl, readPage, isSamePage, type XprofPage } from "./xprof_url";
 
-/** Where XProf shows the chosen tool, to the right of the Tools list. */
+/** Element in which XProf shows the selected tool, to the right of the Tools list. */
 const MAIN_AREA = "mat-sidenav-content";
 const RETRY_MS = 100;
 
@@ -19,9 +19,9 @@ const STYLE = `
 
 let currentPage: XprofPage | null = null;
 let isStock = false;
-/** Requests of the stock page for what nobody sees: they can take seconds and hundreds of megabytes. */
+/** Pattern of data requests by XProf's hidden page, which can take seconds and hundreds of megabytes. */
 let pendingRequests: (() => void)[] = [];
-/** What the stock page last asked about. */
+/** Parameters of XProf's last request. */
 let lastQuery = new URLSearchParams();
 
 const frame = document.createElement("iframe");
@@ -47,7 +47,7 @@ function update(): void {
 
 function load(place: XprofPage): void {
   const url = new URL(pageUrl(place), document.baseURI).href;
-  // A new src would be a step of its own for the Back button.
+  // A new src would add a history entry.
   if (frame.isConnected) frame.contentWindow?.location.replace(url);
   else frame.src = url;
 }
@@ -66,7 +66,7 @@ function placeFrame(): void {
   }
   area.classList.toggle("tb-memplugin-over", !isStock);
   frame.style.display = isStock ? "none" : "";
-  // Moving a frame in the document loads it again.
+  // Moving a frame within the document reloads it.
   if (frame.parentElement !== area) area.append(frame);
   button.textContent = isStock ? "Back to tb-memplugin" : "Stock view";
   document.body.append(button);
@@ -77,7 +77,7 @@ function sendPending(): void {
   const requests = pendingRequests;
   pendingRequests = [];
   for (const send of requests) send();
-  // Charts that were laid out while hidden have no size yet.
+  // Charts laid out while hidden have no size yet.
   window.dispatchEvent(new Event("resize"));
 }
 
@@ -116,7 +116,7 @@ function holdRequests(): void {
   };
 }
 
-/** The stock page's link to the timeline forgets host, memory space and path prefix. */
+/** Fix XProf's link to the timeline, which omits host, memory space and path prefix. */
 function fixTimelineLink(): void {
   const mend = (event: Event) => {
     const target = event.target instanceof Element ? event.target : null;
@@ -129,7 +129,7 @@ function fixTimelineLink(): void {
   document.addEventListener("click", mend, true);
 }
 
-/** An XProf we do not know is left as it is, but for a link. */
+/** Leave an unknown version of XProf unchanged, and add a link to our page. */
 function addLink(): void {
   const anchor = document.createElement("a");
   anchor.className = "tb-memplugin-button";

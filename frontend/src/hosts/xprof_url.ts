@@ -1,7 +1,7 @@
-/** XProf's tools that our page stands in for; it has a tab of the same name for each. */
+/** XProf's tools that our page replaces, each with a tab of the same name. */
 const TOOLS = ["memory_viewer", "memory_profile"];
 
-/** What XProf's URL says about one of these tools. Empty: not said. */
+/** Parameters of XProf's URL for one of these tools; empty if absent. */
 export interface XprofPage {
   tool: string;
   run: string;
@@ -11,7 +11,7 @@ export interface XprofPage {
 
 export const isMemoryTool = (tool: string | null): boolean => tool !== null && TOOLS.includes(tool);
 
-/** Null while another tool is chosen. XProf names the tool in the query, and on some links in the path alone. */
+/** Return the parameters, or null for another tool. XProf names the tool in the query, in some links only in the path. */
 export function readPage(url: URL): XprofPage | null {
   const query = url.searchParams;
   const tool = query.get("tag") ?? query.get("tool") ?? url.pathname.replace(/.*\//, "");
@@ -24,7 +24,7 @@ export function readPage(url: URL): XprofPage | null {
   };
 }
 
-/** Whether `to` is where we are already: XProf adds run and host to a URL that left them out. */
+/** Return true if `to` is the current place: XProf adds a missing run and host to the URL. */
 export function isSamePage(from: XprofPage | null, to: XprofPage | null): boolean {
   if (from === null || to === null) return from === to;
   const same = (before: string, after: string) => before === after || before === "";
@@ -34,9 +34,9 @@ export function isSamePage(from: XprofPage | null, to: XprofPage | null): boolea
 }
 
 /**
- * The URL to write where XProf asks for `text`. XProf names the first module of the alphabet of its own accord, where
- * ours starts with the largest; only what a person chose (a new entry of the history, in the tool) may stand. And its
- * router forgets the fragment, which holds the state of our page.
+ * Return the URL to write when XProf writes `text`. XProf adds the alphabetically first module by itself, while our page
+ * starts with the largest, so only a module that the user chose (a new history entry, in the tool) is kept. XProf's
+ * router also drops the fragment, which contains the state of our page.
  */
 export function correctUrl(current: URL, text: string, isNewEntry: boolean): URL {
   const next = new URL(text, current);
@@ -52,7 +52,7 @@ export function correctUrl(current: URL, text: string, isNewEntry: boolean): URL
   return next;
 }
 
-/** Our page for a place, relative to XProf's own base. */
+/** Return the URL of our page for a place, relative to XProf's base. */
 export function pageUrl(place: XprofPage): string {
   const query = new URLSearchParams({ tab: place.tool });
   if (place.run) query.set("run", place.run);

@@ -13,24 +13,24 @@ import type { ViewState } from "../state/view_state";
 import { SegmentStrip } from "./segment_strip";
 import { drawSegments } from "./strips";
 
-/** A strip each; an allocator that grew by small steps may have thousands, and the largest tell the story. */
+/** Number of segments drawn, largest first: an allocator can have thousands. */
 const MAX_SEGMENTS = 24;
 
 interface Props {
   rows: Rows;
   regions: Regions;
   places: Addresses;
-  /** Rows that are drawn. */
+  /** Rows to draw. */
   live: Uint32Array;
   position: number;
   outOfMemory: OutOfMemory | null;
-  /** Of saved pictures, without an ending. */
+  /** Name of saved pictures, without suffix. */
   fileName: string;
   store: Store<ViewState>;
   dark: boolean;
 }
 
-/** Every segment by address, on one scale: where the holes are, and whether what was asked fits one of them. */
+/** Map of the segments by address on one scale, with the holes and whether the failed request fits into one. */
 export function AddressMap(props: Props): JSX.Element {
   const { rows, regions, places, live, position, outOfMemory, fileName, store, dark } = props;
   const all = useMemo(
@@ -53,10 +53,10 @@ export function AddressMap(props: Props): JSX.Element {
         <span class="muted">
           {regions.bounded
             ? formatCounted(all.length, "segment")
-            : "All addresses that any allocation ever lay at, without what is between"}
+            : "All addresses that allocations used, without the ranges between"}
           ; filled is in use, a color for each {rows.color === rows.role ? "category" : "size"}; hatched is
           free. {hole > 0 ? `The largest hole is ${formatBytes(hole)}` : "There are no holes"}
-          {requested !== null && `; ${formatBytes(requested)} was asked for`}.
+          {requested !== null && `; ${formatBytes(requested)} was requested`}.
         </span>
         <span class="spacer" />
         <SavePicture of="address map" fileName={fileName} draw={() => drawSegments(shown, rows, span)} />
@@ -68,7 +68,7 @@ export function AddressMap(props: Props): JSX.Element {
       </ol>
       {unplaced > 0 && (
         <p class="muted">
-          {formatBytes(unplaced)} are live at addresses that nothing tells: they may lie in what is free here.
+          {formatBytes(unplaced)} are live at unknown addresses, which may be in the free parts here.
         </p>
       )}
       {all.length > shown.length && (

@@ -17,13 +17,13 @@ interface Props {
   segment: Segment;
   rows: Rows;
   places: Addresses;
-  /** Bytes that the whole width stands for, the same for every segment. */
+  /** Bytes of the full width, the same for every segment. */
   span: number;
   store: Store<ViewState>;
   dark: boolean;
 }
 
-/** One segment from its first byte to its last: chunks in use are filled, what is between them is free. */
+/** Strip of one segment: chunks in use are filled, gaps are free. */
 export function SegmentStrip({ segment, rows, places, span, store, dark }: Props): JSX.Element {
   const { size, chunks } = segment;
   const host = useRef<HTMLDivElement>(null);
@@ -116,7 +116,7 @@ function Chunk({ rows, places, row }: { rows: Rows; places: Addresses; row: numb
   );
 }
 
-/** The canvas, cleared and in CSS pixels. */
+/** Return the cleared canvas context, scaled to CSS pixels. */
 function prepareCanvas(canvas: HTMLCanvasElement | null, width: number): CanvasRenderingContext2D | null {
   const context = canvas?.getContext("2d") ?? null;
   if (canvas === null || context === null) return null;

@@ -8,10 +8,10 @@ import { withLightTheme } from "../drawing/picture";
 import { HATCH, hatchDefinition, type Surface, SvgSurface } from "../drawing/svg_surface";
 
 export const STRIP_HEIGHT = 22;
-/** Narrower than this there is no room for the gap that tells two neighbors of one color apart. */
+/** Minimum width in pixels for a gap between neighbors of the same color. */
 const MIN_GAP_WIDTH = 4;
 
-/** Fills what is in use of a segment that begins at (left, top). */
+/** Fill the chunks in use of a segment that starts at (left, top). */
 export function paintPieces(
   surface: Surface,
   drawn: readonly SegmentPiece[],
@@ -26,12 +26,12 @@ export function paintPieces(
   }
 }
 
-/** An address in words; nothing where it is not known. */
+/** Return an address as text; empty if unknown. */
 export function formatAddress(address: number): string {
   return Number.isNaN(address) ? "" : `0x${address.toString(16)}`;
 }
 
-/** Its size, how full it is, and its largest hole. */
+/** Return a segment's size, use and largest hole as text. */
 export function describeSegment({ size, used, hole }: Segment): string {
   const free = hole.to - hole.from;
   return (
@@ -46,7 +46,7 @@ const DESCRIPTION_WIDTH = 280;
 const GAP = 10;
 const LINE_HEIGHT = STRIP_HEIGHT + 6;
 
-/** The strips for a file; `span` bytes are as wide as all of the place for them. */
+/** Draw the strips for a file; `span` bytes take the full width. */
 export function drawSegments(segments: readonly Segment[], rows: Rows, span: number): Picture {
   const surface = new SvgSurface();
   const colors = withLightTheme(document.body, (holder) => {

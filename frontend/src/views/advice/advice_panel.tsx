@@ -9,26 +9,27 @@ import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
 import { AdvicePiece } from "./piece";
 
-/** Those that save most come first; the others are a click away. */
+/** Pieces shown at first, largest saving first. */
 const MAX_SHOWN = 3;
 
 interface Props {
   api: Api;
-  /** Recording that the advice is on; null while what the page needs first is still on its way. */
+  /** Id of the recording; null until the first view has loaded. */
   id: string | null;
   store: Store<ViewState>;
 }
 
-/** What would lower the peak: how much, why, and what to change. */
+/** Changes that lower the peak: savings, reasons and code. */
 export function AdvicePanel({ api, id, store }: Props): JSX.Element {
   const { value, error } = useFetched(id, (key, signal) => api.advice({ id: key }, signal));
   return (
-    <section aria-label="What would help" data-testid="advice" aria-busy={value === null && error === null}>
+    <section aria-label="Advice" data-testid="advice" aria-busy={value === null && error === null}>
       <header class="section-head">
         <h2>What would help</h2>
         {value !== null && value.advice.length > 0 && (
           <span class="muted">
-            each replayed alone, against the peak of {formatBytes(value.peak_bytes)}; savings do not add up
+            each change simulated on its own against the peak of {formatBytes(value.peak_bytes)}; savings are not
+            additive
           </span>
         )}
       </header>
@@ -58,7 +59,7 @@ function AdvicePieces({ list, store }: { list: AdviceList; store: Store<ViewStat
       </ol>
       {shown.length < advice.length && (
         <button class="link" data-testid="more-advice" onClick={() => setAll(true)}>
-          {advice.length - shown.length} more that save less
+          {advice.length - shown.length} more with smaller savings
         </button>
       )}
     </>

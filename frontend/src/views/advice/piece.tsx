@@ -11,12 +11,12 @@ import { useTerms } from "../data/terms";
 
 interface Props {
   piece: Advice;
-  /** Bytes that its saving is a part of. */
+  /** Peak of the recording, in bytes. */
   peak: number;
   store: Store<ViewState>;
 }
 
-/** One change: what it saves, as a bar of the peak too; why; the code; and the memory that it is about. */
+/** One change: its saving, as a share of the peak too, the reason, the code, and the buffers concerned. */
 export function AdvicePiece({ piece, peak, store }: Props): JSX.Element {
   const { title, sentence, change, saving_bytes, new_peak_bytes } = piece;
   const share = peak > 0 ? Math.min(Math.max(saving_bytes / peak, 0), 1) : 0;
@@ -50,7 +50,7 @@ function Change({ code }: { code: string }): JSX.Element {
     };
     copyText(code).then(
       () => say("Copied"),
-      () => say("The browser refused"),
+      () => say("The browser blocked copying"),
     );
   };
   return (
@@ -63,7 +63,7 @@ function Change({ code }: { code: string }): JSX.Element {
   );
 }
 
-/** Shows, in all charts, only the memory that the advice is about; of a single buffer, that one. */
+/** Restrict all charts to the buffers of the advice; select a single one. */
 function Buffers({ piece, store }: Pick<Props, "piece" | "store">): JSX.Element | null {
   const { rows: ranges, rows_total: count, bytes } = piece;
   const terms = useTerms();
@@ -78,7 +78,7 @@ function Buffers({ piece, store }: Pick<Props, "piece" | "store">): JSX.Element 
     <p class="piece-buffers">
       <button class="link" data-testid="advice-rows" aria-pressed={on} onClick={show}>
         {on
-          ? "Show everything again"
+          ? "Clear the filter"
           : `Show ${count === 1 ? `the ${terms.item}` : formatCounted(count, terms.item, terms.items)}`}
       </button>{" "}
       <span class="muted" title={formatExact(bytes)}>

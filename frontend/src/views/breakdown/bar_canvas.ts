@@ -5,7 +5,7 @@ import type { Rows } from "../../payload/recording/rows";
 import { fitText } from "../drawing/fit_text";
 import type { PageColors } from "../drawing/page_colors";
 
-/** Narrower than this there is no room for the gap that tells two neighbors of one color apart. */
+/** Minimum width in pixels for a gap between neighbors of the same color. */
 const MIN_GAP_WIDTH = 4;
 const MIN_LABEL_WIDTH = 56;
 
@@ -20,7 +20,7 @@ export interface BarPicture {
   height: number;
 }
 
-/** Draws one bar of buffers, colors for roles, names where there is room. */
+/** Draw a bar of buffers, colored by role, with names if there is room. */
 export function drawBar(canvas: HTMLCanvasElement, picture: BarPicture, colors: PageColors): void {
   const { bar, rows, width, height, dark } = picture;
   const ratio = devicePixelRatio;

@@ -20,16 +20,16 @@ import type { AvailableRows } from "../data/available_rows";
 import { usePosition } from "../state/use_position";
 
 const CHARTS = [
-  { value: "bars", label: "Bars", about: "Everything side by side: by order, by size, by what it wastes" },
-  { value: "flame", label: "Flame graph", about: "What is part of what, as wide as it weighs" },
-  { value: "treemap", label: "Treemap", about: "What is part of what, as large as it weighs" },
-  { value: "tree", label: "Tree table", about: "What is part of what, in numbers" },
+  { value: "bars", label: "Bars", about: "Buffers side by side: by order, by size, by padding" },
+  { value: "flame", label: "Flame graph", about: "Hierarchy; width shows the weight" },
+  { value: "treemap", label: "Treemap", about: "Hierarchy; area shows the weight" },
+  { value: "tree", label: "Tree table", about: "Hierarchy with numbers" },
 ] as const;
 const ADDRESS_MAP = {
   value: "address",
   label: "Address map",
   about:
-    "Where everything lies: what each segment holds, and its holes. The keys [ and ] go from event to event",
+    "Segments by address, with their chunks and holes. The keys [ and ] step through events",
 } as const;
 
 interface BreakdownProps {
@@ -40,7 +40,7 @@ interface BreakdownProps {
   dark: boolean;
 }
 
-/** What is live at the inspected position. Away from the peak it takes all rows to know. */
+/** Live buffers at the inspected position. Away from the peak this needs all rows. */
 export function Breakdown({ view, available, program, store, dark }: BreakdownProps): JSX.Element {
   const position = usePosition(store, view);
   const wanted = useStore(store, (state) => state.chart);
@@ -64,7 +64,7 @@ export function Breakdown({ view, available, program, store, dark }: BreakdownPr
   const roles = useMemo(() => hasRoles(rows), [rows]);
   const atPeak = position === view.peak ? view.recording.peak_bytes : null;
   const bytes = complete ? liveBytes(rows, live) + unexplained : atPeak;
-  // Confined to some rows, these come first: what is drawn below adds up to them.
+  // With a row filter its total comes first, which the charts below add up to.
   const part = filtered === live ? "" : `${formatBytes(liveBytes(rows, filtered))} of `;
   const count = `${filtered === live ? "" : `${formatCount(filtered.length)} of `}${formatCount(live.length)}`;
   const fileName = `${view.recording.title}-${view.recording.memory}-at-${position}`;
@@ -134,9 +134,9 @@ const isAllocator = (view: FirstView): boolean => view.recording.axis === "TIME"
 
 interface LiveRows {
   live: Uint32Array;
-  /** Bytes in use that no row explains. */
+  /** Live bytes without a row. */
   unexplained: number;
-  /** Of these what the page is confined to: all of them, unless a filter is on, which no bytes without a row can pass. */
+  /** Those that pass the row filter: all without a filter, none with one. */
   filtered: Uint32Array;
   unexplainedShown: number;
 }

@@ -17,12 +17,12 @@ import { pageColors } from "../drawing/page_colors";
 const HEIGHT = 34;
 
 const BARS: readonly { order: BarOrder; label: (terms: Terms) => string; about: string }[] = [
-  { order: "program", label: (terms: Terms) => `By ${terms.order}`, about: "first at the left" },
-  { order: "size", label: () => "By size", about: "largest at the left" },
+  { order: "program", label: (terms: Terms) => `By ${terms.order}`, about: "first on the left" },
+  { order: "size", label: () => "By size", about: "largest on the left" },
   {
     order: "padding",
     label: (terms: Terms) => `By ${terms.excess}`,
-    about: "what each one holds beyond what was asked for, most at the left",
+    about: "bytes of each beyond the requested ones, most on the left",
   },
 ];
 
@@ -33,7 +33,7 @@ interface Props {
   dark: boolean;
 }
 
-/** The buffers live at the inspected position, side by side: once in program order, once by size, once by padding. */
+/** Bars of the buffers live at the inspected position: in program order, by size and by padding. */
 export function BufferCharts(props: Props): JSX.Element {
   return (
     <div class="buffer-charts">

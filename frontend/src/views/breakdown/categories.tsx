@@ -12,9 +12,9 @@ interface Props {
   dark: boolean;
 }
 
-/** What is live at the inspected position, by category: the legend of every color on the page. */
+/** Live bytes at the inspected position by role; the legend of all colors on the page. */
 export function Categories({ rows, live, peak, dark }: Props): JSX.Element {
-  // All there ever are, and always in the order of the peak: nothing moves while one steps through positions.
+  // All roles of the recording, in the order at the peak, so that nothing moves while stepping through positions.
   const roles = useMemo(() => {
     const ever = bytesByRole(rows, rows.charge.keys());
     return [...new Set([...bytesByRole(rows, liveAt(rows, peak)).keys(), ...ever.keys()])];
@@ -22,7 +22,7 @@ export function Categories({ rows, live, peak, dark }: Props): JSX.Element {
   const bytes = bytesByRole(rows, live);
   const total = liveBytes(rows, live);
   return (
-    <ul class="categories" aria-label="Live bytes by category">
+    <ul class="categories" aria-label="Live bytes by role">
       {roles.map((role) => (
         <li key={role} class={bytes.has(role) ? "" : "muted"}>
           <Role role={role} dark={dark} /> <b>{formatBytes(bytes.get(role) ?? 0)}</b>{" "}

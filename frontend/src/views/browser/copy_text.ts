@@ -1,4 +1,4 @@
-/** Copies text; over plain http from another machine the clipboard API is absent, and the old way still works. */
+/** Copy text. The clipboard API needs https or localhost; elsewhere a hidden text field still works. */
 export async function copyText(text: string): Promise<void> {
   const clipboard = navigator.clipboard as Clipboard | undefined;
   if (clipboard !== undefined) return clipboard.writeText(text);

@@ -1,13 +1,13 @@
 /**
- * The window that people see: its URL is what they copy and reload, its theme is what surrounds us. TensorBoard and
- * XProf show us in a frame of their own origin; elsewhere it is our own window.
+ * The outermost window, whose URL users copy and whose theme surrounds the page. TensorBoard and XProf show the page
+ * in a frame of their own origin; elsewhere it is the page's own window.
  */
 export function hostWindow(): Window {
   try {
     if (window.parent !== window && window.parent.location.origin === window.location.origin)
       return window.parent;
   } catch {
-    // A frame of another origin: nothing of it is ours to read.
+    // The parent has another origin, so it cannot be read.
   }
   return window;
 }

@@ -1,4 +1,4 @@
-/** Gives the browser a file to save. */
+/** Download a file. */
 export function saveBlob(blob: Blob, name: string): void {
   const link = document.createElement("a");
   const url = URL.createObjectURL(blob);
@@ -8,7 +8,7 @@ export function saveBlob(blob: Blob, name: string): void {
   URL.revokeObjectURL(url);
 }
 
-/** Gives the browser a table to save. */
+/** Download a table as CSV. */
 export function saveText(text: string, name: string): void {
   saveBlob(new Blob([text], { type: "text/csv" }), name);
 }

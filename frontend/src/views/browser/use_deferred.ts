@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 
 const PAUSE_MS = 150;
 
-/** The value, once it has stayed the same for a moment. */
+/** Return the value after it has not changed for a moment. */
 export function useDeferred<T>(value: T): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

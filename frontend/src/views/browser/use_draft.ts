@@ -7,7 +7,7 @@ interface Field {
   onChange: (event: TargetedEvent<HTMLInputElement>) => void;
 }
 
-/** Of a field that is taken when it is finished: what is half typed stays, whatever is drawn again meanwhile. */
+/** Keep the draft of a text field that takes effect on Enter or blur, across renders. */
 export function useDraft(value: string, onChange: (draft: string) => void): Field {
   const [draft, setDraft] = useState<string | null>(null);
   return {

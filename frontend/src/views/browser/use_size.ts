@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 
-/** In CSS pixels. */
+/** CSS pixels. */
 export interface Size {
   width: number;
   height: number;

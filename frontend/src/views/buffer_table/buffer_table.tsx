@@ -27,13 +27,13 @@ const LARGEST_FIRST: RowSort = { key: "size", descending: true };
 interface Props {
   available: AvailableRows;
   live: Uint32Array;
-  /** Bytes in use here that no row explains. */
+  /** Live bytes at this position without a row. */
   unexplained: number;
-  /** An allocator's rows are gathered by what was chosen, and none is folded away. */
+  /** An allocator's rows are always grouped, and all of them are listed. */
   allocator: boolean;
-  /** Of one moment: rows have no lives. */
+  /** A single moment: rows have no lifetimes. */
   moment: boolean;
-  /** When each position was, for an allocator. */
+  /** Timestamps of an allocator's positions. */
   times: Float64Array | null;
   position: number;
   length: number;
@@ -42,7 +42,7 @@ interface Props {
   dark: boolean;
 }
 
-/** The buffers live at the inspected position, as text: to sort, filter, group, copy and save. */
+/** Table of the buffers live at the inspected position: sorted, filtered, grouped, copied and saved. */
 export function BufferTable(props: Props): JSX.Element {
   const { available, live, unexplained, allocator, moment, times, position, length, fileName, store, dark } =
     props;
@@ -74,13 +74,13 @@ export function BufferTable(props: Props): JSX.Element {
   const sorted = useMemo(() => sortRows(rows, filtered.rows, sort, times), [rows, filtered, sort, times]);
   const by = allocator ? group : grouped ? "role" : "none";
   const lines = useMemo(() => {
-    // An allocator's groups are the answer, and open on demand; a program's few categories are headings.
+    // An allocator's groups are collapsed at first; a program's few roles are headings of expanded groups.
     const toggled = readExpanded(expanded);
     const isOpen = (kind: "group" | "small", key: string): boolean =>
       toggled.has(key) !== (kind === "group" && !allocator);
     return tableLines(rows, sorted, { by, foldsSmall: !allocator, isOpen });
   }, [rows, sorted, by, allocator, expanded]);
-  // Of bytes without a row nothing is known that a filter could ask for.
+  // A filter cannot match bytes without a row.
   const rest = unexplained !== 0 && filtered.rows === wanted ? unexplained : 0;
   const total = liveBytes(rows, live) + unexplained;
   const keys = useMemo(() => groupKeys(rows), [rows]);
@@ -113,7 +113,7 @@ export function BufferTable(props: Props): JSX.Element {
               {!moment && (
                 <Toggle
                   label="Sharers"
-                  title="Also buffers inside memory that another one is charged for"
+                  title="List buffers that share the memory of another one, too"
                   on={sharers}
                   onChange={(on) => store.set({ show_sharing: on })}
                 />

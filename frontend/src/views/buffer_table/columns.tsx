@@ -13,7 +13,7 @@ export interface ColumnView extends Column<RowSortKey> {
   cell(rows: Rows, row: number, dark: boolean): JSX.Element | string;
 }
 
-/** Allocations are named by the path of an op, whose end tells them apart. */
+/** Name of an allocation: the path of an op, shortened at the start because paths differ at the end. */
 function name(rows: Rows, row: number): JSX.Element | string {
   const value = rowName(rows, row);
   return value === "" ? <span class="muted">unnamed</span> : clipStart(value);
@@ -26,13 +26,13 @@ function text(key: "name" | "shape" | "op" | "dtype" | "step" | "stack"): Column
   };
 }
 
-/** The file's name and line, which is what tells places apart; the whole path is in the title. */
+/** File name and line; the tooltip has the whole path. */
 function source(rows: Rows, row: number): JSX.Element {
   const value = rows.source.at(row);
   return <span title={value}>{value.slice(value.lastIndexOf("/") + 1)}</span>;
 }
 
-/** Paths in a model begin alike: where there is no room, their beginning gives way. */
+/** Model path, shortened at the start because paths differ at the end. */
 function path(rows: Rows, row: number): JSX.Element {
   return clipStart(rows.op_name.at(row));
 }
@@ -49,22 +49,22 @@ function bytes(key: "size" | "unpadded"): ColumnView["cell"] {
   return (rows, row) => <span title={formatExact(rows[key][row])}>{formatBytes(rows[key][row])}</span>;
 }
 
-/** The columns of the table of buffers of a program, for a schedule of `length` positions. */
+/** Return the columns for the buffers of a program with a schedule of `length` positions. */
 export function bufferColumns(length: number): ColumnView[] {
   const place = (key: "defined" | "last_used"): ColumnView["cell"] => {
     return (rows, row) => positionText(rows[key][row], length);
   };
   return [
     column("name", "Name", "HLO instruction, with its tuple index", "minmax(140px, 1.2fr)", text("name")),
-    column("role", "Category", "What the buffer is for", "116px", (rows, row, dark) => (
+    column("role", "Category", "Role of the buffer", "116px", (rows, row, dark) => (
       <Role role={rows.role[row]} dark={dark} />
     )),
-    column("size", "Size", "Bytes as placed, padding included", "76px", bytes("size"), true),
-    column("unpadded", "Unpadded", "Bytes the shape asks for", "76px", bytes("unpadded"), true),
+    column("size", "Size", "Allocated bytes, including padding", "76px", bytes("size"), true),
+    column("unpadded", "Unpadded", "Bytes of the shape, without padding", "76px", bytes("unpadded"), true),
     column(
       "expansion",
       "Exp.",
-      "Size over unpadded size",
+      "Size divided by unpadded size",
       "56px",
       (rows, row) => {
         const times = expansion(rows, row);
@@ -74,52 +74,52 @@ export function bufferColumns(length: number): ColumnView[] {
     ),
     column("shape", "Shape", "Shape with layout", "minmax(120px, 1fr)", text("shape")),
     column("op", "Op", "HLO opcode", "88px", text("op")),
-    column("op_name", "Op name", "Path in the model", "minmax(140px, 1.6fr)", path),
-    column("source", "Source", "Where it was written", "minmax(130px, 1fr)", source),
+    column("op_name", "Op name", "Model path", "minmax(140px, 1.6fr)", path),
+    column("source", "Source", "Source line", "minmax(130px, 1fr)", source),
     column("defined", "Defined", "Position that writes it", "68px", place("defined"), true),
     column("last_used", "Last used", "Last position that reads it", "74px", place("last_used"), true),
   ];
 }
 
-/** The columns of the table of an allocator's allocations that say anything. `times` are those of its events. */
+/** Return the columns for an allocator's allocations that are not empty. `times` are those of its events. */
 export function allocationColumns(of: Rows, times: Float64Array | null, terms: Terms): ColumnView[] {
   const length = times?.length ?? Infinity;
   const event = (rows: Rows, row: number): string => positionText(rows.defined[row], length);
   const when = (rows: Rows, row: number): string =>
     times === null || rows.start[row] < 0 ? "before" : formatTime(times[rows.start[row]]);
   const columns = [
-    // Sizes first: what a group is called, which may be a long path, then has all the room there is.
-    column("size", "Size", "Bytes as placed, rounding included", "76px", bytes("size"), true),
-    column("unpadded", "Requested", "Bytes asked for", "82px", bytes("unpadded"), true),
-    column("name", "Name", "The op that asked for it, where the profile says so", "minmax(220px, 3fr)", name),
-    column("role", "Category", "What the tensor is for", "116px", (rows, row, dark) => (
+    // Sizes come first, so that the name of a group, often a long path, has the remaining width.
+    column("size", "Size", "Allocated bytes, including rounding", "76px", bytes("size"), true),
+    column("unpadded", "Requested", "Requested bytes", "82px", bytes("unpadded"), true),
+    column("name", "Name", "Op that requested it, if recorded", "minmax(220px, 3fr)", name),
+    column("role", "Category", "Role of the tensor", "116px", (rows, row, dark) => (
       <Role role={rows.role[row]} dark={dark} />
     )),
     column("shape", "Shape", "Shape with layout", "minmax(110px, 1fr)", text("shape")),
     column("dtype", "Type", "Type of the elements", "60px", text("dtype")),
-    column("op", terms.op, "What the allocator was told it is for", "88px", text("op")),
+    column("op", terms.op, "Purpose that the allocator recorded", "88px", text("op")),
     column(
       "op_name",
       terms.op_name,
-      "The function or path in the model that ran",
+      "Function or model path that ran",
       "minmax(100px, 1fr)",
       path,
     ),
-    column("source", "Source", "Where it was written", "minmax(110px, 1fr)", source),
+    column("source", "Source", "Source line", "minmax(110px, 1fr)", source),
     column(
       "stack",
       "Stack",
-      "Its innermost Python frame, and how many there are",
+      "Innermost Python frame, and the number of frames",
       "minmax(120px, 1.2fr)",
       text("stack"),
     ),
-    column("step", "Step", "Step in which it was allocated", "minmax(64px, 0.5fr)", text("step")),
-    column("start", "At", "When it was allocated, since the profile began", "84px", when, true),
+    column("step", "Step", "Step of the allocation", "minmax(64px, 0.5fr)", text("step")),
+    column("start", "At", "Time of the allocation, since the profile started", "84px", when, true),
     column("defined", "Event", "Event that allocates it", "68px", event, true),
     column(
       "duration",
-      "Held for",
-      "From its allocation to its free, or as far as the recording goes",
+      "Lifetime",
+      "From allocation to free, or to the end of the recording",
       "124px",
       (rows, row) => (times === null ? "" : lifetimeText(rows, row, times)),
       true,
@@ -128,7 +128,7 @@ export function allocationColumns(of: Rows, times: Float64Array | null, terms: T
   return columns.filter(({ key }) => !isBlank(of, key));
 }
 
-/** The columns of the table of what was there at one moment, that say anything. */
+/** Return the columns for memory at one moment that are not empty. */
 export function momentColumns(of: Rows): ColumnView[] {
   const saysNothing: RowSortKey[] = ["defined", "last_used"];
   if (of.size.every((size, row) => size === of.unpadded[row])) saysNothing.push("unpadded", "expansion");
@@ -141,7 +141,7 @@ function isBlank(of: Rows, key: RowSortKey): boolean {
   return text !== undefined && of[text].blank;
 }
 
-/** Texts that a profile may not have of any allocation. */
+/** Text columns that can be empty throughout a profile. */
 const TEXT_COLUMNS = ["shape", "dtype", "op", "op_name", "source", "stack", "step"] as const;
 
 function column(

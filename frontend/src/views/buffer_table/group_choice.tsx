@@ -7,17 +7,17 @@ const GROUPS: readonly (readonly [GroupKey, string])[] = [
   ["op", "region"],
   ["source", "source line"],
   ["stack", "stack"],
-  ["step", "step of birth"],
+  ["step", "step of allocation"],
   ["shape", "shape"],
   ["dtype", "type"],
   ["role", "category"],
   ["none", "nothing"],
 ];
 
-/** What an allocator's allocations are gathered by. */
+/** Choice of the grouping of an allocator's allocations. */
 export function GroupChoice(props: {
   group: GroupKey;
-  /** Those that tell anything apart. */
+  /** Groupings with more than one group. */
   keys: readonly GroupKey[];
   onPick: (group: GroupKey) => void;
 }): JSX.Element {

@@ -7,14 +7,14 @@ import type { ColumnView } from "./columns";
 
 interface Props {
   line: Exclude<TableLine, { kind: "row" }>;
-  /** All that is in use, where a group says its share of it; else null. */
+  /** Total in use, for a group's share; null to omit shares. */
   total: number | null;
   columns: readonly ColumnView[];
   template: string;
   onToggle: () => void;
 }
 
-/** A heading over rows, which opens and closes. */
+/** Heading of a group; a click expands or collapses it. */
 export function GroupLine({ line, total, columns, template, onToggle }: Props): JSX.Element {
   const terms = useTerms();
   const count = formatCounted(line.count, terms.item, terms.items);
@@ -57,7 +57,7 @@ interface UnexplainedProps {
   template: string;
 }
 
-/** What is in use and has no row, so that the lines add up to the curve. */
+/** Line for live bytes without a row, so that the lines add up to the curve. */
 export function UnexplainedLine({ bytes, total, columns, template }: UnexplainedProps): JSX.Element {
   const terms = useTerms();
   return (
@@ -76,24 +76,24 @@ export function UnexplainedLine({ bytes, total, columns, template }: Unexplained
   );
 }
 
-/** A label has all the columns from the name on. */
+/** A label spans all columns from the name on. */
 function spanFromName(columns: readonly ColumnView[]): { gridColumn: string } {
   return { gridColumn: `${gridColumnOf(columns, "name")} / -1` };
 }
 
-/** The number that CSS has for a column's track. */
+/** Return the CSS grid line of a column. */
 function gridColumnOf(columns: readonly ColumnView[], key: RowSortKey): number {
   return columns.findIndex((column) => column.key === key) + 1;
 }
 
 interface SumsProps {
   bytes: number;
-  /** Null where it is not known. */
+  /** Null if unknown. */
   requested: number | null;
   columns: readonly ColumnView[];
 }
 
-/** What a group adds up to, under the headings of what its rows have. */
+/** Sums of a group, below the headings of the columns. */
 function Sums({ bytes, requested, columns }: SumsProps): JSX.Element {
   return (
     <>

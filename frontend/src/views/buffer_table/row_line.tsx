@@ -16,7 +16,7 @@ interface Props {
   onHover: (over: boolean) => void;
 }
 
-/** One buffer. */
+/** Line of one buffer. */
 export function RowLine({ rows, row, columns, dark, hovered, ...line }: Props): JSX.Element {
   const shares = rows.charge[row] === 0;
   return (

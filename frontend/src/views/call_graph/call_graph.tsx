@@ -19,16 +19,16 @@ import { useLastFetched } from "../data/use_last_fetched";
 interface Props {
   api: Api;
   id: string;
-  /** Another profile, which this one is shown as a change of; empty is none. */
+  /** Id of a base profile to subtract; empty for none. */
   base: string;
-  /** How many devices the file has. */
+  /** Number of devices in the file. */
   devices: number;
   fileName: string;
   store: Store<ViewState>;
   onReady: (ready: boolean) => void;
 }
 
-/** Who called whom to allocate what: as boxes and arrows, and as the table that pprof calls top. */
+/** Call graph of allocations, as a picture and as pprof's top table. */
 export function CallGraphSection({ api, id, base, devices, fileName, store, onReady }: Props): JSX.Element {
   const query = useQuery(store, id, base);
   const fixed = api.report !== null;
@@ -93,16 +93,16 @@ function findNode({ nodes }: CallGraph, selectedName: string): number {
   return nodes.flat.findIndex((_, node) => nodeName(nodes, node) === selectedName);
 }
 
-/** What the picture leaves out is said, with its bytes. */
+/** Note about the functions and bytes that the picture omits. */
 function summary(graph: CallGraph, change: boolean): JSX.Element {
   const { total, shown, unplaced, not_drawn: left, nodes_total: count } = graph;
   const parts = [
     `${formatCount(count - left.nodes)} of ${formatCount(count)} functions drawn`,
-    left.nodes > 0 && left.largest === 0 && "the others hold no bytes",
-    left.largest > 0 && `each of the others holds ${formatBytes(left.largest)} or less`,
-    !change && shown !== total && `${formatBytes(shown)} of ${formatBytes(total)} kept by focus and ignore`,
-    unplaced !== 0 && `${formatBytes(unplaced)} in stacks without a frame left`,
-    change && `shares are of ${formatBytes(total)} before`,
+    left.nodes > 0 && left.largest === 0 && "the others have no bytes",
+    left.largest > 0 && `each of the others has ${formatBytes(left.largest)} or less`,
+    !change && shown !== total && `${formatBytes(shown)} of ${formatBytes(total)} pass focus and ignore`,
+    unplaced !== 0 && `${formatBytes(unplaced)} in stacks without remaining frames`,
+    change && `shares are relative to ${formatBytes(total)} in the base profile`,
   ];
   return <span title={formatExact(total)}>{parts.filter(Boolean).join("; ")}</span>;
 }

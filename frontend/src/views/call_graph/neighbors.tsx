@@ -11,13 +11,13 @@ interface Props {
   graph: CallGraph;
   node: number;
   change: boolean;
-  /** Nobody is there to confine it by expressions. */
+  /** True if the graph cannot be filtered by regular expressions, as in a report. */
   fixed: boolean;
   onPick: (node: number) => void;
   store: Store<ViewState>;
 }
 
-/** One function: its figures, who calls it, what it calls, and the graph confined to it or without it. */
+/** Selected function: figures, callers, callees, and buttons that filter the graph by it. */
 export function Neighbors({ graph, node, change, fixed, onPick, store }: Props): JSX.Element {
   const { nodes, calls, total } = graph;
   const name = nodeName(nodes, node);
@@ -51,7 +51,7 @@ export function Neighbors({ graph, node, change, fixed, onPick, store }: Props):
         </button>
       </header>
       <dl>
-        <dt>{change ? "Its own change" : "Its own"}</dt>
+        <dt>{change ? "Own change" : "Own bytes"}</dt>
         <dd title={formatExact(nodes.flat[node])}>
           {formatBytes(nodes.flat[node])} ({formatPercent(nodes.flat[node], total)})
         </dd>
@@ -63,7 +63,7 @@ export function Neighbors({ graph, node, change, fixed, onPick, store }: Props):
         <dd>{formatCount(nodes.cum_allocations[node])}</dd>
       </dl>
       {nodes.function[node] !== "" && !fixed && (
-        <ButtonGroup label="The graph confined">
+        <ButtonGroup label="Filter the graph">
           <button onClick={() => store.set({ focus: pattern })}>Focus</button>
           <button onClick={() => store.set({ ignore: pattern, selected_function: "" })}>Ignore</button>
           <button onClick={() => store.set({ hide: pattern, selected_function: "" })}>Hide</button>
@@ -75,7 +75,7 @@ export function Neighbors({ graph, node, change, fixed, onPick, store }: Props):
   );
 }
 
-/** A name as a regular expression that only it matches. */
+/** Return a regular expression that matches only this name. */
 function escapePattern(name: string): string {
   return name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }

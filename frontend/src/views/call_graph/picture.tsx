@@ -13,10 +13,10 @@ import { useWidth } from "../browser/use_width";
 interface Props {
   graph: CallGraph;
   picture: Layout;
-  /** Row in the graph's nodes; -1 is none. */
+  /** Index of the selected node; -1 for none. */
   picked: number;
   onPick: (node: number) => void;
-  /** Whether figures are changes. */
+  /** True if figures are differences. */
   change: boolean;
   fileName: string;
 }
@@ -25,10 +25,10 @@ const MAX_HEIGHT = 620;
 const MIN_SCALE = 0.15;
 const ZOOM = 1.25;
 
-/** Below this a box cannot be read; a larger picture is then moved, not made smaller. */
+/** Minimum scale at which boxes are readable; larger pictures scroll instead. */
 const MIN_READABLE_SCALE = 0.6;
 
-/** Boxes and arrows. Fits its place if it can be read so; drag and scroll bars move it, buttons and Ctrl+wheel zoom. */
+/** Boxes and arrows. Scaled to fit if readable; dragging and scroll bars pan, buttons and Ctrl+wheel zoom. */
 export function GraphPicture({ graph, picture, picked, onPick, change, fileName }: Props): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
   const drawing = useRef<SVGSVGElement>(null);
@@ -38,7 +38,7 @@ export function GraphPicture({ graph, picture, picked, onPick, change, fileName 
   const fit = width === 0 ? 1 : Math.min(1, Math.max(whole, MIN_SCALE));
   const scale = zoom ?? Math.max(fit, Math.min(MIN_READABLE_SCALE, 1));
   useEffect(() => setZoom(null), [picture]);
-  // The function that is looked at, or else the first, is in sight.
+  // The selected function, or else the first one, is scrolled into view.
   const shown = picture.boxes.find(({ node }) => node === picked) ?? picture.boxes.at(0);
   useEffect(() => {
     if (frame.current !== null) scrollIntoView(frame.current, shown, scale);
@@ -111,7 +111,7 @@ export function GraphPicture({ graph, picture, picked, onPick, change, fileName 
                 class={`call ${changeClass(bytes[arrow.call], change)} ${beside ? "beside" : ""}`}
               >
                 <title>
-                  {`${names}: ${formatExact(bytes[arrow.call])}${residual[arrow.call] ? ", at times through functions that are not drawn" : ""}`}
+                  {`${names}: ${formatExact(bytes[arrow.call])}${residual[arrow.call] ? ", in part through functions that are not drawn" : ""}`}
                 </title>
                 <path
                   d={curvePath(arrow.points)}
@@ -156,7 +156,7 @@ function scrollIntoView(frame: HTMLElement, box: FunctionBox | undefined, scale:
     frame.scrollTop = (top + bottom - frame.clientHeight) / 2;
 }
 
-/** Moves what is in sight with the pointer, from anywhere but a box. */
+/** Pan by dragging the background. */
 function startDrag(event: PointerEvent, frame: HTMLElement): void {
   if (event.button !== 0 || (event.target as Element).closest(".box") !== null) return;
   const from = { x: event.clientX + frame.scrollLeft, y: event.clientY + frame.scrollTop };
@@ -186,7 +186,7 @@ interface BoxProps {
 function BoxShape({ box, graph, state, change, onPick }: BoxProps): JSX.Element {
   const { flat, cum } = graph.nodes;
   const name = nodeName(graph.nodes, box.node);
-  // Cumulative share, as pprof colors its boxes; the figures in the box say the same.
+  // Colored by cumulative share, as in pprof; the box has the figure too.
   const heat = Math.min(Math.abs(cum[box.node]) / Math.max(Math.abs(graph.total), 1), 1);
   return (
     <g
@@ -204,7 +204,7 @@ function BoxShape({ box, graph, state, change, onPick }: BoxProps): JSX.Element 
         onPick(box.node);
       }}
     >
-      <title>{`${name}: ${formatExact(flat[box.node])} of its own, ${formatExact(cum[box.node])} with what it calls`}</title>
+      <title>{`${name}: ${formatExact(flat[box.node])} flat, ${formatExact(cum[box.node])} cumulative`}</title>
       <rect x={box.x} y={box.y} width={box.width} height={box.height} rx="4" />
       {box.lines.map((line, i) => (
         <text
@@ -227,7 +227,7 @@ function changeClass(bytes: number, change: boolean): string {
   return !change || bytes === 0 ? "" : bytes > 0 ? "grown" : "shrunk";
 }
 
-/** The function itself, who calls it, and what it calls. */
+/** Return a function with its callers and callees. */
 function neighbors({ calls }: CallGraph, node: number): number[] {
   const found = [node];
   calls.caller.forEach((caller, call) => {

@@ -10,44 +10,44 @@ const GRANULARITY = [
   {
     value: "function",
     label: "Function",
-    about: "Functions of one name are one box, whatever file they are in",
+    about: "One box per function name, whatever the file",
   },
   {
     value: "filefunction",
     label: "Function in file",
-    about: "Functions of one name in two files are two boxes",
+    about: "One box per function and file",
   },
-  { value: "file", label: "File", about: "A box for each file" },
-  { value: "line", label: "Line", about: "A box for each line" },
+  { value: "file", label: "File", about: "One box per file" },
+  { value: "line", label: "Line", about: "One box per line" },
 ] as const;
 
 const DEVICES = [
-  { value: "one", label: "This device", about: "What is on the device chosen above" },
-  { value: "all", label: "All devices", about: "All devices of the file, and its executables, together" },
+  { value: "one", label: "This device", about: "Memory of the device selected above" },
+  { value: "all", label: "All devices", about: "All devices and executables of the file together" },
 ] as const;
 
 const PATTERNS = [
   {
     key: "focus",
     label: "Focus",
-    about: "Keep the stacks in which a function or file matches this regular expression",
+    about: "Keep stacks with a function or file that matches this regular expression",
   },
-  { key: "ignore", label: "Ignore", about: "Leave out the stacks in which a function or file matches" },
+  { key: "ignore", label: "Ignore", about: "Omit stacks with a function or file that matches" },
   {
     key: "hide",
     label: "Hide",
-    about: "Take the functions that match out of the stacks, and keep their bytes",
+    about: "Remove matching functions from the stacks, and keep their bytes",
   },
 ] as const;
 
 interface Props {
   devices: number;
   store: Store<ViewState>;
-  /** Nobody is there to confine it by expressions. */
+  /** True if the graph cannot be filtered by regular expressions, as in a report. */
   fixed: boolean;
 }
 
-/** What the call graph is of, as pprof's options of these names have it. */
+/** Controls of the call graph, named after pprof's options. */
 export function Toolbar({ devices, store, fixed }: Props): JSX.Element {
   const calls = useStore(store, (state) => state.granularity);
   const frames = useStore(store, (state) => state.framework_frames);
@@ -55,7 +55,7 @@ export function Toolbar({ devices, store, fixed }: Props): JSX.Element {
   return (
     <div class="toolbar">
       <Choice
-        label="One box is"
+        label="Granularity"
         testid="granularity"
         options={GRANULARITY}
         value={calls}
@@ -72,8 +72,8 @@ export function Toolbar({ devices, store, fixed }: Props): JSX.Element {
       )}
       {!fixed && PATTERNS.map((pattern) => <Pattern key={pattern.key} pattern={pattern} store={store} />)}
       <Toggle
-        label="Frames of frameworks"
-        title="JAX's own frames and those of other installed packages; without them, what they hold is their caller's"
+        label="Framework frames"
+        title="Frames of JAX and other installed packages; if hidden, their bytes count for their callers"
         on={frames}
         onChange={(on) => store.set({ framework_frames: on, selected_function: "" })}
       />
@@ -81,7 +81,7 @@ export function Toolbar({ devices, store, fixed }: Props): JSX.Element {
   );
 }
 
-/** Asked for when it is finished: half a regular expression is another one. */
+/** Text field that takes effect on Enter or blur: half a regular expression would be a different one. */
 function Pattern(props: { pattern: (typeof PATTERNS)[number]; store: Store<ViewState> }): JSX.Element {
   const { pattern, store } = props;
   const value = useStore(store, (state) => state[pattern.key]);

@@ -12,25 +12,25 @@ import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_ta
 import type { ViewState } from "../state/view_state";
 
 const COLUMNS: readonly Column<TopKey>[] = [
-  { key: "flat", heading: "Flat", about: "Bytes that it allocated itself", numeric: true, track: "150px" },
+  { key: "flat", heading: "Flat", about: "Bytes that the function itself allocated", numeric: true, track: "150px" },
   {
     key: "cum",
     heading: "Cumulative",
-    about: "With what it calls; a recursion counts once",
+    about: "Bytes including callees; recursion counts once",
     numeric: true,
     track: "150px",
   },
   {
     key: "flat_allocations",
     heading: "Allocations",
-    about: "That it made itself",
+    about: "Allocations by the function itself",
     numeric: true,
     track: "96px",
   },
   {
     key: "cum_allocations",
     heading: "With callees",
-    about: "Allocations, with those of what it calls",
+    about: "Allocations including callees",
     numeric: true,
     track: "100px",
   },
@@ -53,7 +53,7 @@ interface Props {
   store: Store<ViewState>;
 }
 
-/** Every function, those outside of the picture too: pprof's top. */
+/** Table of all functions, like pprof's top, including those that the picture omits. */
 export function TopTable({ graph, picked, onPick, fileName, store }: Props): JSX.Element {
   const table = useTable(store, COLUMNS, LARGEST_FIRST);
   const { search, size, sort, template } = table;

@@ -23,7 +23,7 @@ interface Props {
   dark: boolean;
 }
 
-/** What is looked at, as it is in A and as it is in B, and the way to each. */
+/** Selected change: its values in A and B, with links to both. */
 export function ChangeDetails({ found, ...props }: Props): JSX.Element {
   return found.kind === "step" ? (
     <StepDetails {...props} step={found.step} entries={found.entries} />
@@ -83,7 +83,7 @@ function EntryDetails({
   );
 }
 
-/** Nothing where the profile tells nothing: kinds of recordings know of different things. */
+/** Label and value; omitted without a value, as kinds of recordings differ in what they record. */
 function OptionalFact({ name, text }: { name: string; text: string }): JSX.Element | null {
   return text === "" ? null : (
     <Fact name={name}>
@@ -97,7 +97,7 @@ interface SideProps {
   store: Store<ViewState>;
   name: "A" | "B";
   side: ComparedSide;
-  /** Of its largest allocation there; null where it has none. */
+  /** Details of its largest allocation there; null without one. */
   row: number | null;
   bytes: number;
   allocations: number;
@@ -128,7 +128,7 @@ function SideDetails({ api, store, name, side, row, bytes, allocations }: SidePr
             {value !== null && <LargestAllocation details={value} alone={allocations === 1} />}
           </dl>
           <button class="link" data-testid={`open-in-${name.toLowerCase()}`} onClick={open}>
-            Open it where it is: {recording.title}
+            Open in {recording.title}
           </button>
           {error !== null && <ErrorMessage error={error} />}
           {value === null && error === null && <p class="muted">Reading the stack…</p>}
@@ -139,7 +139,7 @@ function SideDetails({ api, store, name, side, row, bytes, allocations }: SidePr
   );
 }
 
-/** The allocation that the stack is of. */
+/** Allocation of the call stack. */
 function LargestAllocation({ details, alone }: { details: Details; alone: boolean }): JSX.Element {
   const terms = useTerms();
   const { size, unpadded, shape, dtype, name } = details;
@@ -153,7 +153,7 @@ function LargestAllocation({ details, alone }: { details: Details; alone: boolea
   );
 }
 
-/** As many as are seen without scrolling; the table has all. */
+/** Changes listed without scrolling; the table has all. */
 const MAX_LISTED = 15;
 
 function StepDetails(props: Shared & { step: WaterfallStep; entries: ComparedEntry[] }): JSX.Element {

@@ -26,37 +26,37 @@ const COLUMNS: readonly Column<EntryKey>[] = [
   {
     key: "change",
     heading: "Change",
-    about: "Only in one of them, grown or shrunk",
+    about: "New, gone, grown or shrunk",
     numeric: false,
     track: "92px",
   },
   { key: "bytes_a", heading: "A", about: "Bytes in A", numeric: true, track: "84px" },
   { key: "bytes_b", heading: "B", about: "Bytes in B", numeric: true, track: "84px" },
-  { key: "delta", heading: "B − A", about: "Bytes more in B", numeric: true, track: "92px" },
-  { key: "role", heading: "Category", about: "What it is for", numeric: false, track: "128px" },
+  { key: "delta", heading: "B − A", about: "Bytes in B minus bytes in A", numeric: true, track: "92px" },
+  { key: "role", heading: "Category", about: "Role", numeric: false, track: "128px" },
   {
     key: "shape",
     heading: "Shape",
-    about: "And what it was, where it changed",
+    about: "Shape, and the previous one if it changed",
     numeric: false,
     track: "minmax(110px, .7fr)",
   },
   {
     key: "site",
     heading: "What",
-    about: "Model path, or what was allocated where",
+    about: "Model path or allocation site",
     numeric: false,
     track: "minmax(180px, 1.4fr)",
   },
   {
     key: "source",
     heading: "Source",
-    about: "The innermost line of your own code",
+    about: "Innermost line of your own code",
     numeric: false,
     track: "minmax(140px, 1fr)",
   },
 ];
-/** A device profile knows neither category nor shape, and not everything a source: no column is empty throughout. */
+/** Omit columns that are empty throughout: device profiles have no roles or shapes. */
 function columnsOf(entries: readonly ComparedEntry[]): typeof COLUMNS {
   const told: Partial<Record<EntryKey, boolean>> = {
     role: entries.some(({ role }) => role !== 0),
@@ -74,7 +74,7 @@ interface Props {
   dark: boolean;
 }
 
-/** What is only in one of them, and what grew and shrank: matched by what it is, not by its id. */
+/** Table of changes: new, gone, grown and shrunk, matched by name and source rather than by id. */
 export function ChangesTable({ comparison, store, dark }: Props): JSX.Element {
   const { entries, changes, entries_total: count, left_out_bytes: left } = comparison;
   const kinds = useStore(store, (state) => state.change_kinds);
@@ -121,13 +121,13 @@ export function ChangesTable({ comparison, store, dark }: Props): JSX.Element {
         errors={filtered.errors}
         summary={
           `${formatCount(lines.length)} of ${formatCount(count)}` +
-          (left > 0 ? `, the smallest left out: ${formatBytes(left)}` : "")
+          (left > 0 ? `, omitting the smallest: ${formatBytes(left)}` : "")
         }
         csv={() => entriesCsv(lines)}
         fileName="changes.csv"
         count={lines.length}
         at={at}
-        empty={count === 0 ? "Nothing is live in either." : "Nothing matches the filter."}
+        empty={count === 0 ? "Nothing is live in A or B." : "No change matches the filter."}
         label="Changes"
         onStep={step}
         line={(i, id) => (

@@ -33,7 +33,7 @@ interface Props {
   onState: OnPageState;
 }
 
-/** What changed from one recording, or moment of one, to another. */
+/** Comparison of two recordings, or of two moments of one. */
 export function ComparePage({ api, runs, run, listing, store, dark, onState }: Props): JSX.Element {
   const pair = usePair(api, runs, run, listing, store);
   const at_b = useStore(store, (state) => state.at_b);
@@ -50,7 +50,7 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
     [error, settled, JSON.stringify(query)],
   );
   useEffect(() => {
-    // Named in the URL: shared, it means the same when there is a newer run.
+    // Written to the URL, so that a shared link means the same after a newer run has appeared.
     if (pair !== null) store.set(pair);
   }, [pair]);
   const change = useStore(store, (state) => state.selected_change);
@@ -69,7 +69,7 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
         {error !== null && <ErrorMessage error={error} />}
         {value === null && error === null && pair !== null && <div class="placeholder" aria-busy="true" />}
         {pair === null && (
-          <Message title="There is nothing to compare in this run">Choose another run above.</Message>
+          <Message title="This run has nothing to compare">Choose another run above.</Message>
         )}
         {value !== null && error === null && (
           <>
@@ -94,7 +94,7 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
   );
 }
 
-/** A change in a call graph, as pprof's --diff_base draws it; against itself it has no functions. */
+/** Call graph of the change, like pprof's --diff_base; empty for a recording against itself. */
 function hasCallGraph({ a, b }: Comparison): boolean {
   return a.recording.kind === "device_profile" && a.recording.id !== b.recording.id;
 }
@@ -105,7 +105,7 @@ function caveats({ a, b }: Comparison): Comparison["a"]["recording"]["caveats"] 
   return a.recording.id === b.recording.id ? a.recording.caveats : [...of("A", a), ...of("B", b)];
 }
 
-/** The two that the state names, or those most like to be meant. Null while that is not known, or there is nothing. */
+/** Return the compared pair: from the state, or the most likely one. Null until known, or if there is none. */
 function usePair(
   api: Api,
   runs: Runs,

@@ -24,7 +24,7 @@ interface Props {
   store: Store<ViewState>;
 }
 
-/** Which two, and which moments of them. */
+/** Pickers of the two recordings and their positions. */
 export function Sides({ api, runs, pair, comparison, store }: Props): JSX.Element {
   const swap = (): void => {
     const { at_a, at_b, selected_change: change } = store.get();
@@ -33,7 +33,7 @@ export function Sides({ api, runs, pair, comparison, store }: Props): JSX.Elemen
   };
   const shared = { api, runs, store };
   return (
-    <section class="sides" aria-label="What is compared">
+    <section class="sides" aria-label="Compared recordings">
       <SidePicker
         {...shared}
         name="a"
@@ -41,7 +41,7 @@ export function Sides({ api, runs, pair, comparison, store }: Props): JSX.Elemen
         other={pair?.b ?? ""}
         side={comparison?.a ?? null}
       />
-      <button data-testid="swap" title="B against A" aria-label="Swap A and B" onClick={swap}>
+      <button data-testid="swap" title="Swap A and B" aria-label="Swap A and B" onClick={swap}>
         ⇄
       </button>
       <SidePicker
@@ -74,7 +74,7 @@ function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps
   );
   const known = listing.value?.recordings ?? [];
   const counterpart = others.value?.recordings.find((recording) => recording.id === other);
-  // The second is to be of the first's kind; the first may be anything.
+  // B must be of the same kind as A.
   const offered = comparableRecordings(known, name === "b" ? counterpart : undefined);
   const pick = (picked: string): void =>
     store.set({
@@ -157,7 +157,7 @@ function PositionInput({
   );
 }
 
-/** Ids begin with the run's name; one run's name may begin with another's. */
+/** Ids start with the run's name, which can be a prefix of another run's name. */
 function runOf(runs: Runs, id: string): string {
   const names = runs.runs.map(({ name }) => name).filter((name) => id.startsWith(`${name}|`));
   return names.sort((x, y) => y.length - x.length)[0] ?? "";

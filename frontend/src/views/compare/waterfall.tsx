@@ -16,10 +16,10 @@ import { drawWaterfall } from "./waterfall_drawing";
 const STEPS = [
   { value: "role", label: "Category", about: "Parameters, activations, temporaries and so on" },
   { value: "model", label: "Layer", about: "Arguments, passes and layers of the model" },
-  { value: "source", label: "Source line", about: "The innermost line of your own code" },
+  { value: "source", label: "Source line", about: "Innermost line of your own code" },
 ] as const;
 
-/** From A's bytes to B's, a step for each category, layer or line that changed. */
+/** Waterfall from the bytes of A to those of B, with a step for each role, layer or line that changed. */
 export function WaterfallSection(props: { comparison: Comparison; store: Store<ViewState> }): JSX.Element {
   const { comparison, store } = props;
   const chosen = useStore(store, (state) => state.compare_by);
@@ -32,7 +32,7 @@ export function WaterfallSection(props: { comparison: Comparison; store: Store<V
         <span class="muted">
           {chart.unchanged > 0 && `${chart.unchanged} unchanged`}
           {chart.unchanged > 0 && chart.origin > 0 && ", "}
-          {chart.origin > 0 && `the axis begins at ${formatBytes(chart.origin)}`}
+          {chart.origin > 0 && `the axis starts at ${formatBytes(chart.origin)}`}
         </span>
         <span class="spacer" />
         <Choice

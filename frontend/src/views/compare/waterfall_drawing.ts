@@ -8,7 +8,7 @@ import { SvgSurface } from "../drawing/svg_surface";
 
 const LINE = 22;
 const BAR = 16;
-/** No wider: labels may be whole paths. */
+/** Maximum width of labels, which can be long paths. */
 const WIDEST_LABEL = 320;
 const TRACK = 560;
 const FIGURES = 90;
@@ -16,7 +16,7 @@ const GAP = 10;
 const PLAIN = "12px sans-serif";
 const BOLD = "bold 12px sans-serif";
 
-/** The waterfall for a file: a line for each bar, with its label and its figure. */
+/** Draw the waterfall for a file: a line per bar, with label and figure. */
 export function drawWaterfall({ bars, origin }: Waterfall): Picture {
   const surface = new SvgSurface();
   const colors = withLightTheme(document.body, (holder) => {
@@ -47,7 +47,7 @@ export function drawWaterfall({ bars, origin }: Waterfall): Picture {
     surface.font = "11px sans-serif";
     surface.fillStyle = colors.total;
     surface.textAlign = "start";
-    surface.fillText(`The axis begins at ${formatBytes(origin)}.`, left, height + LINE / 2);
+    surface.fillText(`The axis starts at ${formatBytes(origin)}.`, left, height + LINE / 2);
   }
   return {
     width: left + TRACK + GAP + FIGURES,

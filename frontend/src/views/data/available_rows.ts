@@ -10,11 +10,11 @@ import type { Rows } from "../../payload/recording/rows";
 export interface AvailableRows {
   rows: Rows;
   complete: boolean;
-  /** Null until they have come. */
+  /** Null until all rows have loaded. */
   regions: Regions | null;
   places: Addresses;
   numberOf(index: number): number;
-  /** -1 for a row that is not among them. */
+  /** Index of a row number; -1 if the row is not loaded. */
   indexOf(row: number | null): number;
 }
 

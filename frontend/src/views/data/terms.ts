@@ -2,28 +2,28 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { Summary } from "../../payload/generated/answers";
 
-/** What things are called: a program holds buffers at positions of its schedule, an allocator allocations at events. */
+/** Terms for a kind of recording: programs have buffers and positions, allocators have allocations and events. */
 export interface Terms {
   item: string;
   items: string;
   position: string;
   positions: string;
-  /** What the x axis runs over. */
+  /** Unit of the x axis. */
   extent: string;
   live: string;
   requested: string;
-  /** What a size holds beside what was asked for. */
+  /** The part of a size beyond the requested bytes. */
   excess: string;
-  /** What the rows are in order of. */
+  /** Name of the initial order of rows. */
   order: string;
-  /** What the columns `op` and `op_name` of a row are. */
+  /** Headings of the columns `op` and `op_name`. */
   op: string;
   op_name: string;
-  /** What a tree of that column is by. */
+  /** Name of the classification by that column. */
   function_label: string;
-  /** What a row without an `op` has of it; empty where that is not known. */
+  /** Value of `op` for rows without one; empty if unknown. */
   default_op: string;
-  /** What is in use and has no row. */
+  /** Label of live bytes without a row. */
   unexplained: string;
 }
 
@@ -41,7 +41,7 @@ export const PROGRAM_TERMS: Terms = {
   op_name: "Op name",
   function_label: "jitted function",
   default_op: "",
-  unexplained: "not explained by any buffer",
+  unexplained: "unexplained by any buffer",
 };
 
 export const ALLOCATOR_TERMS: Terms = {
@@ -58,20 +58,20 @@ export const ALLOCATOR_TERMS: Terms = {
   op_name: "Function",
   function_label: "jitted function",
   default_op: "",
-  unexplained: "stack, or not explained by any allocation",
+  unexplained: "stack, or unexplained by any allocation",
 };
 
-/** Of PyTorch: tensors, whose pool and stream are the default ones where nothing else is said. */
+/** PyTorch tensors; pool and stream are the defaults unless recorded. */
 export const TORCH_TERMS: Terms = {
   ...ALLOCATOR_TERMS,
   op: "Pool, stream",
   op_name: "Marked as",
   function_label: "mark",
-  default_op: "the default ones",
-  unexplained: "not explained by any allocation",
+  default_op: "default",
+  unexplained: "unexplained by any allocation",
 };
 
-/** Of one moment: what an error or a snapshot lists. */
+/** Snapshots and out-of-memory errors, which list memory at one moment. */
 export const SNAPSHOT_TERMS: Terms = {
   item: "buffer",
   items: "buffers",
@@ -89,7 +89,7 @@ export const SNAPSHOT_TERMS: Terms = {
   unexplained: "not listed",
 };
 
-/** Those of a recording along an axis. */
+/** Return the terms for a recording. */
 export function termsOf({ axis, kind }: Summary): Terms {
   if (axis !== "TIME") return PROGRAM_TERMS;
   return kind === "torch_snapshot" ? TORCH_TERMS : ALLOCATOR_TERMS;
@@ -101,7 +101,7 @@ export function useTerms(): Terms {
   return useContext(TermsContext);
 }
 
-/** At the beginning of a sentence or as a heading. */
+/** Capitalize the first letter. */
 export function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

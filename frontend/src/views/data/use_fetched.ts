@@ -5,7 +5,7 @@ export interface Fetched<T> {
   error: Error | null;
 }
 
-/** Fetches again when `key` changes, and forgets at once what belonged to another key. A null key fetches nothing. */
+/** Fetch whenever `key` changes, and drop the value of the previous key at once. A null key fetches nothing. */
 export function useFetched<T>(
   key: string | null,
   fetch: (key: string, signal: AbortSignal) => Promise<T>,
@@ -24,7 +24,7 @@ export function useFetched<T>(
       },
     );
     return () => abort.abort();
-    // `fetch` is a new closure at every render; the key says what it fetches.
+    // `fetch` is a new closure at every render; `key` identifies the request.
   }, [key]);
   return state.key === key ? state : { value: null, error: null };
 }

@@ -2,7 +2,7 @@ import { useRef } from "preact/hooks";
 import type { Fetched } from "./use_fetched";
 import { useFetched } from "./use_fetched";
 
-/** As useFetched, but what was there stays until the next has come: a picture that is refined must not blink. */
+/** Like useFetched, but keep the previous value until the next has loaded, so that charts do not flicker. */
 export function useLastFetched<T>(
   key: string | null,
   fetch: (key: string, signal: AbortSignal) => Promise<T>,

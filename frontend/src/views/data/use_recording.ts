@@ -6,7 +6,7 @@ import { useFetched } from "./use_fetched";
 
 export type PageState = "loading" | "ready" | "error";
 
-/** What keys that move the inspected position need to know. */
+/** Positions for the keys that move the inspected position. */
 export interface Positions {
   peak: number;
   length: number;
@@ -15,13 +15,13 @@ export interface Positions {
 export type OnPageState = (state: PageState, steps: Positions | null) => void;
 
 interface LoadingRecording {
-  /** What there is to see at once. */
+  /** The first view: figures, usage and the largest rows. */
   first: Fetched<FirstView>;
-  /** Asked for only after that, so that it does not have to wait in line. */
+  /** All rows; requested after the first view, which must not wait for them. */
   all: Fetched<RecordingData>;
 }
 
-/** What a page of one recording is made of, as it comes. */
+/** Load the data of one recording, in the order of need. */
 export function useRecording(
   api: Api,
   id: string,

@@ -26,15 +26,15 @@ interface Props {
   row: number;
   rows: Rows;
   length: number;
-  /** When each position was, for an allocator. */
+  /** Timestamps of an allocator's positions. */
   times: Float64Array | null;
-  /** Of one moment: rows have no lives, share with nobody, and lie at addresses. */
+  /** A single moment: rows have addresses, but no lifetimes and no sharers. */
   moment?: boolean;
   store: Store<ViewState>;
   dark: boolean;
 }
 
-/** Everything known of one buffer. What its row says is there at once; stack and sharers follow. */
+/** Details of one buffer: the row's values at once; call stack and sharers when they have loaded. */
 export function Details(props: Props): JSX.Element {
   const { api, id, number, row, rows, length, times, moment = false, store, dark } = props;
   const terms = useTerms();
@@ -62,7 +62,7 @@ export function Details(props: Props): JSX.Element {
           <b>{formatBytes(rows.size[row])}</b> <span class="muted">{formatExact(rows.size[row])}</span>
           {rows.charge[row] === 0 && (
             <p class="muted">
-              Adds nothing to the live bytes: its memory is counted with another buffer, or not at all.
+              Adds nothing to the live bytes: its memory is counted with another buffer, or not counted.
             </p>
           )}
         </Fact>
@@ -118,7 +118,7 @@ export function Details(props: Props): JSX.Element {
   );
 }
 
-/** Where a row lies: from the start of its allocation, or in all memory, where regions are numbered by their address. */
+/** Place of a row: an offset in its allocation, or an address if regions are numbered by address. */
 function Address({ details, addressed }: { details: BufferDetails; addressed: boolean }): JSX.Element {
   const place = details.offset + (addressed ? (details.region?.index ?? 0) : 0);
   return <code title={formatExact(details.offset)}>0x{place.toString(16)}</code>;
@@ -158,14 +158,14 @@ function Lifetime({ rows, row, length, times, details, onInspect }: LifetimeProp
       ) : (
         <>
           {rows.end[row] - rows.last_used[row] > 1 && rows.last_used[row] > rows.start[row] && (
-            <Fact name="Free asked for">{place(rows.last_used[row], undefined)}</Fact>
+            <Fact name="Free requested">{place(rows.last_used[row], undefined)}</Fact>
           )}
           <Fact name="Freed">
             {rows.end[row] >= length ? "not by the end of the recording" : place(rows.end[row], undefined)}
           </Fact>
         </>
       )}
-      <Fact name="Held for">
+      <Fact name="Lifetime">
         {times !== null && `${lifetimeText(rows, row, times)}, `}
         {formatCount(held)} of {formatCount(length)} {terms.positions}
       </Fact>

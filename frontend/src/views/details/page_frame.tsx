@@ -7,14 +7,14 @@ import { Details } from "./details";
 import type { AvailableRows } from "../data/available_rows";
 
 interface FrameProps {
-  /** The timeline alone, over the whole window. */
+  /** Full-window timeline. */
   full?: boolean;
-  /** What is looked at closely, at the side; null where nothing is. */
+  /** Side panel; null if nothing is selected. */
   drawer: JSX.Element | null;
   children: ComponentChildren;
 }
 
-/** A page, with the drawer of what is selected at its side. */
+/** Page with a side panel for the selected item. */
 export function PageFrame({ full = false, drawer, children }: FrameProps): JSX.Element {
   return (
     <main class={`${full ? "full" : "page"} ${drawer === null ? "" : "with-details"}`}>
@@ -27,7 +27,7 @@ export function PageFrame({ full = false, drawer, children }: FrameProps): JSX.E
 interface DrawerProps {
   api: Api;
   id: string;
-  /** Null until there are any. */
+  /** Null until they have loaded. */
   available: AvailableRows | null;
   length: number;
   times: Float64Array | null;
@@ -36,7 +36,7 @@ interface DrawerProps {
   dark: boolean;
 }
 
-/** The drawer of the selected buffer, or null while none is. */
+/** Return the side panel of the selected buffer; null without one. */
 export function useDetails({ available, ...details }: DrawerProps): JSX.Element | null {
   const selected = useStore(details.store, (state) => state.selected);
   const row = available?.indexOf(selected) ?? -1;

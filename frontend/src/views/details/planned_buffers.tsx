@@ -5,7 +5,7 @@ import type { PlannedAllocation } from "../../payload/generated/answers";
 import type { ViewState } from "../state/view_state";
 import { ProgramLink } from "../widgets/program_link";
 
-/** The program that a runtime allocation was made for, and the buffers planned inside it, each a way there. */
+/** Program that a runtime allocation belongs to, and the buffers planned inside it, each with a link. */
 export function PlannedBuffers({
   planned,
   store,
@@ -19,7 +19,7 @@ export function PlannedBuffers({
     <section>
       <h3>
         Planned by{" "}
-        <ProgramLink {...{ title, memory, store }} about="See the program in the Memory Viewer">
+        <ProgramLink {...{ title, memory, store }} about="Open the program in the Memory Viewer">
           {title}
         </ProgramLink>
       </h3>

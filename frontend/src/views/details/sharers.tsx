@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { formatBytes, formatCount } from "../../base/units";
 import type { Details, Sharer } from "../../payload/generated/answers";
 
-/** The other buffers in the same bytes: at once, or one after the other. */
+/** Other buffers in the same bytes, at the same or at another time. */
 export function Sharers({
   details,
   onPick,

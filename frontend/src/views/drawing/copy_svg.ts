@@ -2,7 +2,7 @@ import { replaceControls } from "../../render/painter/svg";
 import type { Picture } from "./picture";
 import { withLightTheme } from "./picture";
 
-/** Looks that are in the page's styles, which a file of its own does not have. */
+/** Style properties to copy: a saved file has no style sheet. */
 const STYLES = [
   "fill",
   "stroke",
@@ -13,10 +13,10 @@ const STYLES = [
   "font-weight",
   "opacity",
 ];
-/** Attributes that are for the page alone. */
+/** Attributes that only the page needs. */
 const PAGE_ATTRIBUTES = ["class", "style", "role", "tabindex"];
 
-/** A drawing of the page as it looks on a light one. */
+/** Copy an SVG of the page with its styles in the light theme. */
 export function copySvg(drawing: SVGSVGElement): Picture {
   const { width, height } = drawing.hasAttribute("viewBox")
     ? drawing.viewBox.baseVal
@@ -45,7 +45,7 @@ export function copySvg(drawing: SVGSVGElement): Picture {
   });
 }
 
-/** Colors as every program that shows SVG knows them: mixed ones are computed as "color(srgb 0.1 0.2 0.3)". */
+/** Convert a computed color to hex: browsers give "color(srgb 0.1 0.2 0.3)", which few SVG programs read. */
 export function plainColor(value: string): string {
   const [, parts = "", alpha = "1"] = /^color\(srgb ([\d.e\- ]+?)(?: \/ ([\d.]+))?\)$/.exec(value) ?? [];
   if (parts === "") return value === "rgba(0, 0, 0, 0)" ? "none" : value;

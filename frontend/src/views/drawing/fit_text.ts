@@ -1,6 +1,6 @@
 import type { Surface } from "./svg_surface";
 
-/** The text, or as much of it as fits with an ellipsis, or nothing where that would say nothing. */
+/** Return the text, shortened with an ellipsis to fit; empty if too little would remain. */
 export function fitText(context: Pick<Surface, "measureText">, text: string, width: number): string {
   if (context.measureText(text).width <= width) return text;
   // Digits and letters of the system fonts are about 6 px wide at 11 px.

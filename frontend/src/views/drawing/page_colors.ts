@@ -6,7 +6,7 @@ export interface PageColors {
   surface: string;
 }
 
-/** The page's own colors, which uPlot's canvas does not inherit. */
+/** Colors of the page, which uPlot's canvas does not inherit. */
 export function pageColors(): PageColors {
   const style = getComputedStyle(document.documentElement);
   const read = (name: string): string => style.getPropertyValue(name).trim();

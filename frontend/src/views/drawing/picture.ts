@@ -1,18 +1,18 @@
 import { escapeXml } from "../../render/painter/svg";
 
-/** A picture of a chart, in colors for a light ground. */
+/** Picture of a chart, in colors for a light background. */
 export interface Picture {
-  /** In CSS pixels. */
+  /** CSS pixels. */
   width: number;
   height: number;
-  /** Elements of an SVG, whose texts are escaped. */
+  /** SVG elements with escaped text. */
   shapes: readonly string[];
 }
 
 const MARGIN = 8;
 const GROUND = "#ffffff";
 
-/** A file of its own. */
+/** Return the picture as the text of an SVG file. */
 export function svgText({ width, height, shapes }: Picture): string {
   const [wide, high] = [Math.ceil(width) + 2 * MARGIN, Math.ceil(height) + 2 * MARGIN];
   const font = escapeXml('system-ui, -apple-system, "Segoe UI", Roboto, sans-serif');
@@ -25,11 +25,11 @@ export function svgText({ width, height, shapes }: Picture): string {
   ].join("\n");
 }
 
-/** Twice as fine as the page, unless that were more than browsers make of one image. */
+/** Pixels per CSS pixel: 2, or less where the image would exceed the limits of browsers. */
 const SCALE = 2;
 const MAX_PIXELS = 64e6;
 
-/** The same picture in pixels. */
+/** Return the picture as a PNG. */
 export async function pngOf(drawing: Picture): Promise<Blob> {
   const url = URL.createObjectURL(new Blob([svgText(drawing)], { type: "image/svg+xml" }));
   try {
@@ -41,11 +41,11 @@ export async function pngOf(drawing: Picture): Promise<Blob> {
     canvas.width = Math.floor(image.width * scale);
     canvas.height = Math.floor(image.height * scale);
     const context = canvas.getContext("2d");
-    if (context === null) throw new Error("The browser draws no pictures.");
+    if (context === null) throw new Error("The browser has no 2D canvas.");
     context.drawImage(image, 0, 0, canvas.width, canvas.height);
     return await new Promise((resolve, reject) => {
       canvas.toBlob((blob) =>
-        blob === null ? reject(new Error("The browser made no PNG.")) : resolve(blob),
+        blob === null ? reject(new Error("The browser could not create a PNG.")) : resolve(blob),
       );
     });
   } finally {
@@ -53,7 +53,7 @@ export async function pngOf(drawing: Picture): Promise<Blob> {
   }
 }
 
-/** Whatever `read` finds of the page's colors in an element, these are the ones of a light page. */
+/** Call `read` with an element that has the colors of the light theme. */
 export function withLightTheme<T>(place: Element, read: (holder: HTMLElement) => T): T {
   const holder = document.createElement("div");
   holder.dataset["theme"] = "light";

@@ -6,11 +6,11 @@ import type { Picture } from "./picture";
 import { pngOf, svgText } from "./picture";
 
 interface Props {
-  /** What it is a picture of: "flame graph". */
+  /** Name of the chart, such as "flame graph". */
   of: string;
-  /** Without an ending. */
+  /** File name without suffix. */
   fileName: string;
-  /** Null while there is nothing to draw. */
+  /** Null while the chart is empty. */
   draw: () => Picture | null;
 }
 
@@ -19,7 +19,7 @@ const FORMATS = [
   { format: "png", label: "PNG", about: "as an image" },
 ] as const;
 
-/** Saves a chart as a picture, on a light ground, whatever the page's theme. */
+/** Buttons that save a chart as SVG or PNG, on a light background in either theme. */
 export function SavePicture({ of, fileName, draw }: Props): JSX.Element {
   const [failed, setFailed] = useState("");
   const save = async (format: "svg" | "png"): Promise<void> => {

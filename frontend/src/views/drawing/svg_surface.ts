@@ -1,6 +1,6 @@
 import { escapeXml } from "../../render/painter/svg";
 
-/** What charts draw on: the screen's canvas, or an SVG. */
+/** Drawing surface of charts: a canvas or an SVG. */
 export type Surface = Pick<
   CanvasRenderingContext2D,
   "fillStyle" | "strokeStyle" | "lineWidth" | "globalAlpha" | "font" | "fillRect" | "strokeRect" | "fillText"
@@ -10,7 +10,7 @@ export type Surface = Pick<
 
 const round = (value: number): number => Math.round(value * 100) / 100;
 
-/** Takes what a chart draws down as SVG. Text stands on its middle line, as charts have it on their canvas. */
+/** Records drawing calls as SVG. The text baseline is the middle, as on the charts' canvas. */
 export class SvgSurface implements Surface {
   fillStyle: string | CanvasGradient | CanvasPattern = "#000000";
   strokeStyle: string | CanvasGradient | CanvasPattern = "#000000";
@@ -22,7 +22,7 @@ export class SvgSurface implements Surface {
   private readonly ruler = document.createElement("canvas").getContext("2d");
   private about = "";
 
-  /** What the next rectangle says to those who point at it. */
+  /** Set the tooltip of the next rectangle. */
   title(text: string): void {
     this.about = `<title>${escapeXml(text)}</title>`;
   }
@@ -62,13 +62,13 @@ export class SvgSurface implements Surface {
     return this.globalAlpha === 1 ? "" : ` opacity="${this.globalAlpha}"`;
   }
 
-  /** Patterns of a canvas do not exist in an SVG; those who draw on one name a color or the hatch. */
+  /** Canvas patterns do not exist in SVG: callers pass a color or `HATCH`. */
   private color(style: string | CanvasGradient | CanvasPattern): string {
     return typeof style === "string" ? escapeXml(style) : "none";
   }
 }
 
-/** What is hatched in an SVG is filled with this. */
+/** Fill of hatched areas in an SVG. */
 export const HATCH = "url(#hatch)";
 
 export function hatchDefinition(color: string): string {

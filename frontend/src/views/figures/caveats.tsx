@@ -3,10 +3,10 @@ import { formatBytes, formatExact } from "../../base/units";
 import type { Problem } from "../../payload/generated/answers";
 import type { Caveat } from "../../payload/generated/answers";
 
-/** More than these would push the pictures out of sight. */
+/** Caveats shown at first; more would push the charts out of view. */
 const MAX_CAVEATS = 3;
 
-/** What the reader could not know, and the files of the run that could not be read. */
+/** Caveats of the recording, and files of the run that could not be read. */
 export function Caveats({
   caveats,
   problems,

@@ -6,14 +6,14 @@ import { PeakBar } from "./peak_bar";
 import { OutOfMemoryBar } from "./out_of_memory_bar";
 import type { AvailableRows } from "../data/available_rows";
 
-/** One bar, live peak of reserved, and the figures, each with a sentence on what it is. */
+/** Peak bar and figures, each with a definition as its tooltip. */
 export function Figures(props: { view: FirstView; available: AvailableRows; dark: boolean }): JSX.Element {
   const { view, available, dark } = props;
   const { kind, peak_bytes: peak, reserved_bytes: reserved, capacity_bytes: capacity } = view.recording;
   const total =
     kind === "allocator" || (kind === "oom" && capacity !== null)
       ? { bytes: capacity, label: "of the capacity" }
-      : { bytes: reserved ?? peak, label: reserved === null ? "of the peak" : "of what is reserved" };
+      : { bytes: reserved ?? peak, label: reserved === null ? "of the peak" : "of reserved memory" };
   return (
     <section class="figures" aria-label="Figures">
       {view.out_of_memory === null ? (
@@ -30,7 +30,7 @@ export function Figures(props: { view: FirstView; available: AvailableRows; dark
   );
 }
 
-/** As many figures as stand beside one another with their labels whole. */
+/** Figures that fit side by side without cutting their labels. */
 const MAX_IN_ONE_LINE = 9;
 
 interface Total {
@@ -38,7 +38,7 @@ interface Total {
   label: string;
 }
 
-/** These are the whole itself, or sums over time, of which the whole has no share. */
+/** Totals and sums over time, for which a share would mean nothing. */
 const WITHOUT_SHARE = new Set(["reserved", "capacity", "allocated", "freed"]);
 
 export function FigureCell({ figure, whole: total }: { figure: Figure; whole: Total }): JSX.Element {

@@ -7,11 +7,11 @@ interface Props {
   headline: string;
   caveats: Caveat[];
   problems: Problem[];
-  /** What the headline is made of: figures, or what would help. */
+  /** Details under the headline: figures or advice. */
   children?: ComponentChildren;
 }
 
-/** What every page begins with: the answer in words, what it is made of, and what could not be known. */
+/** Top of every page: headline, figures, advice and caveats. */
 export function Headline({ headline, caveats, problems, children }: Props): JSX.Element {
   return (
     <>

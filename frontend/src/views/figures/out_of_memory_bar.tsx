@@ -3,7 +3,7 @@ import { formatBytes, formatShare } from "../../base/units";
 import type { FirstView } from "../../payload/recording/recording";
 import type { OutOfMemory } from "../../payload/generated/answers";
 
-/** What was in use, what was asked on top of it, and where the memory ends, as one bar. */
+/** Bar of an out-of-memory failure: memory in use, the request on top, and the capacity. */
 export function OutOfMemoryBar({
   view,
   outOfMemory,
@@ -12,17 +12,17 @@ export function OutOfMemoryBar({
   outOfMemory: OutOfMemory;
 }): JSX.Element | null {
   const { peak_bytes: used, capacity_bytes: capacity } = view.recording;
-  // What a program needs in all is not beside what is in use.
+  // A compile-time failure gives the program's total, which includes what is in use.
   const requested = outOfMemory.in_use_bytes === null ? 0 : (outOfMemory.asked_bytes ?? 0);
   const end = Math.max(capacity ?? 0, used + requested);
   if (end === 0) return null;
   const share = (bytes: number): string => `${(100 * bytes) / end}%`;
   const description =
     `${formatBytes(used)} ${outOfMemory.used_is}` +
-    (requested > 0 ? `, ${formatBytes(requested)} asked for` : "") +
+    (requested > 0 ? `, ${formatBytes(requested)} requested` : "") +
     (capacity === null
       ? ""
-      : `, ${formatShare(used + requested, capacity)} of the capacity of ${formatBytes(capacity)}`);
+      : `, ${formatShare(used + requested, capacity)} of ${formatBytes(capacity)} capacity`);
   return (
     <div class="peak-bar out-of-memory-bar" data-testid="out-of-memory-bar">
       <div class="peak-bar-track" role="img" aria-label={description}>

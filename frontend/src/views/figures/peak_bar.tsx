@@ -7,7 +7,7 @@ import type { FirstView } from "../../payload/recording/recording";
 import { ROLES } from "../../payload/generated/constants";
 import type { AvailableRows } from "../data/available_rows";
 
-/** The live peak by category, in what is reserved, in what there is: the whole story as one bar. */
+/** Bar of the live peak by role, within reserved memory and capacity. */
 export function PeakBar(props: { view: FirstView; available: AvailableRows; dark: boolean }): JSX.Element {
   const { view, available, dark } = props;
   const allocator = view.recording.kind === "allocator";
@@ -25,12 +25,12 @@ export function PeakBar(props: { view: FirstView; available: AvailableRows; dark
     ? `Peak ${formatBytes(peak)}` +
       (capacity === null
         ? ""
-        : `, ${formatShare(peak, capacity)} of the capacity of ${formatBytes(capacity)}`)
+        : `, ${formatShare(peak, capacity)} of ${formatBytes(capacity)} capacity`)
     : `Live peak ${formatBytes(peak)}` +
       (reserved_bytes === null
         ? ""
         : `, ${formatShare(peak, reserved)} of ${formatBytes(reserved)} reserved`) +
-      (capacity === null ? "" : `, of the capacity of ${formatBytes(capacity)}`);
+      (capacity === null ? "" : `, capacity ${formatBytes(capacity)}`);
   return (
     <div class="peak-bar">
       <div class="peak-bar-track" role="img" aria-label={words}>

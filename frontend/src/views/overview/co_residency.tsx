@@ -11,10 +11,10 @@ interface Props {
   store: Store<ViewState>;
 }
 
-/** More would not be read; the sum counts all of them. */
+/** Programs in the chart; the sums include all of them. */
 const MAX_LISTED = 12;
 
-/** The programs that were in one memory together: what each holds, and what it needs while it runs. */
+/** Programs that shared one memory: persistent bytes of each, and temporary bytes while it runs. */
 export function CoResidency({ place, rows, store }: Props): JSX.Element {
   const listed = place.programs.slice(0, MAX_LISTED);
   const largest = Math.max(...listed.map((program) => program.held_bytes + program.temporary_bytes), 1);
@@ -26,10 +26,10 @@ export function CoResidency({ place, rows, store }: Props): JSX.Element {
     <section
       class="together"
       data-testid="together"
-      aria-label={`Together in ${place.memory} of ${place.host}`}
+      aria-label={`Programs sharing ${place.memory} on ${place.host}`}
     >
       <header class="section-head">
-        <h2>{`Together in ${place.memory}${place.host === "" ? "" : ` of ${place.host}`}`}</h2>
+        <h2>{`Programs sharing ${place.memory}${place.host === "" ? "" : ` on ${place.host}`}`}</h2>
         <ul class="together-key" aria-label="Parts of the bars">
           {PARTS.map(([name, label]) => (
             <li key={name}>
@@ -59,8 +59,8 @@ export function CoResidency({ place, rows, store }: Props): JSX.Element {
 
 const PARTS = [
   ["held", "held"],
-  ["again", "held by a larger one too"],
-  ["temporary", "while it runs"],
+  ["again", "shared with a larger program"],
+  ["temporary", "temporary"],
 ] as const;
 
 function Bar({ program, whole: largest }: { program: ResidentProgram; whole: number }): JSX.Element {
@@ -86,5 +86,5 @@ function describeProgram({
   runs,
 }: ResidentProgram): string {
   const ran = runs === null ? "" : runs === 1 ? ", ran once" : `, ran ${formatCount(runs)} times`;
-  return `${formatBytes(persistent)} held, ${formatBytes(temporary)} while it runs${ran}`;
+  return `${formatBytes(persistent)} persistent, ${formatBytes(temporary)} temporary${ran}`;
 }

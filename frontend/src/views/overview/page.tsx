@@ -21,7 +21,7 @@ interface Props {
   onState: OnPageState;
 }
 
-/** Where to look first: every program and memory of a run, worst first, and what was there together. */
+/** Every program and memory of a run, least headroom first, and the programs that shared a memory. */
 export function OverviewPage({ api, run, listing, store, dark, onState }: Props): JSX.Element {
   const { value, error } = useFetched(run, (name, signal) => api.overview({ run: name }, signal));
   const advice = useAdvice(api, value?.rows ?? null);
@@ -36,10 +36,9 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
       <div class="content">
         <Headline headline={value.headline} caveats={[]} problems={listing.problems} />
         {value.rows.length === 0 ? (
-          <Message title="What would be listed here">
-            Programs and allocators of a profile that saw at least one step (jax.profiler.trace), device
-            memory profiles (jax.profiler.save_device_memory_profile), PyTorch's snapshots, and errors that
-            ran out of memory.
+          <Message title="No recordings in this run">
+            The overview lists programs and allocators of a profile with at least one step (jax.profiler.trace), device
+          memory profiles (jax.profiler.save_device_memory_profile), PyTorch snapshots, and out-of-memory errors.
           </Message>
         ) : (
           <RecordingsTable rows={value.rows} advice={advice} run={run} store={store} dark={dark} />

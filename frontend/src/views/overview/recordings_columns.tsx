@@ -14,15 +14,15 @@ export interface OverviewColumn extends Column<OverviewKey> {
 const KINDS: Record<string, string> = {
   program: "Program",
   allocator: "Allocator over time",
-  torch_snapshot: "PyTorch's allocator over time",
-  torch_timeline: "PyTorch's categories over time",
-  device_profile: "Live arrays at one moment",
+  torch_snapshot: "PyTorch allocator over time",
+  torch_timeline: "PyTorch categories over time",
+  device_profile: "Device memory profile",
   oom: "Out of memory",
 };
 
 const MIN_RATIO = 1.01;
 
-/** Columns that would say the same, or nothing, on every line are left out: the headline says what is unknown. */
+/** Columns that are empty or equal in every row are left out; the headline names what is unknown. */
 export function overviewColumns(
   rows: readonly OverviewRow[],
   advice: AdviceById,
@@ -45,7 +45,7 @@ function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow
     column(
       "name",
       "Recording",
-      "A compiled program, or a memory as it was used",
+      "Compiled program, or allocator",
       "minmax(170px, 1.6fr)",
       (row) => (
         <button
@@ -64,30 +64,30 @@ function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow
     column(
       "memory",
       "Memory",
-      "Memory space of a program, or the memory itself",
+      "Memory space or device memory",
       "minmax(76px, .6fr)",
       (row) => withTitle(row.memory),
     ),
-    column("host", "Host", "Who ran it", "minmax(80px, .7fr)", (row) => withTitle(row.host)),
-    column("peak", "Peak", "The most bytes live at one moment", "76px", (row) => bytes(row.peak_bytes), true),
+    column("host", "Host", "Host that ran it", "minmax(80px, .7fr)", (row) => withTitle(row.host)),
+    column("peak", "Peak", "Maximum of the live bytes", "76px", (row) => bytes(row.peak_bytes), true),
     column(
       "needed",
       "Needs",
-      "What must fit: all that a program reserves, or the most that an allocator held",
+      "Memory that must fit: what a program reserves, or an allocator's peak",
       "76px",
       (row) => bytes(row.needed_bytes),
       true,
     ),
-    column("capacity", "Capacity", "All the memory there is, and who says so", "80px", capacity, true),
+    column("capacity", "Capacity", "Size of the memory, and where the figure comes from", "80px", capacity, true),
     column(
       "left",
       "Left",
-      "Capacity less what is needed; the bar is what is needed",
+      "Capacity minus needed memory; the bar shows needed memory",
       "126px",
       headroom,
       true,
     ),
-    column("role", "Most of it", "The largest category at the peak", "minmax(130px, .9fr)", (row) =>
+    column("role", "Largest role", "The role with the most bytes at the peak", "minmax(130px, .9fr)", (row) =>
       row.role === null ? (
         <span class="muted">–</span>
       ) : (
@@ -98,15 +98,15 @@ function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow
     ),
     column(
       "part",
-      "Biggest part",
-      "Layers that repeat, as one; else the largest scope, function or line",
+      "Largest part",
+      "Repeated layers merged; otherwise the largest scope, function or line",
       "minmax(130px, 1.1fr)",
       largestPart,
     ),
     column(
       "advice",
-      "What would help most",
-      "The change that lowers the peak most, and by how much",
+      "Best change",
+      "The change that lowers the peak most, and the bytes it saves",
       "minmax(150px, 1.5fr)",
       (row) => topAdvice(row, advice),
     ),
@@ -116,7 +116,7 @@ function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow
 function capacity(row: OverviewRow): JSX.Element {
   if (row.capacity_bytes === null)
     return (
-      <span class="muted" title="Nothing in this run tells how much memory there is.">
+      <span class="muted" title="Memory capacity is not recorded in this run.">
         unknown
       </span>
     );
@@ -134,12 +134,12 @@ function headroom(row: OverviewRow): JSX.Element {
   const level = bytesLeft < 0 ? "lacking" : used > TIGHT_SHARE ? "tight" : "";
   return (
     <span class={`room ${level}`} style={{ "--used": `${100 * used}%` }} title={formatExact(bytesLeft)}>
-      {bytesLeft < 0 ? `${formatBytes(-bytesLeft)} too much` : formatBytes(bytesLeft)}
+      {bytesLeft < 0 ? `${formatBytes(-bytesLeft)} over` : formatBytes(bytesLeft)}
     </span>
   );
 }
 
-/** Above nine tenths, fragmentation alone can be the end of it. */
+/** Above 90%, fragmentation alone can cause an out-of-memory error. */
 const TIGHT_SHARE = 0.9;
 
 function largestPart(row: OverviewRow): JSX.Element {

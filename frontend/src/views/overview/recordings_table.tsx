@@ -11,7 +11,7 @@ import type { ViewState } from "../state/view_state";
 import { overviewColumns } from "./recordings_columns";
 import { openRecording } from "../state/open_recording";
 
-/** As the rows come: no column says it. */
+/** The server's order, by headroom. */
 const TIGHTEST_FIRST = { key: "", descending: false } as const;
 
 interface Props {
@@ -22,7 +22,7 @@ interface Props {
   dark: boolean;
 }
 
-/** Every recording of the run on a line of its own, the tightest first; a click or Enter opens it. */
+/** Table of a run's recordings, least headroom first; a click or Enter opens one. */
 export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.Element {
   const [selected, setSelected] = useState(-1);
   const open = (row: OverviewRow): void => openRecording(store, row);

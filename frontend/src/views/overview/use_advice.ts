@@ -3,10 +3,10 @@ import type { Api } from "../../payload/api";
 import type { OverviewRow } from "../../payload/generated/answers";
 import type { AdviceById } from "../../payload/responses/overview";
 
-/** Advice is worked out from every buffer: beyond these, who wants it opens the recording. */
+/** Advice reads every buffer, so only these rows have it; other recordings show theirs when they are opened. */
 export const MAX_ADVISED = 24;
 
-/** What saves most in each of the first rows. One is asked for after another: the server has other things to do. */
+/** Fetch the best change for each of the first rows, one request at a time to leave the server free. */
 export function useAdvice(api: Api, rows: readonly OverviewRow[] | null): AdviceById {
   const [advice, setAdvice] = useState<AdviceById>(new Map());
   useEffect(() => {
@@ -14,7 +14,7 @@ export function useAdvice(api: Api, rows: readonly OverviewRow[] | null): Advice
     const abort = new AbortController();
     const fetchAll = async (): Promise<void> => {
       for (const { id } of rows.filter(({ remedy }) => remedy === null).slice(0, MAX_ADVISED)) {
-        // What cannot be advised on is told where the recording is opened.
+        // The recording's own page shows the error.
         const found = await api.advice({ id }, abort.signal).then(
           ({ advice }) => advice.at(0) ?? null,
           () => undefined,

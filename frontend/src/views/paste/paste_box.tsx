@@ -11,16 +11,16 @@ import { hasFile, readText } from "./dropped_file";
 interface Props {
   api: Api;
   store: Store<ViewState>;
-  /** A text that was dropped on the page; empty where the box was opened to paste one. */
+  /** Text of a dropped file; empty if the box was opened for pasting. */
   dropped: string;
   onClose: () => void;
-  /** Called when a text has become recordings, which the list of runs does not have yet. */
+  /** Called after a text was added as a run, so that the list of runs is fetched again. */
   onPasted: () => void;
 }
 
 type Answer = PasteResult | Error | "pending" | null;
 
-/** A text of an out-of-memory error becomes a snapshot, and is said in plain words. */
+/** Dialog that explains the text of an out-of-memory error and opens it as a snapshot. */
 export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState(dropped);
@@ -39,7 +39,7 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
       (error: unknown) => setAnswer(error instanceof Error ? error : new Error(String(error))),
     );
   };
-  // What was dropped was meant to be read.
+  // A dropped file needs no further click.
   useEffect(() => read(dropped), [dropped]);
   const open = (pasted: PasteResult): void => {
     const [first] = pasted.recordings;
@@ -82,8 +82,8 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
           </button>
         </header>
         <p class="muted">
-          All of it, as the log has it: XLA, TPU, BFC allocator, PyTorch or CUDA. A file of it may be dropped
-          here too. Nothing leaves the server that shows this page.
+          Paste the complete error from the log (XLA, TPU, BFC allocator, PyTorch or CUDA), or drop a file. The text
+          stays on the server of this page.
         </p>
         <textarea
           data-testid="paste-text"
@@ -109,7 +109,7 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
             title="Ctrl + Enter"
             onClick={() => read(text)}
           >
-            {answer === "pending" ? "Reading…" : "Explain it"}
+            {answer === "pending" ? "Reading…" : "Explain"}
           </button>
         </div>
         <Explanation answer={answer} onOpen={open} />
@@ -118,7 +118,7 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
   );
 }
 
-/** What the text says, or why nothing could be read from it. */
+/** Explanation of the error, or the reason why the text could not be read. */
 function Explanation({
   answer,
   onOpen,
@@ -137,7 +137,7 @@ function Explanation({
       ))}
       {recordings.length > 0 && (
         <button class="primary" data-testid="paste-open" onClick={() => onOpen(answer)}>
-          Show what was in memory
+          Show memory contents
         </button>
       )}
     </section>

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-/** A sheet on a clipboard. */
+/** Clipboard icon. */
 export function PasteIcon(): JSX.Element {
   return (
     <svg class="sign" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">

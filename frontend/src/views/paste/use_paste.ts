@@ -2,13 +2,13 @@ import { useEffect, useState } from "preact/hooks";
 import { hasFile, readText } from "./dropped_file";
 
 interface Pasting {
-  /** The text that the box begins with; null while it is closed. */
+  /** Initial text of the dialog; null while it is closed. */
   text: string | null;
   open: () => void;
   close: () => void;
 }
 
-/** Whether the box to paste into is open. A file dropped anywhere on the page opens it, where there is one to read it. */
+/** Manage the paste dialog. With a server, dropping a file anywhere on the page opens it. */
 export function usePaste(possible: boolean): Pasting {
   const [text, setText] = useState<string | null>(null);
   useEffect(() => {

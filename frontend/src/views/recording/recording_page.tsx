@@ -23,7 +23,7 @@ export type { PageState, Positions } from "../data/use_recording";
 interface Props {
   api: Api;
   tab: Tab;
-  /** Recording to show. */
+  /** Id of the recording. */
   id: string;
   problems: Problem[];
   store: Store<ViewState>;
@@ -31,7 +31,7 @@ interface Props {
   onState: OnPageState;
 }
 
-/** One recording: a program's memory as compiled, or an allocator's as it ran. */
+/** Page of one recording: a compiled program, or an allocator over time. */
 export function RecordingPage({ tab, id, onState, ...shared }: Props): JSX.Element {
   const { api } = shared;
   const { first, all } = useRecording(
@@ -63,7 +63,7 @@ interface LoadedProps {
   dark: boolean;
 }
 
-/** The page, or the timeline alone, with the drawer of the selected buffer at its side. */
+/** The page or the full-window timeline, with the side panel of the selected buffer. */
 function Loaded({ api, view, all, problems, store, dark }: LoadedProps): JSX.Element {
   const full = useStore(store, (state) => state.timeline_only);
   const available = useMemo(() => availableRows(view, all.value), [view, all.value]);

@@ -25,11 +25,11 @@ interface Props {
   problems: Problem[];
   store: Store<ViewState>;
   dark: boolean;
-  /** The timeline, which stands right under the usage chart and shares its x axis. */
+  /** The timeline, directly below the usage chart because it shares its x axis. */
   children: JSX.Element;
 }
 
-/** The answer in words, then the pictures that prove it. */
+/** Sections of the page: headline, usage, breakdown and table. */
 export function Sections(props: Props): JSX.Element {
   const { api, view, available, program, spans, axis, problems, store, dark, children } = props;
   return (

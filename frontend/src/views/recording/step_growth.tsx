@@ -8,11 +8,11 @@ import type { Summary } from "../../payload/generated/answers";
 import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
 
-/** What is always there and goes nowhere is folded away with what has no room. */
+/** Findings shown at first; steady ones and the rest are collapsed. */
 const UNREMARKABLE = new Set(["steady", "warm-up"]);
 const MAX_LISTED = 6;
 
-/** Of the peak: less than that does not show in its figure, which has three digits. */
+/** Minimum share of the peak; less does not show in a figure of three digits. */
 const MIN_SHARE = 1 / 1000;
 
 interface Props {
@@ -21,13 +21,13 @@ interface Props {
   store: Store<ViewState>;
 }
 
-/** Growth from step to step, by the place that allocates: leaks first, each in a sentence with its numbers. */
+/** Leak findings: growth over steps by allocation site, leaks first, each in a sentence with its numbers. */
 export function StepGrowth({ api, recording, store }: Props): JSX.Element {
   const { value, error } = useFetched(recording.id, (key, signal) => api.leaks({ id: key }, signal));
   const findings = value?.findings ?? [];
   const minBytes = recording.peak_bytes * MIN_SHARE;
   const notable = findings
-    // A leak of any size stays: what is little after ten steps is not after a million.
+    // Leaks of any size are shown: a small one after ten steps is large after a million.
     .filter(
       ({ verdict, live_bytes }) =>
         !UNREMARKABLE.has(verdict) && (verdict === "leak" || live_bytes >= minBytes),
@@ -55,7 +55,7 @@ export function StepGrowth({ api, recording, store }: Props): JSX.Element {
       <FindingList findings={notable} store={store} />
       {others.length > 0 && (
         <details data-testid="more-findings">
-          <summary>{formatCounted(others.length, "more place")}</summary>
+          <summary>{formatCounted(others.length, "more site")}</summary>
           <FindingList findings={others} store={store} />
         </details>
       )}
@@ -63,7 +63,7 @@ export function StepGrowth({ api, recording, store }: Props): JSX.Element {
   );
 }
 
-/** "step", or "run of train_step" where the profile marks no steps. */
+/** "step", or "run of train_step" if the profile has no steps. */
 const plural = (unit: string): string => unit.replace(/^\w+/, "$&s");
 
 function FindingList({ findings, store }: { findings: Finding[]; store: Store<ViewState> }): JSX.Element {

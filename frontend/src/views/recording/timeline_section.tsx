@@ -12,7 +12,7 @@ import { useTerms } from "../data/terms";
 import { usePlacement } from "./use_placement";
 
 const TIMELINE_HEIGHT = 360;
-/** With its toolbar, minimap and legend. */
+/** Height including toolbar, minimap and legend. */
 const PLACEHOLDER_HEIGHT = TIMELINE_HEIGHT + 100;
 
 interface Props {
@@ -23,7 +23,7 @@ interface Props {
   full: boolean;
 }
 
-/** The timeline once every buffer has come and has its place; until then the room for it. */
+/** Timeline after all buffers have loaded and are placed; until then a placeholder of the same height. */
 export function TimelineSection({ view, all, axis, store, full }: Props): JSX.Element {
   const terms = useTerms();
   const wanted = useStore(store, (state) => state.timeline_layout);

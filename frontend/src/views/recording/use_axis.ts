@@ -7,7 +7,7 @@ import type { FirstView } from "../../payload/recording/recording";
 import type { Program } from "../../payload/recording/program";
 import type { ViewState } from "../state/view_state";
 
-/** The x axis of all charts. Time takes the clock of every event, which comes with the rows. */
+/** Return the x axis of all charts. The time axis needs the timestamps of all events, which load with the rows. */
 export function useAxis(store: Store<ViewState>, view: FirstView, program: Program | null): Axis {
   const wanted = useStore(store, (state) => state.axis);
   const times = wanted === "time" ? (program?.time_ns ?? null) : null;

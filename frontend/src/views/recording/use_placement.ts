@@ -12,18 +12,18 @@ import { startPlacement } from "../../render/workers/placement";
 import { useTerms } from "../data/terms";
 
 export interface Placement {
-  /** Everything, its rows where the layout has them, and what no row explains as rows after those; null until then. */
+  /** All rows, placed by the layout, followed by blocks for live bytes without a row; null until placed. */
   placed: RecordingData | null;
-  /** That layout. */
+  /** Layout of `placed`. */
   layout: AllocationLayout;
-  /** Where rows stacked by age lie; null in other layouts. */
+  /** Stack of rows by age; null in other layouts. */
   stack: AgeStack | null;
-  /** Share of the rows that are placed, 0 to 1. */
+  /** Progress: share of rows that are placed, 0 to 1. */
   share: number;
   failure: string | null;
 }
 
-/** An allocator's rows at their places on the y axis. A new layout is shown when it is done; until then the last one. */
+/** Place an allocator's rows on the y axis. A new layout replaces the previous one when it is complete. */
 export function usePlacement(
   everything: RecordingData | null,
   layout: AllocationLayout | null,
@@ -36,7 +36,7 @@ export function usePlacement(
     const { regions, program } = everything;
     const rows = layout === "address" ? everything.rows : appendUnexplained(everything.rows, program, rest);
     if (layout === "address" && regionsAreReserved(kind, regions)) {
-      // Segments are stacked as they came: what is free in them is as much a part of the picture.
+      // Segments are stacked in file order, as their free parts belong to the picture too.
       setState({ ...PLACED, of: everything, placed: everything, layout });
       return;
     }

@@ -5,7 +5,7 @@ import { useStore } from "../../base/store";
 import type { ViewState } from "../state/view_state";
 import { RowFilterContext } from "./use_row_filter";
 
-/** What all charts are confined to, in sight wherever one is on the page, and the way out of it. */
+/** Label of the row filter that applies to all charts, with a button that clears it. */
 export function FilterChip({ store }: { store: Store<ViewState> }): JSX.Element | null {
   const on = useStore(store, (state) => state.row_filter !== "");
   const { label, error } = useContext(RowFilterContext);
@@ -20,8 +20,8 @@ export function FilterChip({ store }: { store: Store<ViewState> }): JSX.Element 
       <button
         class="quiet"
         data-testid="only-clear"
-        aria-label="Show everything again"
-        title="Show everything again"
+        aria-label="Clear the filter"
+        title="Clear the filter"
         onClick={() => store.set({ row_filter: "" })}
       >
         ×

@@ -7,7 +7,7 @@ import type { RecordingData } from "../../payload/recording/recording";
 import type { Rows } from "../../payload/recording/rows";
 import type { TextColumn } from "../../payload/tables/text_column";
 
-/** One way to see a recording as a tree. */
+/** One tree of a recording: a classification, merged or not. */
 export interface TreeKind {
   by: Classification;
   merge: boolean;
@@ -19,8 +19,7 @@ export function treeKey({ by, merge, invert: bottomUp }: TreeKind): string {
 }
 
 /**
- * The way to see a recording that says most of it: programs know their model; of what was allocated as it ran, the
- * source that asked for it comes first, where it is known.
+ * Return the default classification: by model path for programs; by source line for allocators that record call stacks.
  */
 export function defaultClassification(
   { source, stack, op_name, name }: Rows,
@@ -32,12 +31,12 @@ export function defaultClassification(
   return anyMatches(op_name, /./) ? "function" : "stack";
 }
 
-/** Whether the text of any row is so. */
+/** Return true if any row's text matches. */
 function anyMatches(column: TextColumn, so: RegExp): boolean {
   return column.codes.some((_, row) => so.test(column.at(row)));
 }
 
-/** What rows are called that a classification says nothing of. */
+/** Labels of rows without a value in a classification. */
 const MISSING_LABELS: Record<Classification, string> = {
   model: "no model path",
   source: "no source line",
@@ -48,7 +47,7 @@ const MISSING_LABELS: Record<Classification, string> = {
   dtype: "no type",
 };
 
-/** The trees of one recording, each asked for and built once. */
+/** Trees of one recording, each fetched and built on first use. */
 export class LazyTrees {
   private readonly requests = new Map<string, Promise<Tree>>();
 
@@ -56,9 +55,9 @@ export class LazyTrees {
     private readonly api: Api,
     private readonly id: string,
     private readonly everything: RecordingData,
-    /** What bytes are called that no row explains. */
+    /** Label of live bytes without a row. */
     private readonly rest: string,
-    /** Whether rows may be older than the recording, so that nothing else is known of them. */
+    /** Rows may predate the recording, with an unknown allocation site. */
     private readonly older: boolean,
   ) {}
 
@@ -68,7 +67,7 @@ export class LazyTrees {
     if (known !== undefined) return known;
     const request = kind.invert ? this.get({ ...kind, invert: false }).then(invert) : this.fetch(kind);
     this.requests.set(key, request);
-    // An answer that did not come may come the next time.
+    // A failed request is tried again next time.
     request.catch(() => this.requests.delete(key));
     return request;
   }
@@ -79,5 +78,5 @@ export class LazyTrees {
   }
 }
 
-/** Null until every row has come. */
+/** Null until all rows have loaded. */
 export const LazyTreesContext = createContext<LazyTrees | null>(null);

@@ -13,13 +13,13 @@ import { LazyTrees, LazyTreesContext } from "./lazy_trees";
 interface Props {
   api: Api;
   recording: Summary;
-  /** Null until every row has come. */
+  /** Null until all rows have loaded. */
   everything: RecordingData | null;
   store: Store<ViewState>;
   children: ComponentChildren;
 }
 
-/** Gives what is inside the trees of a recording, and the rows that all charts are confined to. */
+/** Provide the trees of a recording and the row filter to the components inside. */
 export function TreesScope({ api, recording, everything, store, children }: Props): JSX.Element {
   const { id, axis } = recording;
   const { unexplained: rest } = useTerms();

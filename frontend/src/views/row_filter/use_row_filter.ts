@@ -10,13 +10,13 @@ import { useFetched } from "../data/use_fetched";
 import type { ViewState } from "../state/view_state";
 import { treeKey, type LazyTrees } from "./lazy_trees";
 
-/** The rows that all charts are confined to. */
+/** The row filter that applies to all charts. */
 export interface FilteredRows {
-  /** What they are, in words; empty where charts are confined to nothing. */
+  /** Description of the rows; empty without a filter. */
   label: string;
-  /** 1 for each of them; null for all rows. */
+  /** 1 for each row that passes; null for all rows. */
   rows: Uint8Array | null;
-  /** Why the filter does nothing. */
+  /** Reason why the filter has no effect. */
   error: string | null;
 }
 
@@ -24,7 +24,7 @@ const ALL_ROWS: FilteredRows = { label: "", rows: null, error: null };
 
 export const RowFilterContext = createContext<FilteredRows>(ALL_ROWS);
 
-/** Reads the filter of the page's state; what it names is looked up once it is known. */
+/** Read the row filter from the page's state, and resolve it once the trees have loaded. */
 export function useRowFilter(
   store: Store<ViewState>,
   trees: LazyTrees | null,
@@ -38,7 +38,7 @@ export function useRowFilter(
   );
   return useMemo(() => {
     if (text === "" || rows === null) return ALL_ROWS;
-    if (filter === null) return { label: text, rows: null, error: "is no filter of this page" };
+    if (filter === null) return { label: text, rows: null, error: "is not a valid filter" };
     if (filter.kind === "rows") return filterByRanges(filter.ranges, rows);
     if (tree.error !== null) return { label: filter.path, rows: null, error: tree.error.message };
     return tree.value === null

@@ -25,12 +25,12 @@ import { NotInReport, tabsOf } from "./report";
 
 interface Props {
   api: Api;
-  /** URL of the page on its own, without a fragment. */
+  /** URL of the standalone page, without a fragment. */
   pageUrl: string;
   store: Store<ViewState>;
 }
 
-/** A tab that shows one recording narrows the run's recordings to it; the others look at all of them. */
+/** Tabs for one recording choose it among those of the run; the others show all of them. */
 const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) => RecordingOptions) | null> = {
   overview: null,
   memory_viewer: chooseProgram,
@@ -72,7 +72,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const chosen = error === null ? (options?.chosen ?? null) : null;
 
   useEffect(() => {
-    // What was chosen for lack of a choice is named in the URL: shared, it means the same when a newer run has come.
+    // Defaults are written to the URL, so that a shared link means the same after a newer run has appeared.
     if (chosen === null) {
       if (listing.value !== null && CHOOSERS[tab] === null) store.set({ run });
       document.title = "Memory";
@@ -82,7 +82,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     store.set({ run, host: chosen.host, module: named, space: chosen.memory });
     document.title = `${`${named} ${chosen.memory}`.trim()} · Memory`;
   }, [chosen, listing.value, tab]);
-  // What could not be drawn of one recording says nothing about the next.
+  // An error in one recording must not hide the next.
   useEffect(boundary[1], [wantedRun, tab, host, module, space]);
   useLayoutEffect(() => {
     document.documentElement.dataset["theme"] = dark ? "dark" : "light";

@@ -16,17 +16,17 @@ interface Props {
   onPaste: () => void;
 }
 
-/** Why there is no recording to show, and what to do. */
+/** Reason why there is no recording to show, and the remedy. */
 export function EmptyPage({ runs, listing, options, tab, store, onPaste }: Props): JSX.Element {
   if (runs !== null && runs.runs.length === 0)
     return (
-      <Message title="No profile to show">
+      <Message title="No profile found">
         {runs.message ??
-          `Nothing was captured below ${runs.logdir}. Write a profile there with jax.profiler.trace, then reload.`}{" "}
+          `There are no profiles below ${runs.logdir}. Write one there with jax.profiler.trace, then reload.`}{" "}
         <button class="link" data-testid="paste-here" onClick={onPaste}>
           Paste an out-of-memory error
         </button>{" "}
-        instead, if there is one.
+        instead.
       </Message>
     );
   if (options === null || listing === null) return <div class="placeholder" aria-busy="true" />;
@@ -37,12 +37,12 @@ export function EmptyPage({ runs, listing, options, tab, store, onPaste }: Props
   }
   const [title, advice] =
     options.missing !== null
-      ? [options.missing, "Choose one of those listed above."]
+      ? [options.missing, "Choose another one above."]
       : problems.length > 0
-        ? ["Nothing could be read from this run", "This is what is wrong with its files."]
+        ? ["This run could not be read", "Its files have these problems:"]
         : [
-            "This run holds no compiled program",
-            "A profile carries the programs that ran while it was captured: capture at least one step with jax.profiler.trace.",
+            "This run has no compiled programs",
+            "A profile contains the programs that ran during the capture. Capture at least one step with jax.profiler.trace.",
           ];
   const allocators = tab === "memory_viewer" && recordings.some(({ axis }) => axis === "TIME");
   return (
@@ -52,7 +52,7 @@ export function EmptyPage({ runs, listing, options, tab, store, onPaste }: Props
         {allocators && (
           <>
             {" "}
-            Its allocators did write events:{" "}
+            Its allocators logged events:{" "}
             <button
               class="link"
               data-testid="to-memory-profile"
@@ -74,11 +74,12 @@ export function EmptyPage({ runs, listing, options, tab, store, onPaste }: Props
 
 function NoSnapshots({ onPaste }: Pick<Props, "onPaste">): JSX.Element {
   return (
-    <Message title="This run holds nothing of one moment">
-      Device memory profiles are shown here: put what jax.profiler.save_device_memory_profile writes into the
-      run&apos;s folder. So are errors that ran out of memory: as .oom.txt files there, or{" "}
+    <Message title="This run has no device profiles">
+      This tab shows device memory profiles: save them into the run&apos;s folder with
+      jax.profiler.save_device_memory_profile. It also shows out-of-memory errors: save their text there as
+      .oom.txt files, or{" "}
       <button class="link" data-testid="paste-here" onClick={onPaste}>
-        pasted
+        paste it
       </button>
       .
     </Message>

@@ -26,9 +26,9 @@ interface Props {
 const THEME_ICONS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
 export function Header({ runs, run, options, pageUrl, report, store, onPaste, onHelp }: Props): JSX.Element {
-  // The link carries the whole state, so it follows every change of it.
+  // The link contains the whole state, so it must be rendered after every change.
   const state = useStore(store, (all) => all);
-  const theme = `Theme: ${state.theme === "auto" ? "as the system says" : state.theme}`;
+  const theme = `Theme: ${state.theme === "auto" ? "system" : state.theme}`;
   return (
     <header class="top">
       <h1>Memory</h1>
@@ -42,7 +42,7 @@ export function Header({ runs, run, options, pageUrl, report, store, onPaste, on
             href={`${pageUrl}${fragmentOf({ ...state, timeline_only: true })}`}
             target="_blank"
             rel="noopener"
-            title="The allocation timeline alone, in a window of its own"
+            title="Open the allocation timeline in a new tab"
           >
             timeline
           </a>
@@ -52,7 +52,7 @@ export function Header({ runs, run, options, pageUrl, report, store, onPaste, on
             class="quiet"
             data-testid="paste"
             aria-label="Paste an error"
-            title="Paste an out-of-memory error, or drop a file of one on the page"
+            title="Paste an out-of-memory error, or drop its file on the page"
             onClick={onPaste}
           >
             <PasteIcon />

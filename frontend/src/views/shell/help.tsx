@@ -2,29 +2,29 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 const KEYS: readonly (readonly [string, string])[] = [
-  ["/", "search buffers, in the timeline and the table at once"],
-  ["n  N", "next and previous match; without a search, next buffer at the inspected position"],
-  ["[  ]", "inspect the position before, after"],
+  ["/", "search in the timeline and the table"],
+  ["n  N", "next and previous match; without a search, next and previous buffer at the inspected position"],
+  ["[  ]", "inspect the previous, next position"],
   ["p", "inspect the peak"],
   ["Enter", "select the current match"],
-  ["Esc", "close what is open: this help, the full window, the selection, what is looked at"],
-  ["+  \u2212  0", "zoom in, out, to all, in the chart that has the focus"],
-  ["\u2190 \u2192 \u2191 \u2193", "move in the chart, table or line of tabs that has the focus"],
-  ["Alt +  Alt \u2212", "zoom the chart that has the focus in bytes"],
-  ["Enter  Esc", "in a flame graph, treemap or tree table: zoom to the node, and out again"],
-  ["o", "there: confine all charts to that node; so does Shift + click"],
-  ["f", "timeline over the whole window, and back"],
-  ["t", "light, dark, or as the system says"],
+  ["Esc", "close this help, the full-window timeline, the selection or the side panel"],
+  ["+  \u2212  0", "zoom in, zoom out, reset zoom, in the focused chart"],
+  ["\u2190 \u2192 \u2191 \u2193", "move within the focused chart, table or tab bar"],
+  ["Alt +  Alt \u2212", "zoom the byte axis of the focused chart"],
+  ["Enter  Esc", "in a flame graph, treemap or tree table: zoom to the node, zoom out"],
+  ["o", "in the same: filter all charts by the node; also Shift + click"],
+  ["f", "full-window timeline on, off"],
+  ["t", "theme: light, dark, system"],
   ["?", "this help"],
 ];
 
 const POINTER: readonly (readonly [string, string])[] = [
-  ["Click", "on the curve: inspect that position; on a buffer: select it everywhere"],
-  ["Wheel", "zoom at the pointer; with Shift, or sideways: move along"],
-  ["Alt + wheel", "zoom the chart in bytes; on the timeline with Ctrl: both ways"],
-  ["Drag", "move what is in sight; where all is in sight already: zoom to what was marked"],
-  ["Shift + drag", "zoom to what was marked"],
-  ["Double click", "zoom to all; on a block of the timeline: to that block"],
+  ["Click", "on the usage chart: inspect that position; on a buffer: select it in all charts"],
+  ["Wheel", "zoom at the pointer; with Shift, or sideways: pan"],
+  ["Alt + wheel", "zoom the byte axis; on the timeline with Ctrl: both axes"],
+  ["Drag", "pan; when fully zoomed out: zoom to the selected range"],
+  ["Shift + drag", "zoom to the selected range"],
+  ["Double click", "reset zoom; on a block of the timeline: zoom to that block"],
 ];
 
 export function Help({ onClose }: { onClose: () => void }): JSX.Element {
@@ -37,7 +37,7 @@ export function Help({ onClose }: { onClose: () => void }): JSX.Element {
       aria-label="Keyboard and pointer"
       onClose={onClose}
       onClick={(event) => {
-        // The backdrop belongs to the dialog; its content is wrapped.
+        // A click on the dialog itself is one on its backdrop; the content is in a wrapper.
         if (event.target === event.currentTarget) onClose();
       }}
     >

@@ -4,7 +4,7 @@ import type { ViewState } from "../state/view_state";
 
 interface Keys {
   store: Store<ViewState>;
-  /** Of the recording shown, or null while none is. */
+  /** Positions of the recording; null without one. */
   steps: () => Positions | null;
   onHelp: () => void;
 }
@@ -15,7 +15,7 @@ export function nextTheme(theme: ViewState["theme"]): ViewState["theme"] {
   return THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
 }
 
-/** Keys that work wherever the focus is, except while typing. Returns the function that stops listening. */
+/** Listen to keys wherever the focus is, except while typing. Return a function that stops listening. */
 export function bindKeys({ store, steps, onHelp }: Keys): () => void {
   const step = (by: number): void => {
     const shown = steps();
@@ -43,7 +43,7 @@ export function bindKeys({ store, steps, onHelp }: Keys): () => void {
   const onKeyDown = (event: KeyboardEvent): void => {
     const typing = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    // An open dialog is closed by Escape, unless someone prevents that, and lies over all that the other keys are for.
+    // An open dialog covers the page and closes itself on Escape, unless that is prevented.
     if (document.querySelector("dialog[open]") !== null) return;
     if (typing) {
       if (event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();

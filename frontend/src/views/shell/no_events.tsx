@@ -5,27 +5,27 @@ import type { Reason } from "../../payload/generated/answers";
 import type { ViewState } from "../state/view_state";
 import { openTab } from "./tabs";
 
-/** What can keep a run from having allocator events, by the codes of the backend's reasons. */
+/** Possible reasons for a run without allocator events, by the backend's codes. */
 const REASONS: readonly (readonly [code: string, title: string, about: string])[] = [
   [
     "cpu_backend",
     "CPU backend",
-    "The allocators of GPUs and TPUs write such events; that of a CPU does not. Run the script within tb_memplugin.capture.track(), which writes them on any backend.",
+    "GPU and TPU allocators log events; JAX's CPU allocator does not. Run the script within tb_memplugin.capture.track(), which records live arrays on any backend.",
   ],
   [
     "tracer_level",
     "Tracer level",
-    "The events come with host tracing. Capture with a host tracer level of 2 or more, which is what jax.profiler.trace does unless it is told otherwise.",
+    "Allocators log events at host tracer level 2 and above, the default of jax.profiler.trace.",
   ],
   [
     "no_device_work",
     "No device work in the window",
-    "Nothing was allocated or freed while the profile was taken. Capture at least one whole step.",
+    "Nothing was allocated or freed during the capture. Capture at least one complete step.",
   ],
   [
     "no_allocator_events",
     "No events recorded",
-    "All memory was allocated before the profile started, or the allocator does not log events. Capture from the first step, with JAX's default allocator.",
+    "All memory was allocated before the capture started, or the allocator does not log events. Capture from the first step, with JAX's default allocator.",
   ],
 ];
 
@@ -34,7 +34,7 @@ interface Props {
   store: Store<ViewState>;
 }
 
-/** Why a run has no allocator events: the reason that applies, what to do, and folded away what else it could be. */
+/** Message for a run without allocator events: the reason that applies, the remedy, and other possible reasons. */
 export function NoEvents({ empty, store }: Props): JSX.Element {
   const chosen = useStore(store, (state) => state.host);
   const hosts = Object.keys(empty).filter((host) => chosen === "" || host === chosen);
@@ -53,12 +53,12 @@ export function NoEvents({ empty, store }: Props): JSX.Element {
       ))}
       {codes.size === 0 ? (
         <>
-          <p>One of these is the reason:</p>
+          <p>Possible reasons:</p>
           <OtherReasons reasons={others} />
         </>
       ) : (
         <details>
-          <summary>Other reasons why a profile has none</summary>
+          <summary>Other possible reasons</summary>
           <OtherReasons reasons={others} />
         </details>
       )}
@@ -67,7 +67,7 @@ export function NoEvents({ empty, store }: Props): JSX.Element {
         <button class="link" data-testid="to-memory-viewer" onClick={() => openTab(store, "memory_viewer")}>
           Memory Viewer
         </button>{" "}
-        shows what the programs of this run hold, by their compiled schedule: it needs no events.
+        shows the memory of this run&apos;s programs by their compiled schedule, without events.
       </p>
     </div>
   );

@@ -77,7 +77,7 @@ export function Pickers({ runs, run, options, store }: Props): JSX.Element {
   );
 }
 
-/** What people compare memories by: the peak, and of an allocator how full that is. */
+/** Return the detail of a memory: its peak, and for an allocator the share of capacity. */
 function detailOf({ axis, peak_bytes, capacity_bytes }: Summary): string {
   const peak = formatBytes(peak_bytes);
   return axis === "TIME" && capacity_bytes !== null

@@ -6,7 +6,7 @@ import { TAB_OF_AXIS } from "../state/open_recording";
 import type { Tab } from "../state/view_state";
 import { TABS } from "../state/view_state";
 
-/** The tabs that there is something for: in a report nothing can be compared, and one recording needs no overview. */
+/** Return the tabs that have content: a report has no comparisons, and one recording needs no overview. */
 export function tabsOf(report: Report | null): readonly Tab[] {
   if (report === null) return TABS;
   const held = new Set(report.axes.map((axis) => TAB_OF_AXIS[axis]));
@@ -18,13 +18,13 @@ function extent({ recordings, of }: Report): string {
   return recordings === of ? all : `${formatCount(recordings)} of ${all}`;
 }
 
-/** That this page is a file, and how much of what there was is in it. */
+/** Badge of an offline report, with the share of recordings in it. */
 export function ReportBadge({ report }: { report: Report }): JSX.Element {
   return (
     <span
       class="report-sign"
       data-testid="report-sign"
-      title={`A file that holds ${extent(report)}, and asks no server. Comparisons and pasted errors are for the page that tb-memplugin serves.`}
+      title={`Offline report of ${extent(report)}. Comparing and pasting errors need the page that tb-memplugin serves.`}
     >
       Report
       {report.recordings < report.of && `, ${formatCount(report.recordings)} of ${formatCount(report.of)}`}
@@ -32,14 +32,14 @@ export function ReportBadge({ report }: { report: Report }): JSX.Element {
   );
 }
 
-/** In place of what was asked for and is not in the file. */
+/** Message in place of a recording that the report does not contain. */
 export function NotInReport({ report }: { report: Report }): JSX.Element {
   const others =
-    report.recordings < report.of ? "What was left out, and comparisons, are" : "Comparisons are";
+    report.recordings < report.of ? "Other recordings and comparisons are" : "Comparisons are";
   return (
-    <Message title="This report does not hold that">
-      It holds {extent(report)}: choose another run, tab or name above. {others} on the page that tb-memplugin
-      serves.
+    <Message title="Not in this report">
+      This report contains {extent(report)}. Choose another run, tab or recording above. {others} available on the
+      page that tb-memplugin serves.
     </Message>
   );
 }

@@ -8,31 +8,31 @@ const TABS: readonly { tab: Tab; label: string; about: string }[] = [
   {
     tab: "overview",
     label: "Overview",
-    about: "Every program and memory of the run, worst first",
+    about: "Every program and memory of the run, least headroom first",
   },
   {
     tab: "memory_viewer",
     label: "Memory Viewer",
-    about: "What each program holds, by its compiled schedule",
+    about: "Memory of a compiled program, in program order",
   },
   {
     tab: "memory_profile",
     label: "Memory Profile",
-    about: "What the allocators did while the profile was taken",
+    about: "Memory of an allocator over time",
   },
   {
     tab: "snapshots",
     label: "Snapshots",
-    about: "What was there at one moment: device memory profiles, and errors that ran out of memory",
+    about: "Memory at one moment: device memory profiles and out-of-memory errors",
   },
   {
     tab: "compare",
     label: "Compare",
-    about: "What changed from one recording, or moment, to another",
+    about: "Changes between two recordings or two moments",
   },
 ];
 
-/** Goes to another tab, on the same run and host: what was looked at in one means nothing in the other. */
+/** Go to another tab of the same run and host. The selection is reset, as it means nothing there. */
 export function openTab(store: Store<ViewState>, tab: Tab): void {
   if (store.get().tab !== tab)
     store.set({ tab, module: "", space: "", search: "", timeline_only: false, ...NEW_RECORDING });

@@ -34,7 +34,7 @@ interface Props {
   onState: OnPageState;
 }
 
-/** What jax.profiler.save_device_memory_profile saved: live arrays and executables, by the calls that made them. */
+/** Page of a device memory profile: live arrays and executables by call stack. */
 export function DeviceProfilePage({ api, summary, problems, store, dark, onState }: Props): JSX.Element {
   const { id } = summary;
   const profile = useFetched(id, (key, signal) => api.deviceProfile({ id: key }, signal));
@@ -74,14 +74,14 @@ export function DeviceProfilePage({ api, summary, problems, store, dark, onState
 interface FrameProps {
   api: Api;
   id: string;
-  /** Null until every row has come. */
+  /** Null until all rows have loaded. */
   everything: RecordingData | null;
   store: Store<ViewState>;
   dark: boolean;
   children: ComponentChildren;
 }
 
-/** The page, with what is selected in a tree, or in another tab, at its side. */
+/** The page, with a side panel for the row selected in a tree or in another tab. */
 function Frame({ everything, children, ...shared }: FrameProps): JSX.Element {
   const available = useMemo(() => (everything === null ? null : allRows(everything)), [everything]);
   const drawer = useDetails({ ...shared, available, length: 1, times: null, moment: true });
@@ -105,7 +105,7 @@ function Figures({ profile }: { profile: DeviceProfile }): JSX.Element {
             <FigureCell
               key={figure.key}
               figure={figure}
-              whole={{ bytes: capacity, label: "of the capacity" }}
+              whole={{ bytes: capacity, label: "of capacity" }}
             />
           ))}
       </dl>
@@ -113,7 +113,7 @@ function Figures({ profile }: { profile: DeviceProfile }): JSX.Element {
   );
 }
 
-/** The devices of the file, and what is on each. */
+/** Devices of the file, with their bytes. */
 function Devices({
   profile,
   store,
@@ -157,20 +157,20 @@ function Devices({
 }
 
 const CHARTS = [
-  { value: "flame", label: "Flame graph", about: "Each frame as wide as what it and its callees hold" },
-  { value: "treemap", label: "Treemap", about: "Each frame as large as what it and its callees hold" },
-  { value: "tree", label: "Tree table", about: "The same in numbers" },
+  { value: "flame", label: "Flame graph", about: "Width shows the bytes of a frame and its callees" },
+  { value: "treemap", label: "Treemap", about: "Area shows the bytes of a frame and its callees" },
+  { value: "tree", label: "Tree table", about: "Hierarchy with numbers" },
 ] as const;
 
 interface TreesProps {
-  /** Null until every row has come. */
+  /** Null until all rows have loaded. */
   all: RecordingData | null;
   fileName: string;
   store: Store<ViewState>;
   dark: boolean;
 }
 
-/** The stacks of this device as trees: top-down and bottom-up. */
+/** Trees of this device's call stacks: top-down and bottom-up. */
 function Trees({ all, fileName, store, dark }: TreesProps): JSX.Element {
   const state = useStore(store, ({ chart }) => chart);
   const chart = state === "bars" ? "flame" : state;

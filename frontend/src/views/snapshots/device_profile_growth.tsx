@@ -22,7 +22,7 @@ interface Props {
   store: Store<ViewState>;
 }
 
-/** How the profiles of a run grow from one to the next, and which lines do. Nothing where there is but one. */
+/** Growth over the device profiles of a run, by allocation site. Empty for a single profile. */
 export function GrowthSection({ api, id, store }: Props): JSX.Element | null {
   const { value, error } = useFetched(id, (key, signal) => api.growth({ id: key }, signal));
   if (error !== null) return <ErrorMessage error={error} />;
@@ -62,7 +62,7 @@ function Series({ growth, id, store }: SeriesProps): JSX.Element {
       <header class="section-head">
         <h2>Over the {growth.points.length} profiles of this run</h2>
         <span class="muted">
-          {growth.message ?? (leaks === 0 ? "Nothing leaks from one to the next." : `${leaks} leaking`)}
+          {growth.message ?? (leaks === 0 ? "No leaks between profiles." : `${leaks} leaking`)}
         </span>
         <span class="spacer" />
         <SavePicture

@@ -11,17 +11,17 @@ import { SvgSurface } from "../drawing/svg_surface";
 const LINE_HEIGHT = 18;
 const SWATCH = 10;
 
-/** How far a band's color is from that of what is steady: what grows most is on top, and stands out. */
+/** Strength of a band's color: the band that grows most is on top and stands out. */
 export function highlightShare(band: number, count: number): number {
   return (count < 2 ? 1 : band / (count - 1)) ** 1.5;
 }
 
-/** Bytes of a band in the last profile. */
+/** Return the bytes of a band in the last profile. */
 export function lastBytes({ top, bottom }: GrowthBand): number {
   return top[top.length - 1] - bottom[bottom.length - 1];
 }
 
-/** The chart for a file, and below it what its bands are, which the page says in a list. */
+/** Draw the chart for a file, with a legend that the page shows as a list. */
 export function drawGrowth(chart: SVGSVGElement, bands: readonly GrowthBand[], { sites }: Growth): Picture {
   const { width, height, shapes } = copySvg(chart);
   const surface = new SvgSurface();

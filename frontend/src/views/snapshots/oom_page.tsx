@@ -19,7 +19,7 @@ import { TreesScope } from "../row_filter/trees_scope";
 import { SNAPSHOT_TERMS, type Terms, TermsContext } from "../data/terms";
 import { AddressMap } from "../address_map/address_map";
 
-/** Of a program that was not let run. */
+/** Phases before the program runs. */
 const NEEDED_TERMS: Terms = { ...SNAPSHOT_TERMS, live: "needed" };
 
 interface Shared {
@@ -34,7 +34,7 @@ interface Props extends Shared {
   onState: OnPageState;
 }
 
-/** An error that ran out of memory: why, what would help, and what was in memory as far as its text tells. */
+/** Page of an out-of-memory error: reason, advice, and memory contents as far as the text lists them. */
 export function OomPage({ summary, onState, ...shared }: Props): JSX.Element {
   const { api, store } = shared;
   const { id } = summary;
@@ -96,11 +96,11 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
   );
 }
 
-/** What to do next, most first. */
+/** Advice, largest effect first. */
 function OomHints({ sentences }: { sentences: string[] }): JSX.Element | null {
   if (sentences.length === 0) return null;
   return (
-    <ul class="remedies" aria-label="What would help" data-testid="remedies">
+    <ul class="remedies" aria-label="Advice" data-testid="remedies">
       {sentences.map((sentence) => (
         <li key={sentence}>{sentence}</li>
       ))}

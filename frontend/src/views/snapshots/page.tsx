@@ -18,7 +18,7 @@ interface Props {
   onState: OnPageState;
 }
 
-/** What was there at one moment, by where it is known from. */
+/** Page of memory at one moment, by the kind of recording. */
 export function SnapshotPage({ summary, ...shared }: Props): JSX.Element {
   if (summary.kind === "oom") return <OomPage {...shared} summary={summary} />;
   if (summary.kind === "device_profile") return <DeviceProfilePage {...shared} summary={summary} />;

@@ -4,14 +4,14 @@ import { hostWindow } from "../browser/host_window";
 import type { Tab, ViewState } from "./view_state";
 import { NEW_RECORDING } from "./view_state";
 
-/** Which tab shows what is along an axis. */
+/** The tab for each kind of axis. */
 export const TAB_OF_AXIS: Record<string, Tab> = {
   PROGRAM_ORDER: "memory_viewer",
   TIME: "memory_profile",
   INSTANT: "snapshots",
 };
 
-/** Opens a recording, at a moment of it, in the tab that shows its kind. The browser's Back leads here again. */
+/** Open a recording at a position, in the tab of its kind. The browser's Back button returns here. */
 export function openRecording(
   store: Store<ViewState>,
   recording: Summary,

@@ -4,7 +4,7 @@ import { useStore } from "../../base/store";
 import { hostWindow } from "../browser/host_window";
 import type { ViewState } from "./view_state";
 
-/** A matter of taste, so it stays with the browser and is no part of a shared URL. */
+/** The theme is a personal preference: the browser stores it, and shared URLs omit it. */
 const KEY = "tb-memplugin-theme";
 
 export function readStoredTheme(): ViewState["theme"] {
@@ -12,7 +12,7 @@ export function readStoredTheme(): ViewState["theme"] {
     const theme = localStorage.getItem(KEY);
     return theme === "light" || theme === "dark" ? theme : "auto";
   } catch {
-    // Storage can be forbidden; the page then starts as its surroundings are.
+    // The browser may block storage; the page then follows the host or the system.
     return "auto";
   }
 }
@@ -27,13 +27,13 @@ function storeTheme(theme: ViewState["theme"]): void {
 
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 
-/** TensorBoard has a switch of its own and marks its body with it. */
+/** TensorBoard has its own theme switch, which sets a class on its body. */
 function isHostDark(): boolean {
   const { body } = hostWindow().document;
   return body.classList.contains("dark-mode") || system.matches;
 }
 
-/** Whether the page is dark: what was chosen, else what is around it. */
+/** Return true for the dark theme: the user's choice, or else that of the host or the system. */
 export function useDark(store: Store<ViewState>): boolean {
   const theme = useStore(store, (state) => state.theme);
   const [hostDark, setHostDark] = useState(isHostDark);

@@ -3,7 +3,7 @@ import { useStore } from "../../base/store";
 import type { FirstView } from "../../payload/recording/recording";
 import type { ViewState } from "./view_state";
 
-/** The inspected position: the peak unless another was chosen. A URL may bring one from a longer program. */
+/** Return the inspected position, by default the peak. Positions past the end, from a URL, are clamped. */
 export function usePosition(store: Store<ViewState>, view: FirstView): number {
   const position = useStore(store, (state) => state.position);
   return Math.min(position ?? view.peak, Math.max(view.length - 1, 0));

@@ -12,12 +12,12 @@ export interface Column<Key extends string> {
   key: Key;
   heading: string;
   about: string;
-  /** A track of the CSS grid that every line of the table is. */
+  /** Track of the CSS grid of every line. */
   track: string;
   numeric: boolean;
 }
 
-/** What a table is narrowed to and sorted by, which the URL carries, and the grid that its lines are. */
+/** Filter and sorting of a table, which the URL carries, and the grid of its lines. */
 export interface TableState<Key extends string> {
   search: string;
   size: string;
@@ -27,7 +27,7 @@ export interface TableState<Key extends string> {
   template: string;
 }
 
-/** `first` is how the table is sorted to begin with: always the same object. */
+/** `first` is the initial sorting: always the same object. */
 export function useTable<Key extends string>(
   store: Store<ViewState>,
   columns: readonly Column<Key>[],
@@ -43,24 +43,24 @@ export function useTable<Key extends string>(
 interface Props<Key extends string> {
   store: Store<ViewState>;
   table: TableState<Key>;
-  /** Controls of what is listed. */
+  /** Controls that choose the rows. */
   options?: JSX.Element;
-  /** What of the filter could not be read as typed. */
+  /** Errors in the filter as typed. */
   errors: string[];
   summary: string;
   csv: () => string;
   fileName: string;
   count: number;
-  /** Line that keys start from, kept in sight; -1 for none. */
+  /** Line that keys start from, kept visible; -1 for none. */
   at: number;
   empty: string;
   label: string;
-  /** Arrow keys and paging, in lines. */
+  /** Movement by arrow and paging keys, in lines. */
   onStep: (by: number) => void;
   line: (index: number, id: string) => JSX.Element;
 }
 
-/** Every table: filtered, sorted, copied and saved above; headings and lines below. */
+/** Table with a toolbar to filter, copy and save, sortable headings, and lines. */
 export function DataTable<Key extends string>(props: Props<Key>): JSX.Element {
   const { store, table, options, errors, summary, csv, fileName, ...lines } = props;
   const { search, size, sort, onSort, columns, template } = table;
@@ -78,7 +78,7 @@ export function DataTable<Key extends string>(props: Props<Key>): JSX.Element {
   );
 }
 
-/** The line that so many steps lead to; -1 where there are none. */
+/** Return the line that is `steps` away; -1 without lines. */
 export function stepLine(at: number, by: number, count: number): number {
   return count === 0 ? -1 : Math.min(Math.max(at + by, 0), count - 1);
 }
@@ -88,14 +88,14 @@ interface RowProps {
   template: string;
   testid: string;
   selected: boolean;
-  /** Further classes. */
+  /** Additional CSS classes. */
   look?: string;
   onPick: () => void;
   onHover?: (over: boolean) => void;
   children: ComponentChildren;
 }
 
-/** A line of cells. */
+/** Line of cells. */
 export function TableRow({ id, template, testid, selected, look = "", ...props }: RowProps): JSX.Element {
   return (
     <div

@@ -7,7 +7,7 @@ interface Props<Key extends string> {
   onSort: (sort: { key: Key; descending: boolean }) => void;
 }
 
-/** Headings that sort. Numbers start with the largest, text with the first. */
+/** Headings that sort: numbers largest first, text alphabetically. */
 export function TableHead<Key extends string>(props: Props<Key>): JSX.Element {
   const { columns, template, sort, onSort } = props;
   return (

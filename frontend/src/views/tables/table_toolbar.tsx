@@ -8,7 +8,7 @@ interface Props {
   onSearch: (text: string) => void;
   size: string;
   onSize: (text: string) => void;
-  /** Controls of what is listed. */
+  /** Controls that choose the rows. */
   options?: JSX.Element | undefined;
   errors: string[];
   summary: string;
@@ -25,7 +25,7 @@ export function TableToolbar(props: Props): JSX.Element {
     };
     copyText(props.csv()).then(
       () => said("Copied"),
-      () => said("The browser refused"),
+      () => said("The browser blocked copying"),
     );
   };
   return (

@@ -5,7 +5,7 @@ import type { Sorting } from "../../layout/url_values/sorting";
 import { readSorting, writeSorting } from "../../layout/url_values/sorting";
 import type { ViewState } from "../state/view_state";
 
-/** A table's sorting, which the URL carries, and how to change it. `first` is how it begins: always the same object. */
+/** Return a table's sorting, which the URL carries, and its setter. `first` is the initial sorting: always the same object. */
 export function useSorting<Key extends string>(
   store: Store<ViewState>,
   columns: readonly { key: Key }[],
@@ -15,7 +15,7 @@ export function useSorting<Key extends string>(
   const text = useStore(store, (state) => state[where]);
   const keys = columns.map(({ key }) => key);
   const sorting = useMemo(() => readSorting(text, keys, first), [text, keys.join(), first]);
-  // As it begins, it is no part of the URL.
+  // The URL omits the initial sorting.
   const begins = writeSorting(first);
   const set = (next: Sorting<Key>): void => {
     const written = writeSorting(next);

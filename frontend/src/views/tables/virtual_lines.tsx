@@ -2,28 +2,28 @@ import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 
 const LINE_HEIGHT = 26;
-/** Lines drawn above and below what is in sight, so that a fast scroll does not show blanks. */
+/** Lines drawn above and below the visible ones, so that fast scrolling shows no blanks. */
 const MARGIN_LINES = 8;
-/** Lines are exchanged this many at a time: most scroll events then change nothing. */
+/** Lines exchanged at a time, so that most scroll events change nothing. */
 const STEP = 4;
 const MAX_VISIBLE_LINES = 20;
 
 interface Props {
   count: number;
-  /** Line that keys start from, brought into sight when it changes; -1 for none. */
+  /** Line that keys start from, scrolled into view when it changes; -1 for none. */
   at: number;
   empty: string;
   label: string;
-  /** A tree in a table, or plain lines. */
+  /** ARIA role: a tree grid, or plain lines. */
   role?: "grid" | "treegrid";
   head: JSX.Element;
-  /** `id` is to be that of the row, by which the list says where the keys are. */
+  /** `id` must be the row's element id, which the list names as the active one. */
   line: (index: number, id: string) => JSX.Element;
-  /** Arrow keys and paging, in lines. */
+  /** Movement by arrow and paging keys, in lines. */
   onStep: (by: number) => void;
 }
 
-/** A long list of lines of one height; only those in sight are in the document. */
+/** List of lines of equal height; only the visible ones are in the document. */
 export function VirtualLines(props: Props): JSX.Element {
   const { count, at, empty, label, head, line, onStep } = props;
   const id = useId();
@@ -73,7 +73,7 @@ export function VirtualLines(props: Props): JSX.Element {
       {count === 0 && <p class="muted virtual-empty">{empty}</p>}
       <div class="virtual-body" style={{ height: `${count * LINE_HEIGHT}px` }}>
         {Array.from({ length: Math.max(last - first, 0) }, (_, i) => (
-          // A line that leaves at one end comes back at the other with new text: cheaper than a new one.
+          // A line that leaves at one end is reused at the other: cheaper than a new element.
           <div
             key={(first + i) % pool}
             class="virtual-line"

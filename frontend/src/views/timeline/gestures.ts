@@ -5,25 +5,25 @@ import type { Size } from "../browser/use_size";
 import { GUTTER_LEFT } from "../drawing/gutters";
 import { pictureSize, valueAt } from "./drawing/geometry";
 
-/** A press that moves less than this many pixels is a click. */
+/** Movement in pixels below which a press is a click. */
 const CLICK_SLACK = 4;
-/** As on the usage chart: one notch of a mouse wheel is 100 and zooms by 1.22. */
+/** Zoom per wheel unit, as on the usage chart: one notch, 100 units, zooms by 1.22. */
 const WHEEL_ZOOM = 0.002;
 
-/** What the gestures ask for and tell; points are pixels of the picture. */
+/** Callbacks of the gestures; points are in pixels of the picture. */
 export interface GestureHost {
-  /** The view on the screen, all there is to see, and the size of the plot. */
+  /** Current view, full extent, and size of the plot. */
   current: () => { view: View; extent: View; size: Size };
   show: (view: View) => void;
   hover: (x: number, y: number) => void;
-  /** The pointer drags: it points at nothing until it is let go. */
+  /** A drag has started; nothing is hovered until it ends. */
   hold: () => void;
   leave: () => void;
   click: (x: number, y: number) => void;
   doubleClick: (x: number, y: number) => void;
-  /** Press or drag on the axis below. */
+  /** Press or drag on the x axis. */
   inspect: (x: number) => void;
-  /** The rectangle being drawn to zoom to; null when it is gone. */
+  /** The zoom selection; null when it ends. */
   band: (edges: readonly [number, number, number, number] | null) => void;
 }
 
@@ -35,7 +35,7 @@ interface Press {
   moved: boolean;
 }
 
-/** Listens to pointer and wheel over the plot. Returns the function that stops listening. */
+/** Listen to pointer and wheel over the plot. Return a function that stops listening. */
 export function bindGestures(element: HTMLElement, host: GestureHost): () => void {
   let press: Press | null = null;
   const pointOf = (event: MouseEvent): { x: number; y: number } => {
@@ -48,7 +48,7 @@ export function bindGestures(element: HTMLElement, host: GestureHost): () => voi
     const { x, y } = pointOf(event);
     const { view, size } = host.current();
     const onAxis = y >= pictureSize(size).height;
-    // Where all is in sight there is nothing to move, as on the usage chart.
+    // When fully zoomed out there is nothing to pan, as on the usage chart.
     const marks = event.shiftKey || showsAll(host);
     press = { kind: onAxis ? "inspect" : marks ? "band" : "pan", x, y, view, moved: false };
     element.setPointerCapture(event.pointerId);
@@ -112,7 +112,7 @@ function showsAll(host: GestureHost): boolean {
   return saveSpan(view.x, extent.x) === null && saveSpan(view.y, extent.y) === null;
 }
 
-/** The view moved by pixels of the picture, to the right and down. */
+/** Return the view moved right and down by pixels of the picture. */
 function panView(host: GestureHost, { x, y }: View, right: number, down: number): View {
   const { extent, size } = host.current();
   const picture = pictureSize(size);
@@ -133,14 +133,14 @@ function bandView(host: GestureHost, press: Press, x: number, y: number): View {
   };
 }
 
-/** Wheel: zoom along x. With Alt along y, with Ctrl (which is also what a pinch sends) both. Sideways or Shift: move. */
+/** Return the view after a wheel event: zoom x; with Alt y; with Ctrl, which a pinch also sends, both; Shift or sideways pans. */
 function wheelView(host: GestureHost, event: WheelEvent, x: number, y: number): View {
   const { view, extent, size } = host.current();
   const both = event.ctrlKey || event.metaKey;
   const sideways = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
   if (!both && !event.altKey && (event.shiftKey || Math.abs(sideways) > Math.abs(event.deltaY)))
     return panView(host, view, sideways, 0);
-  // A pinch sends a tenth of what a wheel does.
+  // A pinch sends a tenth of the wheel's delta.
   const pinch = both && Math.abs(event.deltaY) < 50 ? 5 : 1;
   const factor = Math.exp(event.deltaY * WHEEL_ZOOM * pinch);
   const at = valueAt(view, pictureSize(size), x, y);

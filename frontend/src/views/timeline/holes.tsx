@@ -12,7 +12,7 @@ import type { Scene } from "./drawing/scene";
 const MAX_LISTED = 50;
 const EDGE = "the edge of the segment";
 
-/** The free stretches between live allocations at the inspected event, and who keeps each from growing. */
+/** Holes between live allocations at the inspected event, and the allocations that pin each. */
 export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> }): JSX.Element {
   const position = useStore(store, (state) => state.position) ?? scene.peak;
   const selected = useStore(store, (state) => state.selected);
@@ -28,14 +28,13 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
       </summary>
       {!scene.regions.bounded && (
         <p class="muted">
-          Stretches that no allocation of the profile ever lay in are neither drawn nor counted; the curves of
-          the largest free block and of fragmentation count them, where the allocator tells.
+          Address ranges that no allocation of the profile ever used are neither drawn nor counted. The curves of the
+        largest free block and of fragmentation include them if the allocator reports them.
         </p>
       )}
       {unplaced > 0 && (
         <p class="muted">
-          {formatBytes(unplaced)} were live before the recording at addresses that it does not tell: they may
-          lie in these holes.
+          {formatBytes(unplaced)} were live before the recording at unknown addresses, which may be inside these holes.
         </p>
       )}
       <ul>
@@ -79,7 +78,7 @@ function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
     <li data-testid="hole">
       <button
         class="link"
-        title={`${formatExact(to - from)}. Click to see it`}
+        title={`${formatExact(to - from)}. Click to zoom to it`}
         onClick={() =>
           store.set({
             timeline_zoom: saveSpan(spanAround(from, to, scene.extent.y, MIN_BYTES), scene.extent.y),
@@ -100,7 +99,7 @@ function Line({ hole, scene, store, selected }: LineProps): JSX.Element {
   );
 }
 
-/** What the pointer is in, in the tooltip. */
+/** Tooltip of a hole. */
 export function HoleFacts({ hole, scene }: { hole: Hole; scene: Scene }): JSX.Element {
   return (
     <>

@@ -7,7 +7,7 @@ import { lifetimeText } from "../widgets/position_text";
 import { useTerms, type Terms } from "../data/terms";
 import type { Scene } from "./drawing/scene";
 
-/** What a block is, in the tooltip. */
+/** Tooltip of a block. */
 export function BlockFacts({ scene, row }: { scene: Scene; row: number }): JSX.Element {
   const { rows } = scene;
   const terms = useTerms();
@@ -39,7 +39,7 @@ function lifetimeOf({ rows, program, length }: Scene, row: number, terms: Terms)
   return `lives ${from} to ${to}, ${formatCounted(positions, terms.position, terms.positions)}${time}`;
 }
 
-/** What is under the pointer in words, below the plot: instruction and byte. */
+/** Status line below the plot: instruction and byte under the pointer. */
 export function PointerText(props: {
   scene: Scene;
   at: { position: number; byte: number } | null;

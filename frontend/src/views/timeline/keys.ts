@@ -1,10 +1,10 @@
 import type { View } from "../../layout/axis/span";
 import { MIN_BYTES, MIN_POSITIONS, pan, zoom } from "../../layout/axis/view";
 
-/** Share of the picture that an arrow key moves by. */
+/** Share of the view that an arrow key pans by. */
 const STRIDE = 0.125;
 
-/** The view that a key asks for, or null where the key is not one of the plot's. Alt makes + and - zoom along y. */
+/** Return the view after a key, or null for other keys. With Alt, + and - zoom the y axis. */
 export function keyView(event: KeyboardEvent, view: View, extent: View): View | null {
   if (event.ctrlKey || event.metaKey) return null;
   const { x, y } = view;

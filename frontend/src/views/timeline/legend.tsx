@@ -9,7 +9,7 @@ import type { ViewState } from "../state/view_state";
 import { useDark } from "../state/theme";
 import type { Scene } from "./drawing/scene";
 
-/** The roles that have blocks, with their colors. */
+/** Roles of the blocks, with their colors. */
 export function Legend({ scene, store }: { scene: Scene; store: Store<ViewState> }): JSX.Element {
   const dark = useDark(store);
   const roles = useMemo(() => rolesOf(scene), [scene]);
@@ -24,10 +24,10 @@ export function Legend({ scene, store }: { scene: Scene; store: Store<ViewState>
   );
 }
 
-/** Where no role is known, in words: colors are those of sizes. */
+/** Legend for recordings without roles, where colors stand for sizes. */
 function legendOf({ program, holes }: Scene): string {
-  const stack = !hasStack(program) ? "" : holes ? "; the stack has no address" : ", and the stack";
-  return `one color per size, gray: live before${stack}`;
+  const stack = !hasStack(program) ? "" : holes ? "; the stack has no address" : ", and stack";
+  return `one color per size; gray: live before the recording${stack}`;
 }
 
 function rolesOf({ rows, regions, show }: Scene): number[] {

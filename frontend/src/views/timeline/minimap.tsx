@@ -21,7 +21,7 @@ interface Props {
   colors: TimelineColors | null;
 }
 
-/** All there is to see, and the window of it that the plot shows, to be dragged. */
+/** Overview of the full extent; the visible range can be dragged. */
 export function Minimap({ scene, view, onView, renderer, highlighted, colors }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);

@@ -22,13 +22,13 @@ import { drawOverlay, type Marks } from "./drawing/overlay";
 import { blockOf, type Scene, rowsSharing } from "./drawing/scene";
 import { useSize } from "../browser/use_size";
 
-/** A pixel of the picture. */
+/** Point in pixels of the picture. */
 interface Point {
   x: number;
   y: number;
 }
 
-/** A click on the axis this near to the peak, in pixels, means the peak. */
+/** Distance in pixels within which a click on the axis means the peak. */
 const PEAK_SNAP = 5;
 
 interface Props {
@@ -39,12 +39,12 @@ interface Props {
   highlighted: Uint8Array | null;
   colors: TimelineColors | null;
   store: Store<ViewState>;
-  /** Where the pointer is, as position and byte; null when it is not over the blocks. */
+  /** Position and byte under the pointer; null when it is not over the blocks. */
   onPointer: (at: { position: number; byte: number } | null) => void;
   height: string;
 }
 
-/** The blocks, with axes, labels, lines and outlines over them. */
+/** Plot of the blocks, with axes, labels, lines and outlines. */
 export function Plot(props: Props): JSX.Element {
   const { scene, view, onView, renderer, highlighted, colors, store } = props;
   const terms = useTerms();
@@ -85,7 +85,7 @@ export function Plot(props: Props): JSX.Element {
   }, [scene, pointer, hovered, view, size]);
   const beside = hole === null ? [] : [hole.above, hole.below].filter((row) => row >= 0);
 
-  // Over the last picture, in its own view: axes and outlines must not run ahead of the blocks.
+  // Drawn in the view of the last picture, so that axes and outlines stay in sync with the blocks.
   const drawOver = (): void => {
     const ctx = overlay.current?.getContext("2d");
     const drawn = renderer?.drawn.plot;
@@ -109,13 +109,13 @@ export function Plot(props: Props): JSX.Element {
     const row = blockUnder(x, y);
     return row < scene.listed ? null : row;
   };
-  // The pointer stands still while the blocks move on under it.
+  // Blocks can move under a pointer at rest.
   const repick = (): void => {
     if (pointer !== null) store.set({ hovered: rowUnder(pointer.x, pointer.y) });
   };
   const latest = useRef({ drawOver, repick });
   latest.current = { drawOver, repick };
-  // Pictures go straight to the canvas: they come at the rate of the screen and change nothing else of the page.
+  // Pictures bypass Preact: they arrive at the screen's frame rate and change nothing else on the page.
   useEffect(() => {
     renderer?.listen("plot", (drawn) => {
       if (picture.current !== null) {
@@ -132,7 +132,7 @@ export function Plot(props: Props): JSX.Element {
     byte,
   });
 
-  // Listeners live as long as the element: what they need is found here.
+  // Listeners outlive a render, so they read current values from here.
   const gestures: GestureHost = {
     current: () => ({ view, extent: scene.extent, size }),
     show: onView,
@@ -206,7 +206,7 @@ export function Plot(props: Props): JSX.Element {
       data-testid="timeline-plot"
       tabindex={0}
       role="application"
-      aria-label={`Allocation timeline: ${scene.listed} ${terms.items} over ${scene.length} ${terms.positions}. Arrow keys move, plus and minus zoom, n goes through the matches or what is at the inspected ${terms.position}, Enter selects.`}
+      aria-label={`Allocation timeline: ${scene.listed} ${terms.items} over ${scene.length} ${terms.positions}. Arrow keys pan, plus and minus zoom, n steps through the matches or the ${terms.items} at the inspected ${terms.position}, Enter selects.`}
       style={{ height: props.height }}
       onKeyDown={onKeyDown}
     >
@@ -231,19 +231,19 @@ export function Plot(props: Props): JSX.Element {
   );
 }
 
-/** Above the axis where there is room: the facts take some 130 pixels. */
+/** The tooltip is above the pointer if there is room for its 130 pixels. */
 function tooltipTop(y: number, height: number): number {
   return Math.max(Math.min(y + 8, height - AXIS_HEIGHT - 130), 0);
 }
 
 export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): void {
   const [across, down] = [Math.round(width), Math.round(height)];
-  // Setting a size clears the canvas and costs a new buffer.
+  // Setting the size clears the canvas and allocates a new buffer.
   if (canvas.width !== across) canvas.width = across;
   if (canvas.height !== down) canvas.height = down;
 }
 
-/** Shows a picture. Its memory is the frame's own: nothing is copied before the canvas takes it. */
+/** Show a picture. It shares the frame's memory: the canvas makes the only copy. */
 export function putFrame(canvas: HTMLCanvasElement, { picture: { frame } }: DrawnPicture): void {
   fitCanvas(canvas, frame.width, frame.height);
   const bytes = new Uint8ClampedArray(frame.pixels.buffer);

@@ -29,7 +29,7 @@ import { useDeferred } from "../browser/use_deferred";
 
 interface Props {
   rows: Rows;
-  /** Of those, so many are rows of the table too; the others are what no row explains. */
+  /** Number of rows that the table lists too; the others are live bytes without a row. */
   listed: number;
   regions: Regions;
   program: Program;
@@ -37,24 +37,24 @@ interface Props {
   length: number;
   peak: number;
   store: Store<ViewState>;
-  /** Who chooses what is drawn: the region filter of a program, or how an allocator's rows were placed. */
+  /** Source of the layout: the region filter of a program, or the placement of an allocator's rows. */
   placing: "regions" | AllocationLayout;
-  /** Where rows are that are stacked by age; else null. */
+  /** Stack of rows by age; otherwise null. */
   stack: AgeStack | null;
-  /** Share that is done of another layout, while one is being worked out; else null. */
+  /** Progress of a new layout, 0 to 1; null if none is being computed. */
   busy: number | null;
-  /** Of the plot, in CSS pixels; over the whole window it takes what there is. */
+  /** Height of the plot in CSS pixels; the full-window timeline fills the window. */
   height: number;
 }
 
-/** Every buffer a block: along x its life in program order, along y its place in memory. */
+/** Allocation timeline: each buffer is a block, its lifetime along x, its place in memory along y. */
 export function Timeline({ store, height, ...of }: Props): JSX.Element {
   const { rows, regions } = of;
   const show = useRegions(store, of.placing);
   const full = useStore(store, (state) => state.timeline_only);
   const scene = useScene({ ...of, show, holes: of.placing === "address" });
   const { view, onView } = useView(scene, store);
-  // Searching takes longer than typing a letter where there are many buffers.
+  // With many buffers a search takes longer than a keystroke.
   const search = useDeferred(useStore(store, (state) => state.search));
   const matches = useMemo(() => findMatches(rows, regions, show, search), [rows, regions, show, search]);
   const [pointer, setPointer] = useState<{ position: number; byte: number } | null>(null);
@@ -102,13 +102,13 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
   );
 }
 
-/** Which regions are drawn: all of an allocator's, since its rows are placed in one. */
+/** Return the regions to draw: all of an allocator's, whose rows are placed in one. */
 function useRegions(store: Store<ViewState>, placing: Props["placing"]): ViewState["timeline_regions"] {
   const show = useStore(store, (state) => state.timeline_regions);
   return placing === "regions" ? show : "all";
 }
 
-/** The view of the page's state, and a way to change it that waits for the next frame. */
+/** Return the view of the page's state, and a setter that waits for the next frame. */
 function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (view: View) => void } {
   const x = useStore(store, (state) => state.zoom);
   const y = useStore(store, (state) => state.timeline_zoom);
@@ -116,7 +116,7 @@ function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (
   const view = useMemo(() => ({ x: axis.fromSaved(x), y: restoreSpan(y, extent.y) }), [x, y, axis, extent]);
   const next = useRef<View | null>(null);
   const onView = (wanted: View): void => {
-    // Pointers report more often than screens show: the last word in a frame counts.
+    // Pointer events are more frequent than frames; the last one in a frame wins.
     if (next.current === null)
       requestAnimationFrame(() => {
         const { x: along, y: up } = next.current ?? view;
@@ -128,7 +128,7 @@ function useView(scene: Scene, store: Store<ViewState>): { view: View; onView: (
   return { view, onView };
 }
 
-/** Colors are read after the page has put on its theme, which it does in the same turn as this. */
+/** Read colors after the page has applied its theme, which happens in the same tick. */
 function useColors(store: Store<ViewState>): TimelineColors | null {
   const dark = useDark(store);
   const [colors, setColors] = useState<TimelineColors | null>(null);
@@ -136,7 +136,7 @@ function useColors(store: Store<ViewState>): TimelineColors | null {
   return colors;
 }
 
-/** Goes to the next match and shows it; where nothing is searched for, to the next block at the inspected position. */
+/** Go to the next match; without a search, to the next block at the inspected position. */
 function goToMatch(
   scene: Scene,
   found: Uint32Array,
@@ -162,7 +162,7 @@ function goToMatch(
   if (box !== null && search !== "") onView(viewAround(box, scene.extent));
 }
 
-/** n and N, wherever the focus is, except while typing. */
+/** Handle n and N, wherever the focus is, except while typing. */
 function useMatchKeys(onMatch: (step: 1 | -1) => void): void {
   const latest = useRef(onMatch);
   latest.current = onMatch;
@@ -178,7 +178,7 @@ function useMatchKeys(onMatch: (step: 1 | -1) => void): void {
   }, []);
 }
 
-/** Why there is no picture, and what to do. */
+/** Message in place of a picture. */
 function EmptyTimeline({ scene, failure }: { scene: Scene; failure: string | null }): JSX.Element | null {
   const terms = useTerms();
   if (failure !== null) return <p class="timeline-nothing">The timeline cannot be drawn: {failure}.</p>;

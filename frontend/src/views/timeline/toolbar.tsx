@@ -11,9 +11,9 @@ import type { ViewState } from "../state/view_state";
 
 interface Props {
   placing: "regions" | AllocationLayout;
-  /** As in Timeline. */
+  /** Same as in Timeline. */
   busy: number | null;
-  /** Whether positions have times. */
+  /** True if positions have timestamps. */
   timed: boolean;
   store: Store<ViewState>;
   matches: TimelineMatches;
@@ -45,22 +45,22 @@ export function Toolbar(props: Props): JSX.Element {
         <button aria-label="Zoom in" title="Zoom in (+)" onClick={() => onZoom(0.5)}>
           +
         </button>
-        <button data-testid="timeline-all" title="Show all (0)" onClick={onAll}>
+        <button data-testid="timeline-all" title="Reset zoom (0)" onClick={onAll}>
           All
         </button>
       </ButtonGroup>
       <ButtonGroup label="Save the timeline">
-        <button title="Save what is shown as a picture" onClick={() => onSave("png")}>
+        <button title="Save the visible part as an image" onClick={() => onSave("png")}>
           PNG
         </button>
-        <button title="Save what is shown as vector graphics" onClick={() => onSave("svg")}>
+        <button title="Save the visible part as vector graphics" onClick={() => onSave("svg")}>
           SVG
         </button>
       </ButtonGroup>
       <button
         data-testid="timeline-fullscreen"
         aria-pressed={full}
-        title="Over the whole window, and back (f)"
+        title="Full-window timeline on, off (f)"
         onClick={() => store.set({ timeline_only: !full })}
       >
         {full ? "Back to the page" : "Full window"}
@@ -72,7 +72,7 @@ export function Toolbar(props: Props): JSX.Element {
 function ShowAll({ store }: Pick<Props, "store">): JSX.Element {
   const show = useStore(store, (state) => state.timeline_regions);
   return (
-    <label class="toggle" title="Memory that the program holds from beginning to end">
+    <label class="toggle" title="Show memory that is held for the whole program">
       <input
         type="checkbox"
         data-testid="timeline-show-all"
@@ -91,18 +91,18 @@ const LAYOUTS = [
     value: "age",
     label: "By age",
     about:
-      "Oldest at the bottom, with no gaps: what is freed lets all above it sink, so the top is what is in use. A pixel of many events shows the one with the most",
+      "Oldest at the bottom, without gaps: blocks move down when one below is freed, so the top edge is the memory in use. A pixel with several events shows the largest",
   },
   {
     value: "stacked",
     label: "Packed",
     about:
-      "Each block at one height for all its life, in the smallest gap that holds it, else on top: there are gaps, so the top is not what is in use",
+      "Each block at a fixed height, in the smallest gap that fits, otherwise on top: the top edge is not the memory in use",
   },
   {
     value: "address",
     label: "By address",
-    about: "Where the bytes are, without the stretches that no allocation of the profile uses",
+    about: "Blocks at their addresses, without the ranges that no allocation of the profile uses",
   },
 ] as const;
 

@@ -3,10 +3,10 @@ import { labelOf, pathNodes } from "../../layout/tree/tree";
 import type { Actions } from "./scene/actions";
 import type { Scene } from "./scene/scene";
 
-/** Steps at the end of a longer way that are shown: those nearest to where one is. */
+/** Number of breadcrumbs shown, from the current node upwards. */
 const MAX_CRUMBS = 4;
 
-/** The way from everything to what the chart is zoomed to; each step leads back to it. */
+/** Breadcrumbs from the root to the zoomed node; each is a link. */
 export function Crumbs({ scene, actions }: { scene: Scene; actions: Actions }): JSX.Element {
   const { tree, weights, unit, top } = scene;
   const way = pathNodes(tree, top);
@@ -38,10 +38,10 @@ export function Crumbs({ scene, actions }: { scene: Scene; actions: Actions }): 
       {top !== 0 && weights.count[top] > 0 && (
         <button
           data-testid="only-these"
-          title="Confine all charts and the table to these ( o )"
+          title="Filter all charts and the table by this node ( o )"
           onClick={() => actions.filterRows(top)}
         >
-          Only these everywhere
+          Filter by this
         </button>
       )}
     </nav>

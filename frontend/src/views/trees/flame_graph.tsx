@@ -5,7 +5,7 @@ import type { Actions } from "./scene/actions";
 import type { Scene } from "./scene/scene";
 import { TreeCanvas } from "./canvas/tree_canvas";
 
-/** Lines in sight; deeper trees scroll. */
+/** Visible levels; deeper trees scroll. */
 const MAX_LINES = 32;
 
 interface Props {
@@ -13,12 +13,12 @@ interface Props {
   actions: Actions;
   bottomUp: boolean;
   roles: boolean;
-  /** Of saved pictures, without an ending. */
+  /** Name of saved pictures, without suffix. */
   fileName: string;
   dark: boolean;
 }
 
-/** Each node as wide as it weighs, below the one that it is a part of. */
+/** Flame graph: the width of a node is its weight, children are below their parents. */
 export function FlameGraph({ scene, actions, bottomUp, roles, fileName, dark }: Props): JSX.Element {
   const { tree, weights, top } = scene;
   const layout = useCallback((width: number) => flame(tree, weights.total, top, width), [tree, weights, top]);
@@ -35,7 +35,7 @@ export function FlameGraph({ scene, actions, bottomUp, roles, fileName, dark }: 
   );
 }
 
-/** As many levels as this part of the tree has had so far: what lies below must not move while one steps through. */
+/** Return the maximum number of levels so far, so that the content below does not move while stepping. */
 function useLevels({ tree, weights, top }: Scene): number {
   const most = useRef({ tree, top, levels: 0 });
   if (most.current.tree !== tree || most.current.top !== top) most.current = { tree, top, levels: 0 };

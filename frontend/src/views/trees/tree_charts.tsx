@@ -20,21 +20,21 @@ import { TreeToolbar } from "./tree_toolbar";
 import { defaultClassification, treeKey, type TreeKind, LazyTreesContext } from "../row_filter/lazy_trees";
 
 interface Props {
-  /** Null until every row has come. */
+  /** Null until all rows have loaded. */
   rows: Rows | null;
   program: Program | null;
-  /** Rows that count. */
+  /** Rows that pass the filter. */
   live: Uint32Array;
-  /** Bytes that no row explains. */
+  /** Live bytes without a row. */
   unexplained: number;
-  /** A compiled program, or else what was allocated as it ran. */
+  /** True for a compiled program, false for an allocator. */
   compiled: boolean;
   fileName: string;
   store: Store<ViewState>;
   dark: boolean;
 }
 
-/** What is live at the inspected position as a tree: by model, source, function, category, shape or type. */
+/** Trees of the live buffers: by model path, source, function, role, shape or type. */
 export function TreeCharts(props: Props): JSX.Element {
   const { rows, program, compiled, store } = props;
   const trees = useContext(LazyTreesContext);
@@ -52,7 +52,7 @@ export function TreeCharts(props: Props): JSX.Element {
   );
 }
 
-/** The tree that the state asks for. */
+/** Return the tree that the state selects. */
 function useKind(store: Store<ViewState>, rows: Rows | null, compiled: boolean): TreeKind {
   const chosen = useStore(store, (state) => state.classification);
   const first = useMemo(

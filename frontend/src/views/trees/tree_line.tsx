@@ -14,29 +14,29 @@ export function treeColumns(terms: Terms): Column<TreeSortKey>[] {
     {
       key: "name",
       heading: "Name",
-      about: "Below what it is a part of",
+      about: "Node, below its parent",
       numeric: false,
       track: "minmax(260px, 660px)",
     },
-    { key: "total", heading: "Total", about: "With everything below it", numeric: true, track: "210px" },
+    { key: "total", heading: "Total", about: "Weight including all descendants", numeric: true, track: "210px" },
     {
       key: "self",
       heading: "Self",
-      about: `Of the ${terms.items} at the node itself`,
+      about: `Weight of the ${terms.items} at the node itself`,
       numeric: true,
       track: "110px",
     },
     {
       key: "count",
       heading: capitalize(terms.items),
-      about: `${capitalize(terms.items)} at and below it`,
+      about: `${capitalize(terms.items)} at the node and below`,
       numeric: true,
       track: "86px",
     },
   ];
 }
 
-/** Beside the columns there is room for the buttons of a line. */
+/** Space for the buttons of a line. */
 export function trackTemplate(columns: readonly Column<TreeSortKey>[]): string {
   return [...columns.map(({ track }) => track), "minmax(96px, 1fr)"].join(" ");
 }
@@ -54,7 +54,7 @@ interface Props {
   onFocus: () => void;
 }
 
-/** One node of the table of a tree. */
+/** Line of a tree table. */
 export function TreeTableLine({ scene, line, actions, roles, dark, ...on }: Props): JSX.Element {
   const { tree, weights, unit, found } = scene;
   const { total, self, count, role } = weights;
@@ -120,14 +120,14 @@ export function TreeTableLine({ scene, line, actions, roles, dark, ...on }: Prop
         {formatCount(count[node])}
       </span>
       <span role="gridcell" class="tree-acts">
-        <button class="link" tabindex={-1} title="Zoom to this ( Enter )" onClick={() => actions.zoom(node)}>
+        <button class="link" tabindex={-1} title="Zoom to this node ( Enter )" onClick={() => actions.zoom(node)}>
           Zoom
         </button>
         {count[node] > 0 && node > 0 && (
           <button
             class="link"
             tabindex={-1}
-            title="Show only these in all charts ( o )"
+            title="Filter all charts by this node ( o )"
             onClick={() => actions.filterRows(node)}
           >
             Only

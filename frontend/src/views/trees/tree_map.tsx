@@ -11,12 +11,12 @@ interface Props {
   scene: Scene;
   actions: Actions;
   roles: boolean;
-  /** Of saved pictures, without an ending. */
+  /** Name of saved pictures, without suffix. */
   fileName: string;
   dark: boolean;
 }
 
-/** Each node as large as it weighs, inside the one that it is a part of. */
+/** Treemap: the area of a node is its weight, children are inside their parents. */
 export function TreeMap({ scene, actions, roles, fileName, dark }: Props): JSX.Element {
   const { tree, weights, top } = scene;
   const layout = useCallback(

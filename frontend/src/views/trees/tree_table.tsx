@@ -27,7 +27,7 @@ interface Props {
 
 const LARGEST_FIRST: TreeSort = { key: "total", descending: true };
 
-/** A tree as text: opened, sorted, searched, saved. */
+/** Tree as a table: expanded, sorted, searched and saved. */
 export function TreeTable({ scene, actions, roles, fileName, store, dark }: Props): JSX.Element {
   const { tree, weights, unit, top, found } = scene;
   const terms = useTerms();
@@ -35,7 +35,7 @@ export function TreeTable({ scene, actions, roles, fileName, store, dark }: Prop
   const template = trackTemplate(columns);
   const [sort, setSort] = useSorting(store, columns, LARGEST_FIRST, "tree_sort");
   const expanded = useStore(store, (state) => state.tree_expanded);
-  // Nodes go by their numbers: what else names one may be as long as a path in a model.
+  // Nodes are identified by number: paths can be long.
   const toggled = useMemo(
     () => new Set(Array.from(readExpanded(expanded), (mark) => parseInt(mark, 36))),
     [expanded],
@@ -98,7 +98,7 @@ export function TreeTable({ scene, actions, roles, fileName, store, dark }: Prop
   );
 }
 
-/** What keys do beside moving up and down, which the list does: as in other trees. */
+/** Handle keys other than up and down, which the list handles, as in the other trees. */
 function keysOf(
   line: TreeLine | null,
   { tree, top }: Scene,
@@ -124,7 +124,7 @@ function keysOf(
   };
 }
 
-/** What tells the file of a part from that of the whole. */
+/** Return a file name suffix for a part of the tree. */
 function suffix({ tree, top }: Scene): string {
   return top === 0
     ? ""

@@ -9,7 +9,7 @@ import type { ViewState } from "../state/view_state";
 import { useTerms } from "../data/terms";
 import type { Scene } from "./scene/scene";
 
-/** That of a function depends on what is recorded. */
+/** The label for functions depends on the kind of recording. */
 const BY_LABELS: readonly (readonly [Classification, string])[] = [
   ["model", "model path"],
   ["source", "source lines"],
@@ -22,21 +22,21 @@ const BY_LABELS: readonly (readonly [Classification, string])[] = [
 
 interface Props {
   by: Classification;
-  /** Null until the tree has come. */
+  /** Null until the tree has loaded. */
   scene: Scene | null;
-  /** Whether there is time that something can be held for. */
+  /** True if buffers have lifetimes. */
   lasting: boolean;
   store: Store<ViewState>;
 }
 
-/** What a tree is of, and what in it is searched for. */
+/** Controls of a tree: classification, weight, merging, direction and search. */
 export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
   const terms = useTerms();
   const weight = useStore(store, (state) => state.tree_weight);
   const merge = useStore(store, (state) => state.merge_layers);
   const invert = useStore(store, (state) => state.invert_tree);
   const search = useStore(store, (state) => state.search);
-  // Where the tree is another one, the path and the nodes of the old one lead nowhere.
+  // The path and the expanded nodes belong to the previous tree.
   const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, tree_node: "", tree_expanded: "" });
   return (
     <div class="toolbar tree-toolbar">
@@ -60,11 +60,11 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
           testid="tree-weight"
           value={weight}
           options={[
-            { value: "bytes", label: "Bytes", about: `What each ${terms.item} holds` },
+            { value: "bytes", label: "Bytes", about: `Bytes of each ${terms.item}` },
             {
               value: "time",
               label: "Bytes × lifetime",
-              about: `Bytes times how long each ${terms.item} is held: small ones that stay weigh as much as large ones that go`,
+              about: `Bytes times lifetime of each ${terms.item}: small long-lived ones weigh as much as large short-lived ones`,
             },
           ]}
           onPick={(value) => store.set({ tree_weight: value })}
@@ -73,22 +73,22 @@ export function TreeToolbar({ by, scene, lasting, store }: Props): JSX.Element {
       {by === "model" && (
         <Toggle
           label="Merge layers"
-          title="Layers that repeat as one: layer_0 to layer_47 become layer_*"
+          title="Merge repeated layers: layer_0 to layer_47 become layer_*"
           on={merge}
           onChange={(on) => pick({ merge_layers: on })}
         />
       )}
       <Toggle
         label="Bottom-up"
-        title="From the innermost to what it is a part of"
+        title="Callee to caller"
         on={invert}
         onChange={(on) => pick({ invert_tree: on })}
       />
       <input
         type="search"
         data-testid="tree-search"
-        aria-label="Mark nodes by text or regular expression"
-        placeholder="Mark: text or regex"
+        aria-label="Highlight nodes by text or regular expression"
+        placeholder="Highlight: text or regex"
         spellcheck={false}
         value={search}
         onInput={(event) => store.set({ search: event.currentTarget.value, search_match: null })}

@@ -13,16 +13,16 @@ interface Parts {
   width: number;
   height: number;
   axis: Axis;
-  /** Windows in sight: values of the axis, and bytes. */
+  /** Visible ranges of the x axis and of bytes. */
   window: Span;
   bytes: Span;
-  /** Curves that are drawn, and in whose colors. */
+  /** Curves shown, with their colors. */
   shown: readonly CurveKey[];
   dark: boolean;
   stepped: uPlot.Series.PathBuilder;
   draw: (chart: uPlot) => void;
   onCursor: (chart: uPlot) => void;
-  /** Whether a press begins a brush, or else moves the window. */
+  /** Return true if a drag selects a range, false if it pans. */
   brushes: (event: MouseEvent) => boolean;
   onBrush: (from: number, to: number) => void;
 }
@@ -55,7 +55,7 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
     scales: {
       x: { time: false, auto: false, min: parts.window[0], max: parts.window[1] },
       y: { auto: false, min: parts.bytes[0], max: parts.bytes[1] },
-      // Of what is a share: from none at the foot to all at the top.
+      // Shares run from 0 at the bottom to 1 at the top.
       share: { auto: false, min: 0, max: 1 },
     },
     axes: [
@@ -91,12 +91,12 @@ export function usageOptions(parts: Parts, colors: PageColors): uPlot.Options {
   };
 }
 
-/** The numbers of a chart: x, then the most and the least of each curve. */
+/** Return the columns of a chart: x, then the maximum and minimum of each curve. */
 export function usageColumns({ x, curves }: UsageSeries): Float64Array[] {
   return [x, ...curves.flatMap(({ max, min }) => [max, min])];
 }
 
-/** The most as the curve's line, the least paler. */
+/** The maximum is a curve's line; the minimum is paler. */
 function curveSeries(key: CurveKey, { stepped, dark }: Parts): uPlot.Series[] {
   if (key === "ceiling") return [];
   const { color, dash, width } = curveStyle(key, dark);

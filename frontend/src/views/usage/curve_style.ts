@@ -4,15 +4,15 @@ import type { FirstView } from "../../payload/recording/recording";
 import { ROLES } from "../../payload/generated/constants";
 import type { Terms } from "../data/terms";
 
-/** A curve's line, on the chart and in its legend: told apart by its dashes too. */
+/** Line of a curve in the chart and its legend; dashes distinguish curves without color. */
 export interface CurveStyle {
-  /** A color of the page by the name of its variable, or a color of its own. */
+  /** Name of a CSS variable, or a CSS color. */
   color: string;
   dash: "solid" | "dashed" | "dotted";
   width: number;
 }
 
-/** Dashes in pixels, as CSS draws borders of these names. */
+/** Dash patterns in pixels, like CSS borders of these names. */
 export const DASHES = { solid: [], dashed: [7, 4], dotted: [3, 3] } as const;
 
 const roleColor = (role: (typeof ROLES)[number], dark: boolean): string =>
@@ -40,24 +40,24 @@ export function curveStyle(key: CurveKey, dark: boolean): CurveStyle {
   }
 }
 
-/** What a curve is called, and what it is. */
+/** Return the name and the definition of a curve. */
 export function curveLabels(key: CurveKey, terms: Terms, { recording }: FirstView): [string, string] {
   const events = recording.axis === "TIME";
   switch (key) {
     case "live":
-      return [terms.live, events ? "Heap and stack together" : "Bytes of live buffers, padding included"];
+      return [terms.live, events ? "Heap plus stack" : "Bytes of live buffers, including padding"];
     case "requested":
       return [`${terms.live}, ${terms.requested}`, `Without ${terms.excess}`];
     case "heap":
-      return ["heap alone", "Bytes of allocations, without the stack"];
+      return ["heap alone", "Allocated bytes, without the stack"];
     case "stack":
-      return ["stack", "Reserved for running programs"];
+      return ["stack", "Bytes reserved for running programs"];
     case "held":
-      return ["reserved", "What the allocator has from the device"];
+      return ["reserved", "Bytes that the allocator has reserved from the device"];
     case "free":
-      return ["free", "What the allocator could still hand out"];
+      return ["free", "Bytes that the allocator can still allocate"];
     case "largest_free":
-      return ["largest free block", "A larger request fails, however much is free"];
+      return ["largest free block", "Larger requests fail, whatever the total of free bytes"];
     case "fragmentation":
       return [
         "fragmentation",
@@ -65,7 +65,7 @@ export function curveLabels(key: CurveKey, terms: Terms, { recording }: FirstVie
       ];
     case "ceiling":
       return events
-        ? ["capacity", "All the memory there is"]
-        : ["reserved", "What the program asks the device for"];
+        ? ["capacity", "Size of the memory"]
+        : ["reserved", "Bytes that the program requests from the device"];
   }
 }

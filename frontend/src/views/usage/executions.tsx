@@ -16,12 +16,12 @@ interface Props {
   store: Store<ViewState>;
 }
 
-/** The programs that ran: which of them does at the inspected event, and what memory executions asked for. */
+/** Programs that ran, the ones running at the inspected event, and the memory that executions allocated. */
 export function Executions({ api, view, store }: Props): JSX.Element | null {
   const { id } = view.recording;
   const position = usePosition(store, view);
   const fetched = useFetched(`${id} ${position}`, (_, signal) => api.joins({ id, at: position }, signal));
-  // Until the next event's answer has come the last one stands: nothing jumps while one steps through events.
+  // The previous answer stays until the next has loaded, so that stepping through events does not flicker.
   const last = useRef<RuntimeToProgram | null>(null);
   if (fetched.value !== null) last.current = fetched.value;
   const joins = last.current;
@@ -35,14 +35,14 @@ export function Executions({ api, view, store }: Props): JSX.Element | null {
       <ul class="executions">
         {joins.programs.map(({ recording, title, memory, running, allocations, bytes }) => (
           <li key={recording}>
-            <ProgramLink {...{ title, memory, store }} about="See the program in the Memory Viewer">
+            <ProgramLink {...{ title, memory, store }} about="Open the program in the Memory Viewer">
               {title}
             </ProgramLink>
             <span>{running && <b>running at event {formatCount(joins.at)}</b>}</span>
             <span class="muted">
               {allocations > 0
-                ? `${formatCounted(allocations, "allocation")} joined to its planned memory, ${formatBytes(bytes)}`
-                : "none of its memory was allocated in the profile"}
+                ? `${formatCounted(allocations, "allocation")} matched to its planned memory, ${formatBytes(bytes)}`
+                : "none of its memory was allocated during the profile"}
             </span>
           </li>
         ))}
@@ -54,5 +54,5 @@ export function Executions({ api, view, store }: Props): JSX.Element | null {
 function summaryOf({ executable, unjoined }: RuntimeToProgram): string {
   const all = `executions made ${formatCounted(executable.allocations, "allocation")}, ${formatBytes(executable.bytes)} in all`;
   if (unjoined.allocations === 0) return all;
-  return `${all}; ${formatCount(unjoined.allocations)} of them, ${formatBytes(unjoined.bytes)}, are joined to no program`;
+  return `${all}; ${formatCount(unjoined.allocations)} of them, ${formatBytes(unjoined.bytes)}, match no program`;
 }

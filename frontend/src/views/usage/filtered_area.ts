@@ -2,8 +2,7 @@ import type uPlot from "uplot";
 import type { Axis } from "../../layout/axis/axis";
 
 /**
- * Draws the bytes at each position of what the page is confined to as an area below the curve: in each column of
- * pixels the most that they are there.
+ * Draw the live bytes that pass the row filter as an area below the curve; each pixel column shows its maximum.
  */
 export function drawFilteredArea(chart: uPlot, part: Float64Array, axis: Axis, color: string): void {
   const { ctx, bbox, scales } = chart;
@@ -26,7 +25,7 @@ export function drawFilteredArea(chart: uPlot, part: Float64Array, axis: Axis, c
   ctx.stroke();
 }
 
-/** The largest from one position to before another; that of the first at least. */
+/** Return the maximum over [from, to), at least that of `from`. */
 function maxIn(values: Float64Array, from: number, to: number): number {
   let maximum = values[Math.min(from, values.length - 1)] ?? 0;
   for (let at = from + 1; at < to && at < values.length; at++) maximum = Math.max(maximum, values[at]);

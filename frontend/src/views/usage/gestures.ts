@@ -6,25 +6,25 @@ import type { Axis } from "../../layout/axis/axis";
 import { MIN_BYTES, MIN_POSITIONS, pan, restoreSpan, saveSpan, zoom } from "../../layout/axis/view";
 import type { ViewState } from "../state/view_state";
 
-/** A click this near to the peak, in pixels, means the peak: one pixel can stand for thousands of positions. */
+/** Distance in pixels within which a click means the peak: a pixel can cover thousands of positions. */
 const PEAK_SNAP = 5;
-/** A press that moves less than this is a click. */
+/** Movement in pixels below which a press is a click. */
 const CLICK_SLACK = 4;
-/** One notch of a mouse wheel is 100 and zooms by 1.22, which four of undo two and a bit of. */
+/** Zoom per wheel unit: one notch of a mouse wheel, 100 units, zooms by 1.22. */
 const WHEEL_ZOOM = 0.002;
 
-/** Dragging moves the window, as on the timeline, and with Shift marks one; so it does where there is nowhere to move. */
+/** Dragging pans, as on the timeline; with Shift, or when fully zoomed out, it selects a range. */
 export function startsBrush(event: MouseEvent, store: Store<ViewState>): boolean {
   const { zoom, usage_zoom: bytes } = store.get();
   return event.shiftKey || (zoom === null && bytes === null);
 }
 
-/** Wheel, drag, click and double click over the plot. Returns the function that stops listening. */
+/** Listen to wheel, drag, click and double click over the plot. Return a function that stops listening. */
 export function bindPointer(
   chart: uPlot,
   store: Store<ViewState>,
   axis: Axis,
-  /** Bytes that the y axis shows while it is not zoomed. */
+  /** Range of the y axis without zoom, in bytes. */
   limit: () => Span,
   length: number,
   peak: number,
@@ -60,7 +60,7 @@ export function bindPointer(
     const position = Math.min(Math.max(Math.floor(axis.positionAt(chart.posToVal(x, "x"))), 0), length - 1);
     store.set({ position: nearPeak || position === peak ? null : position });
   };
-  // The clicks that a double click is made of were not meant to inspect.
+  // The clicks of a double click must not move the inspected position.
   const onDoubleClick = (): void => store.set({ zoom: null, usage_zoom: null, position: inspectedBefore });
   const unwheel = onWheel(area, (event) => {
     const factor = Math.exp(event.deltaY * WHEEL_ZOOM);
@@ -92,7 +92,7 @@ export function bindPointer(
   };
 }
 
-/** Keys of the chart that has the focus. */
+/** Handle keys of the focused chart. */
 export function onKey(
   event: KeyboardEvent,
   store: Store<ViewState>,
@@ -109,7 +109,7 @@ export function onKey(
   const inspect = (to: number): void => {
     const next = Math.min(Math.max(to, 0), length - 1);
     store.set({ position: next === peak ? null : next });
-    // The mark stays in sight.
+    // Keep the mark visible.
     const value = axis.at(next);
     if (value < window[0] || value >= window[1])
       show(pan(window, extent, value - (window[0] + window[1]) / 2));
@@ -135,7 +135,7 @@ export function onKey(
     "0": () => store.set({ zoom: null, usage_zoom: null }),
   };
   const action = actions[event.key];
-  // With Alt the arrows are the browser's own.
+  // The browser uses Alt with arrow keys.
   if (action === undefined || (event.altKey && !"+=-".includes(event.key))) return;
   event.preventDefault();
   event.stopPropagation();

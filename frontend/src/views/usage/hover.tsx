@@ -16,7 +16,7 @@ interface Props {
   program: Program | null;
 }
 
-/** What the chart says of the position under the pointer, in words. */
+/** Tooltip of the position under the pointer. */
 export function UsageHover({ view, series, position, axis, program }: Props): JSX.Element {
   const terms = useTerms();
   const step = stepAt(series.x, axis.at(position));
@@ -35,7 +35,7 @@ export function UsageHover({ view, series, position, axis, program }: Props): JS
           key === "fragmentation" ? formatShare(value, 1) : formatBytes(value);
         return (
           <span key={key}>
-            {curveLabels(key, terms, view)[0]} {Number.isNaN(max[step]) ? "not known" : text(max[step])}
+            {curveLabels(key, terms, view)[0]} {Number.isNaN(max[step]) ? "unknown" : text(max[step])}
             {min[step] < max[step] && `, at least ${text(min[step])} nearby`}
           </span>
         );

@@ -14,7 +14,7 @@ interface Props {
   store: Store<ViewState>;
 }
 
-/** The position that everything below is about: one step at a time, and the way back to the peak. */
+/** Inspected position, with buttons for the previous and next one and for the peak. */
 export function InspectedPosition({ position, peak, length, program, store }: Props): JSX.Element {
   const go = (to: number): void =>
     store.set({ position: to === peak ? null : Math.min(Math.max(to, 0), length - 1) });
@@ -27,10 +27,10 @@ export function InspectedPosition({ position, peak, length, program, store }: Pr
       <button
         class="link"
         disabled={position === peak}
-        title="Back to the peak ( p )"
+        title="Inspect the peak ( p )"
         onClick={() => store.set({ position: null })}
       >
-        {position === peak ? "the peak" : "back to the peak"}
+        {position === peak ? "at the peak" : "go to the peak"}
       </button>
       <span class="stepper">
         <button

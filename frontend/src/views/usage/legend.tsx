@@ -14,7 +14,7 @@ interface Props {
   dark: boolean;
 }
 
-/** The curves of the usage chart, each switched on and off by its name. */
+/** Legend of the usage chart; a click on a name shows or hides its curve. */
 export function CurveLegend({ view, known, store, dark }: Props): JSX.Element {
   const terms = useTerms();
   const curves = useStore(store, (state) => state.toggled_curves);

@@ -5,15 +5,15 @@ import type { Rows } from "../../payload/recording/rows";
 import type { PageColors } from "../drawing/page_colors";
 import { drawFilteredArea } from "./filtered_area";
 
-/** What is laid over the curve. Positions and bytes; -1 for no buffer. */
+/** Marks over the curve, in positions and bytes; -1 for no buffer. */
 export interface Marks {
   peak: number;
   peakBytes: number;
   position: number;
-  /** All there is, where that line is drawn. */
+  /** Capacity, if its line is shown. */
   ceiling: number | null;
   rows: Rows;
-  /** Bytes at each position of what the page is confined to; null where it shows everything. */
+  /** Live bytes of the rows that pass the filter, per position; null without a filter. */
   part: Float64Array | null;
   axis: Axis;
   selected: number;
@@ -21,7 +21,7 @@ export interface Marks {
   dark: boolean;
 }
 
-/** Draws the marks on the chart's own canvas, whose pixels are device pixels. */
+/** Draw the marks on the chart's canvas, in device pixels. */
 export function drawMarks(chart: uPlot, marks: Marks, colors: PageColors): void {
   const { ctx } = chart;
   const { left, top, width, height } = chart.bbox;
@@ -29,7 +29,7 @@ export function drawMarks(chart: uPlot, marks: Marks, colors: PageColors): void 
   ctx.beginPath();
   ctx.rect(left, top, width, height);
   ctx.clip();
-  // The chart leaves the dashes of its last curve behind.
+  // uPlot leaves the dash pattern of its last curve set.
   ctx.setLineDash([]);
   if (marks.part !== null) drawFilteredArea(chart, marks.part, marks.axis, colors.accent);
   if (marks.hovered >= 0 && marks.hovered !== marks.selected) drawLife(chart, marks, marks.hovered, 0.25);
@@ -40,7 +40,7 @@ export function drawMarks(chart: uPlot, marks: Marks, colors: PageColors): void 
   ctx.restore();
 }
 
-/** A buffer as a block: its life along x, its size from zero along y. */
+/** Draw a buffer as a block: its lifetime along x, its size from zero along y. */
 function drawLife(chart: uPlot, { rows, dark, axis }: Marks, row: number, alpha: number): void {
   const { ctx } = chart;
   const pxRatio = devicePixelRatio;
@@ -48,7 +48,7 @@ function drawLife(chart: uPlot, { rows, dark, axis }: Marks, row: number, alpha:
   const x1 = chart.valToPos(axis.at(rows.end[row]), "x", true);
   const y0 = chart.valToPos(0, "y", true);
   const y1 = chart.valToPos(rows.size[row], "y", true);
-  // A short life or a small buffer stays visible.
+  // Short lifetimes and small buffers stay visible.
   const width = Math.max(x1 - x0, 2 * pxRatio);
   const height = Math.max(y0 - y1, 3 * pxRatio);
   const color = cssColor(roleColors(dark)[rows.color[row]]);
@@ -87,7 +87,7 @@ function drawPosition(chart: uPlot, { position, axis }: Marks, colors: PageColor
   line(ctx, x, bbox.top, x, bbox.top + bbox.height);
 }
 
-/** A small triangle over the curve, where the peak is. */
+/** Draw a small triangle above the curve at the peak. */
 function drawPeak(chart: uPlot, { peak, peakBytes, axis }: Marks, colors: PageColors): void {
   const { ctx } = chart;
   const pxRatio = devicePixelRatio;

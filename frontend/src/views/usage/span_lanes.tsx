@@ -19,14 +19,14 @@ import { useWidth } from "../browser/use_width";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../drawing/gutters";
 
 const LANE_HEIGHT = 16;
-/** More lanes than this push the curve out of sight, and are shown on demand. */
+/** Lanes shown at first; more would push the curve out of view. */
 const FIRST_LANES = 6;
-/** Narrower ones could not be seen. */
+/** Minimum width of a span in pixels. */
 const MIN_WIDTH = 1;
-/** A moment at which memory ran out is no shorter than the sign for it. */
+/** Minimum width of an out-of-memory mark in pixels. */
 const MOMENT_WIDTH = 16;
 
-/** What the lanes of a kind are called beside them. Where memory ran out says so itself. */
+/** Labels of the lanes; out-of-memory marks have their own. */
 const LANE_LABELS = new Map([
   [STEP_SPAN, "steps"],
   [EXECUTION_SPAN, "executions"],
@@ -40,7 +40,7 @@ interface Props {
   store: Store<ViewState>;
 }
 
-/** Left and right go to the span drawn before or after the one with the focus; all of them are one stop of Tab. */
+/** Left and right move the focus between spans; Tab stops once for all of them. */
 function goToNext(event: KeyboardEvent): void {
   if (!(event.target instanceof HTMLElement)) return;
   const { previousElementSibling: before, nextElementSibling: after } = event.target;
@@ -50,7 +50,7 @@ function goToNext(event: KeyboardEvent): void {
   next.focus();
 }
 
-/** Steps, executions and annotations over the curve, on its x axis. A click zooms to one, or looks at a moment. */
+/** Steps, executions and annotations above the curve. A click zooms to a span, or inspects an out-of-memory event. */
 export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const width = useWidth(host) - GUTTER_LEFT - GUTTER_RIGHT;
@@ -63,7 +63,7 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
   const drawn = useMemo(() => {
     const found: JSX.Element[] = [];
     const pixelOf = (ns: number): number => xPixel(axis.at(positionOfTime(times, ns)), window, width);
-    // Of many in one pixel of a lane the first is drawn: a screen has room for some thousands at most.
+    // Of several spans in one pixel of a lane only the first is drawn, which bounds the number of elements.
     const drawnTo = new Float64Array(count).fill(-1);
     for (let span = 0; span < spans.length; span++) {
       const start = pixelOf(spans.start_ns[span]);
@@ -122,7 +122,7 @@ export function SpanLanes({ spans, times, axis, store }: Props): JSX.Element {
         class="spans"
         data-testid="spans"
         role="group"
-        aria-label="Steps, executions, annotations, and when memory ran out. Arrow keys go from one to the next, Enter zooms to it."
+        aria-label="Steps, executions, annotations and out-of-memory events. Arrow keys move between them, Enter zooms."
         style={{ height: `${count * LANE_HEIGHT}px` }}
         onKeyDown={goToNext}
       >

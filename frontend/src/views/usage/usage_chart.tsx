@@ -35,14 +35,14 @@ interface Props {
   view: FirstView;
   program: Program | null;
   axis: Axis;
-  /** Curves that there are. */
+  /** Available curves. */
   known: readonly CurveKey[];
   available: AvailableRows;
   store: Store<ViewState>;
   dark: boolean;
 }
 
-/** Live bytes along the schedule: where the memory goes over the program, and where the peak is. */
+/** Live bytes over the axis, with the peak. */
 export function UsageChart({
   api,
   view,
@@ -79,7 +79,7 @@ export function UsageChart({
     () => usageColumns(reduceToPixels(series, window, plotWidth * devicePixelRatio)) as uPlot.AlignedData,
     [series, window[0], window[1], plotWidth],
   );
-  // What there is at most: an allocator has all the memory, a program what was reserved for it.
+  // The ceiling: capacity for an allocator, reserved memory for a program.
   const { axis: kind, capacity_bytes, reserved_bytes, peak_bytes } = view.recording;
   const events = kind === "TIME";
   const ceiling = !drawn.includes("ceiling") ? null : events ? capacity_bytes : reserved_bytes;
@@ -112,7 +112,7 @@ export function UsageChart({
     dark,
   };
   const curves = series.curves.map(({ key }) => key).join();
-  // The chart lives longer than a render: its callbacks find what is current here.
+  // The chart outlives a render, so its callbacks read current values from here.
   const current = useRef({ marks, columns, limit });
   current.current = { marks, columns, limit };
 

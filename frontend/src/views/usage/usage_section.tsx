@@ -27,11 +27,11 @@ interface Props {
   axis: Axis;
   store: Store<ViewState>;
   dark: boolean;
-  /** The timeline, which stands right under the usage chart and shares its x axis. */
+  /** The timeline, directly below the usage chart because it shares its x axis. */
   children: JSX.Element;
 }
 
-/** Memory over the axis: steps and executions, the curves below them, the timeline, and which programs ran. */
+/** Memory over the axis: spans, usage chart, timeline, and the programs that ran. */
 export function UsageSection(props: Props): JSX.Element {
   const { api, view, available, program, spans, axis, store, dark, children } = props;
   const terms = useTerms();

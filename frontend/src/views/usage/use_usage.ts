@@ -6,7 +6,7 @@ import type { FirstView } from "../../payload/recording/recording";
 import type { Usage } from "../../payload/recording/usage";
 import { useFetched } from "../data/use_fetched";
 
-/** Twice the pixels of a wide chart, over a window of at most eight times what is in sight. */
+/** Buckets per request: twice the pixels of a wide chart, over up to eight times the visible range. */
 const BUCKETS = 8192;
 
 interface WindowedUsage {
@@ -14,7 +14,7 @@ interface WindowedUsage {
   end: number;
 }
 
-/** The usage to draw for a window: of the whole axis, or of a part of it where that is finer. */
+/** Return the usage to draw: of the whole axis, or at a finer resolution for the visible range. */
 export function useUsage(api: Api, view: FirstView, zoom: Span): WindowedUsage {
   const { id } = view.recording;
   const finer = finerWindow(zoom, view.length, view.usage.length);
@@ -23,7 +23,7 @@ export function useUsage(api: Api, view: FirstView, zoom: Span): WindowedUsage {
     const [from, to] = finer ?? [0, view.length];
     return { id, from, end: to, usage: await api.usage({ id, from, to, buckets: BUCKETS }, signal) };
   });
-  // Until a new window has come, the last one is still finer than the whole where it reaches.
+  // Until a new range has loaded, the previous one is still finer where it applies.
   const last = useRef(fetched.value);
   if (fetched.value !== null) last.current = fetched.value;
   const fits =

@@ -8,29 +8,29 @@ const AXES = [
   {
     value: "events",
     label: "Events",
-    about: "Along x every event is as wide as the next: bursts are spread out",
+    about: "Equally spaced events; bursts are spread out",
   },
-  { value: "time", label: "Time", about: "Along x is time since the profile began" },
+  { value: "time", label: "Time", about: "Time since the profile started" },
 ] as const;
 
 const RANGES = [
-  { value: "peak", label: "To the peak", about: "Along y from zero to the peak" },
-  { value: "capacity", label: "To capacity", about: "Along y from zero to all the memory there is" },
+  { value: "peak", label: "To the peak", about: "From zero to the peak" },
+  { value: "capacity", label: "To capacity", about: "From zero to the capacity" },
   {
     value: "fit",
     label: "Fit",
-    about: "Along y only what the curve reaches in sight; it does not start at zero",
+    about: "Range of the visible part; does not start at zero",
   },
 ] as const;
 
 interface Props {
-  /** Whether events have times, and whether the capacity is known. */
+  /** Choices that the recording supports: timestamps for time, a known capacity. */
   timed: boolean;
   capacity: boolean;
   store: Store<ViewState>;
 }
 
-/** What the axes of an allocator's curve run over. */
+/** Choices for the axes of an allocator's usage chart. */
 export function AxisChoices({ timed, capacity, store }: Props): JSX.Element {
   const range = useStore(store, (state) => state.usage_range);
   return (
@@ -47,7 +47,7 @@ export function AxisChoices({ timed, capacity, store }: Props): JSX.Element {
   );
 }
 
-/** Events or time along x, of all charts. */
+/** Choice of events or time for the x axis of all charts. */
 export function AxisChoice({ store }: Pick<Props, "store">): JSX.Element {
   const axis = useStore(store, (state) => state.axis);
   return (

@@ -3,10 +3,10 @@ import { useState } from "preact/hooks";
 import { useTerms } from "../data/terms";
 import type { StackFrame } from "../../payload/generated/answers";
 
-/** Frames before the rest is folded away. */
+/** Frames shown before the list is expanded. */
 const MAX_FRAMES = 12;
 
-/** Where the buffer's instruction was written, innermost frame first. */
+/** Call stack of a buffer or allocation, innermost frame first. */
 export function CallStack({
   frames,
   title = "Stack",
@@ -22,8 +22,8 @@ export function CallStack({
       <h3>{title}</h3>
       {frames.length === 0 && (
         <p class="muted">
-          The profile has no stack for this {terms.item}.
-          {terms.item === "buffer" && " Parameters and compiler-made buffers have none."}
+          The profile has no call stack for this {terms.item}.
+          {terms.item === "buffer" && " Parameters and compiler-generated buffers have none."}
         </p>
       )}
       <ol class="stack">
@@ -47,7 +47,7 @@ export function CallStack({
   );
 }
 
-/** The end of a path, which tells files apart; the whole is in the title. */
+/** Return the last parts of a path; the tooltip has all of it. */
 function shortPath(path: string): string {
   const parts = path.split("/");
   return parts.length > 3 ? `…/${parts.slice(-3).join("/")}` : path;

@@ -9,7 +9,7 @@ interface Props<Value extends string> {
   onPick: (value: Value) => void;
 }
 
-/** One of a few, all in sight. */
+/** Choice of one option, all visible. */
 export function Choice<Value extends string>(props: Props<Value>): JSX.Element {
   const { label, testid, options, value, onPick } = props;
   return (

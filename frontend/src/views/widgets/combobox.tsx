@@ -5,7 +5,7 @@ import { compileSearch } from "../../base/search";
 export interface Option {
   value: string;
   label: string;
-  /** Shown at the right: what people compare the options by. */
+  /** Right-aligned text, such as the peak. */
   detail: string;
 }
 
@@ -17,7 +17,7 @@ interface Props {
   onPick: (value: string) => void;
 }
 
-/** A choice among many, found by typing. Follows the ARIA pattern of an editable combobox with a list. */
+/** Searchable list of options, an ARIA editable combobox with list autocomplete. */
 export function Combobox({ label, testid, options, value, onPick }: Props): JSX.Element {
   const id = useId();
   const [typed, setTyped] = useState<string | null>(null);

@@ -9,7 +9,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** What is looked at closely, at the side of the page. The keys go back to where they were when it closes. */
+/** Side panel for the selected item. Focus returns to where it was when the panel closes. */
 export function Drawer({ title, label, testid, onClose, children }: Props): JSX.Element {
   const place = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
@@ -32,7 +32,7 @@ export function Drawer({ title, label, testid, onClose, children }: Props): JSX.
   );
 }
 
-/** A line of what is known; without a value it says that nothing is. */
+/** Label and value; a missing value shows as unknown. */
 export function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
   const empty = children === false || children === null || children === "";
   return (

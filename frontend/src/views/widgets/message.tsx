@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { ApiError } from "../../payload/server";
 
-/** Says why there is nothing to see and what to do. */
+/** Message in place of content: the reason and the remedy. */
 export function Message(props: {
   title: string;
   children?: ComponentChildren;
@@ -21,8 +21,8 @@ export function Message(props: {
 export function ErrorMessage({ error }: { error: Error }): JSX.Element {
   if (!(error instanceof ApiError))
     return (
-      <Message error title="The page could not draw this">
-        {error.message}. Choose another module, or reload the page.
+      <Message error title="This view failed">
+        {error.message}. Choose another recording, or reload the page.
       </Message>
     );
   return (

@@ -4,17 +4,17 @@ import type { ViewState } from "../state/view_state";
 import { NEW_RECORDING } from "../state/view_state";
 
 interface Props {
-  /** As the program's recording is called, and which of its memories. */
+  /** Title and memory space of the program's recording. */
   title: string;
   memory: string;
-  /** Buffer to select there: a row number of its api/rows. */
+  /** Row number of the buffer to select there. */
   row?: number;
   about: string;
   store: Store<ViewState>;
   children: ComponentChildren;
 }
 
-/** Leads from what ran to what was compiled: to a program of the same run and host in the Memory Viewer. */
+/** Link from a runtime allocation to the compiled program, of the same run and host, in the Memory Viewer. */
 export function ProgramLink({ title, memory, row, about, store, children }: Props): JSX.Element {
   return (
     <button

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { cssColor, roleColors } from "../../base/colors";
 import { ROLES } from "../../payload/generated/constants";
 
-/** A role's color with its name, always together. */
+/** Color and name of a role. */
 export function Role({ role, dark }: { role: number; dark: boolean }): JSX.Element {
   return (
     <span class="role">

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-/** A labeled checkbox. */
+/** Labeled checkbox. */
 export function Toggle(props: {
   label: string;
   title?: string;

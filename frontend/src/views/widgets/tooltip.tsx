@@ -1,13 +1,13 @@
 import type { ComponentChildren, JSX } from "preact";
 
-/** What is under the pointer, beside it. `x` and `y` are relative to the positioned parent of `width` pixels. */
+/** Tooltip beside the pointer. `x` and `y` are relative to the positioned parent, which is `width` pixels wide. */
 export function Tooltip(props: {
   x: number;
   y: number;
   width: number;
   children: ComponentChildren;
 }): JSX.Element {
-  // On the side with more room, so that it never covers what is pointed at nor leaves the chart.
+  // The side with more room: the tooltip covers neither the item nor the edge of the chart.
   const left = props.x < props.width / 2;
   const style = left
     ? { left: `${props.x + 14}px`, top: `${props.y}px` }

@@ -9,7 +9,7 @@ export interface TimelineColors {
   palette: Palette;
 }
 
-/** The page's colors, which canvases do not inherit. Regions are the page's own, a little towards its ink. */
+/** Colors of the page, which canvases do not inherit. Regions are slightly darker than the background. */
 export function readColors(dark: boolean): TimelineColors {
   const style = getComputedStyle(document.documentElement);
   const read = (name: string, otherwise: string): string => {

@@ -2,7 +2,7 @@ import type { View } from "../../../layout/axis/span";
 import type { Size } from "../../browser/use_size";
 import { GUTTER_LEFT, GUTTER_RIGHT } from "../../drawing/gutters";
 
-/** Of the x axis under the plot, in CSS pixels. */
+/** Height of the x axis in CSS pixels. */
 export const AXIS_HEIGHT = 22;
 
 /** Return the size of the blocks' picture inside a plot of this size with its gutters and axis. */
@@ -13,12 +13,12 @@ export function pictureSize({ width, height }: Size): Size {
   };
 }
 
-/** A pixel ratio above 2 is not seen in flat blocks, and costs the square of it. */
+/** A pixel ratio above 2 makes no visible difference in flat blocks, and its cost grows with the square. */
 export function pixelRatio(): number {
   return Math.min(window.devicePixelRatio || 1, 2);
 }
 
-/** Value of the axis and byte under a pixel of the picture. */
+/** Return the axis value and the byte at a pixel of the picture. */
 export function valueAt(view: View, picture: Size, x: number, y: number): { along: number; byte: number } {
   return {
     along: view.x[0] + (x / picture.width) * (view.x[1] - view.x[0]),

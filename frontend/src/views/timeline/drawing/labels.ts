@@ -1,19 +1,19 @@
 import { formatBytes } from "../../../base/units";
 import type { Labels } from "../../../render/painter/picture";
 
-/** Least room for a label, in CSS pixels: five letters and their line. */
+/** Minimum size for a label in CSS pixels: one line of five characters. */
 export const LABEL_WIDTH = 44;
 export const LABEL_HEIGHT = 11;
 
 const LINE = 13;
 const PADDING = 4;
-/** Letters of this size and, where a block is too low for them, of the least that can be read. */
+/** Font sizes: the usual one, and the smallest readable one for low blocks. */
 const LARGE = 11;
 const SMALL = 9;
-/** A fixed pitch, so that what fits is known without measuring each name. */
+/** A monospaced font, so that names need no measuring. */
 const FAMILY = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 
-/** Width of a letter of one pixel height. */
+/** Character width per pixel of font size. */
 let pitch = 0;
 
 interface Label {
@@ -22,7 +22,7 @@ interface Label {
   ink: string;
 }
 
-/** Writes the name of each block in its top left corner, and its size below where there is room for that too. */
+/** Draw each block's name in its top left corner, and its size below if there is room. */
 export function drawLabels(
   ctx: CanvasRenderingContext2D,
   { rows, edges }: Labels,
@@ -53,7 +53,7 @@ export function drawLabels(
   ctx.restore();
 }
 
-/** The end of a name is what differs between neighbors ("fusion.3" and "fusion.4"), so the middle goes. */
+/** Shorten a name in the middle: neighbors differ at the end ("fusion.3" and "fusion.4"). */
 export function shorten(text: string, letters: number): string {
   if (text.length <= letters) return text;
   if (letters < 3) return text.slice(0, Math.max(letters, 0));

@@ -12,15 +12,15 @@ import { pictureSize } from "./geometry";
 import { drawLabels } from "./labels";
 import { piecesOf, type Scene } from "./scene";
 
-/** What is laid over the picture. Row numbers, or null for none. */
+/** Items drawn over the picture. Row numbers; null for none. */
 export interface Marks {
   position: number;
   selected: number | null;
-  /** Rows in the same memory as the selected one, or at either side of the hole that is pointed at. */
+  /** Rows that share the selected row's memory, or the rows around the hole under the pointer. */
   beside: readonly number[];
   hovered: number | null;
   match: number | null;
-  /** A rectangle being drawn to zoom to, in pixels of the picture: [x0, y0, x1, y1]. */
+  /** Zoom selection in pixels of the picture: [x0, y0, x1, y1]. */
   band: readonly [number, number, number, number] | null;
 }
 
@@ -29,7 +29,7 @@ export interface Overlay {
   view: View;
   size: Size;
   labels: Labels;
-  /** Device pixels per CSS pixel that the labels' rectangles are in. */
+  /** Device pixels per CSS pixel in the labels' rectangles. */
   ratio: number;
   highlighted: Uint8Array | null;
   marks: Marks;
@@ -38,7 +38,7 @@ export interface Overlay {
 
 const FONT = "11px system-ui, sans-serif";
 
-/** Draws axes, labels, lines and outlines over the picture, in CSS pixels of the plot. */
+/** Draw axes, labels, lines and outlines over the picture, in CSS pixels of the plot. */
 export function drawOverlay(ctx: CanvasRenderingContext2D, overlay: Overlay): void {
   const { size } = overlay;
   const picture = pictureSize(size);
@@ -91,17 +91,17 @@ function drawAxes(
     const x = GUTTER_LEFT + Math.round(xPixel(value, view.x, picture.width)) + 0.5;
     ctx.moveTo(x, picture.height);
     ctx.lineTo(x, picture.height + 4);
-    // The gutter at the right is narrower than half a label.
+    // The right gutter is narrower than half a label.
     const half = ctx.measureText(label).width / 2;
     ctx.fillText(label, Math.min(x, size.width - half - 1), picture.height + 7);
   }
   ctx.stroke();
 }
 
-/** Regions lower than this hold a block or two, whose own labels say more. */
+/** Minimum height of a region's label; lower regions have one or two blocks with labels of their own. */
 const MIN_NAMED_HEIGHT = 44;
 
-/** Names of the regions, at the right, where they are high enough to hold one. Segments have none. */
+/** Draw the names of regions at the right, if there is room. Segments have no names. */
 function drawRegionNames(
   ctx: CanvasRenderingContext2D,
   { scene, view, colors }: Overlay,
@@ -149,14 +149,14 @@ function drawLines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Siz
   const x = at(scene.peak);
   ctx.fillStyle = colors.ink;
   const width = ctx.measureText(text).width + 8;
-  // At the right edge the flag flies to the left.
+  // At the right edge the label is drawn to the left.
   const left = x + width > picture.width ? x - width : x;
   ctx.fillRect(left, 0, width, 15);
   ctx.fillStyle = colors.surface;
   ctx.fillText(text, left + 4, 2);
 }
 
-/** Outlines of what is beside or shares the selected memory, the hovered block, the match, and on top the selected one. */
+/** Draw outlines: related rows, the hovered block, the match, and the selected block on top. */
 function drawOutlines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: Size): void {
   const { scene, view, marks, colors } = overlay;
   const outline = (row: number, width: number, stroke: string, dash: number[] = []): void => {
@@ -180,9 +180,9 @@ function drawOutlines(ctx: CanvasRenderingContext2D, overlay: Overlay, picture: 
   if (selected !== null) outline(selected, 2, colors.ink);
 }
 
-/** Around boxes that follow one another: along their tops, and back along their bottoms. */
+/** Trace a sequence of boxes: along their tops, and back along their bottoms. */
 function outlineOf(pieces: readonly TimelineBox[], view: View, picture: Size): Path2D {
-  // Far ends are cut, since canvases lose precision there; what is thinner than the line is widened to be seen.
+  // Distant edges are clipped, as canvases lose precision there; boxes thinner than the line are widened.
   const cut = (edge: number, size: number): number => Math.min(Math.max(edge, -9), size + 9);
   const edges = pieces.map((box) => {
     const [x0, y0, x1, y1] = boxInPixels(box, view, picture.width, picture.height);

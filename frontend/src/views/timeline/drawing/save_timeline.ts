@@ -16,24 +16,24 @@ interface SaveParts {
   root: HTMLElement;
   scene: Scene;
   renderer: TimelineRenderer;
-  /** What the search lights up, as in Painter.setLit. */
+  /** Rows that match the search, as in Painter.setLit. */
   highlighted: Uint8Array | null;
   colors: TimelineColors;
 }
 
-/** Hands what the plot shows to the browser as a file. */
+/** Download the visible part of the plot. */
 export async function savePicture(format: "png" | "svg", saved: SaveParts): Promise<void> {
   const blob = format === "png" ? await pngOf(saved) : await svgOf(saved);
   saveBlob(blob, `allocation-timeline.${format}`);
 }
 
-/** The two canvases of the plot, one over the other, on the page's ground. */
+/** Return both canvases of the plot, combined on the page's background. */
 async function pngOf({ root, colors }: SaveParts): Promise<Blob> {
   const picture = root.querySelector<HTMLCanvasElement>(".timeline-picture");
   const overlay = root.querySelector<HTMLCanvasElement>(".timeline-overlay");
   const canvas = document.createElement("canvas");
   const ctx = canvas.getContext("2d");
-  if (picture === null || overlay === null || ctx === null) throw new Error("There is no picture to save.");
+  if (picture === null || overlay === null || ctx === null) throw new Error("There is nothing to save yet.");
   canvas.width = overlay.width;
   canvas.height = overlay.height;
   ctx.fillStyle = colors.surface;
@@ -41,14 +41,14 @@ async function pngOf({ root, colors }: SaveParts): Promise<Blob> {
   ctx.drawImage(picture, GUTTER_LEFT * pixelRatio(), 0);
   ctx.drawImage(overlay, 0, 0);
   return new Promise((resolve, reject) => {
-    canvas.toBlob((blob) => (blob === null ? reject(new Error("The browser made no PNG.")) : resolve(blob)));
+    canvas.toBlob((blob) => (blob === null ? reject(new Error("The browser could not create a PNG.")) : resolve(blob)));
   });
 }
 
 async function svgOf({ scene, renderer, highlighted, colors }: SaveParts): Promise<Blob> {
-  // The order of the picture on the screen.
+  // The order that drew the current picture.
   const order = renderer.drawn.plot?.order;
-  if (order === undefined) throw new Error("There is no picture to save.");
+  if (order === undefined) throw new Error("There is nothing to save yet.");
   const ratio = pixelRatio();
   const size = { width: Math.round(order.width / ratio), height: Math.round(order.height / ratio) };
   const parts = await renderer.parts({ ...order, ...size });
@@ -111,7 +111,7 @@ function peakLine(x: number, width: number, height: number, ink: string): string
   ];
 }
 
-/** Letters of the font are some 6.5 pixels wide. */
+/** Average character width of the font is 6.5 pixels. */
 const LETTER = 6.5;
 
 function nameTexts({ shapes }: VectorParts, nameOf: (row: number) => string): string[] {

@@ -13,10 +13,10 @@ import type { Program } from "../../../payload/recording/program";
 import type { Regions } from "../../../payload/recording/regions";
 import type { Rows } from "../../../payload/recording/rows";
 
-/** What the timeline is of: the tables, the part of them that is shown, and all there is to see of it. */
+/** Content of the timeline: the tables, the rows shown, and their full extent. */
 export interface Scene {
   rows: Rows;
-  /** Of those, so many can be pointed at and selected: the others are what no row explains. */
+  /** Rows that can be selected; the blocks after them are live bytes without a row. */
   listed: number;
   regions: Regions;
   program: Program;
@@ -24,9 +24,9 @@ export interface Scene {
   length: number;
   peak: number;
   show: ShownRegions;
-  /** Whether rows lie where their addresses are, so that what is between them is free. */
+  /** True if rows are placed by address, so that gaps between them are free memory. */
   holes: boolean;
-  /** Where rows are that are stacked by age, and so at no one height; null where each has its place. */
+  /** Stack of rows by age, whose heights change over time; null if each row has a fixed place. */
   stack: AgeStack | null;
   extent: View;
 }
@@ -39,7 +39,7 @@ export function useScene(parts: Omit<Scene, "extent">): Scene {
   );
 }
 
-/** Where a row's block is, in values of the axis and bytes: one box, or one after the other where it sinks. */
+/** Return a row's block as boxes in axis values and bytes: one, or several if its height changes. */
 export function piecesOf(scene: Scene, row: number | null): TimelineBox[] {
   const { rows, regions, axis, length, show, stack } = scene;
   if (row === null || row < 0 || row >= rows.length || !hasBlock(rows, regions, row, show)) return [];
@@ -47,16 +47,16 @@ export function piecesOf(scene: Scene, row: number | null): TimelineBox[] {
   return boxes.map((box) => boxOnAxis(axis, box));
 }
 
-/** The box around a row's block, or null where it has none. */
+/** Return the bounding box of a row's block; null if it has none. */
 export function blockOf(scene: Scene, row: number | null): TimelineBox | null {
   const pieces = piecesOf(scene, row);
   if (pieces.length === 0) return null;
-  // Of one height, and it only ever sinks.
+  // The height is constant, and a block only moves down.
   const [first, last] = [pieces[0], pieces[pieces.length - 1]];
   return { start: first.start, end: last.end, bottom: last.bottom, top: first.top };
 }
 
-/** The other rows in the same memory as this one. */
+/** Return the other rows that share this row's memory. */
 export function rowsSharing({ rows }: Scene, row: number): number[] {
   const shared: number[] = [];
   const canonical = rows.canonical[row];
@@ -65,7 +65,7 @@ export function rowsSharing({ rows }: Scene, row: number): number[] {
   return shared;
 }
 
-/** Number of rows whose block covers the position, lowest bytes first. */
+/** Return the rows whose blocks cover the position, lowest bytes first. */
 export function rowsAcross(scene: Scene, position: number): number[] {
   const { rows, regions, length, show, stack } = scene;
   if (stack !== null) return stack.liveAt(position).map((rank) => stack.rows.row[rank]);

@@ -5,11 +5,11 @@ import type { Scene } from "./scene";
 
 interface Rendering {
   renderer: TimelineRenderer | null;
-  /** Why there are no pictures, or null. */
+  /** Error of the renderer, or null. */
   failure: string | null;
 }
 
-/** The renderer of a scene, which has its blocks and what the search lights up. */
+/** Create the renderer of a scene, with its blocks and search matches. */
 export function useRenderer(scene: Scene, highlighted: Uint8Array | null): Rendering {
   const [renderer, setRenderer] = useState<TimelineRenderer | null>(null);
   const [failure, setFailure] = useState<string | null>(null);
@@ -18,7 +18,7 @@ export function useRenderer(scene: Scene, highlighted: Uint8Array | null): Rende
     setRenderer(made);
     return () => made.close();
   }, []);
-  // While rendering, not in effects: those of the charts, which order pictures of the blocks, would come first.
+  // During render rather than in an effect: the charts' effects, which order pictures, run first.
   useMemo(() => {
     const { rows, regions, length, show, axis, stack } = scene;
     const bands = regionBands(regions, show);

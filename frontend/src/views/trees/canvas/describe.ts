@@ -3,7 +3,7 @@ import { childrenOf, labelOf } from "../../../layout/tree/tree";
 import { ROLES } from "../../../payload/generated/constants";
 import type { Scene } from "../scene/scene";
 
-/** What a screen reader is told of a node, as attributes of the element that stands for it. */
+/** Return ARIA attributes that describe a node to a screen reader. */
 export function describe(scene: Scene, node: number): Record<string, string | number> {
   const { tree, weights, unit, top } = scene;
   const { total, count, role } = weights;
@@ -11,7 +11,7 @@ export function describe(scene: Scene, node: number): Record<string, string | nu
   const described = [
     labelOf(tree, node),
     unit.format(total[node]),
-    `${formatShare(total[node], total[0])} of everything`,
+    `${formatShare(total[node], total[0])} of the total`,
     `${formatCount(count[node])} rows`,
     ...(role[node] === 0 ? [] : [`mostly ${ROLES[role[node]]}`]),
   ];
@@ -26,7 +26,7 @@ export function describe(scene: Scene, node: number): Record<string, string | nu
   };
 }
 
-/** Nodes right below one that weigh something, in the order in which charts have them. */
+/** Return the children of a node with a weight, in the order of the charts. */
 export function weightedChildren({ tree, weights: { total } }: Scene, node: number): number[] {
   if (node < 0) return [];
   return childrenOf(tree, node)

@@ -20,7 +20,7 @@ interface Props {
   actions: Actions;
 }
 
-/** What is under the pointer: its name and place, what it weighs, alone and of the rest, and what a click would do. */
+/** Tooltip of a node: name, path, weight, shares, and the effect of a click. */
 export function HoverCard({ scene, box, x, y, width, actions }: Props): JSX.Element {
   const { tree, weights, top } = scene;
   const { node, gathered, own, from } = box;
@@ -50,12 +50,12 @@ export function HoverCard({ scene, box, x, y, width, actions }: Props): JSX.Elem
   );
 }
 
-/** Of a long way down, the last steps: the whole of it is in the trail once one zooms. */
+/** Return the end of a long path; the breadcrumbs show all of it after zooming. */
 function nearest(labels: string[]): string[] {
   return labels.length > MAX_ANCESTORS ? ["…", ...labels.slice(-MAX_ANCESTORS)] : labels;
 }
 
-/** A weight, and its share of everything and of what it is a part of. */
+/** A weight, with its share of the total and of its parent. */
 function Weight({ scene, weight, of }: { scene: Scene; weight: number; of: number }): JSX.Element {
   const { tree, weights, unit } = scene;
   const all = weights.total[0];

@@ -2,7 +2,7 @@ import { type Actions, boxOfNode } from "../scene/actions";
 import { weightedChildren } from "./describe";
 import type { Scene } from "../scene/scene";
 
-/** Does what a key asks of the node that has the focus; the node that has it then, or null for a key that is not ours. */
+/** Handle a key for the focused node. Return the node with the focus afterwards, or null for other keys. */
 export function onTreeKey(event: KeyboardEvent, scene: Scene, node: number, actions: Actions): number | null {
   if (event.ctrlKey || event.metaKey || event.altKey) return null;
   const { tree, top } = scene;
@@ -24,7 +24,7 @@ export function onTreeKey(event: KeyboardEvent, scene: Scene, node: number, acti
     Enter: stay(() => actions.press(boxOfNode(node), event.shiftKey)),
     o: stay(() => actions.filterRows(node)),
   };
-  // At the top of everything Escape is for what else is open.
+  // At the root, Escape closes other things.
   if (top !== 0) keys["Escape"] = stay(() => actions.zoom(Math.max(tree.parent[top], 0)));
   const act = keys[event.key];
   if (act === undefined) return null;

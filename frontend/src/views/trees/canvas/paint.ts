@@ -11,21 +11,21 @@ export interface TreePicture {
   scene: Scene;
   boxes: readonly TreeBox[];
   paints: TreeColors;
-  /** Of the picture, in CSS pixels. */
+  /** Size of the picture in CSS pixels. */
   width: number;
   height: number;
-  /** Lines of boxes beside each other, or boxes inside boxes. */
+  /** Nested boxes (treemap) or rows of boxes (flame graph). */
   nested: boolean;
 }
 
 const FONT = "11px system-ui, sans-serif";
-/** Below this there is no room for a label, nor for the gap that tells two neighbors of one color apart. */
+/** Minimum width in pixels for a label, and for a gap between neighbors of the same color. */
 const MIN_LABEL_WIDTH = 26;
 const MIN_GAP_WIDTH = 3;
 const PADDING = 5;
 const LINE = 15;
 
-/** Draws a tree's boxes, each with its label where that fits. */
+/** Draw a tree's boxes, with their labels if they fit. */
 export function paintTree(canvas: HTMLCanvasElement, picture: TreePicture): void {
   const ratio = devicePixelRatio;
   canvas.width = Math.round(picture.width * ratio);
@@ -38,7 +38,7 @@ export function paintTree(canvas: HTMLCanvasElement, picture: TreePicture): void
   paintBoxes(context, picture, hatchPattern(context, picture.paints.hatch));
 }
 
-/** The same boxes for a file. */
+/** Draw the boxes for a file. */
 export function drawTree(picture: TreePicture): Picture {
   const surface = new SvgSurface();
   paintBoxes(surface, picture, HATCH);
@@ -59,7 +59,7 @@ function paintBoxes(surface: Surface, picture: TreePicture, hatch: CanvasPattern
     }
 }
 
-/** Less the gap to the next box, where there is room for one. */
+/** Return the width without the gap to the next box, if there is room for one. */
 function withGap(length: number): number {
   return length >= MIN_GAP_WIDTH ? length - 1 : length;
 }
@@ -69,12 +69,12 @@ function titleOf(scene: Scene, box: TreeBox): string {
   return `${labelOfBox(scene, box)}: ${scene.unit.exact((box.own ? self : total)[box.node])}`;
 }
 
-/** The node that a box lies in. */
+/** Return the node that contains a box. */
 function holder({ scene }: TreePicture, { from, gathered, own }: TreeBox): number {
   return gathered > 0 || own ? from : scene.tree.parent[from];
 }
 
-/** `around`: others lie in it. */
+/** `around`: the box contains others. */
 function paintBox(context: Surface, picture: TreePicture, box: TreeBox, around: boolean): void {
   const { scene, paints, nested } = picture;
   const [width, height] = [withGap(box.width), withGap(box.height)];
@@ -94,27 +94,27 @@ function paintBox(context: Surface, picture: TreePicture, box: TreeBox, around: 
   context.fillText(drawn, left, middle);
   context.globalAlpha = 0.72;
   const after = context.measureText(drawn).width + 8;
-  // A box without others inside has room for a second line.
+  // A box without children has room for a second line.
   if (after + context.measureText(weight).width <= room) context.fillText(weight, left + after, middle);
   else if (nested && height >= 2.2 * LINE && context.measureText(weight).width <= room)
     context.fillText(weight, left, middle + LINE);
   context.globalAlpha = 1;
 }
 
-/** Paths begin alike: where there is no room, their beginning gives way. */
+/** Shorten a path at the start, as paths differ at the end. */
 function isPath(label: string): boolean {
   return label.includes("/") && !label.includes(" ");
 }
 
 function fitEnd(context: Surface, label: string, room: number): string {
   if (context.measureText(label).width <= room) return label;
-  // Letters of this font are at least 2 px wide.
+  // Characters of this font are at least 2 px wide.
   let kept = label.slice(-Math.floor(room / 2));
   while (kept.length > 2 && context.measureText(`…${kept}`).width > room) kept = kept.slice(1);
   return kept.length > 2 ? `…${kept}` : "";
 }
 
-/** Color is that of the role with most of the weight; frames of frameworks are gray, what is not found is faint. */
+/** Return the color of the role with the most weight; framework frames are gray, nodes that do not match are faint. */
 function fillOf(scene: Scene, { node }: TreeBox, paints: TreeColors): number {
   const { tree, weights, found } = scene;
   const own = tree.framework[node] === 1 ? paints.framework : paints.role(weights.role[node]);
@@ -124,7 +124,7 @@ function fillOf(scene: Scene, { node }: TreeBox, paints: TreeColors): number {
     : mixColors(tinted, paints.surface, paints.dimmed);
 }
 
-/** What stands in a box: its label, those above it that it is drawn as one with, and how many were merged. */
+/** Return the text of a box: its label, those of merged ancestors, and the number of merged nodes. */
 export function labelOfBox({ tree }: Scene, { node, from, own }: TreeBox): string {
   if (own) return "itself";
   const labels: string[] = [];

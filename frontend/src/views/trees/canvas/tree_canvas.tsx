@@ -18,22 +18,22 @@ import { onTreeKey } from "./keys";
 interface Props {
   scene: Scene;
   actions: Actions;
-  /** Where boxes lie in a picture of this width. */
+  /** Place the boxes in a picture of this width. */
   layout: (width: number) => TreeBox[];
-  /** Of the picture, and of what is in sight of it where it scrolls. */
+  /** Height of the picture, and of its visible part if it scrolls. */
   height: number;
   inSight: number;
   nested: boolean;
-  /** Whether rows have roles that colors can stand for. */
+  /** True if rows have roles, which colors show. */
   roles: boolean;
   label: string;
-  /** Of saved pictures, without an ending. */
+  /** Name of saved pictures, without suffix. */
   fileName: string;
   testid: string;
   dark: boolean;
 }
 
-/** A tree as boxes: drawn on a canvas, walked through by keys, read out node by node. */
+/** Tree as boxes on a canvas, with keyboard navigation and a description of each node for screen readers. */
 export function TreeCanvas(props: Props): JSX.Element {
   const { scene, actions, layout, height, inSight, nested, roles, dark, testid } = props;
   const terms = useTerms();
@@ -49,7 +49,7 @@ export function TreeCanvas(props: Props): JSX.Element {
     if (canvas.current === null || width === 0) return;
     paintTree(canvas.current, { scene, boxes, paints: readTreeColors(dark, roles), width, height, nested });
   }, [scene, boxes, dark, roles, width, height, nested]);
-  // What was pointed at or walked to may be gone, or elsewhere, in another picture.
+  // The hovered or focused node may be missing or elsewhere in another picture.
   useLayoutEffect(() => setPointer(null), [boxes]);
   useLayoutEffect(() => setFocus(null), [scene.tree, scene.top]);
 
@@ -85,7 +85,7 @@ export function TreeCanvas(props: Props): JSX.Element {
         class="tree-host"
         role="tree"
         tabindex={0}
-        aria-label={`${props.label}. Arrows move, Enter zooms, Escape goes back, o shows only these rows everywhere.`}
+        aria-label={`${props.label}. Arrows move, Enter zooms, Escape zooms out, o filters all charts by the node.`}
         aria-activedescendant={id}
         data-testid={testid}
         style={{ height: `${inSight}px` }}
@@ -133,7 +133,7 @@ interface OutlineProps {
   kind: string;
 }
 
-/** Around the box of a node, or of the nearest one above it that is drawn. */
+/** Outline the box of a node, or of its nearest ancestor that is drawn. */
 function Outline({ boxes, node, scene, kind }: OutlineProps): JSX.Element | null {
   const drawn = useMemo(() => {
     if (node < 0) return null;

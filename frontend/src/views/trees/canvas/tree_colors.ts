@@ -6,17 +6,17 @@ export interface TreeColors {
   surface: number;
   role: (role: number) => number;
   framework: number;
-  /** Shares of the surface in boxes that are beside each other and of one color. */
+  /** Alternating shares of the background in adjacent boxes of one color. */
   tints: readonly number[];
-  /** Share of the surface in a box that a search does not find. */
+  /** Share of the background in a box that does not match the search. */
   dimmed: number;
-  /** Share of the surface in a box that others lie in, so that these stand out. */
+  /** Share of the background in a box with children, so that the children stand out. */
   around: number;
-  /** Of the lines across what is too small to be drawn. */
+  /** Spacing of the hatching over nodes that are too small to draw. */
   hatch: string;
 }
 
-/** The page's colors. Where no row has a role, there is one color for all: a role's own would say what is not known. */
+/** Return the colors of the page. Without roles, all boxes have one color that stands for no role. */
 export function readTreeColors(dark: boolean, roles: boolean, page = document.documentElement): TreeColors {
   const style = getComputedStyle(page);
   const read = (name: string, otherwise: number): number => {
@@ -38,12 +38,12 @@ export function readTreeColors(dark: boolean, roles: boolean, page = document.do
   };
 }
 
-/** `from` with a share of `to`. */
+/** Mix `from` with a share of `to`. */
 export function mixColors(from: number, to: number, share: number): number {
   return mixPixels(from, to, share) & 0xffffff;
 }
 
-/** What a canvas fills with lines across. */
+/** Return a canvas pattern of hatching. */
 export function hatchPattern(context: CanvasRenderingContext2D, color: string): CanvasPattern | string {
   const tile = new OffscreenCanvas(6, 6);
   const lines = tile.getContext("2d");

@@ -6,21 +6,21 @@ import type { ViewState } from "../../state/view_state";
 import type { Scene } from "./scene";
 import type { TreeKind } from "../../row_filter/lazy_trees";
 
-/** A box, or a node as a box of its own. */
+/** Box, or a node treated as one. */
 export type NodeBox = Pick<TreeBox, "node" | "gathered" | "own">;
 
 export function boxOfNode(node: number): NodeBox {
   return { node, gathered: 0, own: false };
 }
 
-/** What can be done with a node, in whichever chart it is. */
+/** Actions on a node, the same in all charts. */
 export interface Actions {
-  /** What a click does: zooms in, or selects where there is nothing but one row. With Shift: shows only these rows. */
+  /** Handle a click: zoom in, or select a single row. With Shift: filter by the node. */
   press: (place: NodeBox, shift: boolean) => void;
   zoom: (node: number) => void;
-  /** Confines all charts to the rows below a node. */
+  /** Filter all charts by the rows below a node. */
   filterRows: (node: number) => void;
-  /** The row that is all there is at a place, or -1. */
+  /** Return the only row of a box, or -1. */
   rowOf: (place: NodeBox) => number;
 }
 
@@ -28,7 +28,7 @@ export function actionsOf(scene: Scene, kind: TreeKind, live: Uint32Array, store
   const { tree, weights } = scene;
   const zoom = (node: number): void => store.set({ tree_node: pathOf(tree, node) });
   const only = (node: number): void => {
-    // Everything is no filter, and bytes without rows would leave nothing.
+    // The root filters nothing, and bytes without rows would leave nothing.
     if (node === 0 || weights.count[node] === 0) store.set({ row_filter: "" });
     else store.set({ row_filter: writeFilter({ kind: "node", ...kind, path: pathOf(tree, node) }) });
   };

@@ -11,12 +11,12 @@ import { useDeferred } from "../../browser/use_deferred";
 import { useTerms } from "../../data/terms";
 import { type Unit, unitOf } from "./weight_unit";
 
-/** What a chart of a tree shows: the tree as weighed at the inspected position, the part in sight, and what is marked. */
+/** Content of a tree chart: the tree weighted at the inspected position, the zoomed node, and marks. */
 export interface Scene {
   tree: Tree;
   weights: Weights;
   unit: Unit;
-  /** Node that the chart is zoomed to; 0 is everything. */
+  /** Node that the chart is zoomed to; 0 is the root. */
   top: number;
   found: TreeMatches;
   /** Node of the selected row, or -1. */
@@ -27,9 +27,9 @@ interface Parts {
   tree: Tree;
   rows: Rows;
   program: Program;
-  /** Rows that count. */
+  /** Rows that pass the filter. */
   live: Uint32Array;
-  /** Bytes that no row explains. */
+  /** Live bytes without a row. */
   unexplained: number;
   store: Store<ViewState>;
 }
@@ -44,11 +44,11 @@ export function useTreeScene({ tree, rows, program, live, unexplained, store }: 
     () => (weight === "bytes" ? rows.charge : byteTime(rows, program)),
     [rows, program, weight],
   );
-  // What no row explains has no lifetime either.
+  // Bytes without a row have no lifetime.
   const rest = weight === "bytes" ? unexplained : 0;
   const weights = useMemo(() => weighTree(tree, rows, live, column, rest), [tree, rows, live, column, rest]);
   const found = useMemo(() => searchTree(tree, weights.total, search), [tree, weights, search]);
-  // A path of another tree means nothing in this one, and then all of it is shown.
+  // A path that this tree does not have zooms to the root.
   const top = useMemo(() => Math.max(findNode(tree, path), 0), [tree, path]);
   const unit = useMemo(
     () => unitOf(weight, program.time_ns !== null, terms.positions),

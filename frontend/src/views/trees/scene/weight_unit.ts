@@ -1,12 +1,12 @@
 import { formatBytes, formatCount, formatExact } from "../../../base/units";
 import type { ViewState } from "../../state/view_state";
 
-/** What a weight is, and so how it reads. */
+/** Unit of a weight, and its format. */
 export interface Unit {
   format: (weight: number) => string;
-  /** To the last digit. */
+  /** Exact value as text. */
   exact: (weight: number) => string;
-  /** Heading of a column of a CSV file. */
+  /** Heading of a CSV column. */
   column: string;
 }
 
@@ -14,7 +14,7 @@ export const BYTES: Unit = { format: formatBytes, exact: formatExact, column: "b
 
 const NS_PER_S = 1e9;
 
-/** The unit of a weight; `clock`: whether time is in seconds, or else in positions of a schedule. */
+/** Return the unit of a weight; `clock`: time is in seconds, otherwise in positions of a schedule. */
 export function unitOf(weight: ViewState["tree_weight"], clock: boolean, positions: string): Unit {
   if (weight === "bytes") return BYTES;
   if (clock)
