@@ -71,7 +71,7 @@ def test_a_leak_is_one_group_and_a_row_of_it_opens_with_its_times(profile: Viewe
     profile.get("buffer-row").first.click()
     details = profile.details()
     assert "Allocated" in details
-    assert "Held for" in details
+    assert "Lifetime" in details
     assert " ms" in details
 
 

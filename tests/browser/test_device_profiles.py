@@ -58,9 +58,9 @@ def test_the_picture_of_jaxs_page(open_page: Open) -> None:
     assert "80.1 MiB in 3 live buffers on cpu:0" in at(viewer, "headline").inner_text()
     assert "func2, 38.1 MiB (47.62%), of 76.3 MiB (95.24%)" in boxes(viewer)
     assert "func1, 38.1 MiB (47.62%)" in boxes(viewer)
-    viewer.frame.get_by_label("Frames of frameworks").check()
+    viewer.frame.get_by_label("Framework frames").check()
     said = until(at(viewer, "call-graph-summary").inner_text, lambda text: "of 38 functions" in text, "all frames")
-    assert said == "15 of 38 functions drawn; the others hold no bytes"
+    assert said == "15 of 38 functions drawn; the others have no bytes"
     assert "__call__, 80.1 MiB (100%)" in boxes(viewer)
 
 
@@ -93,7 +93,7 @@ def test_the_picture_is_used_with_the_keyboard(open_page: Open) -> None:
     field.fill("func1")
     # Half typed, it stays while the section is drawn again.
     viewer.page.evaluate("location.hash += '&frames=true'")
-    toggle = viewer.frame.get_by_role("checkbox", name="Frames of frameworks")
+    toggle = viewer.frame.get_by_role("checkbox", name="Framework frames")
     until(toggle.is_checked, bool, "the section is not drawn again")
     viewer.page.evaluate("location.hash = location.hash.replace('&frames=true', '')")
     until(toggle.is_checked, lambda checked: not checked, "the section is not drawn again")

@@ -84,7 +84,7 @@ def test_chunks_are_drawn_by_address(page: Viewer, files: Host) -> None:
     show(page, files, "bfc_tensorflow")
     segments = page.get("segment")
     assert segments.count() == 5
-    assert "The largest hole is 3.97 MiB; 32.0 MiB was asked for." in page.text("address-map")
+    assert "The largest hole is 3.97 MiB; 32.0 MiB was requested." in page.text("address-map")
     strip = segments.nth(3).locator("canvas")  # 1 MiB in use, 1 in use, 1 free, 1 in use
     box = strip.bounding_box()
     assert box is not None

@@ -70,7 +70,7 @@ def test_it_says_what_the_server_says(train: Viewer, server: Host) -> None:
     assert names(train) == [row["title"] for row in said["rows"]] == [LARGEST, SMALL]
     first = lines(train)[0]
     assert (first["Memory"], first["Peak"]) == ("HBM", "756 MiB")
-    assert first["Biggest part"] == "75% layer_* \u00d74"
+    assert first["Largest part"] == "75% layer_* \u00d74"
     assert not {"Capacity", "Left", "Host"} & first.keys(), "columns that say nothing here"
     [place] = said["together"]
     assert place["sentence"] in train.text("together")

@@ -204,7 +204,7 @@ def test_what_needs_a_server_is_not_offered(offline: Offline, file: Path) -> Non
     assert viewer.text("report-sign") == "Report"
     for state in ({"tab": "compare"}, {"tab": "memory_viewer", "run": TRAIN, "module": "jit_other(9)"}):
         viewer = offline.open(file, **state)
-        assert "This report does not hold that" in viewer.frame.get_by_role("status").first.inner_text()
+        assert "Not in this report" in viewer.frame.get_by_role("status").first.inner_text()
 
 
 def test_one_recording_opens_in_its_tab(offline: Offline, served: Host) -> None:

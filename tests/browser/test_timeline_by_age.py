@@ -136,7 +136,7 @@ def test_the_stack_that_programs_reserve_is_a_block_too(browser: Browser, tmp_pa
         tooltip = viewer.get("timeline").locator(".tooltip")
         until(tooltip.count, bool, "nothing is under the pointer")
         said = tooltip.inner_text()
-        assert "stack, or not explained by any allocation" in said and "6.00 MiB" in said
+        assert "stack, or unexplained by any allocation" in said and "6.00 MiB" in said
         page.mouse.move(*viewer.plot().at(0.75, 0.8))
         until(tooltip.inner_text, lambda text: "1.00 MiB" in text, "no allocation lies below it")
         page.mouse.click(*viewer.plot().at(0.75, 0.8))

@@ -93,7 +93,7 @@ def test_all_that_is_known_of_a_tensor(page: Page, host: Host) -> None:
     details = until(lambda: text(viewer, "details"), lambda found: "Freed at" in found, "the stacks")
     for known in (
         "5,243,392 bytes", "511 B rounding", "private pool (0, 2), stream 0x9", "Torch-Compiled Region: 1/0", HOSTILE,
-        "Free asked for", "linear.py", "Held for",
+        "Free requested", "linear.py", "Lifetime",
     ):  # fmt: skip
         assert known in details
     assert page.title() != "owned"

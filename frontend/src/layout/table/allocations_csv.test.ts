@@ -49,7 +49,7 @@ describe("allocationsCsv", () => {
       .replace(/"[^"]*"/, "")
       .split("\r\n");
     expect(rest.split(",").length).toBe(headings.split(",").length);
-    expect(cells(3)["name"]).toBe('"stack, or not explained by any allocation"');
+    expect(cells(3)["name"]).toBe('"stack, or unexplained by any allocation"');
     expect(allocationsCsv(rows, [0], places, times, 0).trimEnd().split("\r\n").length).toBe(2);
   });
 });

@@ -27,7 +27,7 @@ const HEADINGS = [
   ...ADDRESS_HEADINGS,
 ] as const;
 
-const UNEXPLAINED = "stack, or not explained by any allocation";
+const UNEXPLAINED = "stack, or unexplained by any allocation";
 
 /**
  * Format an allocator's rows as CSV. A last line contains the bytes that no row explains, so that the sum

@@ -28,8 +28,8 @@ export function AdvicePanel({ api, id, store }: Props): JSX.Element {
         <h2>What would help</h2>
         {value !== null && value.advice.length > 0 && (
           <span class="muted">
-            each change simulated on its own against the peak of {formatBytes(value.peak_bytes)}; savings are not
-            additive
+            each change simulated on its own against the peak of {formatBytes(value.peak_bytes)}; savings are
+            not additive
           </span>
         )}
       </header>

@@ -28,8 +28,7 @@ const CHARTS = [
 const ADDRESS_MAP = {
   value: "address",
   label: "Address map",
-  about:
-    "Segments by address, with their chunks and holes. The keys [ and ] step through events",
+  about: "Segments by address, with their chunks and holes. The keys [ and ] step through events",
 } as const;
 
 interface BreakdownProps {

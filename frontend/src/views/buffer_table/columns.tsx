@@ -98,13 +98,7 @@ export function allocationColumns(of: Rows, times: Float64Array | null, terms: T
     column("shape", "Shape", "Shape with layout", "minmax(110px, 1fr)", text("shape")),
     column("dtype", "Type", "Type of the elements", "60px", text("dtype")),
     column("op", terms.op, "Purpose that the allocator recorded", "88px", text("op")),
-    column(
-      "op_name",
-      terms.op_name,
-      "Function or model path that ran",
-      "minmax(100px, 1fr)",
-      path,
-    ),
+    column("op_name", terms.op_name, "Function or model path that ran", "minmax(100px, 1fr)", path),
     column("source", "Source", "Source line", "minmax(110px, 1fr)", source),
     column(
       "stack",

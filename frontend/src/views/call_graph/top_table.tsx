@@ -12,7 +12,13 @@ import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_ta
 import type { ViewState } from "../state/view_state";
 
 const COLUMNS: readonly Column<TopKey>[] = [
-  { key: "flat", heading: "Flat", about: "Bytes that the function itself allocated", numeric: true, track: "150px" },
+  {
+    key: "flat",
+    heading: "Flat",
+    about: "Bytes that the function itself allocated",
+    numeric: true,
+    track: "150px",
+  },
   {
     key: "cum",
     heading: "Cumulative",

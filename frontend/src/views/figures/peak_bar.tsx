@@ -23,9 +23,7 @@ export function PeakBar(props: { view: FirstView; available: AvailableRows; dark
   const width = (bytes: number): string => `${(100 * bytes) / whole}%`;
   const words = allocator
     ? `Peak ${formatBytes(peak)}` +
-      (capacity === null
-        ? ""
-        : `, ${formatShare(peak, capacity)} of ${formatBytes(capacity)} capacity`)
+      (capacity === null ? "" : `, ${formatShare(peak, capacity)} of ${formatBytes(capacity)} capacity`)
     : `Live peak ${formatBytes(peak)}` +
       (reserved_bytes === null
         ? ""

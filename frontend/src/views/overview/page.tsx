@@ -37,8 +37,9 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
         <Headline headline={value.headline} caveats={[]} problems={listing.problems} />
         {value.rows.length === 0 ? (
           <Message title="No recordings in this run">
-            The overview lists programs and allocators of a profile with at least one step (jax.profiler.trace), device
-          memory profiles (jax.profiler.save_device_memory_profile), PyTorch snapshots, and out-of-memory errors.
+            The overview lists programs and allocators of a profile with at least one step
+            (jax.profiler.trace), device memory profiles (jax.profiler.save_device_memory_profile), PyTorch
+            snapshots, and out-of-memory errors.
           </Message>
         ) : (
           <RecordingsTable rows={value.rows} advice={advice} run={run} store={store} dark={dark} />

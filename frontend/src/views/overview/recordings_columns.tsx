@@ -42,31 +42,21 @@ export function overviewColumns(
 
 function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow) => void): OverviewColumn[] {
   return [
-    column(
-      "name",
-      "Recording",
-      "Compiled program, or allocator",
-      "minmax(170px, 1.6fr)",
-      (row) => (
-        <button
-          class="link"
-          data-testid="open-recording"
-          title={`${KINDS[row.kind] ?? row.kind}: ${recordingName(row)}. Click to open it.`}
-          onClick={(event) => {
-            event.stopPropagation();
-            onOpen(row);
-          }}
-        >
-          {recordingName(row)}
-        </button>
-      ),
-    ),
-    column(
-      "memory",
-      "Memory",
-      "Memory space or device memory",
-      "minmax(76px, .6fr)",
-      (row) => withTitle(row.memory),
+    column("name", "Recording", "Compiled program, or allocator", "minmax(170px, 1.6fr)", (row) => (
+      <button
+        class="link"
+        data-testid="open-recording"
+        title={`${KINDS[row.kind] ?? row.kind}: ${recordingName(row)}. Click to open it.`}
+        onClick={(event) => {
+          event.stopPropagation();
+          onOpen(row);
+        }}
+      >
+        {recordingName(row)}
+      </button>
+    )),
+    column("memory", "Memory", "Memory space or device memory", "minmax(76px, .6fr)", (row) =>
+      withTitle(row.memory),
     ),
     column("host", "Host", "Host that ran it", "minmax(80px, .7fr)", (row) => withTitle(row.host)),
     column("peak", "Peak", "Maximum of the live bytes", "76px", (row) => bytes(row.peak_bytes), true),
@@ -78,7 +68,14 @@ function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow
       (row) => bytes(row.needed_bytes),
       true,
     ),
-    column("capacity", "Capacity", "Size of the memory, and where the figure comes from", "80px", capacity, true),
+    column(
+      "capacity",
+      "Capacity",
+      "Size of the memory, and where the figure comes from",
+      "80px",
+      capacity,
+      true,
+    ),
     column(
       "left",
       "Left",
@@ -87,14 +84,19 @@ function allColumns(advice: AdviceById, dark: boolean, onOpen: (row: OverviewRow
       headroom,
       true,
     ),
-    column("role", "Largest role", "The role with the most bytes at the peak", "minmax(130px, .9fr)", (row) =>
-      row.role === null ? (
-        <span class="muted">–</span>
-      ) : (
-        <span title={formatExact(row.role.bytes)}>
-          <Role role={row.role.role} dark={dark} /> {formatShare(row.role.share, 1)}
-        </span>
-      ),
+    column(
+      "role",
+      "Largest role",
+      "The role with the most bytes at the peak",
+      "minmax(130px, .9fr)",
+      (row) =>
+        row.role === null ? (
+          <span class="muted">–</span>
+        ) : (
+          <span title={formatExact(row.role.bytes)}>
+            <Role role={row.role.role} dark={dark} /> {formatShare(row.role.share, 1)}
+          </span>
+        ),
     ),
     column(
       "part",

@@ -82,8 +82,8 @@ export function PasteBox({ api, store, dropped, onClose, onPasted }: Props): JSX
           </button>
         </header>
         <p class="muted">
-          Paste the complete error from the log (XLA, TPU, BFC allocator, PyTorch or CUDA), or drop a file. The text
-          stays on the server of this page.
+          Paste the complete error from the log (XLA, TPU, BFC allocator, PyTorch or CUDA), or drop a file.
+          The text stays on the server of this page.
         </p>
         <textarea
           data-testid="paste-text"

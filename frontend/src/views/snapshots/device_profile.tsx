@@ -102,11 +102,7 @@ function Figures({ profile }: { profile: DeviceProfile }): JSX.Element {
         {profile.figures
           .filter(({ bytes }) => bytes !== null)
           .map((figure) => (
-            <FigureCell
-              key={figure.key}
-              figure={figure}
-              whole={{ bytes: capacity, label: "of capacity" }}
-            />
+            <FigureCell key={figure.key} figure={figure} whole={{ bytes: capacity, label: "of capacity" }} />
           ))}
       </dl>
     </section>

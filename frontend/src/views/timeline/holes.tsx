@@ -28,13 +28,14 @@ export function Holes({ scene, store }: { scene: Scene; store: Store<ViewState> 
       </summary>
       {!scene.regions.bounded && (
         <p class="muted">
-          Address ranges that no allocation of the profile ever used are neither drawn nor counted. The curves of the
-        largest free block and of fragmentation include them if the allocator reports them.
+          Address ranges that no allocation of the profile ever used are neither drawn nor counted. The curves
+          of the largest free block and of fragmentation include them if the allocator reports them.
         </p>
       )}
       {unplaced > 0 && (
         <p class="muted">
-          {formatBytes(unplaced)} were live before the recording at unknown addresses, which may be inside these holes.
+          {formatBytes(unplaced)} were live before the recording at unknown addresses, which may be inside
+          these holes.
         </p>
       )}
       <ul>

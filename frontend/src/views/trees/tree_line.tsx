@@ -18,7 +18,13 @@ export function treeColumns(terms: Terms): Column<TreeSortKey>[] {
       numeric: false,
       track: "minmax(260px, 660px)",
     },
-    { key: "total", heading: "Total", about: "Weight including all descendants", numeric: true, track: "210px" },
+    {
+      key: "total",
+      heading: "Total",
+      about: "Weight including all descendants",
+      numeric: true,
+      track: "210px",
+    },
     {
       key: "self",
       heading: "Self",
@@ -120,7 +126,12 @@ export function TreeTableLine({ scene, line, actions, roles, dark, ...on }: Prop
         {formatCount(count[node])}
       </span>
       <span role="gridcell" class="tree-acts">
-        <button class="link" tabindex={-1} title="Zoom to this node ( Enter )" onClick={() => actions.zoom(node)}>
+        <button
+          class="link"
+          tabindex={-1}
+          title="Zoom to this node ( Enter )"
+          onClick={() => actions.zoom(node)}
+        >
           Zoom
         </button>
         {count[node] > 0 && node > 0 && (

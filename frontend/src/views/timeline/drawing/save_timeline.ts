@@ -41,7 +41,9 @@ async function pngOf({ root, colors }: SaveParts): Promise<Blob> {
   ctx.drawImage(picture, GUTTER_LEFT * pixelRatio(), 0);
   ctx.drawImage(overlay, 0, 0);
   return new Promise((resolve, reject) => {
-    canvas.toBlob((blob) => (blob === null ? reject(new Error("The browser could not create a PNG.")) : resolve(blob)));
+    canvas.toBlob((blob) =>
+      blob === null ? reject(new Error("The browser could not create a PNG.")) : resolve(blob),
+    );
   });
 }
 
