@@ -1,4 +1,4 @@
-"""Texts of out-of-memory errors, as people paste them and as logs keep them: one module per tool that writes one."""
+"""Out-of-memory messages in pasted texts and logs, with one module per tool that writes them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,20 @@ from tb_memplugin.readers.oom_text.messages import (
 from tb_memplugin.readers.oom_text.messages import host as host_memory
 from tb_memplugin.readers.oom_text.recordings import recordings
 
-FORMATS = (tpu_compile, tpu_limits, tpu_runtime, xla_gpu, bfc, rematerialization, cuda, torch, onnxruntime, host_memory)
+MESSAGE_FORMATS = (
+    tpu_compile,
+    tpu_limits,
+    tpu_runtime,
+    xla_gpu,
+    bfc,
+    rematerialization,
+    cuda,
+    torch,
+    onnxruntime,
+    host_memory,
+)
 
-# An error is at the end of its log. This is a dump of 150,000 chunks, and takes seconds.
+# The error is at the end of a log. 16 MiB hold a dump of 150,000 chunks and take seconds to parse.
 MAX_BYTES = 16 << 20
 
 
@@ -42,25 +53,25 @@ def open_oom_text(data: bytes | memoryview, path: str, *, run: str = "", host: s
 def read_oom_text(
     data: bytes | memoryview, *, run: str = "", host: str = "", source: str = "", skipped: int = 0
 ) -> list[Recording]:
-    """A recording per failure, the one that says most first. InputError where the text tells of none.
+    """Read one recording per failure, the most informative first. Raises InputError where the text has no failure.
 
-    Of a long text the end is read; `skipped` bytes of it were left out by the caller already.
+    Only the end of a long text is read; `skipped` is the number of bytes that the caller left out before it.
     """
     text = clean(bytes(data[-MAX_BYTES:]).decode("utf-8", "replace"))
-    # Most of a log tells of nothing, and a plain search for a few words is a hundred times as fast as the patterns.
-    told = [form for form in FORMATS if any(mark in text for mark in form.MARKS)]
-    failures = merge.most_telling_first(merge.merged(failure for form in told for failure in form.find(text)))
+    # Searching for a few fixed words is a hundred times as fast as matching the patterns, and most logs have none.
+    formats = [form for form in MESSAGE_FORMATS if any(mark in text for mark in form.MARKS)]
+    failures = merge.rank(merge.merge(failure for form in formats for failure in form.find(text)))
     if not failures:
         raise InputError(
             "No out-of-memory error in the text",
             source or "the text",
-            "give the whole message, from its first line; of a program that only ended, its exit code is enough",
+            "paste the whole message from its first line; for a killed process, its exit code is enough",
         )
     found = recordings(failures, run=run, host=host, source=source)
     skipped += max(len(data) - MAX_BYTES, 0)
     if not skipped:
         return found
     cut = Caveat(
-        CaveatCode.ONLY_END_READ, "Of this long text only the end was read; the bytes are those before it", skipped
+        CaveatCode.ONLY_END_READ, "Only the end of this long text was read; the bytes are those skipped", skipped
     )
     return [replace(recording, caveats=(*recording.caveats, cut)) for recording in found]

@@ -1,4 +1,4 @@
-"""Text as a tool wrote it, out of what a terminal, a logger and a cluster put around its lines."""
+"""Removal of what terminals, loggers and clusters add to a tool's lines."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ ESCAPES = re.compile(
 RAY = r"\((?:[^\s()]{1,80} ){0,2}pid=\d+(?:, ip=[^\s()]{1,60})?\) ?"  # vLLM's too
 RANK = r"\[rank\d{1,6}\]:? ?"  # torchrun
 
-# In the order in which they stand where there are several.
+# In the order in which they occur together.
 PREFIXES = (
     r"(?:> ?){1,3}",  # a quotation
     r"\d{1,5}: (?=\S)",  # srun --label
-    r"\d{0,6}" + RAY,  # behind a number that a page has given the line
+    r"\d{0,6}" + RAY,  # may follow a line number of a web page
     RANK,
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.]{0,12}(?:Z|[+-]\d\d:?\d\d)? (?:std(?:out|err) [FP] )?",  # Kubernetes
     r"(?:CRITICAL|ERROR|WARNING|INFO|DEBUG):? \d\d-\d\d \d\d:\d\d:\d\d \[[^\]\n]{1,120}\] ?",  # vLLM
@@ -32,19 +32,19 @@ ESCAPED_LINES = re.compile(r"\\n(?:\\n|\\t| {2}|Total |BufferAssignment|Peak buf
 
 
 def clean(text: str) -> str:
-    """The same lines without colours, prefixes, quotation marks and indentation; `\\n` alone ends them.
+    """Remove colors, prefixes, quotation marks and indentation; lines end in `\\n` alone.
 
-    Lines that several workers wrote in turns stand together again, a worker after the other.
+    The lines of several workers that write to one log are grouped by worker.
     """
     text = ESCAPES.sub("", text)
     if ESCAPED_LINES.search(text):
         text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
     text = BLANK_LINES.sub("\n\n", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return PREFIX.sub("", _untangled(text))
+    return PREFIX.sub("", _group_by_worker(text))
 
 
-def _untangled(text: str) -> str:
-    """The lines of each worker together, where several write into one log at once."""
+def _group_by_worker(text: str) -> str:
+    """Group the lines of each worker, where several write to one log."""
     if len(set(WORKER.findall(text))) < 2:
         return text
     lines: dict[str, list[str]] = {}

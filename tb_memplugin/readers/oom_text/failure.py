@@ -1,4 +1,4 @@
-"""One out_of_memory as a text tells it, before it becomes a Recording."""
+"""An out-of-memory failure as parsed from a text, before it becomes a Recording."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.readers.oom_text.rows import Rows
 from tb_memplugin.sizes import printed_size
 
-# A job that retries may log thousands; the last ones are those that ended it.
+# A retrying job may log thousands of failures. The last ones ended it.
 MAX_FAILURES = 50
-BLOCK_CHARS = 1 << 21  # longer than any error of one message; a dump of an allocator's chunks knows its own end
+BLOCK_CHARS = 1 << 21  # exceeds any message; an allocator's dump has its own end
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What the text from `at` on says. Sizes in bytes, None where it does not say.
+    """A failure that the text describes from offset `at`. Sizes in bytes, None where the text lacks them.
 
-    `used` is all that was in use, or when compiling all that the program needs; the rows may explain less of it.
-    `cut`: the text ends inside its list.
+    `used`: bytes in use or, when compiling, needed by the program; the rows may explain less.
+    `cut`: the text ends inside its list of buffers.
     """
 
     at: int
-    tool: str  # xla, tpu, bfc, torch, onnxruntime, host: two of one tool and size are one failure told twice
+    tool: str  # xla, tpu, bfc, torch, onnxruntime, host: equal tool and size mean one failure reported twice
     memory: str
     out_of_memory: OutOfMemory
     rows: Rows = field(default_factory=Rows)
@@ -37,23 +37,24 @@ class Failure:
     caveats: tuple[Caveat, ...] = ()
 
 
-def last(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
-    """The last matches, in order."""
+def last_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
+    """Return the last MAX_FAILURES matches, in order."""
     return list(deque(pattern.finditer(text), MAX_FAILURES))
 
 
 def blocks(pattern: re.Pattern[str], text: str) -> list[tuple[re.Match[str], str]]:
-    """The last matches, each with the text from its end to the next."""
-    return pieces(last(pattern, text), text)
+    """Return the last matches, each with the text up to the next."""
+    return split_at(last_matches(pattern, text), text)
 
 
-def pieces(matches: list[re.Match[str]], text: str) -> list[tuple[re.Match[str], str]]:
+def split_at(matches: list[re.Match[str]], text: str) -> list[tuple[re.Match[str], str]]:
+    """Return each match with the text from its end to the next match."""
     ends = [min(following.start() if following else len(text), match.end() + BLOCK_CHARS)
             for match, following in zip_longest(matches, matches[1:])]  # fmt: skip
     return [(match, text[match.end() : end]) for match, end in zip(matches, ends, strict=True)]
 
 
 def size_of(match: re.Match[str] | None, group: int | str = 1) -> int | None:
-    """The size in a group of a match; None where either is missing."""
+    """Return the bytes in a group of a match; None where either is missing."""
     text = match[group] if match else None
     return printed_size(text) if text else None

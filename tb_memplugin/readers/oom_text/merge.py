@@ -1,4 +1,4 @@
-"""One failure is told by the allocator, by XLA, by the framework and by the traceback: here it becomes one again."""
+"""Merging of messages about one failure: from the allocator, XLA, the framework and the traceback."""
 
 from __future__ import annotations
 
@@ -8,56 +8,58 @@ from dataclasses import replace
 from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.readers.oom_text.failure import Failure
 
-NEAR = 8  # failures back: what is told twice is told at once
-ONE_ALLOCATION = {"bfc", "xla", "tensor", "driver"}  # tools that tell the same request from above and below
+MAX_DISTANCE = 8  # failures; repeated reports of a failure are close together
+ONE_ALLOCATION = {"bfc", "xla", "tensor", "driver"}  # tools of different layers that report the same request
 
 
-def merged(failures: Iterable[Failure]) -> list[Failure]:
-    """In order of the text."""
-    kept: list[Failure] = []
+def merge(failures: Iterable[Failure]) -> list[Failure]:
+    """Merge failures that describe the same event, in order of the text."""
+    unique: list[Failure] = []
     for failure in sorted(failures, key=lambda failure: failure.at):
-        for index in range(len(kept) - 1, max(len(kept) - NEAR, 0) - 1, -1):
-            if (joined := _joined(kept[index], failure)) is not None:
-                kept[index] = joined
+        for index in range(len(unique) - 1, max(len(unique) - MAX_DISTANCE, 0) - 1, -1):
+            if (combined := _combine(unique[index], failure)) is not None:
+                unique[index] = combined
                 break
         else:
-            kept.append(failure)
-    return kept
+            unique.append(failure)
+    return unique
 
 
-def _joined(earlier: Failure, later: Failure) -> Failure | None:
-    """None where they are two."""
+def _combine(earlier: Failure, later: Failure) -> Failure | None:
+    """Combine two reports of one failure; None where they describe two."""
     if earlier.tool == "remat" and later.tool in ("remat", "xla", "bfc"):
-        told = () if later.tool == "remat" else earlier.caveats
-        return replace(later, at=earlier.at, caveats=(*later.caveats, *told))
-    if not _one_memory(earlier, later) or not _one_size(earlier.out_of_memory.asked, later.out_of_memory.asked):
+        caveats = () if later.tool == "remat" else earlier.caveats
+        return replace(later, at=earlier.at, caveats=(*later.caveats, *caveats))
+    if not _may_be_same_memory(earlier, later) or not _same_size(
+        earlier.out_of_memory.asked, later.out_of_memory.asked
+    ):
         return None
     if not _same_list(earlier, later) if earlier.tool == later.tool else not _same_request(earlier, later):
         return None
-    first, second = (earlier, later) if _weight(earlier) > _weight(later) else (later, earlier)
+    first, second = (earlier, later) if _completeness(earlier) > _completeness(later) else (later, earlier)
     return replace(
         first,
         at=min(first.at, second.at),
         memory=first.memory or second.memory,
         program=first.program or second.program,
-        out_of_memory=_filled(first.out_of_memory, second.out_of_memory),
+        out_of_memory=_fill_missing(first.out_of_memory, second.out_of_memory),
         caveats=(*first.caveats, *(caveat for caveat in second.caveats if caveat not in first.caveats)),
     )
 
 
 def _same_list(earlier: Failure, later: Failure) -> bool:
-    """One message again, whole or cut off."""
-    again = earlier.rows.bytes == later.rows.bytes and _rows(earlier) == _rows(later)
-    return again or not _rows(earlier) or not _rows(later) or earlier.cut or later.cut
+    """Return True where both are the same message, complete or cut off."""
+    again = earlier.rows.bytes == later.rows.bytes and _row_count(earlier) == _row_count(later)
+    return again or not _row_count(earlier) or not _row_count(later) or earlier.cut or later.cut
 
 
 def _same_request(earlier: Failure, later: Failure) -> bool:
-    """Told by two tools: the buffers of the program, or those of the allocator, but not both as one."""
-    return {earlier.tool, later.tool} <= ONE_ALLOCATION and not (_rows(earlier) and _rows(later))
+    """Return True where two tools report one request. Lists of a program and of its allocator are not combined."""
+    return {earlier.tool, later.tool} <= ONE_ALLOCATION and not (_row_count(earlier) and _row_count(later))
 
 
-def _filled(first: OutOfMemory, second: OutOfMemory) -> OutOfMemory:
-    """What the one does not say, the other may."""
+def _fill_missing(first: OutOfMemory, second: OutOfMemory) -> OutOfMemory:
+    """Fill the missing figures of the first report from the second."""
 
     def either(name: str) -> int | None:
         known: int | None = getattr(first, name)
@@ -77,32 +79,34 @@ def _filled(first: OutOfMemory, second: OutOfMemory) -> OutOfMemory:
     )
 
 
-def _one_memory(earlier: Failure, later: Failure) -> bool:
+def _may_be_same_memory(earlier: Failure, later: Failure) -> bool:
     return earlier.memory == later.memory or not earlier.memory or not later.memory
 
 
-def _one_size(one: int | None, other: int | None) -> bool:
-    """Allocators round up to 256 bytes, and a size printed in three digits is off by half a percent."""
+def _same_size(one: int | None, other: int | None) -> bool:
+    """Compare sizes. Allocators round up to 256 bytes, and a size printed in three digits is off by half a percent."""
     if one is None or other is None:
         return one is other
     return abs(one - other) * 200 <= max(one, other) + 200 * 512
 
 
-def _rows(failure: Failure) -> int:
+def _row_count(failure: Failure) -> int:
     return len(failure.rows.allocations)
 
 
-def _numbers(failure: Failure) -> int:
+def _figure_count(failure: Failure) -> int:
     said = failure.out_of_memory
     return sum(number is not None for number in (said.asked, said.free, said.capacity, said.in_use))
 
 
-def _weight(failure: Failure) -> tuple[int, int]:
-    return _rows(failure), _numbers(failure)
+def _completeness(failure: Failure) -> tuple[int, int]:
+    return _row_count(failure), _figure_count(failure)
 
 
-def most_telling_first(failures: Iterable[Failure]) -> list[Failure]:
-    """Those that list buffers, then those with more numbers; of equals the last, which ended the run."""
+def rank(failures: Iterable[Failure]) -> list[Failure]:
+    """Sort failures: those with buffers, then those with more figures; of equals the last, which ended the run."""
     return sorted(
-        failures, key=lambda failure: (_rows(failure) > 0, min(_numbers(failure), 2), failure.at), reverse=True
+        failures,
+        key=lambda failure: (_row_count(failure) > 0, min(_figure_count(failure), 2), failure.at),
+        reverse=True,
     )

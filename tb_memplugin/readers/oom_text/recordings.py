@@ -1,4 +1,4 @@
-"""Failures become Recordings of one instant."""
+"""Recordings of out-of-memory failures, at one instant."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import ReportedMemory
 from tb_memplugin.readers.oom_text.failure import Failure
-from tb_memplugin.readers.oom_text.rows import MOST_BYTES, Rows
+from tb_memplugin.readers.oom_text.rows import MAX_TOTAL_BYTES, Rows
 from tb_memplugin.sizes import bytes_text
 
 
 def recordings(failures: list[Failure], *, run: str, host: str, source: str) -> list[Recording]:
-    """In the order given, which becomes their rank. Of several of one memory each has a name of its own for it."""
-    named: Counter[str] = Counter()
+    """Build one recording per failure; the order is their rank. Several failures of one memory are numbered."""
+    memory_count: Counter[str] = Counter()
     found = []
     for rank, failure in enumerate(failures):
         memory = failure.memory or "device memory"
-        named[memory] += 1
-        memory = memory if named[memory] == 1 else f"{memory} ({named[memory]})"
+        memory_count[memory] += 1
+        memory = memory if memory_count[memory] == 1 else f"{memory} ({memory_count[memory]})"
         found.append(_recording(failure, _title(failure), memory, rank, run, host, source))
     return found
 
 
 def _title(failure: Failure) -> str:
-    """Sizes tell the errors of one log apart."""
-    what = f"OOM in {failure.program}" if failure.program else "OOM"
+    """Return the title, with the size that distinguishes the failures of one log."""
+    title = f"OOM in {failure.program}" if failure.program else "OOM"
     if failure.out_of_memory.asked is None:
-        return what
-    verb = "needed" if failure.out_of_memory.phase is OutOfMemoryPhase.COMPILE else "asked"
-    return f"{what}: {bytes_text(failure.out_of_memory.asked)} {verb}"
+        return title
+    verb = "needed" if failure.out_of_memory.phase is OutOfMemoryPhase.COMPILE else "requested"
+    return f"{title}: {bytes_text(failure.out_of_memory.asked)} {verb}"
 
 
 def _recording(failure: Failure, title: str, memory: str, rank: int, run: str, host: str, source: str) -> Recording:
-    rows, damaged = _sound(failure.rows)
+    rows, damaged = _drop_impossible(failure.rows)
     listed = rows.bytes
-    # The text's own sum is rounded, and may leave something out that it lists.
+    # The text's sum is rounded and may omit some of the listed buffers.
     used = max(failure.used, listed) if failure.used is not None else listed
     out_of_memory = replace(failure.out_of_memory, rank=rank)
     return Recording(
@@ -61,7 +61,7 @@ def _recording(failure: Failure, title: str, memory: str, rank: int, run: str, h
         reported_peak=failure.lifetime_peak,
         capacity=out_of_memory.capacity,
         out_of_memory=out_of_memory,
-        caveats=(*_told(failure, listed, used), *damaged, *failure.caveats),
+        caveats=(*_list_caveats(failure, listed, used), *damaged, *failure.caveats),
     )
 
 
@@ -77,13 +77,13 @@ def _reported(out_of_memory: OutOfMemory, used: int, peak: int | None) -> Report
     )
 
 
-CUT = "The text ends inside its list: the bytes are those that it does not explain"
-LARGEST_ONLY = "The text lists only the largest: the bytes are those that it leaves out"
-NO_LIST = "The text says how much, and not what was in memory"
+CUT = "The text ends inside its list of buffers; the bytes are those not listed"
+LARGEST_ONLY = "The text lists only the largest buffers; the bytes are those not listed"
+NO_LIST = "The text states how much memory was in use, but not by which buffers"
 
 
-def _told(failure: Failure, listed: int, used: int) -> list[Caveat]:
-    """What of the whole the text does not list."""
+def _list_caveats(failure: Failure, listed: int, used: int) -> list[Caveat]:
+    """Return a caveat about memory that the text does not list."""
     if failure.cut:
         return [Caveat(CaveatCode.TEXT_CUT, CUT, used - listed or None)]
     if not len(failure.rows.allocations):
@@ -91,9 +91,7 @@ def _told(failure: Failure, listed: int, used: int) -> list[Caveat]:
     return [Caveat(CaveatCode.NOT_LISTED, LARGEST_ONLY, used - listed)] if used > listed else []
 
 
-def _sound(rows: Rows) -> tuple[Rows, list[Caveat]]:
-    if rows.allocations.size.sum(dtype=np.float64) <= MOST_BYTES:
+def _drop_impossible(rows: Rows) -> tuple[Rows, list[Caveat]]:
+    if rows.allocations.size.sum(dtype=np.float64) <= MAX_TOTAL_BYTES:
         return rows, []
-    return Rows(), [
-        Caveat(CaveatCode.IMPOSSIBLE_SIZES, "The sizes listed add up to more than any memory, so they are left out")
-    ]
+    return Rows(), [Caveat(CaveatCode.IMPOSSIBLE_SIZES, "The listed sizes exceed any memory and are ignored")]

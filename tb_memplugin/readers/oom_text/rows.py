@@ -1,4 +1,4 @@
-"""The buffers that a text lists, as columns. All of them live at the one moment there is."""
+"""Buffers listed in a text, as columns at one instant."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tb_memplugin.model.tables import Allocations, Regions, Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 
-MOST_BYTES = 2**53  # no memory is that large, and sums of more would not be exact
+MAX_TOTAL_BYTES = 2**53  # larger sums would be inexact as floats, and no memory is that large
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One that is told with words. Sizes in bytes."""
+    """A buffer described by name. Sizes in bytes."""
 
     size: int
-    requested: int | None = None  # without padding; None: as large as it is
+    requested: int | None = None  # without padding; None: equal to `size`
     name: str = ""
     op: str = ""
     scope: str = ""
@@ -32,7 +32,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Buffers with words, or an allocator's chunks with addresses."""
+    """Named buffers, or an allocator's chunks with addresses."""
 
     allocations: Allocations = field(default_factory=lambda: table([])[0])
     regions: Regions = field(default_factory=lambda: table_builder.no_regions())
@@ -43,12 +43,14 @@ class Rows:
         return int(self.allocations.charge.sum())
 
 
-def words(buffers: Sequence[Buffer]) -> Rows:
+def named_buffers(buffers: Sequence[Buffer]) -> Rows:
+    """Build rows from named buffers."""
     allocations, stacks = table(buffers)
     return Rows(allocations, table_builder.no_regions(), stacks)
 
 
 def table(buffers: Sequence[Buffer]) -> tuple[Allocations, Stacks]:
+    """Build allocations, and stacks of one frame each from the buffers' source lines."""
     sources = list(dict.fromkeys(buffer.source for buffer in buffers if buffer.source))
     frame = {source: number for number, source in enumerate(sources)}
     shapes = [buffer.shape for buffer in buffers]
@@ -73,12 +75,12 @@ def table(buffers: Sequence[Buffer]) -> tuple[Allocations, Stacks]:
 
 
 def segments(base: I64, size: I64) -> Regions:
-    """An allocator's segments; what the source calls one is its address."""
+    """Build regions from an allocator's segments, identified by address."""
     return Regions(base, size, np.full(len(size), int(RegionKind.TEMPORARY), dtype=np.uint8))
 
 
 def dtype_of(shape: str) -> str:
-    """`bf16` of `bf16[4,512]{1,0}`; nothing of a tuple."""
+    """Return the dtype of a shape, `bf16` of `bf16[4,512]{1,0}`; empty for a tuple."""
     dtype, bracket, _ = shape.partition("[")
     return dtype if bracket and dtype.isalnum() else ""
 

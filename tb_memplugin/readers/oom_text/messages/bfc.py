@@ -1,4 +1,4 @@
-"""The dump of TensorFlow's and XLA's best-fit allocator, and of ONNX Runtime's copy of it: a map of addresses.
+"""Dumps of TensorFlow's and XLA's BFC allocator, and of ONNX Runtime's copy of it: a map of addresses.
 
     Allocator (GPU_0_bfc) ran out of memory trying to allocate 32.00MiB (rounded to 33554432)requested by op AddV2
     BFCAllocator dump for GPU_0_bfc
@@ -11,7 +11,7 @@
     Limit:                        64.00MiB
     ****************************_______****xx
 
-Chunks carry addresses with or without 0x, before or after `next`; old versions list the free ones last.
+Chunk addresses come with or without 0x, before or after `next`; old versions list free chunks last.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
-from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
-from tb_memplugin.readers.oom_text.rows import MOST_BYTES, Rows, segments
+from tb_memplugin.readers.oom_text.failure import Failure, last_matches, size_of
+from tb_memplugin.readers.oom_text.rows import MAX_TOTAL_BYTES, Rows, segments
 from tb_memplugin.sizes import PRINTED as SIZE
 
 MARKS = ("ran out of memory trying", " dump for ", "Bin (256):", " of size ")
-# The other lines of this kind tell of an attempt that was allowed to fail.
+# Other lines of this kind report attempts that may fail without an error.
 HEAD = re.compile(
     rf"Allocator \((?P<name>[^)\n]{{1,100}})\) ran out of memory trying to allocate (?P<asked>{SIZE})"
     r"(?!\w| with freed_by_count)\.?(?: ?\(rounded to (?P<rounded>\d{1,18})\))?"
@@ -44,7 +44,7 @@ CHUNK = re.compile(
     r"|(InUse|Free|Chunk) {1,3}at (?:0x)?([0-9a-f]{1,15})(?: next -?\d{1,20})? of size (\d{1,15})(?!\d|\Z)"
     r"(?: by op (\S{1,300}))?)"
 )
-DONE = re.compile(r"Summary of in-use [Cc]hunks by size")
+SUMMARY = re.compile(r"Summary of in-use [Cc]hunks by size")
 STAT = r"(?m)^{}:?\s+(\d{{1,18}}(?:\.\d{{1,6}})?\s?(?:[KMGTPE]i?B?|B)?)\b"
 LIMIT, IN_USE, MAX_IN_USE, LARGEST = (
     re.compile(STAT.format(name)) for name in ("Limit", "InUse", "MaxInUse", "LargestFreeBlock")
@@ -55,21 +55,21 @@ OCCUPANCY = re.compile(r"(?m)^[*_x]{50,200}$")
 
 
 def find(text: str) -> Iterator[Failure]:
-    """A dump belongs to the line before it that says what was asked; either may be missing."""
-    starts = sorted([*last(HEAD, text), *last(DUMP, text)], key=lambda match: match.start())
+    """Find failures. A dump belongs to the line before it with the requested size; either may be missing."""
+    starts = sorted([*last_matches(HEAD, text), *last_matches(DUMP, text)], key=lambda match: match.start())
     if not starts and (chunk := CHUNK.search(text)):
-        starts = [chunk]  # the text begins inside a dump
-    asking: re.Match[str] | None = None
+        starts = [chunk]  # the text starts inside a dump
+    request: re.Match[str] | None = None
     for start, following in zip_longest(starts, starts[1:]):
         if start.re is HEAD and following is not None and following.re is DUMP:
-            asking = start
+            request = start
             continue
-        head = start if start.re is HEAD else asking
+        head = start if start.re is HEAD else request
         end = following.start() if following else len(text)
-        # Without a dump there are a few lines at most, and what follows them is another's.
+        # Without a dump, a message has a few lines at most, and the following lines are unrelated.
         block = text[start.start() : min(end, start.end() + BARE_CHARS) if start.re is HEAD else end]
         yield _failure((head or start).start(), head, block)
-        asking = None
+        request = None
 
 
 def _failure(at: int, head: re.Match[str] | None, block: str) -> Failure:
@@ -78,13 +78,13 @@ def _failure(at: int, head: re.Match[str] | None, block: str) -> Failure:
     asked = (int(head["rounded"]) if head["rounded"] else size_of(head, "asked")) if head else None
     rows, holes = _chunks(block)
     in_use = rows.bytes if len(rows.allocations) else size_of(IN_USE.search(block))
-    limit, ungrown = size_of(LIMIT.search(block)), size_of(AVAILABLE.search(block))
-    dumped = len(rows.regions) > 0
-    room = [*holes, ungrown or 0]
+    limit, unreserved = size_of(LIMIT.search(block)), size_of(AVAILABLE.search(block))
+    has_dump = len(rows.regions) > 0
+    free_sizes = [*holes, unreserved or 0]
     out_of_memory = OutOfMemory(
         asked=asked,
-        free=sum(room) if dumped else None,
-        largest_free=max(room) if dumped else (size_of(LARGEST.search(block)) or None),
+        free=sum(free_sizes) if has_dump else None,
+        largest_free=max(free_sizes) if has_dump else (size_of(LARGEST.search(block)) or None),
         capacity=limit,
         in_use=in_use,
         wanted_by=(head["op"] or "").strip() if head else "",
@@ -93,13 +93,13 @@ def _failure(at: int, head: re.Match[str] | None, block: str) -> Failure:
         at, "bfc", memory, out_of_memory, rows,
         used=in_use,
         lifetime_peak=size_of(MAX_IN_USE.search(block)),
-        cut=dumped and not DONE.search(block),
-        caveats=() if dumped else _occupancy(block),
+        cut=has_dump and not SUMMARY.search(block),
+        caveats=() if has_dump else _occupancy(block),
     )  # fmt: skip
 
 
 def _chunks(block: str) -> tuple[Rows, list[int]]:
-    """Chunks in use as rows, in segments of adjacent addresses; and the sizes of the holes between them."""
+    """Return used chunks as rows, with segments of adjacent addresses, and the sizes of the holes between them."""
     found = CHUNK.findall(block)
     heading = np.array([bool(region) for region, *_ in found], dtype=bool)
     begins = np.r_[False, heading[:-1]][~heading] if len(heading) else heading
@@ -107,7 +107,7 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
     size = np.array([int(text) for _, _, _, text, _ in found if text], dtype=np.int64)
     used = np.array([state != "Free" for _, state, _, _, _ in found if state], dtype=bool)
     ops = [op for _, state, _, _, op in found if state]
-    if not len(address) or size.sum(dtype=np.float64) > MOST_BYTES:
+    if not len(address) or size.sum(dtype=np.float64) > MAX_TOTAL_BYTES:
         return Rows(), []
     order = np.argsort(address, kind="stable")
     address, size, used, first = address[order], size[order], used[order], begins[order]
@@ -125,17 +125,19 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
         region=region[live].astype(np.int32),
         offset=address[live] - base[region[live]],
     )
-    held = np.bincount(region, size, len(base)).astype(np.int64)
-    # Free neighbours in a segment are one hole, even where the allocator has not joined them yet.
+    segment_size = np.bincount(region, size, len(base)).astype(np.int64)
+    # Adjacent free chunks are one hole, even where the allocator has not merged them yet.
     run = np.cumsum(used | first | np.r_[True, used[:-1]])[~used]
     holes = np.bincount(run, size[~used]).astype(np.int64)
-    return Rows(allocations, segments(base, held)), holes[holes > 0].tolist()
+    return Rows(allocations, segments(base, segment_size)), holes[holes > 0].tolist()
 
 
 def _occupancy(block: str) -> tuple[Caveat, ...]:
-    """Without a dump, the line of stars is all there is of the map."""
+    """Return a caveat with the share of memory in use, from the allocator's line of stars."""
     line = OCCUPANCY.search(block)
     if not line:
         return ()
     part = line[0].count("*") / len(line[0])
-    return (Caveat(CaveatCode.OCCUPANCY, f"The allocator's own line shows about {part:.0%} of its memory in use"),)
+    return (
+        Caveat(CaveatCode.OCCUPANCY, f"The allocator's occupancy line shows about {part:.0%} of its memory in use"),
+    )

@@ -1,4 +1,4 @@
-"""What the CUDA driver and TensorFlow's operations say of an allocation that failed below or above the allocator."""
+"""Messages of the CUDA driver and of TensorFlow's operations, from below and above the allocator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from math import prod
 
 from tb_memplugin.model.out_of_memory import OutOfMemory
-from tb_memplugin.readers.oom_text.failure import Failure, blocks, last, size_of
+from tb_memplugin.readers.oom_text.failure import Failure, blocks, last_matches, size_of
 from tb_memplugin.readers.oom_text.messages.bfc import IN_USE, LIMIT
 from tb_memplugin.sizes import PRINTED as SIZE
 
@@ -30,11 +30,11 @@ ASYNC_CHARS = 4000
 
 
 def find(text: str) -> Iterator[Failure]:
-    for match in last(DRIVER, text):
+    for match in last_matches(DRIVER, text):
         yield Failure(match.start(), "driver", "", OutOfMemory(asked=int(match[1])))
     for head, block in blocks(ASYNC, text):
         yield _async(head, block[:ASYNC_CHARS])
-    for match in last(TENSOR, text):
+    for match in last_matches(TENSOR, text):
         yield _tensor(match)
 
 
@@ -48,7 +48,7 @@ def _async(head: re.Match[str], block: str) -> Failure:
 
 
 def _tensor(match: re.Match[str]) -> Failure:
-    """TensorFlow's operation knows the tensor, its allocator the rest."""
+    """Parse a failure of a TensorFlow operation, which names the tensor."""
     dimensions = [min(int(text), 2**40) for text in match[1].split(",") if text]
     width = BYTES.get(match[2])
     asked = prod(dimensions) * width if width and len(dimensions) < 16 else None

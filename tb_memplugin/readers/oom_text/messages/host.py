@@ -1,4 +1,4 @@
-"""The machine's own memory: what a framework could not get of it, and how the system ends a process for it."""
+"""Host memory: failed requests of frameworks, and processes killed by the system."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.out_of_memory import OutOfMemory
-from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
-from tb_memplugin.readers.oom_text.rows import Buffer, Rows, words
+from tb_memplugin.readers.oom_text.failure import Failure, last_matches, size_of
+from tb_memplugin.readers.oom_text.rows import Buffer, Rows, named_buffers
 from tb_memplugin.sizes import PRINTED as SIZE
 
 MARKS = (
     "137", "-9", "SIGKILL", "OOM", "oom", "bad_alloc", "MemoryError", "Killed", "ut of memory", "host memory",
     "you tried to allocate", "Unable to allocate",
 )  # fmt: skip
-ASKED = re.compile(
+REQUEST = re.compile(
     r"Out of memory allocating (?P<jaxlib>\d{1,18}) bytes"
     rf"|Out of host memory while trying to allocate (?P<xla>{SIZE})"
     r"|(?:can't allocate memory|not enough memory): you tried to allocate (?P<torch>\d{1,18}) bytes"
@@ -28,8 +28,8 @@ KERNEL = re.compile(
     r"[Oo]ut of memory: Kill(?:ed)? process (?P<pid>\d{1,10}) \((?P<name>[^)\n]{1,60})\)"
     r"[^\n]{0,200}?(?:anon-rss:(?P<anonymous>\d{1,15})kB)"
 )
-# 137 is 128 + SIGKILL, and -9 is SIGKILL as Python tells it. Each begins with letters, which is what is fast.
-ENDED = tuple(map(re.compile, (
+# Exit code 137 is 128 + SIGKILL; Python reports -9. Patterns with a literal start are fast.
+KILL_PATTERNS = tuple(map(re.compile, (
     r"xit(?:ed|s|ing)?(?:[ _-](?:[Ww]ith|[Ss]tatus|[Cc]ode|[Vv]alue)){0,4}\s{0,2}[:=(]?\s{0,2}137\b",
     r"exitcode\s{0,4}[:=]\s{0,4}-9\b",
     r"died with <Signals\.SIGKILL: 9>",
@@ -42,20 +42,18 @@ ENDED = tuple(map(re.compile, (
     r"(?<![\w.])MemoryError\b",
     r"(?<![^\n])Killed(?![^\n])",
 )))  # fmt: skip
-KILLED = Caveat(
-    CaveatCode.KILLED, "The system ended the process, which wrote nothing more: how much was in use is not in the text"
-)
+KILLED = Caveat(CaveatCode.KILLED, "The system killed the process before it could report its memory use")
 
 
 def find(text: str) -> Iterator[Failure]:
-    for match in last(ASKED, text):
-        yield _failure(match, OutOfMemory(asked=_asked(match), host=True, wanted_by=_array(match)))
-    for match in last(KERNEL, text):
+    for match in last_matches(REQUEST, text):
+        yield _failure(match, OutOfMemory(asked=_requested_bytes(match), host=True, wanted_by=_array_text(match)))
+    for match in last_matches(KERNEL, text):
         used = int(match["anonymous"]) * 1024
-        rows = words([Buffer(used, name=f"process {match['pid']} ({match['name']})")])
+        rows = named_buffers([Buffer(used, name=f"process {match['pid']} ({match['name']})")])
         yield _failure(match, OutOfMemory(in_use=used, host=True), rows, used)
-    for pattern in ENDED:
-        for match in last(pattern, text):
+    for pattern in KILL_PATTERNS:
+        for match in last_matches(pattern, text):
             yield _failure(match, OutOfMemory(host=True), caveats=(KILLED,))
 
 
@@ -66,10 +64,10 @@ def _failure(
     return Failure(match.start(), "host", "host memory", out_of_memory, rows or Rows(), used=used, caveats=caveats)
 
 
-def _asked(match: re.Match[str]) -> int | None:
+def _requested_bytes(match: re.Match[str]) -> int | None:
     exact = match["jaxlib"] or match["torch"] or match["pinned"]
     return int(exact) if exact else size_of(match, "xla" if match["xla"] else "numpy")
 
 
-def _array(match: re.Match[str]) -> str:
+def _array_text(match: re.Match[str]) -> str:
     return f"an array of shape {match['shape']} and data type {match['dtype']}" if match["shape"] else ""

@@ -1,4 +1,4 @@
-"""What XLA says when it could not recompute enough: a warning, and the reason of the failure after it."""
+"""XLA's warning that rematerialization did not reduce memory enough, which precedes the failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
-from tb_memplugin.readers.oom_text.failure import Failure, last
+from tb_memplugin.readers.oom_text.failure import Failure, last_matches
 from tb_memplugin.sizes import PRINTED as SIZE
 
 MARKS = ("by rematerialization",)
@@ -19,14 +19,14 @@ LINE = re.compile(
 
 
 def find(text: str) -> Iterator[Failure]:
-    for match in last(LINE, text):
+    for match in last_matches(LINE, text):
         limit, needed = int(match[1]), int(match[2])
         saved = int(match[3]) - needed if match[3] else None
-        told = Caveat(
+        caveat = Caveat(
             CaveatCode.REMATERIALIZED,
-            "The compiler recomputed what it could to save memory, the bytes told here, and still missed its limit",
+            "Rematerialization saved these bytes, but the program still exceeds its limit",
             saved,
         )
-        # Below zero: arguments and outputs alone are more than the limit.
+        # A negative limit means that arguments and outputs alone exceed it.
         out_of_memory = OutOfMemory(asked=needed, capacity=max(limit, 0), phase=OutOfMemoryPhase.COMPILE)
-        yield Failure(match.start(), "remat", "", out_of_memory, used=needed, caveats=(told,))
+        yield Failure(match.start(), "remat", "", out_of_memory, used=needed, caveats=(caveat,))

@@ -1,4 +1,4 @@
-"""PyTorch's message, in the wordings of 1.0 to 2.15, of CUDA and of other devices.
+"""PyTorch's messages, as worded in versions 1.0 to 2.15, for CUDA and other devices.
 
 CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 7.79 GiB total capacity; 6.21 GiB already allocated;
 14.06 MiB free; 6.28 GiB reserved in total by PyTorch)
@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.out_of_memory import OutOfMemory
-from tb_memplugin.readers.oom_text.failure import Failure, blocks, last, size_of
-from tb_memplugin.readers.oom_text.rows import Buffer, words
+from tb_memplugin.readers.oom_text.failure import Failure, blocks, last_matches, size_of
+from tb_memplugin.readers.oom_text.rows import Buffer, named_buffers
 from tb_memplugin.sizes import PRINTED as SIZE
 
 MARKS = ("ut of memory",)
@@ -45,31 +45,33 @@ PROCESS = re.compile(rf"Process (\d{{1,10}}) has\s+({SIZE})\s+memory in use")
 def find(text: str) -> Iterator[Failure]:
     for head, block in blocks(HEAD, text):
         yield _failure(head, block[:MESSAGE_CHARS])
-    yield from map(_mps, last(MPS, text))
-    for match in last(BARE, text):
+    yield from map(_mps, last_matches(MPS, text))
+    for match in last_matches(BARE, text):
         yield Failure(match.start(), "torch", "GPU", OutOfMemory())
 
 
 def _failure(head: re.Match[str], message: str) -> Failure:
-    asked, total, free = size_of(head, 2), _said(TOTAL, message), _said(FREE, message)
-    allocated, allowed = _said(ALLOCATED, message), _said(ALLOWED, message)
-    unallocated = _said(UNALLOCATED, message)
-    if unallocated is None and allocated is not None and (reserved := _said(RESERVED, message)) is not None:
+    asked, total, free = size_of(head, 2), _size(TOTAL, message), _size(FREE, message)
+    allocated, allowed = _size(ALLOCATED, message), _size(ALLOWED, message)
+    unallocated = _size(UNALLOCATED, message)
+    if unallocated is None and allocated is not None and (reserved := _size(RESERVED, message)) is not None:
         unallocated = max(reserved - allocated, 0)
-    left = None if free is None else free + (unallocated or 0)
-    known = None if total is None or left is None or left > total else total - left
-    rows = words(
-        _buffers(allocated or 0, _said(PRIVATE, message) or 0, _processes(message, allocated, unallocated, known))
+    free_in_total = None if free is None else free + (unallocated or 0)
+    device_in_use = None if total is None or free_in_total is None or free_in_total > total else total - free_in_total
+    rows = named_buffers(
+        _buffers(
+            allocated or 0, _size(PRIVATE, message) or 0, _processes(message, allocated, unallocated, device_in_use)
+        )
     )
-    in_use = known if known is not None or allocated is None else rows.bytes
+    in_use = device_in_use if device_in_use is not None or allocated is None else rows.bytes
     gpu = GPU.search(message)
-    # What is free on the device is one piece, or can be mapped as one; what PyTorch keeps lies between tensors.
-    one_piece = free if free and asked and free >= asked else None
+    # The device's free memory can be mapped as one block. PyTorch's own free memory is fragmented.
+    largest_free = free if free and asked and free >= asked else None
     return Failure(
         head.start(),
         "torch",
         f"{head[1].lower()}:{gpu[1]}" if gpu else head[1],
-        OutOfMemory(asked=asked, free=left, largest_free=one_piece, capacity=total, in_use=in_use),
+        OutOfMemory(asked=asked, free=free_in_total, largest_free=largest_free, capacity=total, in_use=in_use),
         rows,
         used=in_use,
         cut=total is None,
@@ -77,14 +79,14 @@ def _failure(head: re.Match[str], message: str) -> Failure:
     )
 
 
-def _said(pattern: re.Pattern[str], message: str) -> int | None:
-    """The size in whichever group matched."""
+def _size(pattern: re.Pattern[str], message: str) -> int | None:
+    """Return the size of the group that matched."""
     found = pattern.search(message)
     return size_of(found, found.lastindex or 0) if found else None
 
 
 def _buffers(allocated: int, private: int, processes: list[Buffer]) -> list[Buffer]:
-    """Sums, not tensors: PyTorch's message names none."""
+    """Build rows from sums, as PyTorch's message lists no tensors."""
     found = [Buffer(max(allocated - private, 0), name="allocated by PyTorch")] if allocated else []
     if private:
         found.append(Buffer(private, name="allocated by PyTorch in private pools (CUDA graphs)"))
@@ -92,10 +94,10 @@ def _buffers(allocated: int, private: int, processes: list[Buffer]) -> list[Buff
 
 
 def _processes(message: str, allocated: int | None, unallocated: int | None, in_use: int | None) -> list[Buffer]:
-    """What the other processes of the device hold, and this one beyond PyTorch where the message lists it as another.
+    """Build rows of the device's other processes, and of this one's memory outside PyTorch where it is listed too.
 
-    In a container PyTorch does not find itself among the device's processes, and lists itself by a number. Its tensors
-    are then told twice, which shows in that all together is more than the device has in use.
+    In a container PyTorch cannot identify itself among the device's processes and lists itself by a number. Its tensors
+    are then counted twice, which shows when the sum exceeds the device's memory in use.
     """
     found = [(size_of(process, 2) or 0, process[1]) for process in PROCESS.finditer(message)]
     own = (allocated or 0) + (unallocated or 0)
@@ -111,20 +113,18 @@ def _processes(message: str, allocated: int | None, unallocated: int | None, in_
 
 
 def _caveats(unallocated: int | None, allowed: int | None) -> tuple[Caveat, ...]:
-    told = (
-        (
-            CaveatCode.RESERVED_UNALLOCATED,
-            "PyTorch holds this and has no tensor in it; it is counted as free",
-            unallocated,
-        ),
-        (CaveatCode.LIMITED, "PyTorch was told to use no more than this (set_per_process_memory_fraction)", allowed),
+    entries = (
+        (CaveatCode.RESERVED_UNALLOCATED, "Reserved by PyTorch but not used by tensors; counted as free", unallocated),
+        (CaveatCode.LIMITED, "PyTorch's limit, set by set_per_process_memory_fraction", allowed),
     )
-    return tuple(Caveat(code, text, size) for code, text, size in told if size)
+    return tuple(Caveat(code, text, size) for code, text, size in entries if size)
 
 
 def _mps(match: re.Match[str]) -> Failure:
     allocated, others, allowed, asked = (size_of(match, group) or 0 for group in range(1, 5))
-    rows = words([Buffer(allocated, name="allocated by PyTorch"), Buffer(others, name="other Metal allocations")])
+    rows = named_buffers(
+        [Buffer(allocated, name="allocated by PyTorch"), Buffer(others, name="other Metal allocations")]
+    )
     in_use = allocated + others
     out_of_memory = OutOfMemory(asked=asked, free=max(allowed - in_use, 0), capacity=allowed, in_use=in_use)
     return Failure(match.start(), "torch", "MPS", out_of_memory, rows, used=in_use)

@@ -1,4 +1,4 @@
-"""A program that does not fit, as the TPU compiler tells it.
+"""The TPU compiler's message about a program that does not fit.
 
 Ran out of memory in memory space hbm. Used 17.60G of 16.00G hbm. Exceeded hbm capacity by 1.60G.
 
@@ -33,8 +33,8 @@ from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text import metadata
-from tb_memplugin.readers.oom_text.failure import Failure, blocks, pieces, size_of
-from tb_memplugin.readers.oom_text.rows import Buffer, words
+from tb_memplugin.readers.oom_text.failure import Failure, blocks, size_of, split_at
+from tb_memplugin.readers.oom_text.rows import Buffer, named_buffers
 from tb_memplugin.sizes import PRINTED as SIZE
 
 MARKS = ("Ran out of memory in memory space",)
@@ -65,20 +65,20 @@ def find(text: str) -> Iterator[Failure]:
         used, capacity = size_of(head, 2), size_of(head, 3)
         if used is None:
             continue
-        listed, cut = _listed(block)
-        whole = _whole(block, used)
-        rows = words([*whole, *(buffer for _, buffer in listed), *_parts(block, listed)])
+        listed, cut = _list_allocations(block)
+        totals = _totals(block, used)
+        rows = named_buffers([*totals, *(buffer for _, buffer in listed), *_unlisted_parts(block, listed)])
         out_of_memory = OutOfMemory(asked=used, capacity=capacity, phase=OutOfMemoryPhase.COMPILE)
         yield Failure(head.start(), "tpu", head[1].upper(), out_of_memory, rows,
             used=used, cut=cut, caveats=_caveats(block),
         )  # fmt: skip
 
 
-def _whole(block: str, used: int) -> list[Buffer]:
-    """Arguments and what the system keeps: told as one size each."""
+def _totals(block: str, used: int) -> list[Buffer]:
+    """Build rows of the arguments and of the memory reserved by the system, which have one size each."""
     reserved, arguments, total = (size_of(p.search(block)) for p in (RESERVED, ARGUMENTS, TOTAL))
     found = []
-    # Of some chips the reserved memory is part of what is counted as used, of others of neither side.
+    # On some chips the used bytes include reserved memory; on others neither used bytes nor capacity do.
     if reserved and total is not None and abs(total - used) * 1000 < used:
         found.append(Buffer(reserved, name="reserved by the system"))
     if arguments:
@@ -86,10 +86,10 @@ def _whole(block: str, used: int) -> list[Buffer]:
     return found
 
 
-def _listed(block: str) -> tuple[list[tuple[str, Buffer]], bool]:
-    """Each allocation with its type, and whether the list is cut off."""
+def _list_allocations(block: str) -> tuple[list[tuple[str, Buffer]], bool]:
+    """Return each listed allocation with its type, and whether the list is cut off."""
     heading = LIST.search(block)
-    items = pieces(list(ITEM.finditer(block, heading.end() if heading else 0)), block)
+    items = split_at(list(ITEM.finditer(block, heading.end() if heading else 0)), block)
     listed = []
     for item, text in items:
         if (size := size_of(item)) is not None:
@@ -116,13 +116,13 @@ def _buffer(size: int, text: str) -> Buffer:
     )
 
 
-def _parts(block: str, listed: list[tuple[str, Buffer]]) -> list[Buffer]:
-    """What of the small kinds of allocations is too small for the list."""
+def _unlisted_parts(block: str, listed: list[tuple[str, Buffer]]) -> list[Buffer]:
+    """Build rows of global, scoped and overlay allocations that are too small for the list."""
     program = PROGRAM.search(block)
     found = []
     for part in PART.finditer(block, program.end()) if program else ():
-        named = sum(buffer.size for kind, buffer in listed if kind == part[1])
-        if (rest := (size_of(part, 2) or 0) - named) > 0:
+        listed_bytes = sum(buffer.size for kind, buffer in listed if kind == part[1])
+        if (rest := (size_of(part, 2) or 0) - listed_bytes) > 0:
             found.append(Buffer(rest, name=f"{part[1]} allocations", role=ROLES.get(part[1], Role.UNKNOWN)))
     return found
 
@@ -130,10 +130,10 @@ def _parts(block: str, listed: list[tuple[str, Buffer]]) -> list[Buffer]:
 def _caveats(block: str) -> tuple[Caveat, ...]:
     found = []
     if re.search(r"(?m)^arguments\s+unknown size", block):
-        found.append(Caveat(CaveatCode.ARGUMENTS_UNKNOWN, "The compiler did not know how large the arguments are"))
+        found.append(Caveat(CaveatCode.ARGUMENTS_UNKNOWN, "The compiler does not know the size of the arguments"))
     output = OUTPUT.search(block)
-    own = (size_of(output) or 0) - (size_of(output, 2) or 0)
-    if own > 0:
-        text = "Outputs need memory of their own; an argument that is donated gives its memory to an output"
-        found.append(Caveat(CaveatCode.OUTPUTS_NOT_SHARED, text, own))
+    unshared = (size_of(output) or 0) - (size_of(output, 2) or 0)
+    if unshared > 0:
+        text = "Outputs have memory of their own; they can reuse the memory of donated arguments"
+        found.append(Caveat(CaveatCode.OUTPUTS_NOT_SHARED, text, unshared))
     return tuple(found)

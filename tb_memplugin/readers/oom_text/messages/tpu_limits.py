@@ -1,4 +1,4 @@
-"""What the TPU compiler says in one line: a limit, and what would go over it."""
+"""One-line messages of the TPU compiler about an exceeded limit."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
-from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
-from tb_memplugin.readers.oom_text.rows import Buffer, words
+from tb_memplugin.readers.oom_text.failure import Failure, last_matches, size_of
+from tb_memplugin.readers.oom_text.rows import Buffer, named_buffers
 from tb_memplugin.sizes import PRINTED as SIZE
 from tb_memplugin.sizes import printed_size
 
@@ -46,7 +46,7 @@ def find(text: str) -> Iterator[Failure]:
         (ESTIMATE, _estimate), (EARLY, _early), (TEMPORARIES, _temporaries),
     )  # fmt: skip
     for pattern, read in readers:
-        yield from map(read, last(pattern, text))
+        yield from map(read, last_matches(pattern, text))
 
 
 def _failure(
@@ -57,9 +57,9 @@ def _failure(
 
 
 def _cores(match: re.Match[str]) -> Failure:
-    """The two kinds of core share one memory."""
+    """Parse the usage of TensorCores and SparseCores, which share one memory."""
     tensor, sparse = size_of(match, 1) or 0, size_of(match, 2) or 0
-    rows = words([Buffer(tensor, name="TensorCore"), Buffer(sparse, name="SparseCore")])
+    rows = named_buffers([Buffer(tensor, name="TensorCore"), Buffer(sparse, name="SparseCore")])
     out_of_memory = OutOfMemory(asked=tensor + sparse, capacity=size_of(match, 3), phase=OutOfMemoryPhase.COMPILE)
     return Failure(match.start(), "tpu", "HBM", out_of_memory, rows, used=tensor + sparse)
 
@@ -77,7 +77,7 @@ def _stack(match: re.Match[str]) -> Failure:
 
 
 def _estimate(match: re.Match[str]) -> Failure:
-    """Of a Pallas kernel, by a tool that prints powers of 1000."""
+    """Parse the estimate for a Pallas kernel, which is printed in powers of 1000."""
     asked, capacity = printed_size(match[1], decimal=True), printed_size(match[2], decimal=True)
     return _failure(match, match[3], asked, capacity)
 

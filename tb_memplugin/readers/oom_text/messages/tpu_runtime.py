@@ -1,4 +1,4 @@
-"""A buffer or a program that the TPU runtime finds no place for.
+"""Messages of the TPU runtime about a buffer or program that does not fit.
 
 Error loading program 'jit_step': Attempting to reserve 29.49G at the bottom of memory. That was not possible.
 There are 147.64M free, 0B reserved, and 147.64M reservable.
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
-from tb_memplugin.readers.oom_text.failure import Failure, last, size_of
+from tb_memplugin.readers.oom_text.failure import Failure, last_matches, size_of
 from tb_memplugin.sizes import PRINTED as SIZE
 
 MARKS = ("That was not possible",)
@@ -27,14 +27,14 @@ DEVICE = re.compile(r"[^\n]{0,200}?\((\d{1,4}x\d{1,4}x\d{1,4}_\w{1,20})\)")
 
 
 def find(text: str) -> Iterator[Failure]:
-    for head in last(HEAD, text):
+    for head in last_matches(HEAD, text):
         device = DEVICE.match(text, head.end())
         reserving = head["verb"] == "reserve"
         loading = reserving or "loading program" in head[0]
         out_of_memory = OutOfMemory(
             asked=size_of(head, "asked"),
             free=size_of(head, "free"),
-            # A program is put at one end of the memory, so of the free bytes only those there can be had.
+            # A program is loaded at one end of the memory, so only free bytes at that end count.
             largest_free=size_of(head, "reservable" if reserving else "largest"),
             phase=OutOfMemoryPhase.LOAD if loading else OutOfMemoryPhase.RUN,
             wanted_by=head["program"] or "",

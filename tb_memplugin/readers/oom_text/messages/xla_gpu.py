@@ -1,4 +1,4 @@
-"""An allocation that XLA asks of its allocator in vain, and the buffers of the program that it was for.
+"""XLA's messages about a failed allocation on GPU, with the buffers of the program.
 
 Out of memory while trying to allocate 2110783616 bytes.
 BufferAssignment OOM Debugging.
@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text import metadata
-from tb_memplugin.readers.oom_text.failure import Failure, blocks, last, pieces, size_of
-from tb_memplugin.readers.oom_text.rows import Buffer, Rows, words
+from tb_memplugin.readers.oom_text.failure import Failure, blocks, last_matches, size_of, split_at
+from tb_memplugin.readers.oom_text.rows import Buffer, Rows, named_buffers
 from tb_memplugin.sizes import PRINTED as SIZE
 
 MARKS = (
@@ -67,23 +67,23 @@ def find(text: str) -> Iterator[Failure]:
         rows, used, cut = _program(block) if STATS.match(block) else (Rows(), None, False)
         out_of_memory = OutOfMemory(asked=asked, wanted_by=program)
         yield Failure(head.start(), "xla", memory, out_of_memory, rows, used=used, program=program, cut=cut)
-    for match in last(ARGUMENTS, text):
+    for match in last_matches(ARGUMENTS, text):
         out_of_memory = OutOfMemory(asked=int(match[1]), capacity=int(match[2]), phase=OutOfMemoryPhase.COMPILE)
         yield Failure(match.start(), "xla", "GPU", out_of_memory, used=int(match[1]))
-    for match in last(SHARED, text):
+    for match in last_matches(SHARED, text):
         asked, limit = (int(number) for number in match.groups() if number)
         out_of_memory = OutOfMemory(asked=asked, capacity=limit, phase=OutOfMemoryPhase.COMPILE, wanted_by="A kernel")
         yield Failure(match.start(), "kernel", "GPU shared memory", out_of_memory, used=asked)
 
 
 def _program(block: str) -> tuple[Rows, int | None, bool]:
-    """The buffers live at the program's peak, all that it needs, and whether the list is cut off."""
+    """Return the buffers live at the program's peak, the bytes it needs, and whether the list is cut off."""
     heading = PEAK.search(block)
-    items = pieces(list(ITEM.finditer(block, heading.end() if heading else 0)), block)
+    items = split_at(list(ITEM.finditer(block, heading.end() if heading else 0)), block)
     sized = [(item[1], size_of(item, 2), text) for item, text in items]
     buffers = [_buffer(f"Buffer {number}", size, text) for number, size, text in sized if size is not None]
     cut = not RULE.search(items[-1][1]) if items else heading is not None
-    return words(buffers), size_of(TOTAL.search(block)), cut
+    return named_buffers(buffers), size_of(TOTAL.search(block)), cut
 
 
 def _buffer(name: str, size: int, text: str) -> Buffer:
