@@ -1,1 +1,1 @@
-"""The few compiled loops. Each has a twin in plain Python in the tests."""
+"""Compiled loops. The tests have a plain Python counterpart of each."""

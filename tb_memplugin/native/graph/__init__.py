@@ -1,1 +1,1 @@
-"""Walks over graphs, stack trees and address intervals."""
+"""Graph traversals, stack trees, call graphs and free address ranges."""

@@ -1,22 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""A tree of stacks as a call graph: what each function holds itself, with its callees, and through which calls."""
+"""Call graph of a stack tree: own and cumulative weights of functions, and weights of calls."""
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 import numpy as np
 
-HIDDEN = -1   # as if the frame were not in the stack: its caller calls its callees
-DROPPED = -2  # left out of the picture: its own weight with it, and a call across it is residual
+HIDDEN = -1   # the frame is removed from stacks: its caller calls its callees
+DROPPED = -2  # the frame and its own weight are left out; a call across it is residual
 
 
 def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, const int64_t[:, ::1] own):
-    """(flat, cum, caller, callee, of each call, residual) of a tree in which parents come before their children.
+    """Return (flat, cum, caller, callee, weight per call, residual) of a tree in which parents precede children.
 
-    `entity` is what each node is a frame of, or HIDDEN, or DROPPED; `own` has a row of measures for each node. `flat`
-    and `cum` have one for each entity, `of each call` for each pair of caller and callee. However often an entity or a
-    call stands in one stack, the stack counts once.
+    `entity` is the function of each node, or HIDDEN, or DROPPED; `own` has a row of measures per node. `flat` and `cum`
+    have a row per entity, and `weight per call` one per pair of caller and callee. A stack counts once per entity and
+    call, however often they occur in it.
     """
     cdef Py_ssize_t n = parent.shape[0], i, m, measures = own.shape[1]
     inclusive_array = np.array(own, dtype=np.int64, order="C")
@@ -57,7 +57,7 @@ def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, co
                     flat[shown[i], m] += own[i, m]
         node = first_child[n]
         while node >= 0:
-            # Down: into the node.
+            # Enter the node.
             e = entity[node]
             if e >= 0:
                 if active[e] == 0:
@@ -86,7 +86,7 @@ def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, co
             if first_child[node] >= 0:
                 node = first_child[node]
                 continue
-            # Up: out of what has no more children, to the next one beside it.
+            # Leave nodes without further children, and continue with the next sibling.
             while path.size():
                 node = path.back()
                 path.pop_back()

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""What is free between blocks that come and go: the longest run of it, and all of it together, at every moment."""
+"""Free bytes between blocks over time: the longest free run and the total, at every position."""
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
@@ -8,15 +8,15 @@ import numpy as np
 
 
 cdef struct Node:
-    int32_t covered     # blocks that cover all of it, and not all of what it is a half of
-    int64_t total       # free bytes; the rest as if nothing above covered it
-    int64_t longest     # run of free bytes
-    int64_t first       # run of free bytes at its start
-    int64_t last        # and at its end
+    int32_t covered     # blocks that cover all of this node but not all of its parent
+    int64_t total       # free bytes. All figures ignore blocks that cover a parent.
+    int64_t longest     # longest free run
+    int64_t first       # free run at its start
+    int64_t last        # free run at its end
 
 
 cdef class _Tree:
-    """A segment tree over the places where blocks begin and end: blocks may overlap, and each is O(log n)."""
+    """A segment tree over the blocks' boundaries. Blocks may overlap; updates take O(log n)."""
     cdef vector[Node] nodes
     cdef const int64_t[::1] place
 
@@ -28,7 +28,7 @@ cdef class _Tree:
         self.sum_up(node, low, high)
 
     cdef void cover(self, size_t node, int64_t low, int64_t high, int64_t start, int64_t stop, int32_t by) noexcept nogil:
-        """Covers places start..stop once more, or once less; the node is of places low..high."""
+        """Add `by` (1 or -1) to the cover of boundaries start..stop; the node spans low..high."""
         if stop <= low or high <= start:
             return
         if start <= low and high <= stop:
@@ -61,9 +61,9 @@ cdef class _Tree:
 
 def free_runs(const int64_t[::1] start, const int64_t[::1] end, const int64_t[::1] low, const int64_t[::1] high,
               int64_t space, int64_t length):
-    """(longest free run, all free bytes) of [0, space) at each of `length` positions.
+    """Return (longest free run, total free bytes) of [0, space) at each of `length` positions.
 
-    Block i covers [low, high), which lies in the space, at the positions start <= p < end.
+    Block i occupies [low, high), within the space, at the positions start <= p < end.
     """
     cdef _Tree tree = _Tree()
     cdef int64_t position
@@ -84,7 +84,7 @@ def free_runs(const int64_t[::1] start, const int64_t[::1] end, const int64_t[::
     with nogil:
         tree.build(1, 0, places)
         for position in range(length):
-            # A block that ended before it began was never there.
+            # A block that ends before it starts never existed.
             while born < count and start[by_start[born]] <= position:
                 if end[by_start[born]] > position:
                     tree.cover(1, 0, places, from_place[by_start[born]], to_place[by_start[born]], 1)

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""Call stacks into one tree: stacks that share their outer frames share those nodes."""
+"""Tree of call stacks: stacks with the same outer frames share nodes."""
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
@@ -10,9 +10,9 @@ cdef uint64_t MIXER = 0x9E3779B97F4A7C15
 
 
 cdef class Chains:
-    """A tree that grows by stacks. A place in a stack stands for one frame, or for several where calls were inlined.
+    """A growing tree of stacks of locations. A location is one frame, or several where calls were inlined.
 
-    Place p stands for `frame[first[p]:first[p + 1]]`, innermost first.
+    Location p has the frames `frame[first[p]:first[p + 1]]`, innermost first.
     """
     cdef const int64_t[::1] first
     cdef const int32_t[::1] frame
@@ -28,7 +28,7 @@ cdef class Chains:
         self.child.resize(1 << 12)
 
     cdef int32_t below(self, int32_t node, int32_t frame) except -2 nogil:
-        """The child of `node` (-1: the root) that is `frame`, made where there is none."""
+        """Return the child of `node` (-1: the root) for `frame`, creating it where it is missing."""
         cdef uint64_t wanted = (<uint64_t>(node + 2) << 32) | <uint64_t>(frame + 1)
         cdef uint64_t mask = self.key.size() - 1
         cdef uint64_t at = ((wanted * MIXER) >> 20) & mask
@@ -63,7 +63,7 @@ cdef class Chains:
         return 0
 
     def add(self, const int64_t[::1] length, const int32_t[::1] place):
-        """Stacks end to end in `place`, innermost place first, each of so many. Their innermost nodes, -1 of none."""
+        """Add stacks of `length` locations each, concatenated in `place`, innermost first; return leaves, -1 if empty."""
         cdef Py_ssize_t n = length.shape[0], i
         leaf_array = np.full(n, -1, dtype=np.int32)
         cdef int32_t[::1] leaf = leaf_array
@@ -75,7 +75,7 @@ cdef class Chains:
             for i in range(n):
                 node = -1
                 depth = 0
-                same = True  # so far: stacks that follow one another often differ in their innermost frames only
+                same = True  # Consecutive stacks often differ only in their innermost frames.
                 for p in range(begin + length[i] - 1, begin - 1, -1):
                     for f in range(self.first[place[p] + 1] - 1, self.first[place[p]] - 1, -1):
                         if same and depth < self.last_frame.size() and self.last_frame[depth] == self.frame[f]:
@@ -94,7 +94,7 @@ cdef class Chains:
         return leaf_array
 
     def tree(self):
-        """(parent, frame) of each node; parents come before their children, -1 is none."""
+        """Return (parent, frame) of each node; parents precede children, -1 is the root."""
         parents = np.empty(self.parent.size(), dtype=np.int32)
         labels = np.empty(self.parent.size(), dtype=np.int32)
         cdef int32_t[::1] parents_view = parents

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 # distutils: language = c++
-"""Walks over a program's data flow. A graph is CSR: node n leads to to[begin[n]:begin[n + 1]]."""
+"""Traversals of a program's data flow. A graph is CSR: node n has edges to to[begin[n]:begin[n + 1]]."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp.pair cimport pair
 from libcpp.queue cimport priority_queue
@@ -9,12 +9,12 @@ from libcpp.vector cimport vector
 import numpy as np
 
 cdef enum:
-    FAR = 1 << 20      # more steps than any path: kinds come first, then steps
-    VISITS = 1 << 24   # of all starts together: no program needs them, and what a damaged file asks for must end
+    FAR = 1 << 20      # exceeds any number of steps, so that kinds order before steps
+    VISITS = 1 << 24   # over all starts; no program needs as many, but a damaged file may
 
 
 def grouped(const int32_t[::1] key, Py_ssize_t groups):
-    """(begin, order): the items of group g are order[begin[g]:begin[g + 1]], as they came. Keys out of range: none."""
+    """Return (begin, order): group g has the items order[begin[g]:begin[g + 1]], stable. Other keys are left out."""
     cdef Py_ssize_t n = key.shape[0], i
     begin_a = np.zeros(groups + 1, dtype=np.int64)
     cdef int64_t[::1] begin = begin_a
@@ -37,7 +37,7 @@ def grouped(const int32_t[::1] key, Py_ssize_t groups):
 
 
 def reach(const int64_t[::1] begin, const int32_t[::1] to, const int32_t[::1] seeds):
-    """Per node: 1 where a seed is, or leads."""
+    """Return, per node, 1 where it is a seed or reachable from one."""
     cdef Py_ssize_t n = begin.shape[0] - 1, i
     cdef int64_t e
     cdef int32_t node
@@ -60,10 +60,9 @@ def reach(const int64_t[::1] begin, const int32_t[::1] to, const int32_t[::1] se
 
 
 def spread_labels(uint64_t[::1] label, const int32_t[::1] source, const int32_t[::1] target, int passes):
-    """Hands the bits of label[source[i]] on to label[target[i]], edge by edge, until nothing changes.
+    """Propagate the bits of label[source[i]] to label[target[i]], edge by edge, until nothing changes.
 
-    Edges that come in the order of the data flow need one pass, and one more for each way back. False where they
-    were not through after `passes`.
+    Edges in data-flow order need one pass, plus one per back edge. Returns False where `passes` did not suffice.
     """
     cdef Py_ssize_t i, n = source.shape[0]
     cdef int done
@@ -80,9 +79,9 @@ def spread_labels(uint64_t[::1] label, const int32_t[::1] source, const int32_t[
 
 
 def owners(int32_t[::1] owner, const int32_t[::1] source, const int32_t[::1] target, const uint8_t[::1] counts):
-    """Hands owner[source[i]] on to owner[target[i]], edge by edge: what a node comes of, where that is one thing alone.
+    """Propagate owner[source[i]] to owner[target[i]], edge by edge, as long as a node has one owner.
 
-    owner[node] is -1 for nothing and -2 for several. Nodes with counts[node] = 0 hand nothing on.
+    owner[node] is -1 for none and -2 for several. Nodes with counts[node] = 0 propagate nothing.
     """
     cdef Py_ssize_t i
     cdef int32_t given
@@ -99,10 +98,10 @@ def owners(int32_t[::1] owner, const int32_t[::1] source, const int32_t[::1] tar
 
 def nearest(const int64_t[::1] begin, const int32_t[::1] source, const int32_t[::1] steps, const uint8_t[::1] kind,
             const int32_t[::1] starts, const uint8_t[::1] ends, Py_ssize_t most):
-    """From each start the nodes with `ends` set that its edges lead to: (start's number, node, steps, kind).
+    """Find, from each start, the reachable nodes with `ends` set: (index of the start, node, steps, kind).
 
-    Edge e of node n leads to source[e], costs steps[e], and makes the path of kind[e] at least. The least kind goes
-    before the fewest steps. Beyond an end no path goes on. A start visits no more than `most` nodes.
+    Edge e of node n leads to source[e], costs steps[e], and raises the path's kind to at least kind[e]. Paths are
+    ordered by kind, then by steps, and stop at an end. A start visits at most `most` nodes.
     """
     cdef Py_ssize_t n = begin.shape[0] - 1, s, visited, total = 0
     cdef int64_t e, cost, further
@@ -150,12 +149,12 @@ def nearest(const int64_t[::1] begin, const int32_t[::1] source, const int32_t[:
 
 def derive(const int64_t[::1] first, const int64_t[::1] stop, const int32_t[::1] leaf, const int64_t[::1] begin,
            const int32_t[::1] operand, const uint8_t[::1] kind, const uint8_t[::1] weight, int64_t most):
-    """What results of computations come of, element by element: (number of the leaf, instruction, steps, kind).
+    """Find what results of computations are derived from, element by element: (leaf, instruction, steps, kind).
 
-    Leaf i is an instruction of the computation of instructions first[i] to stop[i], which come after their operands.
-    Instruction n has the operands operand[begin[n]:begin[n + 1]]; kind says how it comes of each (Likeness, or 255
-    where it does not) and weight[n] how many steps it is. Told are instructions without operands. No more than
-    `most` instructions are looked at; what is over that has no rows.
+    Leaf i is an instruction of the computation of instructions first[i] to stop[i], which follow their operands.
+    Instruction n has the operands operand[begin[n]:begin[n + 1]]. `kind` is the derivation from each operand (255 for
+    none), and weight[n] the steps of the instruction. Only instructions without operands are returned. At most `most`
+    instructions are visited; leaves beyond that have no rows.
     """
     cdef Py_ssize_t i, n = 0
     cdef int64_t e, row, cost, further

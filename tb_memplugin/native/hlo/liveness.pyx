@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 # distutils: language = c++
-"""Lifetimes of buffers: how far values are used, the replay of heap-simulator traces, and handing over of bytes."""
+"""Buffer lifetimes: propagation of values and uses, heap simulator traces, and buffers that share bytes."""
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libcpp.map cimport map as ordered_map
 from libcpp.vector cimport vector
@@ -10,10 +10,10 @@ from cython.operator cimport dereference, preincrement, predecrement
 
 
 def flow_values(int32_t[::1] value, const int32_t[::1] dst, const int32_t[::1] src, const int32_t[::1] count):
-    """Follow values through instructions that only pass them on, in schedule order.
+    """Propagate values through instructions that only forward them, in schedule order.
 
-    value[node] is the row defined there or -1; flow i passes `count` nodes from src on to dst, in rising order of
-    dst. Afterwards value[node] is the row whose memory the node shows.
+    value[node] is the row defined there or -1. Flow i forwards `count` nodes from src to dst; flows are sorted by dst.
+    Afterwards value[node] is the row whose memory the node refers to.
     """
     cdef Py_ssize_t i, k
     with nogil:
@@ -25,10 +25,10 @@ def flow_values(int32_t[::1] value, const int32_t[::1] dst, const int32_t[::1] s
 
 def flow_uses(int32_t[::1] last, const int32_t[::1] dst, const int32_t[::1] src, const int32_t[::1] count,
               const uint8_t[::1] defines, const int32_t[::1] position):
-    """The same way back: what passes a value on uses it for as long as the value is used there.
+    """Propagate last uses backwards: an instruction that forwards a value uses it as long as its result is used.
 
-    last[node] is the last position that reads the node. A node that defines a value of its own (a loop's carry)
-    reads its source at its own position and ends it.
+    last[node] is the last position that reads the node. A node that defines a value of its own (a loop's carry) reads
+    its source at its own position and ends it.
     """
     cdef Py_ssize_t i, k
     cdef int32_t until, to, fro
@@ -43,7 +43,7 @@ def flow_uses(int32_t[::1] last, const int32_t[::1] dst, const int32_t[::1] src,
 
 
 def use_ranges(int32_t[::1] last, const int32_t[::1] node, const int32_t[::1] count, const int32_t[::1] position):
-    """last[n] = max(last[n], position[i]) for each of the count[i] nodes from node[i] on."""
+    """Set last[n] = max(last[n], position[i]) for each of the count[i] nodes from node[i]."""
     cdef Py_ssize_t i, k
     with nogil:
         for i in range(node.shape[0]):
@@ -60,14 +60,14 @@ cdef enum EventKind:
 
 def replay(const int32_t[::1] trace, const int8_t[::1] kind, const int32_t[::1] row, const int32_t[::1] shared,
            const int64_t[::1] size, const int64_t[::1] defined, const int64_t[::1] last_used, int64_t length):
-    """Replay heap-simulator traces onto the schedule.
+    """Replay heap simulator traces on the schedule.
 
-    Per event: its trace, kind, row, and the row it shares with (-1 unknown). Per row: size, the position that
-    defines it, the last that reads it. `length` is the schedule's. Returns per row (held start, held end, own end,
-    charge, canonical row, traced), then (peak of the running sum over all events, events that made no sense).
+    Per event: its trace, kind, row, and the row it shares memory with (-1 unknown). Per row: size, the position that
+    defines it, the last that reads it. `length` is the schedule's. Returns per row (start and end of its memory, end of
+    its own use, charge, canonical row, traced), then (peak of the running sum over all events, inconsistent events).
 
-    An event stands at the position that defines its buffer, and positions never go back. A FREE names no position:
-    it lies between the events around it, so the last use is clamped into that window.
+    An event takes place at the position that defines its buffer, and positions never decrease. A FREE has no position,
+    so the last use is clamped to the window between the neighboring events.
     """
     cdef Py_ssize_t n = row.shape[0], m = size.shape[0], e
     start_a = np.full(m, -1, dtype=np.int64)
@@ -157,16 +157,16 @@ def replay(const int32_t[::1] trace, const int8_t[::1] kind, const int32_t[::1] 
 
 
 cdef struct Held:
-    int64_t stop      # byte after the last
+    int64_t stop      # end, exclusive
     int32_t row
 
 
 def hand_over(const int64_t[::1] region, const int64_t[::1] offset, const int64_t[::1] size,
               const int64_t[::1] start, int64_t[::1] end, const int64_t[::1] last_used, int32_t[::1] canonical):
-    """Settle rows that claim bytes of one region at one time: the later takes them over from the earlier.
+    """Resolve rows that occupy the same bytes of a region at the same time: the later one takes them over.
 
-    Rows must come by rising (region, start). Changes `end` and `canonical` in place; returns how many rows lost
-    bytes that they were still to be read from: zero when every alias of the program was understood.
+    Rows must be sorted by (region, start). Changes `end` and `canonical` in place. Returns how many rows were
+    overwritten before their last read, which is 0 when all aliases of the program are understood.
     """
     cdef ordered_map[int64_t, Held] active
     cdef ordered_map[int64_t, Held].iterator it

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""Samples of a pprof profile, of which a file holds millions: one walk through each, and no row for what is in it."""
+"""Samples of a pprof profile, parsed in one pass without tables for their contents, as a file has millions."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 import numpy as np
@@ -23,7 +23,7 @@ cdef class _Columns:
     cdef uint8_t[::1] pieces
     cdef int64_t[:, ::1] value, text
     cdef const int64_t[::1] chosen
-    cdef const int32_t[::1] entry         # which text each entry of the string table is
+    cdef const int32_t[::1] entry         # text code of each entry of the string table
     cdef const int32_t[::1] key
 
     cdef bint label(self, Py_ssize_t row, const unsigned char* p, const unsigned char* end) noexcept nogil:
@@ -52,7 +52,7 @@ cdef class _Columns:
 
     cdef bint sample(self, Py_ssize_t row, const unsigned char* base, const unsigned char** cursor,
                      const unsigned char* end) noexcept nogil:
-        """False where it is damaged, with the cursor at the field that is."""
+        """Parse a sample; False where it is damaged, with the cursor at the damaged field."""
         cdef Item found
         cdef uint64_t value = 0
         cdef const unsigned char* p = cursor[0]
@@ -88,13 +88,13 @@ cdef class _Columns:
 
 def samples(data, const int64_t[::1] start, const int64_t[::1] length, const int64_t[::1] chosen,
             const int32_t[::1] entry, const int32_t[::1] key):
-    """(stack, pieces, told, values, texts) of the samples that lie there.
+    """Return (stack, pieces, told, values, texts) of the samples at these spans.
 
-    `stack`: Spans of the location ids, as they are packed; `pieces`: where they are not, or not in one run, so that
-    no span holds them. `told`: how many values each has, `values` a row for each of the `chosen` ones, 0 where there
-    is none. `texts`: a row for each `key`, the entry that the last label of that key gives, else 0; `entry` says
-    which text each entry of the string table is, and a key is such a text, 0 or more.
-    Raises ValueError where the bytes are no sample, saying at which of them.
+    `stack`: Spans of the packed location ids. `pieces`: mask of the samples whose ids are not packed in one run, and so
+    have no span. `told`: number of values of each sample. `values`: a row per `chosen` value, 0 where it is missing.
+    `texts`: a row per `key`, with the string-table entry of the last label of that key, else 0. `entry` maps entries of
+    the string table to text codes, and a key is a text code >= 0.
+    Raises ValueError with the byte offset where the bytes are no sample.
     """
     cdef const unsigned char[::1] view = data
     cdef Py_ssize_t n = start.shape[0], i

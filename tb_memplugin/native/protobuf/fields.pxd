@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The fields of a protocol buffer, one after another."""
+"""Iteration over the fields of a protocol buffer."""
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
@@ -29,7 +29,7 @@ cdef inline bint varint(const unsigned char** cursor, const unsigned char* end, 
 
 
 cdef inline bint item(const unsigned char** cursor, const unsigned char* end, Item* found) noexcept nogil:
-    """The next field of a message, whatever it is; False where the bytes are no field."""
+    """Read the next field of a message, of any type; False where the bytes are no field."""
     cdef uint64_t tag = 0
     if not varint(cursor, end, &tag):
         return False

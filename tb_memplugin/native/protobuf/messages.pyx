@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""Protocol buffers straight into columns: no object per message, nothing parsed that the description leaves out.
+"""Protocol buffers parsed directly into columns: no object per message, and only the fields of a plan.
 
-A message type becomes a table, a repeated field a table of its own whose column `parent` is the row it belongs to,
-and a singular sub-message columns of its parent (`metadata.op_name`). Text stays where it is: a column of spans.
+A message type becomes a table. A repeated field becomes a table of its own, whose column `parent` is the row that it
+belongs to; a singular sub-message becomes columns of its parent (`metadata.op_name`). Texts are spans of the input.
 """
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
@@ -32,9 +32,9 @@ cdef struct Field:
 
 
 cdef class Plan:
-    """What to read of a message type, compiled once from its descriptor.
+    """The fields to read of a message type, compiled once from its descriptor.
 
-    By path: fields in `skip` are left out, and rows of the tables in `located` know their own `span`.
+    Fields with a path in `skip` are left out. Rows of the tables in `located` have a column `span`, their own bytes.
     """
     cdef vector[vector[Field]] messages
     cdef vector[int] widths    # columns of each table
@@ -109,19 +109,19 @@ cdef class _Scan:
     cdef vector[vector[int64_t]] cells    # of each table, row by row: a new row is one step
 
     cdef inline int64_t new_row(self, int table, int64_t parent) except -1 nogil:
-        """Where the row's cells start."""
+        """Append a row and return the index of its first cell."""
         cdef int64_t row = self.cells[table].size()
         self.cells[table].resize(row + self.plan.widths[table])
         self.cells[table][row] = parent
         return row
 
     cdef inline int64_t child(self, Field field, int table, int64_t row) except -1 nogil:
-        """A new row of the field's table, for the row whose cells start at `row` of `table`."""
+        """Append a row to the field's table, for the parent whose cells start at `row` of `table`."""
         return self.new_row(field.table, row // self.plan.widths[table])
 
     cdef int parse(self, int message, int table, int64_t row,
                    const unsigned char* p, const unsigned char* end) except -1 nogil:
-        """Into the cells from `row` on. Returns 0, or 1 with `broken` set."""
+        """Parse into the cells from `row`. Returns 0, or 1 with `broken` set."""
         cdef uint64_t value = 0
         cdef Item found
         cdef Field field
@@ -174,11 +174,11 @@ cdef class _Scan:
 
 
 def scan(data, Plan plan, spans=None):
-    """{table path: {column: int64 array, or Spans into data}}; the messages themselves are table "".
+    """Return {table path: {column: int64 array, or Spans into data}}; the messages themselves are table "".
 
-    One message, all of `data`, or as many as there are `spans`; `parent` of table "" counts them. A double is its
-    64 bits; unsigned numbers past 2**63 are negative. Raises ValueError where data is no such message, saying at
-    which byte.
+    Parses all of `data` as one message, or one message per span of `spans`, whose index is column `parent` of table "".
+    A double is returned as its 64 bits; unsigned numbers from 2**63 are negative. Raises ValueError with the byte
+    offset where data is no such message.
     """
     cdef const unsigned char[::1] view = data
     cdef const int64_t[::1] starts = np.zeros(1, np.int64) if spans is None else np.ascontiguousarray(spans.start)

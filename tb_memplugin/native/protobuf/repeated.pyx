@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""One repeated number of very many messages, end to end: a table of them would be a row for each."""
+"""A repeated number field of many messages, as one concatenated column."""
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.vector cimport vector
 
@@ -10,9 +10,9 @@ from tb_memplugin.native.protobuf.fields cimport Item, item, varint
 
 
 def numbers(data, const int64_t[::1] start, const int64_t[::1] length, uint64_t field):
-    """(how many each message has, all of them): of the varints in field `field`, packed or not, as signed 64 bits.
+    """Return (count per message, values) of the varints in field `field`, packed or not, as signed 64 bits.
 
-    Raises ValueError where the bytes are no message, saying at which of them.
+    Raises ValueError with the byte offset where the bytes are no message.
     """
     cdef const unsigned char[::1] view = data
     cdef Py_ssize_t n = start.shape[0], i

@@ -1,4 +1,4 @@
-"""Where pieces of text lie in the bytes of a file."""
+"""Positions of texts in a file's bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 class Spans(NamedTuple):
-    """Piece i is `data[start[i] : start[i] + length[i]]`; length 0 where the field was absent."""
+    """Text i is `data[start[i] : start[i] + length[i]]`; its length is 0 where the field is absent."""
 
     start: npt.NDArray[np.int64]
     length: npt.NDArray[np.int64]

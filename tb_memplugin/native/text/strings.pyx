@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 # distutils: language = c++
-"""Interning and joining of text columns, on the bytes they came in."""
+"""Interning and joining of text columns, on raw bytes."""
 from cython.operator cimport dereference
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
@@ -12,7 +12,7 @@ import numpy as np
 
 
 cdef class Interner:
-    """Equal bytes get equal codes, from 0 on, in order of their first appearance in any of the calls."""
+    """Assigns codes to byte strings, from 0 in order of first appearance over all calls."""
     cdef const unsigned char[::1] view
     cdef unordered_map[string_view, int32_t] seen
 
@@ -20,7 +20,7 @@ cdef class Interner:
         self.view = data
 
     def add(self, const int64_t[::1] start, const int64_t[::1] length):
-        """(code of each span, rows of those whose bytes were not seen before); the code of an empty one is -1."""
+        """Return (code of each span, rows of spans that are new); an empty span has code -1."""
         cdef Py_ssize_t n = start.shape[0], i
         codes_array = np.empty(n, dtype=np.int32)
         cdef int32_t[::1] codes = codes_array
@@ -50,12 +50,12 @@ cdef class Interner:
 
 
 def intern(data, const int64_t[::1] start, const int64_t[::1] length):
-    """(code of each span, row of the first span with each code): equal bytes get equal codes; empty gets -1."""
+    """Return (code of each span, first row of each code); an empty span has code -1."""
     return Interner(data).add(start, length)
 
 
 def gather(data, const int64_t[::1] start, const int64_t[::1] length):
-    """(blob, offsets) of the spans, end to end."""
+    """Return (blob, offsets) of the concatenated spans."""
     cdef const unsigned char[::1] view = data
     cdef Py_ssize_t n = start.shape[0], i
     offsets_array = np.zeros(n + 1, dtype=np.int64)
@@ -72,7 +72,7 @@ def gather(data, const int64_t[::1] start, const int64_t[::1] length):
 
 def join(left_blob, const int64_t[::1] left_offsets, const int32_t[::1] left,
          right_blob, const int64_t[::1] right_offsets, const int32_t[::1] right):
-    """(blob, offsets): for each row the text `left[row]` followed by `right[row]`; -1 is the empty text."""
+    """Return (blob, offsets) of the texts `left[row]` + `right[row]`; index -1 is the empty text."""
     cdef const unsigned char[::1] a = left_blob
     cdef const unsigned char[::1] b = right_blob
     cdef Py_ssize_t n = left.shape[0], i

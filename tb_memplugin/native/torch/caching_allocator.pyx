@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""How large the blocks are that PyTorch's caching allocator gave: its trace tells only what was asked for."""
+"""Block sizes of PyTorch's caching allocator, whose trace contains only requested sizes."""
 from cython.operator cimport dereference, predecrement
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.map cimport map
@@ -18,8 +18,8 @@ cdef enum:
     K_MAP = 5
     K_UNMAP = 6
 
-# Constants of the allocator: no block is smaller, and up to a MiB a block is of the small pool, where every rest is
-# split off; elsewhere only a rest above a MiB is.
+# Constants of the allocator: the minimum block size, and the size up to which a block is in the small pool. There any
+# remainder is split off; in the large pool only a remainder above 1 MiB is.
 cdef enum:
     LEAST = 512
     SMALL = 1048576
@@ -30,7 +30,7 @@ cdef struct Extent:
 
 
 cdef class _Memory:
-    """What the device gave, by address; pieces that are mapped one after the other are one."""
+    """Memory from the device, by address; adjacent mapped pieces are one range."""
     cdef map[uint64_t, Extent] held
 
     cdef void add(self, uint64_t start, uint64_t size, bint expandable) noexcept nogil:
@@ -67,7 +67,7 @@ cdef class _Memory:
             self.held[from_] = extent
 
     cdef uint64_t end_of(self, uint64_t address, bint* expandable) noexcept nogil:
-        """Where the memory around an address ends; 0 where none is known."""
+        """Return the end of the range around an address; 0 where there is none."""
         found = self.held.upper_bound(address)
         if found == self.held.begin():
             return 0
@@ -79,11 +79,11 @@ cdef class _Memory:
 def block_sizes(const uint8_t[::1] kind, const int64_t[::1] address, const int64_t[::1] size,
                 const int64_t[::1] live, const int64_t[::1] segment, const int64_t[::1] segment_size,
                 const uint8_t[::1] expandable, int64_t max_split):
-    """(bytes of the block that each event gave, 0 of other events; how many could not be so).
+    """Return (block size in bytes of each ALLOC event, 0 for others; number of blocks that did not fit).
 
-    `size` is rounded up to what the allocator looks for. `live`: addresses of blocks in use before the first event.
-    `segment`, `segment_size`, `expandable`: what the device had given after the last one. Below `max_split` bytes,
-    which is negative where there is no limit, a large block may be split; where it is 0, no block is.
+    `size` is rounded as the allocator does. `live`: addresses of blocks in use before the first event. `segment`,
+    `segment_size`, `expandable`: the device's memory after the last event. A large block is split only if it is
+    smaller than `max_split` bytes; a negative value is no limit, and 0 splits no block.
     """
     cdef Py_ssize_t n = kind.shape[0], i
     cdef _Memory memory = _Memory()
@@ -96,7 +96,7 @@ def block_sizes(const uint8_t[::1] kind, const int64_t[::1] address, const int64
     with nogil:
         for i in range(segment.shape[0]):
             memory.add(<uint64_t>segment[i], segment_size[i], expandable[i])
-        for i in range(n - 1, -1, -1):    # back to what there was before the first event
+        for i in range(n - 1, -1, -1):    # undo events, back to the state before the first one
             if kind[i] == K_SEGMENT_ALLOC or kind[i] == K_MAP:
                 memory.remove(<uint64_t>address[i], size[i])
             elif kind[i] == K_SEGMENT_FREE or kind[i] == K_UNMAP:

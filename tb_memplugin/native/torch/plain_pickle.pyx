@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""A pickle of plain data as tables: no Python object per value, no code run, no name looked up.
+"""Parser of pickles of plain data: it creates no Python object per value, runs no code and imports nothing.
 
-Plain data is what protocols 2 to 5 write of dicts, lists, tuples, text, bytes, numbers, booleans and None. Memory is
-bounded by the size of the file: no length in it is trusted before the bytes are seen.
+Plain data is what protocols 2 to 5 write for dicts, lists, tuples, texts, bytes, numbers, booleans and None. Memory is
+bounded by the file's size: no length in the file is trusted before its bytes are present.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -15,7 +15,7 @@ from tb_memplugin.native.torch.plain_values cimport (
 
 
 class NotPlain(ValueError):
-    """The file is damaged, or holds more than plain data. `asks_for` is what it wanted imported, if that is why."""
+    """The file is damaged or contains more than plain data; `asks_for` is the name that it imports, if that is why."""
 
     def __init__(self, text, asks_for=""):
         super().__init__(text)
@@ -33,7 +33,7 @@ cdef class _Machine(Store):
         return count <= <uint64_t>(self.size - self.at)
 
     cdef inline uint64_t number(self, int width) noexcept nogil:
-        """Little-endian and unsigned; has(width) must be true."""
+        """Read a little-endian unsigned number; has(width) must be true."""
         cdef uint64_t value = 0
         memcpy(&value, self.data + self.at, width)
         self.at += width
@@ -72,7 +72,7 @@ cdef class _Machine(Store):
         return FINE
 
     cdef int sequence(self, size_t first) noexcept nogil:
-        """A tuple of the stack from `first` on."""
+        """Replace the stack from `first` by a tuple."""
         cdef uint32_t made
         if first > self.stack.size():
             return DAMAGED
@@ -84,7 +84,7 @@ cdef class _Machine(Store):
         return FINE
 
     cdef int put(self, uint64_t index) noexcept nogil:
-        # Each index needs at least a byte of the file to have been written before.
+        # Each memoized value takes at least one byte of the file, which bounds valid indices.
         if self.stack.empty() or index > <uint64_t>self.at:
             return DAMAGED
         if index >= self.memo.size():
@@ -201,7 +201,7 @@ cdef class _Machine(Store):
                 if not self.has(1):
                     return TRUNCATED
                 self.at += 1
-            elif op == 0x95:    # FRAME: a hint for readers of streams
+            elif op == 0x95:    # FRAME: only for stream readers
                 if not self.has(8):
                     return TRUNCATED
                 self.at += 8
@@ -218,7 +218,7 @@ cdef class _Machine(Store):
         return status
 
     def asks_for(self):
-        """`module.name` of what the opcode here wants to import."""
+        """Return the `module.name` that the current opcode imports."""
         cdef uint8_t op = self.data[self.at]
         if op == 0x93:
             names = [self.text_of(self.stack[i]) for i in range(max(0, <int64_t>self.stack.size() - 2), self.stack.size())]
@@ -235,7 +235,7 @@ cdef class _Machine(Store):
 
 
 def load(data):
-    """Plain data from the bytes of a pickle. Raises NotPlain."""
+    """Parse the bytes of a pickle. Raises NotPlain."""
     cdef const uint8_t[::1] view = data
     cdef _Machine machine = _Machine()
     cdef int status = TRUNCATED

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Plain values as they are kept: nodes, texts, lists and tables of dicts."""
+"""Storage of plain values: nodes, texts, lists and tables of dicts."""
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libcpp.string_view cimport string_view
 from libcpp.unordered_map cimport unordered_map
@@ -8,36 +8,36 @@ from libcpp.vector cimport vector
 cdef enum:
     K_NONE = 0
     K_BOOL = 1
-    K_INT = 2      # 64 bits; what needs the top bit unsigned is negative
+    K_INT = 2      # 64 bits; unsigned values from 2**63 are negative
     K_FLOAT = 3    # the bits of a double
-    K_TEXT = 4     # number of a string
-    K_LIST = 5     # number of a chunk of items, -1 for none; tuples too
+    K_TEXT = 4     # index of a string
+    K_LIST = 5     # index of a chunk of items, -1 for none; also tuples
     K_RECORD = 6   # table << 40 | row
     K_HUGE = 7     # an integer of more than 64 bits
 
 cdef enum:
     MAX_KEYS = 256       # of a dict
-    SMALL_INTS = 256     # have their nodes from the start, after None, False and True
+    SMALL_INTS = 256     # preallocated nodes, after None, False and True
     FIRST_INT = 3
 
 
 cdef enum:
     FINE = 0
     TRUNCATED = 1
-    GLOBAL_NAME = 2      # it asks for a class or function
-    UNKNOWN = 3          # an opcode that plain data does not need
+    GLOBAL_NAME = 2      # a reference to a class or function
+    UNKNOWN = 3          # an opcode outside plain data
     DAMAGED = 4
-    WIDE = 5             # a dict of more keys than any of ours has
+    WIDE = 5             # a dict with more than MAX_KEYS keys
 
 cdef struct Chunk:
     int64_t start
     uint32_t count
-    int32_t next         # the chunk that goes on; -1: none
+    int32_t next         # the next chunk of the list; -1 none
     uint64_t hash
 
 
 cdef class Store:
-    cdef const uint8_t* data                        # the file, in which texts lie
+    cdef const uint8_t* data                        # the file's bytes, which contain the texts
     cdef vector[uint8_t] kind
     cdef vector[int64_t] value
     cdef vector[int64_t] text_start

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""Plain data as tables: dicts, lists, text, bytes, numbers, booleans and None, without a Python object for each.
+"""Plain data as tables: dicts, lists, texts, bytes, numbers, booleans and None, without a Python object each.
 
-Every value is a node; dicts with the same keys in the same order are the rows of one table; equal text and equal lists
-are kept once.
+Every value is a node. Dicts with the same keys in the same order are the rows of one table. Equal texts and equal
+lists are stored once.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
@@ -15,7 +15,7 @@ NONE, BOOL, INT, FLOAT, TEXT, LIST, RECORD, HUGE = range(8)
 
 
 cdef class Store:
-    """Grows by one value after another; `freeze` then gives them as Plain."""
+    """Collects values one by one; `freeze` returns them as Plain."""
 
     def __cinit__(self):
         cdef int i
@@ -58,7 +58,7 @@ cdef class Store:
         return <int32_t>(self.chunks.size() - 1)
 
     cdef int32_t intern(self, const uint32_t* found, size_t count) noexcept nogil:
-        """The chunk of these items, shared with every equal one."""
+        """Return the chunk of these items, shared by equal lists."""
         cdef uint64_t hash = 1469598103934665603ULL
         cdef size_t i, mask = self.slots.size() - 1, slot
         cdef int32_t known
@@ -91,7 +91,7 @@ cdef class Store:
                 self.slots[slot] = old[i]
 
     cdef void extend(self, uint32_t list_node, const uint32_t* found, size_t count) noexcept nogil:
-        """A list's first items are interned; one that goes on gets chunks of its own."""
+        """Append items to a list. Its first items are interned; later ones go to chunks of its own."""
         cdef int32_t head, tail
         if count == 0:
             return
@@ -100,7 +100,7 @@ cdef class Store:
             self.value[list_node] = self.intern(found, count)
             return
         if self.last.find(head) == self.last.end():
-            # May be another list's too: its items are taken along.
+            # Another list may share this chunk, so its items are copied.
             self.scratch.assign(self.items.begin() + self.chunks[head].start,
                                 self.items.begin() + self.chunks[head].start + self.chunks[head].count)
             head = self.chunk(self.scratch.data(), self.scratch.size(), 0)
@@ -115,7 +115,7 @@ cdef class Store:
         self.last[head] = self.chunks[tail].next
 
     cdef int set_items(self, uint32_t record, const uint32_t* pairs, size_t count) noexcept nogil:
-        """Keys and values in turn into a dict: how it went."""
+        """Add alternating keys and values to a dict; return a status."""
         cdef size_t i, known = 0
         cdef int32_t keys, table, old_table
         cdef int64_t row, old_row
@@ -123,7 +123,7 @@ cdef class Store:
         cdef vector[uint32_t] values
         if count % 2 or self.kind[record] != K_RECORD:
             return DAMAGED
-        if self.value[record] >= 0:    # it has some already
+        if self.value[record] >= 0:    # it has items already
             old_table, old_row = <int32_t>(self.value[record] >> 40), self.value[record] & ((<int64_t>1 << 40) - 1)
             known = self.tables[old_table].size()
             keys = self.keys_of[old_table]
@@ -151,7 +151,7 @@ cdef class Store:
         return FINE
 
     cdef freeze(self, uint32_t root):
-        """All of it, with the node of the whole; the store is empty then."""
+        """Return all values as Plain, with `root` as the outermost one, and empty the store."""
         cdef Plain plain = Plain.__new__(Plain)
         cdef size_t t, k
         plain.root = root
@@ -174,10 +174,10 @@ cdef class Store:
 
 
 cdef class Plain:
-    """The values of a pickle. `kind` uint8 and `value` int64 are a node each; `root` is the node of the whole.
+    """The values of a pickle. `kind` (uint8) and `value` (int64) have an entry per node; `root` is the outermost node.
 
-    `text_start`, `text_length`: where in the file each string lies. `tables`: a pair (keys: nodes; columns: uint32
-    nodes, keys x rows) for each kind of dict.
+    `text_start`, `text_length`: position of each string in the file. `tables`: a pair (keys: nodes; columns: uint32
+    nodes, keys x rows) for each set of dict keys.
     """
     cdef readonly object kind, value, text_start, text_length, tables
     cdef readonly uint32_t root
@@ -185,7 +185,7 @@ cdef class Plain:
     cdef vector[uint32_t] items_
 
     def items(self, uint32_t node):
-        """The nodes in a list or tuple: uint32."""
+        """Return the nodes of a list or tuple, as uint32."""
         cdef int32_t chunk = <int32_t>self.value[node], first = chunk
         cdef int64_t count = 0, at = 0
         while chunk >= 0:
@@ -202,9 +202,9 @@ cdef class Plain:
         return found
 
     def flat(self, const int32_t[::1] chunks):
-        """(offsets int64, nodes uint32): the items of several lists, by their values, end to end; -1 has none.
+        """Return (offsets int64, nodes uint32): the concatenated items of several lists, by their values; -1 has none.
 
-        Lists of more than one piece, which no stack is, give their first piece.
+        Only the first chunk of longer lists is returned; a call stack never has more than one.
         """
         cdef Py_ssize_t i
         cdef int64_t at

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""All of a plane's events as columns, or whether there are any."""
+"""All events of an XPlane as columns."""
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
@@ -12,7 +12,7 @@ from tb_memplugin.native.xplane.walk cimport (
 
 
 cdef class _Every(Walk):
-    """All events, with the few numbers among their stats that are asked for."""
+    """Collects all events, with selected numeric stats."""
     cdef Numbers kinds, columns
     cdef vector[int64_t] offset, duration, value
     cdef vector[int32_t] kind, owner, column
@@ -44,10 +44,11 @@ cdef class _Every(Walk):
 
 
 def every(plane, kinds, columns, lines=None):
-    """All events, of the whole plane or of the lines that lie at `lines` (Spans), as `offset_ps`, `duration_ps` and `kind`, -1 where their metadata id is not in `kinds`.
+    """Return all events of the plane, or of the lines at `lines` (Spans): `offset_ps`, `duration_ps` and `kind`.
 
-    Of their stats, the numbers whose metadata id is in `columns`: `owner` (the event), `column` and `value` of each, in
-    file order. Per line: as collect. ValueError where the bytes are no plane.
+    The kind is -1 where the metadata id is not in `kinds`. Of the stats, the numbers whose metadata id is in `columns`
+    are returned in file order, as `owner` (the event), `column` and `value`. Lines are returned as by `collect`. Raises
+    ValueError where the bytes are no plane.
     """
     cdef _Every walk = _Every()
     walk.kinds, walk.columns = Numbers(kinds), Numbers(columns)
@@ -60,5 +61,5 @@ def every(plane, kinds, columns, lines=None):
 
 
 def any_event(plane):
-    """Whether there is an event on any line: stops at the first. ValueError where the bytes before it are no plane."""
+    """Return True at the first event of any line. Raises ValueError where the bytes before it are no plane."""
     return bool((walked(Walk(), plane)["line_events"] > 0).any())

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""Some of a plane's events, with some of their stats, as columns."""
+"""Selected events of an XPlane, with selected stats, as columns."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.string_view cimport string_view
 from libcpp.unordered_map cimport unordered_map
@@ -12,15 +12,15 @@ from tb_memplugin.native.xplane.walk cimport (
     IS_REFERENCE, IS_TEXT, Numbers, Stat, Walk, padded, padded_bytes, read_stat, taken, walked,
 )
 
-# How a stat's value is to be read; the numbers are part of this module's answer.
+# The type of a stat's value; these numbers are returned.
 ABSENT, NUMBER, DOUBLE, TEXT, REFERENCE = IS_ABSENT, IS_NUMBER, IS_DOUBLE, IS_TEXT, IS_REFERENCE
 
 
 cdef class _Chosen(Walk):
-    """Events of some names, with some of their stats; each stat has a column."""
+    """Collects the events of some names; each selected stat has a column."""
     cdef Numbers kinds, columns
     cdef int width
-    cdef size_t room              # events that a column, once it occurs, is made to hold
+    cdef size_t room              # events to reserve space for in a column
     cdef vector[int64_t] of_line, offset, duration, kind
     cdef vector[vector[int64_t]] values
     cdef vector[vector[uint8_t]] forms
@@ -31,7 +31,7 @@ cdef class _Chosen(Walk):
         cdef const unsigned char* q = p
         cdef int64_t metadata = 0
         cdef int kind
-        # The metadata id comes first, and most events are not ours: they cost one field.
+        # The metadata id comes first, so skipping the many other events costs one field.
         while q < end:
             if not item(&q, end, &field):
                 return BROKEN
@@ -76,7 +76,7 @@ cdef class _Chosen(Walk):
         return True
 
     cdef int64_t text(self, int column, const Stat* stat) except -2 nogil:
-        """The number of the column's text; the empty one is -1."""
+        """Return the code of a text in its column; -1 for the empty text."""
         cdef string_view key = string_view(<const char*>stat.at, stat.value)
         if stat.value == 0:
             return -1
@@ -86,13 +86,12 @@ cdef class _Chosen(Walk):
 
 
 def collect(plane, kinds, columns, int width):
-    """Events whose metadata id is in `kinds`, with the stats whose metadata id is in `columns`.
+    """Return the events whose metadata id is in `kinds`, with the stats whose metadata id is in `columns`.
 
-    `kinds`: {event metadata id: kind}; `columns`: {stat metadata id: column below `width`}; several ids may share one.
-    Per event, in file order: line, offset and duration in ps, and kind. Per column: for each event how its value is
-    to be read, its `form`, and the `value`; of a TEXT that is its number among the column's `texts`, -1
-    of an empty one. Per line: its timestamp in ns, its number of events, and its name. ValueError where the bytes are
-    no plane.
+    `kinds`: {event metadata id: kind}. `columns`: {stat metadata id: column below `width`}; several ids may share one.
+    Per event, in file order: line, offset and duration in ps, and kind. Per column: the `form` (type) and `value` of
+    each event; the value of a TEXT is its index in the column's `texts`, -1 for the empty text. Per line: its
+    timestamp in ns, its number of events, and its name. Raises ValueError where the bytes are no plane.
     """
     cdef _Chosen walk = _Chosen()
     walk.kinds, walk.columns, walk.width = Numbers(kinds), Numbers(columns), width

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""What encloses an event: host events nest within their thread, and that nesting is a call stack."""
+"""Nesting of a host's events within their thread, which is their call stack."""
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
@@ -12,7 +12,7 @@ cdef extern from *:
     #include <algorithm>
     #include <cstdint>
     #include <vector>
-    // Enclosing before enclosed: by start, the longer first, then as the file has them, which mostly is the order.
+    // Enclosing events first: by start, longest first, then in file order. Most files are already sorted.
     static void tbm_nest_order(std::vector<int32_t>& order, const int64_t* start, const int64_t* stop) {
         auto before = [=](int32_t a, int32_t b) {
             if (start[a] != start[b]) return start[a] < start[b];
@@ -26,10 +26,10 @@ cdef extern from *:
 
 
 def enclosing(const int64_t[::1] line_events, const int64_t[::1] start, const int64_t[::1] stop):
-    """Per event the innermost event of its line that encloses it, -1 where none does.
+    """Return, per event, the innermost event of its line that encloses it, -1 where none does.
 
-    Events come line by line, so many of each; [start, stop) on one clock. An instant encloses nothing, and lies in an
-    event that starts with it, but not in one that stops with it.
+    Events come line by line, `line_events` of each, as [start, stop) on one clock. An event of zero length encloses
+    nothing. It lies in an event that starts with it, but not in one that stops with it.
     """
     cdef Py_ssize_t first = 0, line, i
     parent_array = np.full(start.shape[0], -1, dtype=np.int32)
@@ -59,25 +59,25 @@ def enclosing(const int64_t[::1] line_events, const int64_t[::1] start, const in
 
 cdef struct Link:
     int32_t event
-    bint own      # what is above it is so whoever is inside it, so that its node can be remembered
-    bint caused   # it or something above it on its line is a consumer
+    bint own      # its ancestors do not depend on the event inside it, so its node can be cached
+    bint caused   # it or an ancestor on its line is a consumer
 
 
 cdef class _Chains:
     cdef unordered_map[int32_t, int32_t] caused_by
     cdef unordered_map[int32_t, Link] known         # by event; `event` is its node
-    cdef unordered_map[uint64_t, int32_t] below     # by a node and a name: the node of that name in it
+    cdef unordered_map[uint64_t, int32_t] below     # by node and name: the child of that name
     cdef vector[int32_t] node_parent, node_name
     cdef vector[Link] chain
 
     cdef int32_t node(self, const int32_t[::1] parent, const int32_t[::1] name, int32_t event) except -2 nogil:
-        """The node of an event, -1 of none."""
+        """Return the node of an event, -1 for none."""
         cdef int32_t node = -1
-        cdef int64_t line = 0, cause = -1    # where in the chain the line begins, and its outermost consumer is
+        cdef int64_t line = 0, cause = -1    # index in the chain of the line's start, and of its outermost consumer
         cdef uint64_t key
         cdef Link link
         self.chain.clear()
-        # Links between threads may run in a circle in a broken file: the walk is bounded.
+        # Links between threads may form a cycle in a damaged file, so the walk is bounded.
         while self.chain.size() < 4096:
             if event < 0 and cause < 0:
                 break
@@ -110,7 +110,7 @@ cdef class _Chains:
         return node
 
     cdef void settle(self, int64_t first, int64_t last, bint caused) noexcept nogil:
-        """A line's part of the chain is known to its end: up to `last` it is its own, and beyond it somebody else's."""
+        """Mark the events of a line's complete part of the chain that have only ancestors on it, up to `last`."""
         cdef int64_t i
         for i in range(first, <int64_t>self.chain.size()):
             self.chain[i].own = i <= last
@@ -119,9 +119,9 @@ cdef class _Chains:
 
 def intern_chains(const int32_t[::1] parent, const int32_t[::1] name, const int32_t[::1] consumer,
                   const int32_t[::1] producer, const int64_t[::1] wanted):
-    """One tree of the chains of the `wanted` events' parents: events of one name in one place are one node.
+    """Build one tree of the `wanted` events' ancestors; events with the same name and parent node share a node.
 
-    Where a line's own nesting ends, the outermost `consumer` in it goes on with its `producer`, an event of another.
+    Where a line's nesting ends, the outermost `consumer` in it continues with its `producer`, an event of another line.
     Returns per wanted event its innermost node (-1 without a parent), and per node its parent node and its name.
     """
     cdef Py_ssize_t i

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""A walk through the lines and events of a plane, for the loops that want different things of them."""
+"""Traversal of an XPlane's lines and events, shared by the loops that read them."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector

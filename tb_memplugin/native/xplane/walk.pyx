@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
-"""A walk through the lines and events of a plane, and columns from what was gathered on the way."""
+"""Traversal of an XPlane's lines and events, and conversion of gathered values to columns."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 from libcpp.vector cimport vector
@@ -13,7 +13,7 @@ from tb_memplugin.native.text.spans import Spans
 
 
 cdef class Numbers:
-    """What ids stand for. Writers count them from 1, so that all but odd ones are found without hashing."""
+    """A map from ids to numbers. Writers count ids from 1, so small ones are looked up in an array without hashing."""
     def __init__(self, known):
         small = 1 << 16
         self.small.resize(max((key for key in known if 0 <= key < small), default=-1) + 1, -1)
@@ -24,7 +24,7 @@ cdef class Numbers:
                 self.others[key] = number
 
     cdef int32_t of(self, int64_t key) noexcept nogil:
-        """-1 where it is not known."""
+        """Return the number of an id, -1 where it is unknown."""
         if 0 <= key < <int64_t>self.small.size():
             return self.small[key]
         if self.others.empty() or not self.others.count(key):
@@ -33,9 +33,9 @@ cdef class Numbers:
 
 
 cdef class Walk:
-    """Through a plane, in file order, line by line and event by event."""
+    """Visits a plane's lines and events in file order."""
     cdef int event(self, const unsigned char* p, const unsigned char* end) except -1 nogil:
-        """BROKEN, GO_ON or ENOUGH."""
+        """Handle an event; return BROKEN, GO_ON or ENOUGH."""
         return ENOUGH
 
     cdef int walk(self, const unsigned char* p, const unsigned char* end) except -1 nogil:
@@ -71,7 +71,7 @@ cdef class Walk:
 
 
 cdef walked(Walk walk, plane, lines=None):
-    """What is known of each line once the plane, or so many of its lines, are read."""
+    """Read the plane, or only the lines at these spans; return the columns of its lines."""
     cdef const unsigned char[::1] view = plane
     cdef const unsigned char* base = b""
     cdef int step = GO_ON
@@ -97,14 +97,14 @@ cdef walked(Walk walk, plane, lines=None):
     }
 
 
-# Each gives the memory of the vector back, so that two copies of one column are all that there is at once.
+# Each function frees its vector, so that at most two copies of a column exist at a time.
 
 cdef taken(vector[int64_t]& cells):
     return padded(cells, cells.size())
 
 
 cdef padded(vector[int64_t]& cells, size_t count):
-    """So many, with zeros where there are fewer."""
+    """Return `count` cells, padded with zeros."""
     array = np.zeros(count, dtype=np.int64) if cells.size() < count else np.empty(count, dtype=np.int64)
     cdef int64_t[::1] view = array
     count = min(count, cells.size())
