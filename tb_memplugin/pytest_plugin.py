@@ -65,7 +65,7 @@ def _check_path(path: str, limit: int, recording: str) -> str:
 
     from tb_memplugin.catalog import listing_of_path
     from tb_memplugin.errors import InputError
-    from tb_memplugin.views.shared.budget import budget, verdict
+    from tb_memplugin.views.shared.budget import budget, budget_lines
 
     listing = listing_of_path(path)
     for problem in listing.problems:
@@ -73,4 +73,4 @@ def _check_path(path: str, limit: int, recording: str) -> str:
     answer = budget(listing.recordings, limit, re.compile(recording))
     if not answer["checked"]:
         raise InputError("No recordings to check", recording or path, "`tb-memplugin summary` lists the recordings")
-    return "\n".join(verdict(answer)) if answer["broken"] else ""
+    return "\n".join(budget_lines(answer)) if answer["broken"] else ""

@@ -29,7 +29,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.views.shared.budget import budget, verdict
+    from tb_memplugin.views.shared.budget import budget, budget_lines
 
     limit = parse_size(arguments.max_peak)
     listing = listing_of(arguments.path)
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.recording or arguments.path,
             "`tb-memplugin summary` lists the recordings",
         )
-    text = [json.dumps(answer, indent=2, allow_nan=False)] if arguments.json else map(printable, verdict(answer))
+    text = [json.dumps(answer, indent=2, allow_nan=False)] if arguments.json else map(printable, budget_lines(answer))
     print("\n".join(text))
     if answer["broken"]:
         return 1

@@ -30,7 +30,7 @@ ExportTable = dict[str, ExportColumn]  # of equal lengths, by name
 def export_cells(column: ExportColumn, encode: Callable[[str], str], unknown: str) -> list[Any]:
     """Return each row's cell: a number, or an encoded text. Each distinct text is encoded once."""
     if isinstance(column, Text):
-        texts, code = distinct(column)
+        texts, code = distinct_texts(column)
         cells = _objects([encode(text) for text in texts])[code]
     elif isinstance(column, Numbers):
         cells = column.values.astype(object)
@@ -41,7 +41,7 @@ def export_cells(column: ExportColumn, encode: Callable[[str], str], unknown: st
     return row_by_row
 
 
-def distinct(column: Text) -> tuple[list[str], I32]:
+def distinct_texts(column: Text) -> tuple[list[str], I32]:
     """Return the distinct texts of a column, cut to the size of a cell, and the index of each row's text."""
     codes, code = np.unique(column.codes, return_inverse=True)
     texts = [truncate(column.strings[i]) if i >= 0 else "" for i in codes.tolist()]

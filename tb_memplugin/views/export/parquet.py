@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
-from tb_memplugin.views.export.export_table import ExportColumn, ExportTable, Numbers, distinct
+from tb_memplugin.views.export.export_table import ExportColumn, ExportTable, Numbers, distinct_texts
 from tb_memplugin.views.export.rows import pieces
 from tb_memplugin.views.shared.summary import summary
 
@@ -46,7 +46,7 @@ def _batch(pa: Any, piece: ExportTable) -> pa.RecordBatch:
 
 def _array(pa: Any, column: ExportColumn) -> pa.Array:
     if isinstance(column, Text):
-        texts, code = distinct(column)
+        texts, code = distinct_texts(column)
         return pa.DictionaryArray.from_arrays(code, pa.array(texts, pa.string()))
     if isinstance(column, Numbers):
         return pa.array(column.values, mask=~column.known)

@@ -38,7 +38,7 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: re.Pattern[str])
     }
 
 
-def verdict(answer: dict[str, Any]) -> Iterator[str]:
+def budget_lines(answer: dict[str, Any]) -> Iterator[str]:
     """Format the answer of `budget` as lines of text."""
     broken, count, limit = answer["broken"], len(answer["checked"]), bytes_text(answer["limit_bytes"])
     if not broken:

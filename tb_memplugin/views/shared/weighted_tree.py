@@ -23,7 +23,9 @@ MIN_SHARE = 0.005  # of a line in a terminal
 MAX_LINES = 24
 
 
-def weighed(recording: Recording, by: Classification, position: int, *, merge: bool = False) -> list[dict[str, Any]]:
+def weighted_nodes(
+    recording: Recording, by: Classification, position: int, *, merge: bool = False
+) -> list[dict[str, Any]]:
     """Return the nodes with live bytes in preorder, the heaviest first; nodes of depth 0 add up to the total."""
     found = forest(recording, by, merge)
     rows = live_rows(recording, position)

@@ -20,7 +20,7 @@ from tb_memplugin.views.page.runtime_to_program import joins
 from tb_memplugin.views.shared import oom
 from tb_memplugin.views.shared.site_text import site
 from tb_memplugin.views.shared.summary import summary
-from tb_memplugin.views.shared.weighted_tree import weighed
+from tb_memplugin.views.shared.weighted_tree import weighted_nodes
 from tb_memplugin.views.terminal.selectors import position_of
 
 MAX_BUFFERS = 20  # of a program
@@ -61,10 +61,10 @@ def _trees(recording: Recording, position: int) -> dict[str, Any]:
     ]
     return {
         "roles": roles,
-        "model": weighed(recording, Classification.MODEL, position, merge=True),
-        "source": weighed(recording, Classification.SOURCE, position),
+        "model": weighted_nodes(recording, Classification.MODEL, position, merge=True),
+        "source": weighted_nodes(recording, Classification.SOURCE, position),
         # A program is a single jitted function.
-        "function": weighed(recording, Classification.FUNCTION, position) if recording.axis is Axis.TIME else [],
+        "function": weighted_nodes(recording, Classification.FUNCTION, position) if recording.axis is Axis.TIME else [],
     }
 
 
