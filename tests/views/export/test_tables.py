@@ -55,8 +55,8 @@ def recordings_of(name: str) -> list[Recording]:
 
 @cache
 def categories() -> list[str]:
-    """What the page calls them, in the order of their numbers."""
-    source = (REPOSITORY / "frontend/src/payload/recording/roles.ts").read_text()
+    """Return the page's names of the roles, in the order of their numbers."""
+    source = (REPOSITORY / "frontend/src/payload/generated/constants.ts").read_text()
     return re.findall('"(.+)"', source.partition("export const ROLES = [")[2].partition("]")[0])
 
 
