@@ -1,1 +1,1 @@
-"""Positions of allocations in the address space: fragmentation and overlap."""
+"""Allocations in the address space: fragmentation and overlap."""

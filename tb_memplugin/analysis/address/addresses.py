@@ -1,4 +1,4 @@
-"""Where rows lie: in which region, as the source calls it, and at which address."""
+"""Regions and addresses of rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_memplugin.model.recording import Recording
 
 
 class Addresses(NamedTuple):
-    """Per row the number of its region, and its address, each with whether it is known."""
+    """Per row its region's number and its address, each with a mask of the known ones."""
 
     region: U64
     in_region: Mask
@@ -20,18 +20,18 @@ class Addresses(NamedTuple):
 
 
 def region_numbers(recording: Recording) -> U64:
-    """Per region: the index of a program's buffer allocation, else the address at which it begins."""
-    # Addresses are kept as signed numbers, those of the upper half below 0.
+    """Return each region's number: the index of a program's buffer allocation, else the region's start address."""
+    # Addresses are stored as signed numbers; those in the upper half are negative.
     return recording.regions.index.astype(np.int64).view(np.uint64)
 
 
 def regions_have_addresses(recording: Recording) -> bool:
-    """Whether the numbers of its regions are addresses."""
+    """Return True if the numbers of the recording's regions are addresses."""
     return recording.kind.has_addresses
 
 
 def addresses(recording: Recording, rows: I64) -> Addresses:
-    """Of these rows. What has no offset may be in any of an allocator's regions."""
+    """Return the regions and addresses of these rows. An allocator's row without an offset has an unknown region."""
     region, offset = recording.allocations.region[rows], recording.allocations.offset[rows]
     number, inside = np.zeros(len(region), dtype=np.uint64), region >= 0
     number[inside] = region_numbers(recording)[region[inside]]

@@ -1,4 +1,4 @@
-"""Free memory in pieces: the holes between live blocks, who pins each, and what is of no use to a large request."""
+"""Fragmentation of free memory: the holes between live blocks, and the blocks on either side of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tb_memplugin.native.graph.free_runs import free_runs
 
 
 class Holes(NamedTuple):
-    """Free pieces of the known regions at one position, largest first."""
+    """Free runs of the known regions at one position, largest first."""
 
     region: I32
     offset: I64  # bytes from the start of the region
@@ -23,23 +23,24 @@ class Holes(NamedTuple):
 
 
 class Fragmentation(NamedTuple):
-    """At each position of the axis, in bytes; NaN where it is not known."""
+    """Bytes at each position of the axis; NaN if unknown."""
 
-    largest_free: F64  # the largest block that is free
-    fragmented: F64  # what is free outside of it
-    told: bool  # by the allocator itself; else from addresses, and the largest block may be larger than known
+    largest_free: F64  # the largest free block
+    fragmented: F64  # all other free bytes
+    reported: bool  # by the allocator; otherwise computed from addresses, and the largest block may be larger
 
 
 class _PlacedRows(NamedTuple):
-    """Rows whose place is known, on one line of bytes on which a region follows the other."""
+    """Rows with known addresses, on one line of bytes that contains the regions one after the other."""
 
     row: I64
     low: I64
     high: I64
-    edges: I64  # where the regions begin, and the end of the last
+    edges: I64  # the start of each region, and the end of the last
 
 
 def holes(recording: Recording, position: int) -> Holes:
+    """Return the free runs between live rows at a position."""
     rows, placed = recording.allocations, _placed_rows(recording)
     live = (rows.start[placed.row] <= position) & (position < rows.end[placed.row])
     foreign = _never_used(recording, placed)
@@ -60,7 +61,7 @@ def holes(recording: Recording, position: int) -> Holes:
 
 
 class _Gaps(NamedTuple):
-    """Stretches of the line that nothing lies in, within a region; the rows at either side, -1 for what is none."""
+    """Free runs on the line, within regions, and the rows on either side, -1 for a region's edge."""
 
     low: I64
     high: I64
@@ -69,7 +70,7 @@ class _Gaps(NamedTuple):
 
 
 def _gaps(row: I64, low: I64, high: I64, edges: I64) -> _Gaps:
-    # Edges pin as rows do. Where one lies at a row's end or start, the gap there is beyond the edge.
+    # Region edges bound gaps as rows do. Edges sort first, so a gap never crosses one.
     row = np.r_[np.full(len(edges), -1), row]
     low, high = np.r_[edges, low], np.r_[edges, high]
     order = np.lexsort((row >= 0, low))
@@ -81,13 +82,13 @@ def _gaps(row: I64, low: I64, high: I64, edges: I64) -> _Gaps:
 
 
 def _never_used(recording: Recording, placed: _PlacedRows) -> _Gaps:
-    """What no row ever lay in, where regions are no more than the addresses seen: it may be anybody's."""
+    """Return runs that no row ever used, if regions are only the range of observed addresses; others may use them."""
     gaps = _gaps(placed.row, placed.low, placed.high, placed.edges)
     return gaps if recording.reported is not None else _Gaps(*(column[:0] for column in gaps))
 
 
 def unplaced_bytes(recording: Recording, position: int) -> int:
-    """Live bytes whose place is not known: they may lie in what looks like a hole."""
+    """Return the live bytes with unknown addresses. They may lie in what looks like a hole."""
     rows = recording.allocations
     live = (rows.start <= position) & (position < rows.end) & (rows.offset < 0)
     return int(rows.charge[live].sum())
@@ -95,7 +96,7 @@ def unplaced_bytes(recording: Recording, position: int) -> int:
 
 @memoize
 def fragmentation(recording: Recording) -> Fragmentation:
-    """What the allocator tells; where it does not, what the addresses of its live blocks do."""
+    """Return the fragmentation that the allocator reports, else the one computed from its live blocks' addresses."""
     reported = recording.reported
     if reported is not None and recording.capacity and not np.isnan(reported.fragmentation).all():
         largest = reported.free * (1 - reported.fragmentation)
@@ -115,29 +116,29 @@ def _placed_rows(recording: Recording) -> _PlacedRows:
     begin, end = edges[rows.region[row]], edges[rows.region[row] + 1]
     low = np.minimum(begin + rows.offset[row], end)
     high = np.minimum(low + rows.size[row], end)
-    some = high > low  # what lies beyond its region, in a broken file, pins nothing
+    some = high > low  # in corrupt files, rows may lie outside of their region
     return _PlacedRows(row[some], low[some], high[some], edges)
 
 
 def _region_lifetimes(recording: Recording) -> tuple[I64, I64]:
-    """(first position, position past the last) of each region."""
+    """Return the first position of each region, and the position after its last."""
     regions, n = recording.regions, recording.length
     begin = np.full(len(regions), -1) if regions.start is None else regions.start
     return begin, np.full(len(regions), n) if regions.end is None else regions.end
 
 
 def _free_runs(recording: Recording) -> tuple[I64, I64]:
-    """The longest hole, and all holes together, at each position."""
+    """Return the longest hole and the sum of all holes at each position."""
     rows, placed = recording.allocations, _placed_rows(recording)
     regions = len(placed.edges) - 1
     begin, end = _region_lifetimes(recording)
-    # A region that is not there, before and after its life, is no free memory: as if one row took it all.
+    # A region is not free memory before and after its lifetime, so it counts as fully used there.
     absent = np.r_[np.full(regions, -1), end], np.r_[begin, np.full(regions, recording.length)]
     low, high = placed.edges[:-1] + np.arange(regions), placed.edges[1:] + np.arange(regions)
     foreign = _never_used(recording, placed)
     moved = np.searchsorted(placed.edges, foreign.low, side="right") - 1
     always = np.full(len(moved), -1), np.full(len(moved), recording.length)
-    # A byte that is always taken keeps what is free at the end of a region from what is free at the start of the next.
+    # One used byte between regions separates free memory at the end of one from that at the start of the next.
     shift = rows.region[placed.row].astype(np.int64)
     fence = placed.edges[1:] + np.arange(regions)
     return free_runs(

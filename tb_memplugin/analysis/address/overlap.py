@@ -1,4 +1,4 @@
-"""Who else uses the bytes of a buffer."""
+"""The buffers that use the same bytes as another buffer."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tb_memplugin.model.recording import Recording
 
 
 class Overlap(NamedTuple):
-    """Rows whose bytes overlap a given row's, by when they are used."""
+    """Rows whose bytes overlap a given row's, in order of use."""
 
     row: I64
-    same_buffer: I64  # 1 where the two are one memory by design (an alias), 0 where they take turns
+    same_buffer: I64  # 1 for an alias of the same memory, 0 for a buffer that uses it at another time
 
 
 def overlap(recording: Recording, row: int) -> Overlap:
-    """Every other row of the same region that overlaps `row` in bytes, in order of use; none where it is not placed."""
+    """Return the other rows whose bytes overlap those of `row`; none if its offset is unknown."""
     rows = recording.allocations
     region, offset = rows.region[row], rows.offset[row]
     overlaps = (

@@ -1,4 +1,4 @@
-"""Stacks as a graph of functions that call each other, with the figures of google/pprof: flat, cumulative, per call."""
+"""Call graphs over stacks, with pprof's figures: flat, cumulative and per call."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.graph.call_graph import DROPPED, HIDDEN, weave
 
-MIN_SHARE = 200  # a call or function of less than a 200th of the total is no part of the picture
+MIN_SHARE = 200  # functions and calls below 1/200 of the total are not drawn
 
 
 class Granularity(StrEnum):
-    """What is one function; pprof's granularities."""
+    """The parts of a frame that identify a node, as pprof's granularities."""
 
-    FUNCTION = "function"  # by its name alone
+    FUNCTION = "function"  # its name alone
     FILE_FUNCTION = "filefunction"
     FILE = "file"
     LINE = "line"
 
 
 class Refine(NamedTuple):
-    """Regular expressions on function names and files, as pprof's options of these names; "" is none.
+    """pprof's options of these names: regular expressions on function names and files; "" for none.
 
-    `focus` keeps the stacks that match in some frame, `ignore` those that match in none; `hide` takes the frames that
-    match out of the stacks, `fold` those of frameworks.
+    `focus` keeps the stacks with a matching frame, `ignore` drops them. `hide` removes matching frames from the stacks,
+    `fold` removes the frames of frameworks.
     """
 
     focus: str = ""
@@ -44,9 +44,9 @@ NO_REFINEMENT = Refine()
 
 
 class FunctionNodes(NamedTuple):
-    """Functions; what does not tell them apart is empty or 0. Those with the most below them first.
+    """Functions, in order of cumulative bytes. Columns that the granularity ignores are empty or 0.
 
-    `flat`: bytes that were allocated by itself; `cum`: by itself and what it calls. Of a change they may be negative.
+    `flat` are the bytes that a function allocates itself, `cum` includes its callees. Differences may be negative.
     """
 
     function: Text
@@ -59,7 +59,7 @@ class FunctionNodes(NamedTuple):
 
 
 class Calls(NamedTuple):
-    """Between functions of the picture. `residual`: at times through functions that are not in it."""
+    """Calls between drawn functions. `residual`: some of them go through functions that are not drawn."""
 
     caller: I32  # row in Nodes
     callee: I32
@@ -70,28 +70,28 @@ class Calls(NamedTuple):
 
 class CallGraph(NamedTuple):
     nodes: FunctionNodes
-    drawn: Mask  # per node: it is in the picture
+    drawn: Mask  # per node
     calls: Calls
-    total: int  # bytes that shares are of
+    total: int  # bytes; shares refer to it
     total_allocations: int
-    shown: int  # bytes of the stacks that focus and ignore leave
-    unplaced: int  # bytes of them that have no frame left, or never had one
+    shown: int  # bytes of the stacks that pass focus and ignore
+    unplaced: int  # bytes of these without any frame left
 
 
 def build_call_graph(
     samples: Samples, by: Granularity = Granularity.FUNCTION, refine: Refine = NO_REFINEMENT, most: int = 80
 ) -> CallGraph:
-    """Every function, and a picture of at most so many. InputError where `refine` holds no regular expression."""
+    """Build the graph of all functions, of which at most `most` are drawn. InputError for invalid expressions."""
     stacks = samples.stacks
     n = len(stacks.parent)
-    # Parents come before their children; where a broken file has it otherwise, the stack ends there.
+    # Parents precede their children. In a corrupt file with another order, the stack ends there.
     parent = np.where(stacks.parent < np.arange(n), stacks.parent, -1).astype(np.int32)
     hidden = _matching_frames(stacks, refine.hide, "hide")
     if refine.fold:
         hidden |= framework_frames(stacks)
     kept = _kept_samples(samples, parent, refine)
     leaf, size, number = samples.leaf[kept], samples.bytes[kept], samples.allocations[kept]
-    # Sums are exact in float64 up to 2**53; bincount knows no int64.
+    # bincount sums in float64, which is exact up to 2**53.
     own = np.stack([np.bincount(leaf + 1, amount, n + 1)[1:] for amount in (size, number)], axis=1).astype(np.int64)
 
     entity, first = _number_functions(stacks, by)
@@ -100,10 +100,10 @@ def build_call_graph(
     seen = np.isin(np.arange(len(first)), visible[_frames_with_callers(parent, leaf[leaf >= 0])])
     order = np.lexsort((first, -np.abs(flat[:, 0]), -np.abs(cum[:, 0])))
     order = order[seen[order]]
-    whole = max(abs(samples.total), 1)
+    total = max(abs(samples.total), 1)
     drawn = np.zeros(len(first), dtype=bool)
-    drawn[order[:most]] = np.abs(cum[order[:most], 0]) >= whole / MIN_SHARE
-    if not drawn.any():  # nothing has bytes: then what is there by number
+    drawn[order[:most]] = np.abs(cum[order[:most], 0]) >= total / MIN_SHARE
+    if not drawn.any():  # without any bytes, functions are drawn by number of allocations
         drawn[order[:most]] = True
 
     *_, caller, callee, amount, residual = weave(
@@ -122,7 +122,7 @@ def build_call_graph(
         flat_allocations=flat[order, 1],
         cum_allocations=cum[order, 1],
     )
-    # Stacks without a frame: they never had one, or every one of them is hidden.
+    # Stacks without a visible frame.
     bare = ~_self_or_caller(~hidden, parent)
     placed = np.r_[~bare, False][leaf]
     return CallGraph(
@@ -141,7 +141,7 @@ def _blank_if(blank: bool, text: Text) -> Text:
 
 
 def _number_functions(stacks: Stacks, by: Granularity) -> tuple[I32, I64]:
-    """Which function each frame is of, and a frame of each function."""
+    """Return the function number of each frame, and one frame of each function."""
     names = {
         Granularity.FUNCTION: (stacks.function.codes,),
         Granularity.FILE_FUNCTION: (stacks.function.codes, stacks.file.codes),
@@ -156,7 +156,7 @@ def _number_functions(stacks: Stacks, by: Granularity) -> tuple[I32, I64]:
 
 
 def _kept_samples(samples: Samples, parent: I32, refine: Refine) -> Mask:
-    """Per sample, whether focus and ignore leave it."""
+    """Mark the samples that pass focus and ignore."""
     kept = np.ones(len(samples.leaf), dtype=bool)
     for name, wanted in (("focus", True), ("ignore", False)):
         if pattern := getattr(refine, name):
@@ -166,7 +166,7 @@ def _kept_samples(samples: Samples, parent: I32, refine: Refine) -> Mask:
 
 
 def _matching_frames(stacks: Stacks, pattern: str, name: str) -> Mask:
-    """Per frame, whether its function or file matches. Each distinct text is looked at once."""
+    """Mark the frames whose function or file matches. Each distinct text is tested once."""
     if not pattern:
         return np.zeros(len(stacks.parent), dtype=bool)
     expression = compile_regex(pattern, name)
@@ -181,16 +181,16 @@ def _matching_frames(stacks: Stacks, pattern: str, name: str) -> Mask:
 
 
 def _self_or_caller(own: Mask, parent: I32) -> Mask:
-    """Per node, whether it is so of itself or of a node that it is below. Looks twice as far up each time."""
-    found, above = own.copy(), parent.copy()
-    while (above >= 0).any():
-        found |= np.where(above >= 0, found[above], False)
-        above = np.where(above >= 0, above[above], -1)
+    """Mark the frames that are marked themselves or have a marked caller. Each round looks twice as far up."""
+    found, caller = own.copy(), parent.copy()
+    while (caller >= 0).any():
+        found |= np.where(caller >= 0, found[caller], False)
+        caller = np.where(caller >= 0, caller[caller], -1)
     return found
 
 
 def _frames_with_callers(parent: I32, leaves: I32) -> Mask:
-    """Per node, whether it is one of these or above one."""
+    """Mark these frames and their callers."""
     found = np.zeros(len(parent) + 1, dtype=bool)
     while len(leaves := np.unique(leaves[~found[leaves]])):
         found[leaves] = True

@@ -1,4 +1,4 @@
-"""Stacks and what they hold: of one recording's live rows, of several devices together, of the change between two."""
+"""Samples (stacks with bytes) of live rows, of one or several devices, and of the difference between two profiles."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tb_memplugin.model.text import Strings, Text
 
 
 class Samples(NamedTuple):
-    """`total` is what shares are of: everything, or of a change, what there was before it."""
+    """Stacks with bytes. Shares refer to `total`: all bytes, or for a difference, those of the base."""
 
     stacks: Stacks
-    leaf: I32  # -1 no stack
+    leaf: I32  # -1 for no stack
     bytes: I64
     allocations: I64
     total: int
@@ -26,7 +26,7 @@ class Samples(NamedTuple):
 
 
 def live_samples(recordings: Sequence[Recording], position: int = 0) -> Samples:
-    """What is live at a position in all of these recordings together."""
+    """Return the samples that are live at a position in any of these recordings."""
     parts = [(r, np.flatnonzero(_live_rows(r, position))) for r in recordings]
     stacks, shift = _merge_trees([r.stacks for r in recordings])
     leaf = [_shift(r.allocations.stack[rows], by) for (r, rows), by in zip(parts, shift, strict=True)]
@@ -36,7 +36,7 @@ def live_samples(recordings: Sequence[Recording], position: int = 0) -> Samples:
 
 
 def diff_samples(before: Samples, after: Samples) -> Samples:
-    """What has come, and what has gone as negative figures; shares are of `before`."""
+    """Return new samples, and lost ones with negative bytes; shares refer to `before`."""
     stacks, (first, second) = _merge_trees([before.stacks, after.stacks])
     return Samples(
         stacks,
@@ -51,13 +51,13 @@ def diff_samples(before: Samples, after: Samples) -> Samples:
 def _live_rows(recording: Recording, position: int) -> npt.NDArray[np.bool_]:
     rows = recording.allocations
     live = (rows.start <= position) & (position < rows.end)
-    # What lives in another row's memory is counted there; an executable of no bytes is still there.
+    # Rows in another row's memory are counted there. Executables of 0 bytes still count as allocations.
     live &= (rows.charge > 0) | (rows.size == 0)
     return live
 
 
 def _merge_trees(trees: Sequence[Stacks]) -> tuple[Stacks, list[int]]:
-    """One tree of several, and what to add to each one's node numbers. A tree that comes twice is there once."""
+    """Merge trees into one. Return it with the offset of each tree's nodes; equal trees are included once."""
     distinct = list({id(tree): tree for tree in trees}.values())
     starts = np.cumsum([0, *(len(tree.parent) for tree in distinct)]).tolist()
     at = {id(tree): start for tree, start in zip(distinct, starts, strict=False)}
@@ -78,11 +78,11 @@ def _shift(nodes: I32, by: int) -> I32:
 
 
 def concatenate_text(columns: Sequence[Text]) -> Text:
-    """One column after the other; equal texts have equal codes, and the empty one -1."""
+    """Concatenate columns. Equal texts have equal codes, the empty text has -1."""
     known = {"": -1}
     codes = [np.empty(0, np.int32)]
     for column in columns:
-        # A few rows of a large table show few of its strings.
+        # Only the strings that these rows use are copied.
         used, which = np.unique(column.codes, return_inverse=True)
         texts = (column.strings[code] if code >= 0 else "" for code in used.tolist())
         of_used = [known.setdefault(text, len(known) - 1) for text in texts]

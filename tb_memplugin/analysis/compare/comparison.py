@@ -1,4 +1,4 @@
-"""What changed from one recording, or one moment of it, to another, matched by what things are and not by their ids."""
+"""Changes between two recordings, or two moments of one, matched by content and not by ids."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ NO_LINE = "no Python line"
 
 
 class CompareBy(StrEnum):
-    """What the steps from one total to the other are."""
+    """The groups whose changes lead from one total to the other."""
 
     ROLE = "role"
     MODEL = "model"  # arguments, passes and layers
-    SOURCE = "source"  # the innermost line of the user's
+    SOURCE = "source"  # the innermost line of user code
 
 
 class Entries(NamedTuple):
-    """One thing in either or both: the same model path, source, operation and shape. The largest change first.
+    """Groups of equal model path, source, operation and shape, largest change first.
 
-    Where a place has only other shapes than before, it is one thing that changed its shape: `reshaped`.
+    A site whose shapes all changed is one entry with `reshaped` set.
     """
 
-    row_a: I64  # its largest allocation in the first, -1 where it has none
+    row_a: I64  # the largest allocation in the first recording, -1 for none
     row_b: I64
     bytes_a: I64
     bytes_b: I64
@@ -67,7 +67,7 @@ class Comparison(NamedTuple):
     total_b: int
     entries: Entries
     steps: list[Step]  # the largest growth first
-    step_of: I64  # per entry the step that its largest allocation is counted in
+    step_of: I64  # per entry: the step that counts its largest allocation
 
 
 class _Side(NamedTuple):
@@ -80,23 +80,23 @@ class _Side(NamedTuple):
 
 
 class _Labels(NamedTuple):
-    """What each of a side's rows is counted as."""
+    """The group of each of a side's rows."""
 
-    code: Codes  # number of its name
+    code: Codes  # per row: index into `names`
     names: list[str]
 
 
 def compare(
     a: Recording, b: Recording, at_a: int | None = None, at_b: int | None = None, by: CompareBy = CompareBy.ROLE
 ) -> Comparison:
-    """At these positions, or at their peaks. InputError where the two are not of a kind."""
+    """Compare two recordings at these positions, by default at their peaks. InputError if their kinds differ."""
     if a.kind != b.kind:
         remedy = f"compare a {a.kind} with a {a.kind}: their figures mean the same"
         raise InputError("Recordings of two kinds", f"{a.kind} and {b.kind}", remedy)
     one, other = _side(a, at_a), _side(b, at_b)
-    placed = match_lines(a, one.rows, b, other.rows)
-    entries = _entries(one, other, placed)
-    labels = [_labels(side, placed, number, by) for number, side in enumerate((one, other))]
+    matching = match_lines(a, one.rows, b, other.rows)
+    entries = _entries(one, other, matching)
+    labels = [_labels(side, matching, number, by) for number, side in enumerate((one, other))]
     steps = _steps((one, other), labels)
     step_of = _step_of(entries, (one, other), labels, steps)
     return Comparison(one.position, other.position, one.total, other.total, entries, steps, step_of)
@@ -112,21 +112,21 @@ def _side(recording: Recording, at: int | None) -> _Side:
     return _Side(recording, position, rows, counts, charged + rest, rest)
 
 
-def _entries(a: _Side, b: _Side, placed: LineMatching) -> Entries:
+def _entries(a: _Side, b: _Side, matching: LineMatching) -> Entries:
     n = len(a.rows)
-    site, placeless = _sites(a, b, placed)
+    site, unlocated = _sites(a, b, matching)
     thing = _number_rows([site, *(_column_of_both(a, b, name).codes for name in ("shape", "dtype"))])
     in_a, in_b = (np.bincount(rows, minlength=int(thing.max(initial=-1)) + 1) for rows in (thing[:n], thing[n:]))
-    # Places with shapes in the one that the other has not, and the other way round, changed their shape there.
+    # A site changed its shape if both sides have shapes there that the other side lacks.
     alone_a, alone_b = in_b[thing[:n]] == 0, in_a[thing[n:]] == 0
     both = np.intersect1d(site[:n][alone_a], site[n:][alone_b])
-    changed = np.r_[alone_a, alone_b] & np.isin(site, both) & ~placeless
+    changed = np.r_[alone_a, alone_b] & np.isin(site, both) & ~unlocated
     entry = _number_rows([np.where(changed, site, -1), np.where(changed, -1, thing)])
     count = int(entry.max(initial=-1)) + 1
 
     def largest(side: _Side, which: I64) -> I64:
         found = np.full(count, -1, dtype=np.int64)
-        found[which[::-1]] = side.rows[::-1]  # rows come largest first, and the last one written stays
+        found[which[::-1]] = side.rows[::-1]  # rows are largest first; the last assignment wins
         return found
 
     def sums(which: I64, amount: I64) -> I64:
@@ -143,14 +143,14 @@ def _entries(a: _Side, b: _Side, placed: LineMatching) -> Entries:
     return Entries._make(column[order] for column in found)
 
 
-def _sites(a: _Side, b: _Side, placed: LineMatching) -> tuple[I64, Mask]:
-    """Where each row of both is made: by model path, source and operation; by its name where it has no path and source.
+def _sites(a: _Side, b: _Side, matching: LineMatching) -> tuple[I64, Mask]:
+    """Return each row's site, by model path, source and operation, or by name if it has neither path nor source.
 
-    And which rows have neither: what a compiler calls `copy.92` is one of many copies, and not a place.
+    Also return a mask of the latter rows: a compiler's name such as `copy.92` is not a location.
     """
     scope, op = (_column_of_both(a, b, column) for column in ("scope", "op"))
-    chain = np.r_[placed.chain[0], placed.chain[1]]
-    # Executables and arrays of one line are two things; what such a name is, is all that a device profile says of it.
+    chain = np.r_[matching.chain[0], matching.chain[1]]
+    # In a device profile, only the name distinguishes an executable from an array of the same line.
     nameless = (scope.codes < 0) & ((chain < 0) | (op.codes < 0))
     renamed = np.full(len(chain), -1, dtype=np.int64)
     renamed[nameless] = _number_names(_column_of_both(a, b, "name").take(np.flatnonzero(nameless)))
@@ -160,7 +160,7 @@ def _sites(a: _Side, b: _Side, placed: LineMatching) -> tuple[I64, Mask]:
 
 
 def _number_names(names: Text) -> I64:
-    """A compiler numbers its names anew each time: those that differ in their numbers alone are one."""
+    """Number the names, ignoring digits in them, which compilers assign anew each time."""
     used, which = np.unique(names.codes, return_inverse=True)
     known: dict[str, int] = {}
     texts = (DIGITS.sub("*", names.strings[code]) if code >= 0 else "" for code in used.tolist())
@@ -172,11 +172,11 @@ def _column_of_both(a: _Side, b: _Side, column: str) -> Text:
 
 
 def _number_rows(columns: list[Codes]) -> I64:
-    """Rows that agree in all columns get one number, from 0 on."""
+    """Number the rows from 0; rows that agree in all columns get the same number."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         part = column.astype(np.int64) - int(column.min(initial=0))
-        # Numbered anew each time, so that rows x 32 bits never overflows.
+        # Renumbered each time, so that the key (rows x 32 bits) never overflows.
         _, key = np.unique(key * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
     return key
 
@@ -191,7 +191,7 @@ def _steps(sides: tuple[_Side, _Side], labels: list[_Labels]) -> list[Step]:
 
 
 def _sums(side: _Side, labels: _Labels) -> dict[str, int]:
-    """Bytes by label; those of one label together."""
+    """Return the bytes of each label."""
     charge = side.recording.allocations.charge[side.rows]
     of_each = np.bincount(labels.code, charge, len(labels.names)).astype(np.int64).tolist()
     sums: dict[str, int] = {}
@@ -202,7 +202,7 @@ def _sums(side: _Side, labels: _Labels) -> dict[str, int]:
 
 
 def _step_of(entries: Entries, sides: tuple[_Side, _Side], labels: list[_Labels], steps: list[Step]) -> I64:
-    """Per entry the step of its largest allocation in the second recording, or else in the first."""
+    """Return for each entry the step of its largest allocation in the second recording, else in the first."""
     number = {step.label: i for i, step in enumerate(steps)}
     found = np.full(len(entries.row_a), -1, dtype=np.int64)
     for side, of_side, row in zip(sides, labels, (entries.row_a, entries.row_b), strict=True):
@@ -212,26 +212,26 @@ def _step_of(entries: Entries, sides: tuple[_Side, _Side], labels: list[_Labels]
     return found
 
 
-def _labels(side: _Side, placed: LineMatching, number: int, by: CompareBy) -> _Labels:
+def _labels(side: _Side, matching: LineMatching, number: int, by: CompareBy) -> _Labels:
     code: Codes
     if by is CompareBy.ROLE:
         code, names = roles(side.recording)[side.rows], [_role_name(side.recording, role) for role in Role]
     elif by is CompareBy.SOURCE:
-        code, names = _lines(side, placed, number)
+        code, names = _lines(side, matching, number)
     else:
         forest = classification.forest(side.recording, classification.Classification.MODEL)
         code, names = forest.leaf[side.rows], _layers(forest)
-    # What no classification knows has the last name.
+    # Rows without a code get the last name.
     return _Labels(np.where(code >= 0, code, len(names) - 1), names)
 
 
-def _lines(side: _Side, placed: LineMatching, number: int) -> tuple[Codes, list[str]]:
-    """Per row its line, and what each is called. Live arrays without a stack go by the name of their line, `f.py:9`."""
-    line, name = placed.line[number], side.recording.allocations.name.take(side.rows)
+def _lines(side: _Side, matching: LineMatching, number: int) -> tuple[Codes, list[str]]:
+    """Return each row's line and the lines' names. Live arrays without a stack are named after their line, `f.py:9`."""
+    line, name = matching.line[number], side.recording.allocations.name.take(side.rows)
     used, which = np.unique(name.codes, return_inverse=True)
     texts = [name.strings[code] if code >= 0 else "" for code in used.tolist()]
     named = [text if NAMED_LINE.fullmatch(text) else NO_LINE for text in texts]
-    return np.where(line >= 0, line, len(placed.names) + which), [*placed.names, *named, NO_LINE]
+    return np.where(line >= 0, line, len(matching.names) + which), [*matching.names, *named, NO_LINE]
 
 
 def _role_name(recording: Recording, role: Role) -> str:
@@ -241,18 +241,18 @@ def _role_name(recording: Recording, role: Role) -> str:
 
 
 def _layers(forest: classification.Forest) -> list[str]:
-    """Per node the layer that it belongs to: its path as far as the first name with a number, or two names."""
+    """Return the layer of each node: its path up to the first name with a number, at most two names."""
     names: list[str] = []
-    whole: list[bool] = []
+    complete: list[bool] = []
     for node, parent in enumerate(forest.parent.tolist()):
         label = forest.label[node]
         if parent < 0:
             names.append(label)
-            whole.append(False)
-        elif whole[parent]:
+            complete.append(False)
+        elif complete[parent]:
             names.append(names[parent])
-            whole.append(True)
+            complete.append(True)
         else:
             names.append(f"{names[parent]} / {label}")
-            whole.append(bool(DIGITS.search(label)) or names[parent].count(" / ") >= 1)
+            complete.append(bool(DIGITS.search(label)) or names[parent].count(" / ") >= 1)
     return [*names, "no model path"]

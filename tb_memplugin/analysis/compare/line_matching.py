@@ -1,4 +1,4 @@
-"""Which source line of one recording is which of another: an edit shifts lines, and moves files to other folders."""
+"""Matching of source lines between two recordings, since edits shift lines and files move between folders."""
 
 from __future__ import annotations
 
@@ -13,29 +13,32 @@ from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
 
-Function = tuple[str, str]  # its name, and its file's
+Function = tuple[str, str]  # function name and file name
 
 
 class LineMatching(NamedTuple):
-    """Of two recordings, numbered together. `chain` and `line` have a number per row, -1 without a Python frame."""
+    """User frames of two recordings, numbered together. Rows without a Python frame have number -1.
 
-    chain: tuple[I32, I32]  # all of the user's frames
-    line: tuple[I32, I32]  # the innermost of them
-    names: list[str]  # of each line: `layer (model.py:20, was 18)`
+    `chain` and `line` have one column per recording.
+    """
+
+    chain: tuple[I32, I32]  # per row: number of all its user frames
+    line: tuple[I32, I32]  # per row: number of its innermost user frame
+    names: list[str]  # per line: `layer (model.py:20, was 18)`
 
 
 class _UserFrames(NamedTuple):
-    """The user's frames of one recording that its rows are under."""
+    """The user frames on the stacks of one recording's rows."""
 
     frames: list[tuple[int, int]]  # (frame, caller); a caller comes before what it calls, a framework's are left out
     innermost: dict[int, int]  # per frame of any kind: itself or the nearest user's frame above it, -1 none
     function: dict[int, Function]
     line: dict[int, int]
-    does: dict[int, set[str]]  # what is called and done there: what tells one line of a function from another
+    activities: dict[int, set[str]]  # what is called and done there: what tells one line of a function from another
 
 
 def match_lines(a: Recording, rows_a: I64, b: Recording, rows_b: I64) -> LineMatching:
-    """Frames are one place where function, file and line are; lines of a function that do not agree are aligned."""
+    """Match the user frames of two recordings by function, file and line; differing lines of a function are aligned."""
     in_both = {*_distinct_files(a.stacks)} & {*_distinct_files(b.stacks)}
     used = [_user_frames(recording, rows, in_both) for recording, rows in ((a, rows_a), (b, rows_b))]
     number = [_activities_by_line(used[0]), _activities_by_line(used[1])]
@@ -74,32 +77,34 @@ def _user_frames(recording: Recording, rows: I64, in_both: set[str]) -> _UserFra
         if at.framework:
             continue
         file = stacks.file[at.frame]
-        # Folders differ from machine to machine, and names of files do not.
+        # Folders differ between machines; file names do not.
         known = file if file in in_both else file.replace("\\", "/").rpartition("/")[2]
         used.frames.append((at.frame, caller))
         used.function[at.frame] = (stacks.function[at.frame], known)
         used.line[at.frame] = int(stacks.line[at.frame])
-        used.does[at.frame] = set()
+        used.activities[at.frame] = set()
         if caller >= 0:
-            used.does[caller].add(stacks.function[at.frame])
+            used.activities[caller].add(stacks.function[at.frame])
     pairs = np.unique(np.stack([table.stack[rows], table.op.codes[rows]], axis=1), axis=0)
     for leaf, op in pairs.tolist():
         frame = used.innermost.get(leaf, -1)
         if frame >= 0 and op >= 0:
-            used.does[frame].add(table.op.strings[op])
+            used.activities[frame].add(table.op.strings[op])
     return used
 
 
 def _activities_by_line(used: _UserFrames) -> dict[Function, dict[int, frozenset[str]]]:
-    """Per function what each of its lines does."""
+    """Return for each function the activities of each of its lines."""
     found: dict[Function, dict[int, set[str]]] = {}
     for frame, _ in used.frames:
-        found.setdefault(used.function[frame], {}).setdefault(used.line[frame], set()).update(used.does[frame])
-    return {f: {line: frozenset(does) for line, does in sorted(lines.items())} for f, lines in found.items()}
+        found.setdefault(used.function[frame], {}).setdefault(used.line[frame], set()).update(used.activities[frame])
+    return {
+        f: {line: frozenset(activities) for line, activities in sorted(lines.items())} for f, lines in found.items()
+    }
 
 
 def _pair_lines(a: dict[int, frozenset[str]], b: dict[int, frozenset[str]]) -> list[tuple[int, int]]:
-    """(line in a, line in b), -1 for a line that the other has not. The other way round, it is the mirror image."""
+    """Return pairs of lines in a and b, -1 for a line without a match. Swapping a and b swaps the pairs."""
     if list(a) > list(b):
         return [(one, other) for other, one in _pair_lines(b, a)]
     if len(a) == len(b):

@@ -1,8 +1,8 @@
-"""What the bytes of a site at the end of each step say of it.
+"""Classification of allocation sites by their live bytes at the end of each step.
 
-A leak is told from a cache, a warm-up and a sawtooth by two questions about each site: do bytes that it allocated in
-one step after another stay until the end, and does what it holds at the end of a step keep rising? Either alone is
-not enough: a full pool that replaces its entries at random keeps some of every age, and noise may rise for a while.
+Two tests distinguish a leak from a cache, a warm-up and a sawtooth. Do bytes allocated in step after step stay until
+the end? Do the live bytes at the end of each step keep rising? Neither is enough alone: a full pool with random
+replacement keeps entries of every age, and noise may rise for a while.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 
 from tb_memplugin.model.arrays import F64, I64, U8, Mask
 
-MAX_SLOPE_POINTS = 33  # 528 pairs of steps a site: the median of so many slopes is no better for having more
+MAX_SLOPE_POINTS = 33  # 528 pairs of steps per site; more pairs do not improve the median slope
 
 
 class Verdict(IntEnum):
-    """Worst first."""
+    """The kind of growth of a site, worst first."""
 
-    LEAK = 0  # grows to the end, and nothing says that it will stop
-    CACHE = 1  # grew after the warm-up, and has stopped
+    LEAK = 0  # grows to the end without a sign of stopping
+    CACHE = 1  # grew after the warm-up, and stopped
     SAWTOOTH = 2  # grows for some steps, is freed at once, and grows again
     KEPT = 3  # each allocation is freed one step after its own
-    WARM_UP = 4  # what it holds was allocated in the first steps
+    WARM_UP = 4  # all live bytes were allocated in the first steps
     STEADY = 5
 
 
@@ -32,11 +32,11 @@ class SiteTable(NamedTuple):
     """Bytes of each site (rows) at the end of each step (columns)."""
 
     live: I64
-    staying: I64  # those born since the end before that are still live at the end of the last
+    staying: I64  # those allocated since the previous step's end that are still live at the end of the last step
 
 
 def classify(table: SiteTable, since: int, survived: F64) -> tuple[U8, I64, F64]:
-    """Verdict, evidence and confidence of each site, from what it holds from step `since` on."""
+    """Return verdict, evidence (steps) and confidence (0 to 1) of each site, from its live bytes since step `since`."""
     live = table.live[:, since:]
     if not len(live):
         return np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0)
@@ -48,9 +48,10 @@ def classify(table: SiteTable, since: int, survived: F64) -> tuple[U8, I64, F64]
     goes_on = 6 * (floor[:, -1] - floor[:, -1 - span // 3]) >= growth  # in the last third, at half its rate or more
 
     grew, gap, idle = _occurrences(table.staying[:, since + 1 :] > 0)
-    # No third of the steps without bytes that stay, and none for twice as long as ever before at the end.
+    # No gap without staying bytes is longer than a third of the steps, and the last gap is below twice the longest.
     stays = (3 * gap <= span) & (3 * idle <= span) & (idle < 2 * gap)
-    # By a larger one each step, so that nothing old stays. Nine numbers rise by chance once in 360,000 times.
+    # Each step may replace an allocation by a larger one, so that no old bytes stay. Nine random numbers are in rising
+    # order once in 360,000 times.
     replaced = (change > 0).all(axis=1) & (span >= 8)
     leak = (stays & (growth > fell) & goes_on) | replaced
 
@@ -71,16 +72,16 @@ def classify(table: SiteTable, since: int, survived: F64) -> tuple[U8, I64, F64]
     names = [Verdict.LEAK, Verdict.SAWTOOTH, Verdict.WARM_UP, Verdict.CACHE, Verdict.KEPT]
     verdict = np.select(found, names, Verdict.STEADY).astype(np.uint8)
     evidence = np.select(found, [np.where(stays, grew, span), falls, idle, idle, (live > 0).sum(axis=1)], span)
-    # As if each step were a coin that could have spoken against; of a leak, less what it gave back on the way.
+    # Each step of evidence halves the doubt. A leak's confidence is reduced by the bytes it freed meanwhile.
     confidence = 1 - 0.5 ** np.minimum(evidence, 50)
     confidence = np.where(leak, confidence * growth / np.maximum(growth + fell, 1), confidence)
     return verdict, evidence.astype(np.int64), confidence
 
 
 def _occurrences(happens: Mask) -> tuple[I64, I64, I64]:
-    """Per row of a table of steps: on how many it happens, the longest way from one to the next, and since the last.
+    """Return per row of a table of steps: the number of occurrences, the longest gap, and the steps since the last.
 
-    The first is reached from the step before the table.
+    The first gap is counted from the step before the table.
     """
     step = np.arange(1, happens.shape[1] + 1)
     latest = np.maximum.accumulate(np.where(happens, step, 0), axis=1)
@@ -88,10 +89,10 @@ def _occurrences(happens: Mask) -> tuple[I64, I64, I64]:
     return happens.sum(axis=1), ways.max(axis=1), happens.shape[1] - latest[:, -1]
 
 
-def theil_sen_slope(live: I64, looked_at: I64, since: int) -> F64:
-    """Bytes per step: the median over all pairs of (at most SLOPE_POINTS) steps."""
-    points = np.unique(np.linspace(since, len(looked_at) - 1, MAX_SLOPE_POINTS).round().astype(np.int64))
+def theil_sen_slope(live: I64, sampled_steps: I64, since: int) -> F64:
+    """Return bytes per step: the median slope over all pairs of at most MAX_SLOPE_POINTS steps."""
+    points = np.unique(np.linspace(since, len(sampled_steps) - 1, MAX_SLOPE_POINTS).round().astype(np.int64))
     early, late = np.triu_indices(len(points), 1)
-    chosen, step = live[:, points], looked_at[points]
+    chosen, step = live[:, points], sampled_steps[points]
     slopes = (chosen[:, late] - chosen[:, early]) / (step[late] - step[early])
     return np.median(slopes, axis=1) if len(live) else np.empty(0)

@@ -1,4 +1,4 @@
-"""What grows over a series of recordings of one moment each, by the lines that allocate it."""
+"""Growth over a series of snapshots, by the lines that allocate."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from tb_memplugin.analysis.usage.steps import MIN_STEPS, Steps
 from tb_memplugin.model.arrays import F64, I64, U8
 from tb_memplugin.model.recording import Recording
 
-MAX_PROFILES = 1024  # the last ones: a table of sites by profiles has a bound
+MAX_PROFILES = 1024  # the last ones; bounds the table of sites by profiles
 NUMBERS = re.compile(r"([0-9]{1,18})")
 
 Key = tuple[int, str, str, int]  # caller, function, file, line
 
 
 class Growth(NamedTuple):
-    """`leaks.sites` has a site per line and role, its `live` one column per recording of the series."""
+    """Growth over a series. `leaks.sites` has a site per line and role; `live` has one column per recording."""
 
     series: list[Recording]  # in order
     leaks: Leaks
-    holder: I64  # per site: the last of the series that holds it, which `leaks.sites.row` is a row of
+    holder: I64  # per site: the last recording of the series that contains it; `leaks.sites.row` is a row of it
     total: I64  # bytes of each recording
 
 
 def growth(recordings: Sequence[Recording]) -> Growth:
-    """In the order of their steps, where all tell one, else of their names as people count."""
+    """Measure growth over recordings, in order of their steps if all have one, else in natural order of their names."""
     series = sort_series(recordings)[-MAX_PROFILES:]
     live, holder, row, allocations = _site_table(series)
     held = np.argsort(-live.sum(axis=1), kind="stable")[:MAX_SITES]
@@ -40,9 +40,9 @@ def growth(recordings: Sequence[Recording]) -> Growth:
     live, holder, row, allocations = live[held], holder[held], row[held], allocations[held]
     count = len(series)
     warm_up = min(max(1, count // WARM_UP_SHARE), MAX_WARM_UP)
-    looked_at = np.arange(count, dtype=np.int64)
+    sampled_steps = np.arange(count, dtype=np.int64)
     enough = count >= MIN_STEPS
-    message = "" if enough else f"A trend shows over {MIN_STEPS} profiles or more: save one after each of some steps."
+    message = "" if enough else f"A trend needs at least {MIN_STEPS} profiles: save one after each of several steps."
     verdict, evidence, confidence = _classify(live, warm_up - 1) if enough else _unclassified(len(live))
     sites = LeakSites(
         row=row,
@@ -50,20 +50,20 @@ def growth(recordings: Sequence[Recording]) -> Growth:
         allocations=allocations,
         survived=np.zeros(len(row)),
         live=live,
-        bytes_per_step=theil_sen_slope(live, looked_at, warm_up - 1) if enough else np.zeros(len(row)),
+        bytes_per_step=theil_sen_slope(live, sampled_steps, warm_up - 1) if enough else np.zeros(len(row)),
         verdict=verdict,
         evidence=evidence,
         confidence=confidence,
         freed_later=np.zeros(len(row)),
     )
     order = np.lexsort((-live[:, -1], -sites.bytes_per_step, sites.verdict != Verdict.LEAK)) if count else held
-    steps = Steps(looked_at, "profile", True, message)
-    found = Leaks(steps, warm_up, looked_at, 0, left_out, LeakSites._make(column[order] for column in sites))
+    steps = Steps(sampled_steps, "profile", True, message)
+    found = Leaks(steps, warm_up, sampled_steps, 0, left_out, LeakSites._make(column[order] for column in sites))
     return Growth(series, found, holder[order], np.array([int(r.allocations.charge.sum()) for r in series], np.int64))
 
 
 def find_series(recording: Recording, recordings: Sequence[Recording]) -> list[Recording]:
-    """Those of the same kind and memory whose files differ in their numbers alone: memory1.prof to memory9.prof."""
+    """Return the recordings of the same kind and memory whose file names differ only in numbers: memory1, memory2."""
 
     def thread(other: Recording) -> tuple[str, str, str]:
         return other.kind, other.memory, NUMBERS.sub("*", other.title)
@@ -81,13 +81,13 @@ def sort_series(recordings: Sequence[Recording]) -> list[Recording]:
 
 
 def natural_key(name: str) -> list[tuple[int, str]]:
-    """The order in which people count: memory2 before memory10."""
+    """Return the key of the natural sort order: memory2 before memory10."""
     parts = NUMBERS.split(name)
     return [(int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in parts]
 
 
 def _classify(live: I64, since: int) -> tuple[U8, I64, F64]:
-    """Profiles do not say which allocation of one is which of the next. What a site never falls below again stays."""
+    """Classify sites. Profiles do not identify allocations: bytes below which a site never falls again are staying."""
     floor = np.minimum.accumulate(live[:, ::-1], axis=1)[:, ::-1]
     staying = np.diff(floor, axis=1, prepend=0)
     return classify(SiteTable(live, staying), since, np.full(len(live), np.inf))
@@ -98,7 +98,7 @@ def _unclassified(sites: int) -> tuple[U8, I64, F64]:
 
 
 def _site_table(series: Sequence[Recording]) -> tuple[I64, I64, I64, I64]:
-    """Bytes of each site in each recording; the last recording that has it, its largest row there, how many it has."""
+    """Return bytes per site and recording; and per site its last recording, its largest row and its count there."""
     chains: dict[Key, int] = {}
     sites: dict[tuple[int, int], int] = {}
     cells: list[tuple[I64, I64]] = []
@@ -126,7 +126,7 @@ def _site_table(series: Sequence[Recording]) -> tuple[I64, I64, I64, I64]:
 
 
 def _number_user_stacks(recording: Recording, rows: I64, known: dict[Key, int]) -> I64:
-    """Per row a number for its user's frames; the same in all recordings that share `known`."""
+    """Number the user's frames of each row; recordings that share `known` share numbers."""
     stacks, leaves = recording.stacks, recording.allocations.stack[rows]
     number = {-1: -1}
     for at in callers_first(stacks, np.unique(leaves).tolist()):

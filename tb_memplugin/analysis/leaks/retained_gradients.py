@@ -1,4 +1,4 @@
-"""What a PyTorch training loop carries from one iteration into the next: gradients that nothing cleared."""
+"""Gradients that a PyTorch training loop retains from one iteration to the next."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from tb_memplugin.model.recording import Recording
 
 
 class RetainedGradients(NamedTuple):
-    """Of each iteration that begins after a step of the optimizer: one row per iteration, in bytes.
+    """Bytes at the beginning of each iteration that follows an optimizer step.
 
-    An iteration begins with the first activation that is made after the step.
+    An iteration begins with the first activation that is allocated after the step.
     """
 
-    position: I64  # where it begins
-    gradients: I64  # live there, all made before
-    state: I64  # the optimizer's, live there
+    position: I64  # where the iteration begins
+    gradients: I64  # live gradients, all allocated before
+    state: I64  # live optimizer state
 
 
 @memoize
 def retained_gradients(recording: Recording) -> RetainedGradients:
+    """Measure the gradients and optimizer state that are live at the beginning of each iteration."""
     rows, role = recording.allocations, roles(recording)
     _, ends = optimizer_steps(recording)
     made = np.sort(rows.start[(role == Role.ACTIVATION) & (rows.start >= 0)])
@@ -38,10 +39,10 @@ def retained_gradients(recording: Recording) -> RetainedGradients:
 
 
 def possible_state_bytes(recording: Recording, position: int) -> int:
-    """Bytes live at a position that are older than the recording, of no known role, each as large as a state is.
+    """Return the bytes of older live blocks that may be optimizer state: of unknown role, and as large as some state.
 
-    An optimizer's state has the shape of its parameter, and so has a gradient. Which of them a block is that was made
-    before the recording, no event tells.
+    Optimizer state and gradients both have the shape of their parameter. Events do not distinguish them for blocks
+    allocated before the recording.
     """
     rows, role = recording.allocations, roles(recording)
     sizes = np.unique(rows.requested[role == Role.OPTIMIZER_STATE])
@@ -50,7 +51,7 @@ def possible_state_bytes(recording: Recording, position: int) -> int:
 
 
 def _live_bytes(recording: Recording, which: np.ndarray, positions: I64) -> I64:
-    """Bytes of some rows that are live at each of the positions, and began before it."""
+    """Return the bytes of the marked rows that are live at each position and were allocated before it."""
     rows, n = recording.allocations, recording.length
     born = np.bincount(np.clip(rows.start[which] + 1, 0, n), rows.charge[which], n + 1)
     gone = np.bincount(np.clip(rows.end[which], 0, n), rows.charge[which], n + 1)

@@ -1,1 +1,1 @@
-"""Links between recordings: runtime allocations to programs, programs that share a device."""
+"""Links between recordings: runtime allocations and their programs, programs that share a device."""

@@ -1,4 +1,4 @@
-"""What was on a device at the same time: the programs that took turns there, and what each of them held meanwhile."""
+"""Programs that share a device's memory, and the memory that each of them keeps there."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from tb_memplugin.model.tables import NamedSpans
 
 class ResidentProgram(NamedTuple):
     program: Recording
-    held: int  # bytes of arguments, outputs and constants: there from its start to its end, and usually longer
-    again: int  # of these, arguments that a larger program has by the same path and shape: the same arrays
+    persistent: int  # bytes of arguments, outputs and constants: in memory during its run, and usually longer
+    shared: int  # bytes of these that are arguments of a larger program too, by path and shape
     temporary: int  # bytes that it needs only while it runs
-    runs: int | None  # in the profile; None where the profile does not tell
+    runs: int | None  # in the profile; None if the profile records no executions
 
 
 class CoResidency(NamedTuple):
-    """Programs of one host's memory, the largest first. `bytes` is the most that can have been there at once."""
+    """Programs in one memory of a host, largest first. `bytes` is an upper bound of their memory at one time."""
 
     host: str
     memory: str
     programs: list[ResidentProgram]
     bytes: int
-    seen_running: bool  # the programs are those that ran, not all that the profile carries
+    executed: bool  # only programs that ran are listed, not all in the profile
 
 
 def co_residency(recordings: Sequence[Recording]) -> list[CoResidency]:
-    """Per host and memory that more than one program was in; by bytes, most first.
+    """Return each memory that several programs share, most bytes first.
 
-    Programs of a device run one after another, so that their temporaries take turns: the largest counts. What they
-    hold is added up, arguments of one path and shape once; but one program's output may be another's argument, so the
-    sum is an upper bound.
+    A device runs one program at a time, so only the largest temporary memory counts. Persistent memory is added up;
+    arguments of equal path and shape count once. One program's output may be another's argument, so the sum is an upper
+    bound.
     """
     found = []
     for host in dict.fromkeys(recording.host for recording in recordings):
@@ -47,14 +47,14 @@ def co_residency(recordings: Sequence[Recording]) -> list[CoResidency]:
         programs = [recording for recording in here if recording.kind.has_program]
         for memory in dict.fromkeys(program.memory for program in programs):
             ran = _resident_programs([program for program in programs if program.memory == memory], runs)
-            most = sum(r.held - r.again for r in ran) + max((r.temporary for r in ran), default=0)
+            most = sum(r.persistent - r.shared for r in ran) + max((r.temporary for r in ran), default=0)
             if len(ran) > 1:
                 found.append(CoResidency(host, memory, ran, most, runs is not None))
     return sorted(found, key=lambda place: -place.bytes)
 
 
 def running_at_peak(allocator: Recording) -> list[str]:
-    """The programs or jitted functions in execution when most was in use, each once."""
+    """Return the distinct programs or jitted functions that run at the allocator's peak."""
     spans, clock, at = allocator.spans, allocator.clock, peak(allocator).position
     if spans is None or clock is None or not len(clock):
         return []
@@ -64,22 +64,22 @@ def running_at_peak(allocator: Recording) -> list[str]:
 
 
 def _resident_programs(programs: Sequence[Recording], runs: dict[str, int] | None) -> list[ResidentProgram]:
-    """Those that ran, the largest first."""
+    """Return the programs that ran, largest first."""
     found, seen = list[ResidentProgram](), set[tuple[str, str]]()
     for program in sorted(programs, key=lambda program: -reserved_bytes(program)):
         ran = _run_count(program.title, runs)
         if ran == 0:
             continue
         arguments = _argument_bytes(program)
-        again = sum(size for key, size in arguments.items() if key in seen)
+        shared = sum(size for key, size in arguments.items() if key in seen)
         seen |= arguments.keys()
         temporary = int(program.regions.size[program.regions.kind == RegionKind.TEMPORARY].sum())
-        found.append(ResidentProgram(program, reserved_bytes(program) - temporary, again, temporary, ran))
+        found.append(ResidentProgram(program, reserved_bytes(program) - temporary, shared, temporary, ran))
     return found
 
 
 def _run_count(title: str, runs: dict[str, int] | None) -> int | None:
-    """A device's own record names the program; a host's only the function, of which there may be several programs."""
+    """Return a program's number of runs. Device events name the program; host events only name the function."""
     if runs is None:
         return None
     named = PROGRAM_TITLE.fullmatch(title)
@@ -87,7 +87,7 @@ def _run_count(title: str, runs: dict[str, int] | None) -> int | None:
 
 
 def _argument_bytes(program: Recording) -> dict[tuple[str, str], int]:
-    """Bytes of each named argument, by its path and shape."""
+    """Return the bytes of each named argument, by path and shape."""
     rows = program.allocations
     codes = [code for code in range(len(rows.op.strings)) if rows.op.strings[code] == PARAMETER]
     given = np.isin(rows.op.codes, codes) & ((program.regions.kind[rows.region] & RegionKind.PARAMETER) != 0)
@@ -96,12 +96,12 @@ def _argument_bytes(program: Recording) -> dict[tuple[str, str], int]:
 
 
 def _count_runs(recordings: Sequence[Recording]) -> dict[str, int] | None:
-    """Executions of each program or jitted function of a host; None where the profile records none."""
+    """Return the number of executions of each program or jitted function of a host; None if none are recorded."""
     counts: dict[str, int] = {}
     for allocator in recordings:
         if allocator.kind.runs_programs and allocator.spans is not None:
             for name, count in _count_executions(allocator.spans).items():
-                counts[name] = max(counts.get(name, 0), count)  # each has the host's, or those of its own device
+                counts[name] = max(counts.get(name, 0), count)  # allocators repeat their host's executions
     return counts or None
 
 
@@ -111,7 +111,7 @@ def _count_executions(spans: NamedSpans) -> dict[str, int]:
     codes = spans.name.codes[executions]
     for code in np.unique(codes).tolist():
         of = executions[codes == code]
-        # A call within a call of the same name is a part of it: spans come in order of their starts.
+        # A call within a call of the same name is part of it. Spans are in order of their starts.
         reach = np.maximum.accumulate(spans.end_ns[of])
         counts[spans.name.strings[code] if code >= 0 else ""] = 1 + int((spans.start_ns[of][1:] >= reach[:-1]).sum())
     return counts

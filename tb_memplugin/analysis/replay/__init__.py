@@ -1,1 +1,1 @@
-"""The peak after a hypothetical change."""
+"""Simulation of the peak after a hypothetical change."""

@@ -1,7 +1,7 @@
-"""What the peak would be if some rows were smaller, lived otherwise, or were not there at all.
+"""The peak if some rows were smaller, had other lifetimes, or did not exist.
 
-Sizes do not add up to a saving: without the bytes of one place, another becomes the peak. So a recording is replayed,
-exactly, as its curve of live bytes plus a few changes to it.
+The size of a row is not its saving, because the peak moves elsewhere. So the live bytes are recomputed exactly, from
+those of the recording and a few changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tb_memplugin.model.recording import Recording
 
 
 class Change(NamedTuple):
-    """Bytes that come to the curve, or leave it where negative, from position `start` up to, not including, `end`."""
+    """Bytes added to the live bytes (removed if negative) at positions start <= p < end."""
 
     start: I64
     end: I64
@@ -26,7 +26,7 @@ class Change(NamedTuple):
 
 
 class RowLifetimes(NamedTuple):
-    """When rows are needed, [start, end), and with how many bytes. A row may come several times."""
+    """Rows with the positions [start, end) at which they are needed, and their bytes. A row may occur several times."""
 
     row: I64
     start: I64
@@ -43,7 +43,7 @@ NO_LIFETIMES = RowLifetimes(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
 
 
 def combine(*parts: Change) -> Change:
-    """Changes made together."""
+    """Combine changes that are made together."""
     return Change(*(np.concatenate(columns) for columns in zip(NO_CHANGE, *parts, strict=True)))
 
 
@@ -52,7 +52,7 @@ def concatenate_lifetimes(*parts: RowLifetimes) -> RowLifetimes:
 
 
 def peak_after(recording: Recording, change: Change) -> Peak:
-    """The first position where live bytes are largest, with the change made. O(positions + changes)."""
+    """Return the peak with the change made, at its first position. O(positions + changes)."""
     needed_bytes = usage(recording).live
     n = len(needed_bytes)
     if not n:
@@ -71,7 +71,7 @@ def peak_after(recording: Recording, change: Change) -> Peak:
 
 @memoize
 def lifetimes(recording: Recording) -> RowLifetimes:
-    """Each row's own life, in row order; memory that is held all along holds a row only while it is its turn."""
+    """Return each row's own lifetime, in row order; in persistent memory this is shorter than the memory's lifetime."""
     rows = recording.allocations
     start = np.where(charged_for_region(recording), rows.defined, rows.start)
     end = np.minimum(rows.last_used + 1, np.where(charged_for_region(recording), recording.length, rows.end))
@@ -80,7 +80,7 @@ def lifetimes(recording: Recording) -> RowLifetimes:
 
 @memoize
 def charged_for_region(recording: Recording) -> Mask:
-    """Per row: whether it carries the charge of a region that is held from before the program to its end."""
+    """Mark the rows that are charged for a persistent region, one that lasts for the whole program."""
     rows, kind = recording.allocations, recording.regions.kind
     if recording.program is None or not len(kind):
         return np.zeros(len(rows), dtype=bool)
@@ -90,14 +90,14 @@ def charged_for_region(recording: Recording) -> Mask:
 
 @memoize
 def _rows_by_memory(recording: Recording) -> tuple[I64, I64]:
-    """Rows by the memory that they share: those of canonical row c are order[begin[c]:begin[c + 1]]."""
+    """Return (order, begin): the rows that share memory with canonical row c are order[begin[c]:begin[c + 1]]."""
     canonical = recording.allocations.canonical.astype(np.int64)
     order = np.argsort(canonical, kind="stable")
     return order, np.searchsorted(canonical[order], np.arange(len(canonical) + 1))
 
 
 def rows_sharing_memory(recording: Recording, rows: I64) -> I64:
-    """All rows in the memory of these, by design: what is updated in place, a loop's carry."""
+    """Return all rows that share memory with these by aliasing: in-place updates, loop carries."""
     order, begin = _rows_by_memory(recording)
     shared = np.unique(recording.allocations.canonical[rows])
     count = begin[shared + 1] - begin[shared]
@@ -107,31 +107,35 @@ def rows_sharing_memory(recording: Recording, rows: I64) -> I64:
 
 
 def remove_rows(recording: Recording, rows: I64) -> Change:
-    """These rows are not there: what shares their memory keeps it for as long as it lives itself."""
+    """Return the change if these rows did not exist. Rows that share their memory keep it for their own lifetimes."""
     return replace_lifetimes(recording, rows, NO_LIFETIMES)
 
 
-def replace_lifetimes(recording: Recording, rows: I64, instead: RowLifetimes) -> Change:
-    """These rows live as said instead.
+def replace_lifetimes(recording: Recording, rows: I64, lifetimes_after: RowLifetimes) -> Change:
+    """Return the change if these rows had other lifetimes.
 
-    Of rows in memory that is held all along nothing is won, see `released`: what outlives its turn there needs its own.
+    Rows in persistent memory save nothing (see shrink_regions); if they live longer, they need memory of their own.
     """
     table, own = recording.allocations, lifetimes(recording)
-    together = rows_sharing_memory(recording, rows)
-    together = together[~_in_persistent_region(recording)[together]]
-    stay = own.take(together[~np.isin(together, rows)])
-    guest = _in_persistent_region(recording)[instead.row]
-    longer = instead._replace(start=np.where(guest, np.maximum(instead.start, own.end[instead.row]), instead.start))
+    sharing = rows_sharing_memory(recording, rows)
+    sharing = sharing[~_in_persistent_region(recording)[sharing]]
+    stay = own.take(sharing[~np.isin(sharing, rows)])
+    persistent = _in_persistent_region(recording)[lifetimes_after.row]
+    longer = lifetimes_after._replace(
+        start=np.where(
+            persistent, np.maximum(lifetimes_after.start, own.end[lifetimes_after.row]), lifetimes_after.start
+        )
+    )
     after = _charges(recording, concatenate_lifetimes(stay, longer.take(longer.end > longer.start)))
-    charged = together[table.charge[together] > 0]
+    charged = sharing[table.charge[sharing] > 0]
     before = Change(table.start[charged], table.end[charged], -table.charge[charged])
     return combine(before, after)
 
 
-def shrink_regions(recording: Recording, regions: I64, keep: I64, gone: I64) -> Change:
-    """Memory that was held for the whole program is held with no more than `keep` bytes, one number for each region.
+def shrink_regions(recording: Recording, regions: I64, keep: I64, removed: I64) -> Change:
+    """Return the change if these persistent regions had only `keep` bytes each.
 
-    `gone` are rows that need no memory then. The others took turns in it: those that no longer fit need their own.
+    The rows in `removed` need no memory. Other rows that used the regions and no longer fit need memory of their own.
     """
     table, length = recording.allocations, recording.length
     limit = np.full(len(recording.regions), np.iinfo(np.int64).max)
@@ -140,13 +144,13 @@ def shrink_regions(recording: Recording, regions: I64, keep: I64, gone: I64) -> 
     freed = limit[table.region[carrier]] - table.charge[carrier]
     everywhere = np.full(len(carrier), -1), np.full(len(carrier), length)
     guests = np.flatnonzero(table.offset + table.size > limit[table.region])
-    guests = guests[~np.isin(guests, gone)]
+    guests = guests[~np.isin(guests, removed)]
     evicted = _charges(recording, lifetimes(recording).take(guests))
     return combine(Change(*everywhere, freed), place_in_outputs(recording, evicted, limit))
 
 
 def resize_rows(recording: Recording, rows: I64, size: I64) -> Change:
-    """These rows have other sizes, one number for each; memory held all along shrinks with what it is held for."""
+    """Return the change if these rows had other sizes. A persistent region shrinks with its argument or result."""
     table = recording.allocations
     given_or_returned = (table.defined[rows] < 0) | (table.last_used[rows] >= recording.length)
     whole = _in_persistent_region(recording)[rows] & (given_or_returned | charged_for_region(recording)[rows])
@@ -157,9 +161,9 @@ def resize_rows(recording: Recording, rows: I64, size: I64) -> Change:
 
 
 def place_in_outputs(recording: Recording, new: Change, limit: I64 | None = None) -> Change:
-    """New pieces of memory, less what takes turns in memory that is held for results, as compilers have it.
+    """Return new allocations, less those that fit into idle memory of results, as compilers place them.
 
-    `limit`, where it is given, says how many bytes each region is held with; a region that shrinks houses nobody.
+    `limit` is the size of each region; a region that shrinks takes no new allocations.
     """
     kind, size = recording.regions.kind, recording.regions.size
     results = (kind & RegionKind.OUTPUT) != 0
@@ -170,19 +174,19 @@ def place_in_outputs(recording: Recording, new: Change, limit: I64 | None = None
     tenants = results[recording.allocations.region]
     taken = np.zeros(recording.length, dtype=np.int64)
     width = np.ceil(np.log2(np.maximum(new.bytes, 1))).astype(np.int64)
-    for exponent in np.unique(width)[::-1].tolist():  # the largest find room first
-        mine = width == exponent
-        wide = results & (size >= int(new.bytes[mine].max()))
+    for exponent in np.unique(width)[::-1].tolist():  # largest first
+        of_width = width == exponent
+        wide = results & (size >= int(new.bytes[of_width].max()))
         inside = np.flatnonzero(tenants & wide[recording.allocations.region])
         room = int(size[wide].sum()) - needed_bytes(recording, lifetimes(recording).take(inside)) - taken
-        need = _sum(recording.length, Change(new.start[mine], new.end[mine], new.bytes[mine]))
+        need = _sum(recording.length, Change(new.start[of_width], new.end[of_width], new.bytes[of_width]))
         taken += np.clip(room, 0, need)
     at = np.flatnonzero(np.diff(taken, prepend=0))
     return combine(new, Change(at, np.r_[at[1:], recording.length][: len(at)], -taken[at]))
 
 
 def needed_bytes(recording: Recording, wanted: RowLifetimes) -> I64:
-    """Bytes at each position that rows need which live so, and nothing else."""
+    """Return the bytes at each position that these lifetimes need, without any other rows."""
     return _sum(recording.length, _charges(recording, wanted))
 
 
@@ -195,7 +199,7 @@ def _sum(length: int, change: Change) -> I64:
 
 @memoize
 def _in_persistent_region(recording: Recording) -> Mask:
-    """Per row: whether it lies in memory that a program holds from its start to its end."""
+    """Mark the rows in persistent regions."""
     region, kind = recording.allocations.region, recording.regions.kind
     if recording.program is None:
         return np.zeros(len(region), dtype=bool)
@@ -204,14 +208,14 @@ def _in_persistent_region(recording: Recording) -> Mask:
 
 
 def _charges(recording: Recording, wanted: RowLifetimes) -> Change:
-    """The charges of rows that share memory: where several of one memory live at once, the first is charged."""
+    """Return the charges of rows. Of rows that share memory and live at once, only the first is charged."""
     if not len(wanted.row):
         return NO_CHANGE
     shared = recording.allocations.canonical[wanted.row].astype(np.int64)
     order = np.lexsort((wanted.end, wanted.start, shared))
     shared, start, end = shared[order], wanted.start[order] + 1, wanted.end[order] + 1  # from 0: -1 is before it
-    # One memory after another on one line, so that a running maximum never looks back into the one before.
-    far = shared * (recording.length + 2)
-    taken = np.r_[0, np.maximum.accumulate(far + end)[:-1]]
-    begin = np.minimum(np.maximum(start, taken - far), end)
+    # Offsets keep the lifetimes of different memories apart, so that one running maximum serves all of them.
+    offset = shared * (recording.length + 2)
+    taken = np.r_[0, np.maximum.accumulate(offset + end)[:-1]]
+    begin = np.minimum(np.maximum(start, taken - offset), end)
     return Change(begin - 1, end - 1, wanted.bytes[order])

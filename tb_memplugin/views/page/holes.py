@@ -63,7 +63,7 @@ def holes(recording: Recording, position: int) -> HolesJson:
         "unplaced_bytes": fragmentation.unplaced_bytes(recording, position),
         "largest_free": _bytes(pieces.largest_free[position]) if known else None,
         "fragmented": _bytes(pieces.fragmented[position]) if known else None,
-        "told": pieces.told,
+        "told": pieces.reported,
     }
 
 

@@ -72,7 +72,7 @@ def findings(recording: Recording) -> LeaksJson:
     shown = range(min(LISTED, len(sites.row))) if sites is not None else range(0)
     verdicts = sites.verdict if sites is not None else np.empty(0, np.uint8)
     counts = np.bincount(verdicts, minlength=len(Verdict)).tolist()
-    points = np.unique(np.linspace(0, max(len(found.looked_at) - 1, 0), CURVE_POINTS).round().astype(np.int64))
+    points = np.unique(np.linspace(0, max(len(found.sampled_steps) - 1, 0), CURVE_POINTS).round().astype(np.int64))
     return {
         "message": found.steps.message or None,
         "retained_gradients": retained_gradients_sentences(recording),
@@ -82,7 +82,7 @@ def findings(recording: Recording) -> LeaksJson:
         "within_step": found.within_step,
         "sites_left_out": found.left_out,
         "verdicts": {NAMES[verdict]: counts[verdict] for verdict in Verdict},
-        "curve_steps": found.looked_at[points].tolist() if sites is not None else [],
+        "curve_steps": found.sampled_steps[points].tolist() if sites is not None else [],
         "findings": [_finding(recording, found, sites, i, points) for i in shown if sites is not None],
     }
 

@@ -91,7 +91,7 @@ def _largest_free(recording: Recording, position: int) -> Figure:
     known = position < recording.length and not np.isnan(pieces.largest_free[position])
     text = "The largest request that the memory left at the peak could have met in one piece"
     # Addresses tell of holes between blocks, and not of what lies beyond the last.
-    text += "." if pieces.told else ", at least: it is the largest hole between live blocks."
+    text += "." if pieces.reported else ", at least: it is the largest hole between live blocks."
     return Figure("largest_free", "Largest free block", int(pieces.largest_free[position]) if known else None, text)
 
 

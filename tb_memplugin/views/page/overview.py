@@ -196,8 +196,8 @@ def _place(place: CoResidency, recordings: Sequence[Recording]) -> CoResidencyJs
             {
                 "id": resident.program.id,
                 "title": resident.program.title,
-                "held_bytes": resident.held,
-                "again_bytes": resident.again,
+                "held_bytes": resident.persistent,
+                "again_bytes": resident.shared,
                 "temporary_bytes": resident.temporary,
                 "runs": resident.runs,
             }
@@ -209,9 +209,7 @@ def _place(place: CoResidency, recordings: Sequence[Recording]) -> CoResidencyJs
 
 def _how(place: CoResidency, fullest: Recording | None) -> str:
     """How the sum was worked out, and what it is worth."""
-    which = (
-        "ran in this profile" if place.seen_running else "are in this run; whether all of them ran, it does not tell"
-    )
+    which = "ran in this profile" if place.executed else "are in this run; whether all of them ran, it does not tell"
     return (
         f"At most {bytes_text(place.bytes)}, from the {len(place.programs)} programs that {which}. They take turns, so "
         "that only the largest temporaries count; what each of them holds is added up, arguments of the same path and "

@@ -84,5 +84,5 @@ def _reported(recording: Recording) -> dict[str, I64 | F64]:
         "stack": reported.reserved,
         "free": reported.free if recording.capacity else nothing,
         "largest_free": pieces.largest_free,
-        "fragmentation": reported.fragmentation if pieces.told else nothing,
+        "fragmentation": reported.fragmentation if pieces.reported else nothing,
     }

@@ -73,7 +73,7 @@ def test_holes_are_those_of_each_byte(rows: list[Row]) -> None:
         longest, total = max((f[2] for f in found), default=0), sum(f[2] for f in found)
         if 0 <= position < 6:
             curve = fragmentation(of)
-            assert not curve.told
+            assert not curve.reported
             if unplaced_bytes(of, position):
                 assert np.isnan(curve.largest_free[position]) and np.isnan(curve.fragmented[position])
             else:
@@ -155,7 +155,7 @@ def test_holes_of_real_allocators_lie_between_what_is_live(path: Path) -> None:
 def test_the_allocator_s_own_figure_at_every_event(path: Path) -> None:
     for memory, of in recordings_of(path).items():
         curve = fragmentation(of)
-        assert curve.told
+        assert curve.reported
         for position, event in enumerate(events_of(path)[memory]):
             free, fraction = event.stats["bytes_available"], event.stats["fragmentation"]
             assert curve.largest_free[position] == round(free * (1 - fraction))

@@ -77,7 +77,7 @@ def test_what_comes_and_goes_is_no_leak() -> None:
 def test_few_profiles_show_curves_and_no_verdict() -> None:
     recordings = profiles({"f": [1, 2, 3]})
     said = series(recordings[0], recordings)
-    assert "5 profiles or more" in str(said["message"])
+    assert "at least 5 profiles" in str(said["message"])
     assert [(site["curve"], site["verdict"]) for site in said["sites"]] == [([1, 2, 3], None)]
 
 

@@ -290,7 +290,7 @@ def test_many_steps_are_looked_at_through_a_stride() -> None:
     answer = leaks(allocator([*leak("leak", 7, count), *parameters(count)], count))
     assert answer.sites is not None
     assert answer.sites.live.shape == (2, leaks_module.MAX_STEPS)
-    assert (answer.looked_at[-1], answer.sites.live[0, -1]) == (count - 1, 7 * count)
+    assert (answer.sampled_steps[-1], answer.sites.live[0, -1]) == (count - 1, 7 * count)
     assert answer.sites.verdict.tolist() == [Verdict.LEAK, Verdict.KEPT]
     assert answer.sites.bytes_per_step.tolist() == [7, 0]
 

@@ -109,8 +109,8 @@ def test_what_was_refused_lacked_room(failure: OutOfMemory, left: int | None) ->
 def test_what_was_there_together() -> None:
     [place] = co_residency([train_step(), evaluate()])
     # 1018 + 1030 are held, 1000 of it by both; of 5000 and 400 temporary the larger.
-    assert (place.host, place.memory, place.bytes, place.seen_running) == ("host", "HBM", 1018 + 30 + 5000, False)
-    assert [(r.program.title, r.held, r.again, r.temporary, r.runs) for r in place.programs] == [
+    assert (place.host, place.memory, place.bytes, place.executed) == ("host", "HBM", 1018 + 30 + 5000, False)
+    assert [(r.program.title, r.persistent, r.shared, r.temporary, r.runs) for r in place.programs] == [
         ("jit_train(1)", 1018, 0, 5000, None),
         ("jit_evaluate(2)", 1030, 1000, 400, None),
     ]
@@ -119,7 +119,7 @@ def test_what_was_there_together() -> None:
 def test_only_what_ran_counts_where_executions_are_recorded() -> None:
     assert co_residency([train_step(), evaluate(), device("GPU_0_bfc", None)]) == []
     [place] = co_residency([train_step(), evaluate(), device("GPU_0_bfc", None, ["train", "evaluate"])])
-    assert place.seen_running
+    assert place.executed
     assert [resident.runs for resident in place.programs] == [1, 1]
 
 

@@ -26,7 +26,7 @@ def test_what_earlier_steps_leave_behind() -> None:
     assert advice.title == "Memory from earlier steps is never freed: history"
     assert advice.bytes == advice.saving_bytes == 2 * MIB * (STEPS - 1)  # that of the last step is its own
     assert len(advice.rows) == STEPS - 1
-    assert "11 allocations of earlier steps, from history, still hold 22.0 MiB." in advice.sentence
+    assert "11 allocations from earlier steps, made at history, still take 22.0 MiB." in advice.sentence
 
 
 def test_a_source_that_tells_of_no_regions() -> None:

@@ -51,7 +51,7 @@ def mixed(params: Tree, x: Array) -> Array:
 def test_optimizer_state(optimizer: Callable[..., Any], donated: tuple[int, ...], batch: int) -> None:
     before = stepped(optimizer, batch, donated=donated, options=IN_ORDER)
     after = stepped(optimizer, batch, donated=donated, options=IN_ORDER, state=NARROW)
-    advice = given(before, AdviceKind.DTYPE, "Optimizer state")
+    advice = given(before, AdviceKind.DTYPE, "optimizer state")
     assert advice.bytes == (48 if optimizer is adam else 24) * MIB
     assert_close(advice, before, after)
     assert "Store optimizer state in bf16" not in titles(after)
@@ -107,18 +107,18 @@ def test_the_cpu_widens_what_it_computes_with_and_that_is_said() -> None:
     after = compiled(jax.value_and_grad(halved), weights(), array(4096, WIDTH))
     advice = given(before, AdviceKind.DTYPE, "Compute")
     assert peak(after).bytes > peak(before).bytes - advice.saving_bytes // 2
-    assert "its compiler widens bf16 to f32" in advice.sentence
+    assert "the compiler widens bf16 to f32" in advice.sentence
 
 
 def test_the_cpu_widens_what_it_serves_with_too() -> None:
     before = compiled(decode, *decode_arguments(), donate_argnums=1)
     after = compiled(decode, *decode_arguments(jnp.bfloat16, jnp.bfloat16), donate_argnums=1)
     assert peak(after).bytes > peak(before).bytes
-    assert "its compiler widens bf16 to f32" in given(before, AdviceKind.DTYPE).sentence
+    assert "the compiler widens bf16 to f32" in given(before, AdviceKind.DTYPE).sentence
 
 
 def test_the_cpu_holds_narrow_state_as_it_is() -> None:
     before, after = stepped(adam, 256), stepped(adam, 256, state=jnp.bfloat16)
-    advice = given(before, AdviceKind.DTYPE, "Optimizer state")
+    advice = given(before, AdviceKind.DTYPE, "optimizer state")
     assert_close(advice, before, after)
     assert "CPU" not in advice.sentence

@@ -15,16 +15,16 @@ def test_optimizer_state_is_read_after_the_peak() -> None:
     assert advice.title == "Offload state to the host"
     assert advice.bytes == 48 * MIB
     assert 0.9 * 48 * MIB <= advice.saving_bytes <= 48 * MIB
-    assert advice.sentence.endswith("the device's memory is the host's, and nothing is won.")
+    assert advice.sentence.endswith("device and host memory are the same, so this saves nothing.")
 
 
 def test_what_is_not_donated_waits_on_the_host_twice() -> None:
     before = stepped(adam, 8192, donated=())
     advice = given(before, AdviceKind.OFFLOAD)
     assert advice.saving_bytes > advice.bytes == 48 * MIB
-    assert "what it comes back as has memory of its own" in advice.sentence
+    assert "the updated value has separate memory" in advice.sentence
     donated = stepped(adam, 8192)
-    assert "comes back" not in given(donated, AdviceKind.OFFLOAD).sentence
+    assert "separate memory" not in given(donated, AdviceKind.OFFLOAD).sentence
 
 
 def test_a_counter_in_the_state_is_read_early_and_is_small() -> None:
@@ -35,7 +35,7 @@ def test_a_counter_in_the_state_is_read_early_and_is_small() -> None:
 
     params, state, x = step_arguments(8192, optimizer=adam)
     before = compiled(step, params, {"count": array(), **state}, x, donate_argnums=(0, 1))
-    assert given(before, AdviceKind.OFFLOAD, "Keep state").bytes == 48 * MIB
+    assert given(before, AdviceKind.OFFLOAD, "Offload state").bytes == 48 * MIB
 
 
 def test_what_is_read_all_along_is_where_it_should_be() -> None:
@@ -59,7 +59,7 @@ def test_both_moments_are_one_change_however_they_are_passed() -> None:
 
     apart = given(compiled(step, params, state["mu"], state["nu"], x, donate_argnums=(0, 1, 2)), AdviceKind.OFFLOAD)
     together = given(stepped(adam, 8192), AdviceKind.OFFLOAD)
-    assert apart.title == "Keep mu, nu on the host"
+    assert apart.title == "Offload mu, nu to the host"
     assert apart.change.startswith("mu, nu = jax.tree.map(") and "(mu, nu))" in apart.change
     assert (apart.bytes, apart.saving_bytes) == (together.bytes, together.saving_bytes)
 
@@ -73,5 +73,5 @@ def test_what_a_train_state_holds_for_the_optimizer_is_named_by_its_path() -> No
 
     together = given(compiled(step, {"params": params, "adam": state}, x, donate_argnums=0), AdviceKind.OFFLOAD)
     apart = given(stepped(adam, 8192), AdviceKind.OFFLOAD)
-    assert together.title == "Keep train_state['adam'] on the host"
+    assert together.title == "Offload train_state['adam'] to the host"
     assert (together.bytes, together.saving_bytes) == (apart.bytes, apart.saving_bytes)

@@ -63,7 +63,7 @@ def test_a_result_that_is_an_argument_as_it_came() -> None:
 
     before = compiled(both, array(2048, 2048), array(64, 2048))
     advice = given(before, AdviceKind.OUTPUTS)
-    assert advice.title == "Results that are arguments as they came"
+    assert advice.title == "Unchanged arguments are returned"
     assert advice.bytes == 16 * MIB
     assert_close(advice, before, compiled(lambda state, x: x @ state, array(2048, 2048), array(64, 2048)))
 

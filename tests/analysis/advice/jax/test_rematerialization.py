@@ -55,7 +55,7 @@ def test_unrolled_layers(one: Any, batch: int) -> None:
     after = compiled(jax.value_and_grad(unrolled(jax.checkpoint(one))), *arguments, options=BARRIERS)
     advice = given(before, AdviceKind.REMATERIALIZATION)
     assert advice.title == "Rematerialize layer_*"
-    assert advice.change.startswith("layer = jax.checkpoint(layer)  # the function that makes one layer_*")
+    assert advice.change.startswith("layer = jax.checkpoint(layer)  # the function of one layer_*")
     assert_close(advice, before, after)
     assert AdviceKind.REMATERIALIZATION not in kinds(after)
 
@@ -162,7 +162,7 @@ def test_a_policy_that_keeps_products() -> None:
     after = compiled(jax.value_and_grad(kept), *arguments, options=BARRIERS)
     real = (peak(before).bytes - peak(after).bytes) / MIB
     sentence = given(before, AdviceKind.REMATERIALIZATION).sentence
-    said = float(sentence.partition("repeats no matrix product, it is ")[2].partition(" MiB")[0])
+    said = float(sentence.partition("recomputes no matrix product, it lowers the peak by ")[2].partition(" MiB")[0])
     assert abs(said - real) <= 0.1 * real
 
 

@@ -20,7 +20,7 @@ def arguments(*names: str) -> Any:
 def test_an_argument_that_nobody_reads() -> None:
     before = compiled(pick, *arguments("read", "kept", "old"), keep_unused=True)
     advice = given(before, AdviceKind.UNUSED)
-    assert advice.title == "Do not pass what is not read: state"
+    assert advice.title == "Remove unused arguments: state"
     assert advice.bytes == 8 * MIB
     assert {before.allocations.scope[row] for row in advice.rows.tolist()} == {"state['kept']", "state['old']"}
     assert_close(advice, before, compiled(pick, *arguments("read"), keep_unused=True))
