@@ -112,4 +112,4 @@ tb_memplugin/static/index.html: frontend/node_modules/.package-lock.json $(SOURC
 	cd frontend && npm run build
 	touch $@
 
-.PHONY: help setup demo check unit test dist lint types bench protos pictures clean chromium
+.PHONY: help setup demo check unit test dist lint types bench client protos pictures clean chromium

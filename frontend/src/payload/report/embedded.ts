@@ -7,17 +7,10 @@ import type { Api, Report } from "../api";
 import type { Fetch } from "../server";
 import { ApiError } from "../server";
 import { createApi } from "../api";
-import type { RecordingData } from "../recording/recording";
 import { readUsage } from "../recording/usage";
-import { decodeTables } from "../tables/decode";
+import { requestJson, requestTables } from "../request";
 import type { AllRuntimeToProgram } from "../generated/answers";
-import {
-  bufferDetails,
-  runtimeToProgramAt,
-  readDetailTables,
-  type DetailTables,
-  usageWindow,
-} from "./offline_answers";
+import { bufferDetails, runtimeToProgramAt, readDetailTables, usageWindow } from "./offline_answers";
 
 const INDEX = "script[data-report]";
 const ANSWERS = "script[data-answer]";
@@ -46,24 +39,23 @@ export async function reportApi(): Promise<Api | null> {
   const index = document.querySelector(INDEX);
   if (index === null) return null;
   const { answers, ...report } = (await decompress(index).json()) as Index;
-  const ask = fetchFromDocument(answers);
-  const api = createApi(ask);
-  const everything = memoizeLast((id) => api.rows({ id }, null));
-  const answer = (route: string, id: string): Promise<Response> => ask(route, { id }, null);
-  const tables = async (route: string, id: string) =>
-    decodeTables(await (await answer(route, id)).arrayBuffer());
-  const detailTables = memoizeLast(async (id): Promise<DetailTables> =>
-    readDetailTables(await tables("details", id)),
-  );
-  const usage = memoizeLast(async (id) => readUsage((await tables("usage", id)).table("usage")));
-  const joins = memoizeLast(async (id) => (await (await answer("joins", id)).json()) as AllRuntimeToProgram);
+  const fetch = fetchFromDocument(answers);
+  const api = createApi(fetch);
+  const all = {
+    rows: memoizeLast((id) => api.rows({ id }, null)),
+    details: memoizeLast(async (id) => readDetailTables(await requestTables(fetch, "details", { id }, null))),
+    usage: memoizeLast(async (id) =>
+      readUsage((await requestTables(fetch, "usage", { id }, null)).table("usage")),
+    ),
+    joins: memoizeLast((id) => requestJson<AllRuntimeToProgram>(fetch, "joins", { id }, null)),
+  };
   return {
     ...api,
     report,
-    rows: ({ id }): Promise<RecordingData> => everything(id),
-    usage: async (query) => usageWindow(await usage(query.id), query),
-    details: async ({ id, row }) => bufferDetails(await everything(id), await detailTables(id), row),
-    joins: async ({ id, at }) => runtimeToProgramAt(await joins(id), at),
+    rows: ({ id }) => all.rows(id),
+    usage: async (query) => usageWindow(await all.usage(query.id), query),
+    details: async ({ id, row }) => bufferDetails(await all.rows(id), await all.details(id), row),
+    joins: async ({ id, at }) => runtimeToProgramAt(await all.joins(id), at),
   };
 }
 
