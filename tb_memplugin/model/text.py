@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +34,9 @@ class Strings:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[index] for index in range(len(self)))
 
     def __getitem__(self, index: int) -> str:
         return self.blob[self.offsets[index] : self.offsets[index + 1]].decode("utf-8", "replace")
@@ -60,3 +64,23 @@ class Text:
 
     def take(self, rows: npt.NDArray[np.integer]) -> Text:
         return Text(self.codes[rows], self.strings)
+
+    def map(self, function: Callable[[str], Any], default: Any, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
+        """Return function(text) per row, and `default` for code -1. The function is called once per distinct string."""
+        results = [function(text) for text in self.strings]
+        column: npt.NDArray[Any] = np.array([*results, default], dtype=dtype)[self.codes]  # -1 takes the last
+        return column
+
+    def where(self, predicate: Callable[[str], object], *, default: bool = False) -> Mask:
+        """Mark the rows whose text satisfies the predicate, which is called once per distinct string."""
+        return self.map(lambda text: bool(predicate(text)), default, np.bool_)
+
+    def isin(self, texts: Container[str]) -> Mask:
+        """Mark the rows whose text is one of `texts`; rows with code -1 are not."""
+        return self.where(lambda text: text in texts)
+
+    @property
+    def nonempty(self) -> Mask:
+        """Mark the rows that have a text."""
+        mask: Mask = np.r_[np.diff(self.strings.offsets) > 0, False][self.codes]
+        return mask

@@ -172,10 +172,7 @@ def _matching_frames(stacks: Stacks, pattern: str, name: str) -> Mask:
     expression = compile_regex(pattern, name)
 
     def match(text: Text) -> Mask:
-        strings = text.strings
-        found = np.array([bool(expression.search(strings[i][:MAX_LENGTH])) for i in range(len(strings))] + [False])
-        chosen: Mask = found[text.codes]
-        return chosen
+        return text.where(lambda line: expression.search(line[:MAX_LENGTH]))
 
     return match(stacks.function) | match(stacks.file)
 

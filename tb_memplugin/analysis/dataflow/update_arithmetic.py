@@ -79,13 +79,13 @@ class UpdateArithmetic:
         entered = np.zeros(n, dtype=bool)
         entered[target] = True
         entered[values.loop_carried[1]] = True
-        without_operands = np.array([op.strings[i] in WITHOUT_OPERANDS for i in range(len(op.strings))] + [False])
+        without_operands = op.isin(WITHOUT_OPERANDS)
         found = self.inside & ~entered & (values.producer >= 0)
         found[source[~self.inside[source]]] = True
         reader = values.used_value
         fused = self._computes[values.use] & ~reads & (values.elements[reader] > 1)
         found[reader[fused]] = True
-        not_computed = np.where(values.producer >= 0, without_operands[op.codes[values.producer]], True)
+        not_computed = np.where(values.producer >= 0, without_operands[values.producer], True)
         return found & ~not_computed & (values.argument < 0)
 
 

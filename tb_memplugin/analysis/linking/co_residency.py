@@ -89,8 +89,7 @@ def _run_count(title: str, runs: dict[str, int] | None) -> int | None:
 def _argument_bytes(program: Recording) -> dict[tuple[str, str], int]:
     """Return the bytes of each named argument, by path and shape."""
     rows = program.allocations
-    codes = [code for code in range(len(rows.op.strings)) if rows.op.strings[code] == PARAMETER]
-    given = np.isin(rows.op.codes, codes) & ((program.regions.kind[rows.region] & RegionKind.PARAMETER) != 0)
+    given = rows.op.isin({PARAMETER}) & ((program.regions.kind[rows.region] & RegionKind.PARAMETER) != 0)
     of = np.flatnonzero(given).tolist()
     return {(rows.scope[row], rows.shape[row]): int(rows.size[row]) for row in of if rows.scope[row]}
 

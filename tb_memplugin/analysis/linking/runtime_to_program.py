@@ -74,7 +74,7 @@ def running_intervals(allocator: Recording, programs: Sequence[Recording]) -> li
     spans, clock = allocator.spans, allocator.clock
     if spans is None or clock is None:
         return [(-1, [])]
-    names = [spans.name.strings[code] for code in range(len(spans.name.strings))]
+    names = list(spans.name.strings)
     executions = (spans.kind == SpanKind.EXECUTION) & (spans.start_ns < spans.end_ns)
     during: dict[int, Mask] = {}  # per program index: a mask of the positions from -1 on
     for number, program in enumerate(programs):
@@ -109,9 +109,7 @@ def _allocated_regions(program: Recording) -> Mask:
 def _executable_rows(allocator: Recording) -> I64:
     """Return the rows that a program's execution allocated."""
     stacks, leaf = allocator.stacks, allocator.allocations.stack
-    names = stacks.function.strings
-    frames = np.isin(stacks.function.codes, [i for i in range(len(names)) if names[i] in PROGRAM_FRAMES])
-    inside = np.r_[frames, False]  # the last is for -1
+    inside = np.r_[stacks.function.isin(PROGRAM_FRAMES), False]  # the last is for -1
     while True:
         deeper = inside | np.r_[inside[stacks.parent], False]
         if (deeper == inside).all():
@@ -120,10 +118,7 @@ def _executable_rows(allocator: Recording) -> I64:
 
 
 def _has_function(allocator: Recording, function: str) -> Mask:
-    scope = allocator.allocations.scope
-    wanted = np.array([scope.strings[i] == function for i in range(len(scope.strings))] + [False])
-    mask: Mask = wanted[scope.codes]
-    return mask
+    return allocator.allocations.scope.isin({function})
 
 
 def _round_up(size: I64) -> I64:

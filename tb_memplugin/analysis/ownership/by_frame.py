@@ -84,8 +84,7 @@ def _named_for_line(recording: Recording) -> npt.NDArray[np.bool_]:
     names = recording.allocations.name
     if recording.axis is not Axis.TIME:
         return np.zeros(len(names), dtype=bool)
-    named = np.array([LINE.fullmatch(names.strings[code]) is not None for code in range(len(names.strings))] + [False])
-    return named[names.codes]
+    return names.where(LINE.fullmatch)
 
 
 def _iter_frames(recording: Recording) -> Iterator[Frame]:

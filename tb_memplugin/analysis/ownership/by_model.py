@@ -37,9 +37,8 @@ def special_groups(recording: Recording) -> Text:
     if recording.axis is Axis.TIME:
         code = np.where(rows.start < 0, SPECIAL_GROUPS.index(BEFORE), -1)
     else:
-        parameters = [code for code in range(len(rows.op.strings)) if rows.op.strings[code] == PARAMETER]
         # A reduction's function has parameters too, on the stack of the thread that runs it.
-        is_argument = np.isin(rows.op.codes, parameters) & (rows.role != Role.THREAD_LOCAL)
+        is_argument = rows.op.isin({PARAMETER}) & (rows.role != Role.THREAD_LOCAL)
         code = np.select(
             [is_argument, rows.role == Role.CONSTANT],
             [SPECIAL_GROUPS.index(ARGUMENTS), SPECIAL_GROUPS.index(CONSTANTS)],
@@ -64,7 +63,7 @@ def _program_nodes(recording: Recording, builder: ForestBuilder) -> I32:
             return (NO_PATH, rows.op[row] or UNNAMED)
         return _path_in_pass(ops[text], trained) if text in ops else (COPIES, *argument_path(text))
 
-    bare = np.r_[np.diff(scope.strings.offsets) == 0, True][scope.codes]
+    bare = ~scope.nonempty
     return builder.rows([group.codes, scope.codes, np.where(bare, rows.op.codes, -1)], path)
 
 

@@ -19,14 +19,14 @@ def copy_scopes(recording: Recording) -> Text:
     if graph is None or program is None or program.value is None or program.scope.strings is not rows.scope.strings:
         return rows.scope
     values, strings = graph.values, rows.scope.strings
-    named = np.array([bool(strings[code]) for code in range(len(strings))] + [False])
-    moves = np.array([program.op.strings[code] in MOVES for code in range(len(program.op.strings))] + [False])
+    named = np.array([bool(text) for text in strings] + [False])
+    moves = program.op.isin(MOVES)
     made = np.maximum(values.producer, 0)
     scope = np.where(values.producer >= 0, program.scope.codes[made], -1)
     read = np.full(recording.length, -1, dtype=np.int32)
     read[values.use] = values.used_value
     read[np.bincount(values.use, minlength=recording.length) != 1] = -1
-    moved = (values.producer >= 0) & ~named[scope] & moves[program.op.codes[made]] & (read[made] >= 0)
+    moved = (values.producer >= 0) & ~named[scope] & moves[made] & (read[made] >= 0)
     origin = np.where(moved, read[made], np.arange(len(values)))
     for _ in range(MAX_CHAIN):
         origin = origin[origin]

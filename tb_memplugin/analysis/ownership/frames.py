@@ -71,9 +71,7 @@ def callers_first(stacks: Stacks, leaves: Iterable[int]) -> Iterator[Frame]:
 
 def framework_frames(stacks: Stacks) -> npt.NDArray[np.bool_]:
     """Mark the frameworks' frames, for all frames at once; callers_first agrees with it."""
-    files = stacks.file.strings
-    of_file = np.array([*(_owner(files[code]) for code in range(len(files))), FrameOwner.FRAMEWORK], dtype=np.uint8)
-    owner = of_file[stacks.file.codes]
+    owner = stacks.file.map(_owner, FrameOwner.FRAMEWORK, np.uint8)
     decides = nearest_frames(stacks, owner != FrameOwner.CALLER)
     found: npt.NDArray[np.bool_] = np.r_[owner == FrameOwner.FRAMEWORK, False][decides]
     return found

@@ -136,7 +136,7 @@ def _mark_roles_by_pass(graph: DataflowGraph, op: Text, step: TrainingStep, role
 def _making_pass(values: DataflowValues, op: Text, step: TrainingStep) -> U8:
     """Return the pass that computes each value."""
     n = len(values)
-    makes = ~np.array([op.strings[i] in PASS_THROUGH for i in range(len(op.strings))] + [True])[op.codes]
+    makes = op.where(lambda name: name not in PASS_THROUGH)
     by_instruction = (values.producer >= 0) & makes[values.producer]
     by_instruction[values.bundled[1]] = False
     producer_pass: U8 = np.where(by_instruction, step.phase[n + np.maximum(values.producer, 0)], step.phase[:n]).astype(

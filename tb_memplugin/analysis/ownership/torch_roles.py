@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,6 @@ from tb_memplugin.model.arrays import I32, I64, U8, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
-from tb_memplugin.model.text import Text
 
 OPTIMIZER = re.compile(r"(^|/)torch/optim/")
 OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")  # marked by PyTorch for every optimizer, custom ones included
@@ -94,17 +92,11 @@ def _origins(recording: Recording) -> tuple[_StackOrigins, _StackOrigins]:
 
 def _stack_origins(stacks: Stacks, leaf: I32) -> _StackOrigins:
     functions, files = stacks.function, stacks.file
-    module = _matches(files, MODULE.search) & _matches(functions, PARAMETER_FUNCTIONS.__contains__)
-    clearing = _matches(functions, CLEARING.__eq__)
-    own = np.stack([_matches(files, OPTIMIZER.search), _matches(functions, BACKWARD.search), module, clearing])
+    module = files.where(MODULE.search) & functions.where(PARAMETER_FUNCTIONS.__contains__)
+    clearing = functions.where(CLEARING.__eq__)
+    own = np.stack([files.where(OPTIMIZER.search), functions.where(BACKWARD.search), module, clearing])
     optimizer, backward, module, clearing = np.c_[_self_or_caller(stacks, own), np.zeros(len(own), bool)][:, leaf]
     return _StackOrigins(leaf >= 0, optimizer & ~clearing, backward, module)
-
-
-def _matches(column: Text, wanted: Callable[[str], object]) -> Mask:
-    """Mark the rows of a column whose text matches; each distinct text is tested once."""
-    found = [bool(wanted(column.strings[i])) for i in range(len(column.strings))]
-    return np.array([*found, False])[column.codes]
 
 
 def _self_or_caller(stacks: Stacks, own: Mask) -> Mask:
@@ -123,7 +115,7 @@ def optimizer_steps(recording: Recording) -> tuple[I64, I64]:
     """Return the first and last positions of each optimizer step, as marked, else by runs of its allocations."""
     spans, clock = recording.spans, recording.clock
     if spans is not None and clock is not None and len(spans):
-        marked = _matches(spans.name, OPTIMIZER_STEP.search)
+        marked = spans.name.where(OPTIMIZER_STEP.search)
         if marked.any():
             begins = np.searchsorted(clock, spans.start_ns[marked], side="left")
             return begins, np.searchsorted(clock, spans.end_ns[marked], side="right") - 1

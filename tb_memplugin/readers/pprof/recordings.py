@@ -94,8 +94,7 @@ def _natural_sort_key(name: str) -> list[tuple[int, str]]:
 
 
 def _executable(kind: Text) -> npt.NDArray[np.bool_]:
-    is_executable = np.array([kind.strings[i] == EXECUTABLE for i in range(len(kind.strings))] + [False], dtype=bool)
-    return is_executable[kind.codes]
+    return kind.isin({EXECUTABLE})
 
 
 def _known_bytes(profile: Profile) -> I64:

@@ -83,8 +83,7 @@ def within_reach(recording: Recording) -> list[Figure]:
         or not recording.events
     ):
         return []
-    codes = [code for code in range(len(recording.events.strings)) if recording.events.strings[code] == "oom"]
-    at = int(np.flatnonzero(np.isin(recording.events.codes, codes))[-1])
+    at = int(np.flatnonzero(recording.events.isin({"oom"}))[-1])
     total = int(recording.held[at]) + recording.out_of_memory.free
     text = "Reserved when it last ran out of memory, and what the device still had: all that this process could get."
     return [Figure("within_reach", "Within reach", total, text)]

@@ -13,7 +13,6 @@ from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Allocations
-from tb_memplugin.model.text import Text
 from tb_memplugin.sizes import bytes_text
 
 OVERSIZED_SHARE = 0.5  # of the capacity; one buffer above it is far more often a mistake than intended
@@ -34,7 +33,7 @@ def _oversized_buffer(recording: Recording) -> Iterator[tuple[int, str]]:
     rows, capacity = recording.allocations, recording.capacity
     if not capacity or not len(rows):
         return
-    row = int(np.argmax(np.where(_matches(rows.shape, bool), rows.requested, 0)))
+    row = int(np.argmax(np.where(rows.shape.nonempty, rows.requested, 0)))
     size = int(rows.requested[row])
     if size > OVERSIZED_SHARE * capacity and rows.shape[row]:
         yield (
@@ -72,7 +71,7 @@ def _outputs(recording: Recording) -> Iterator[tuple[int, str]]:
 def _other_processes(recording: Recording) -> Iterator[tuple[int, str]]:
     rows = recording.allocations
     if is_torch(recording):
-        for row in np.flatnonzero(_matches(rows.name, lambda name: name.startswith("process "))).tolist():
+        for row in np.flatnonzero(rows.name.where(lambda name: name.startswith("process "))).tolist():
             size = int(rows.charge[row])
             yield (
                 size,
@@ -90,19 +89,19 @@ class _BufferGroup(NamedTuple):
 
 GROUPS = (
     _BufferGroup(
-        lambda rows: _matches(rows.name, lambda name: name == "SparseCore"),
+        lambda rows: rows.name.isin({"SparseCore"}),
         False,
         "{} is used by the SparseCore: lower feature_width or max_unique_nz_per_row, or process fewer tables at once "
         "(--xla_sc_num_serialized_tables_to_optimize_hbm).",
     ),
     _BufferGroup(
-        lambda rows: _matches(rows.scope, lambda scope: any(mark in scope for mark in BACKWARD)),
+        lambda rows: rows.scope.where(lambda scope: any(mark in scope for mark in BACKWARD)),
         False,
         "{} of the listed buffers belongs to the backward pass: put jax.checkpoint around the layers, or use a smaller "
         "batch.",
     ),
     _BufferGroup(
-        lambda rows: _matches(rows.dtype, lambda dtype: dtype == "f32"),
+        lambda rows: rows.dtype.isin({"f32"}),
         True,
         "{} of the listed buffers is f32: bf16 halves it.",
     ),
@@ -123,13 +122,6 @@ def _buffer_groups(recording: Recording) -> Iterator[tuple[int, str]]:
 
 
 SYMPTOMS = (_other_processes, _oversized_buffer, _padding, _outputs, _buffer_groups)
-
-
-def _matches(text: Text, predicate: Callable[[str], bool]) -> Mask:
-    """Return per row whether its text satisfies a predicate, which is called once per distinct text."""
-    results = [predicate(text.strings[code]) for code in range(len(text.strings))]
-    matches: Mask = np.array([*results, predicate("")], dtype=bool)[text.codes]  # code -1 is the empty text
-    return matches
 
 
 def _name(recording: Recording, row: int) -> str:

@@ -23,9 +23,7 @@ def _source_frames(recording: Recording) -> I32:
     """Return per frame the innermost user frame, else the innermost Python frame, among itself and its callers."""
     stacks = recording.stacks
     own = nearest_frames(stacks, ~framework_frames(stacks))
-    files = stacks.file.strings
-    named = np.array([bool(files[code]) for code in range(len(files))] + [False])
-    return np.where(own >= 0, own, nearest_frames(stacks, named[stacks.file.codes]))
+    return np.where(own >= 0, own, nearest_frames(stacks, stacks.file.nonempty))
 
 
 def site_text(recording: Recording, row: int) -> str:

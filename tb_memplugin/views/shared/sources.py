@@ -16,7 +16,7 @@ def sources(recording: Recording) -> Text:
     """Return each row's source line, `train.py:12`: its innermost frame with a file. Frames of runtimes have none."""
     stacks, count = recording.stacks, len(recording.stacks.parent)
     files = stacks.file
-    named = np.array([*(bool(files.strings[code]) for code in range(len(files.strings))), False])[files.codes]
+    named = files.nonempty
     # Pointer doubling: each frame points to itself if it has a file, else to a caller, twice as far in each round.
     # The index `count` stands for no frame.
     found = np.r_[np.where(named, np.arange(count), np.where(stacks.parent >= 0, stacks.parent, count)), count]

@@ -33,10 +33,8 @@ class ProgramTables:
 
     def not_reusable(self) -> Mask:
         """Return per region whether it is thread-local, or contains a tuple."""
-        strings = self.rows.dtype.strings
-        tuples = [code for code in range(len(strings)) if strings[code] == POINTER_TABLE]
         mask: Mask = (self.regions.kind & RegionKind.THREAD_LOCAL) != 0
-        mask[self.rows.region[np.isin(self.rows.dtype.codes, tuples)]] = True
+        mask[self.rows.region[self.rows.dtype.isin({POINTER_TABLE})]] = True
         return mask
 
     def temporary_blocks(self) -> I64:

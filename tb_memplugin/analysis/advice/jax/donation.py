@@ -132,7 +132,4 @@ def _rows_of_result(recording: Recording, old: I64, new: I64) -> tuple[I64, I64]
 
 def _made_by(recording: Recording, rows: I64, *ops: str) -> Mask:
     """Mark the rows that are computed by one of these operations."""
-    names = recording.allocations.op.strings
-    codes = [code for code in range(len(names)) if names[code] in ops]
-    found: Mask = np.isin(recording.allocations.op.codes[rows], codes)
-    return found
+    return recording.allocations.op.take(rows).isin(ops)

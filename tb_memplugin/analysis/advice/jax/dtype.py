@@ -44,10 +44,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def _wide_rows(recording: Recording) -> Mask:
-    strings = recording.allocations.dtype.strings
-    wanted = np.array([strings[code] == WIDE for code in range(len(strings))] + [False])
-    found: Mask = wanted[recording.allocations.dtype.codes]
-    return found
+    return recording.allocations.dtype.isin({WIDE})
 
 
 def _halve(recording: Recording, rows: I64) -> Change:

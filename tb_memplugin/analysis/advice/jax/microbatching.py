@@ -66,15 +66,14 @@ def _batch_rows(recording: Recording, passes: ProgramPasses, batch: list[int], w
     """
     table, role = recording.allocations, roles(recording)
     sizes = {batch[0], batch[0] * batch[1]} if len(batch) > 1 else set(batch[:1])
-    names = table.shape.strings
-    fits = np.array([not sizes.isdisjoint(_dimensions(names[code])) for code in range(len(names))] + [False])
+    fits = table.shape.where(lambda shape: not sizes.isdisjoint(_dimensions(shape)))
     both = passes.within(Pass.FORWARD) | passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
     made = (passes.made >= 0) & both[passes.made] & ~passes.is_argument
     shape = passes.values.shape[passes.value]
     guest = recording.regions.kind[table.region] != RegionKind.TEMPORARY
     of_weights: Mask = np.where(guest, np.isin(shape, shape[weights]), np.isin(role, WEIGHTS))
     activation = (role == Role.ACTIVATION) & (passes.values.elements[passes.value] % max(sizes, default=1) == 0)
-    return np.flatnonzero(made & (fits[table.shape.codes] | activation) & ~of_weights)
+    return np.flatnonzero(made & (fits | activation) & ~of_weights)
 
 
 def _dimensions(shape: str) -> list[int]:

@@ -50,13 +50,11 @@ def _result_rows(recording: Recording, passes: ProgramPasses) -> I64:
 def _argument_copies(recording: Recording, passes: ProgramPasses, results: I64) -> I64:
     """Return the results that are copies of an argument."""
     table = recording.allocations
-    names = table.op.strings
-    copies = [code for code in range(len(names)) if names[code] == "copy"]
     begin, read_at = uses(recording)
     arguments = np.flatnonzero(passes.is_argument)
     reads = [read_at[begin[row] : begin[row + 1]] for row in arguments.tolist()]
     argument_uses = np.concatenate([np.empty(0, dtype=np.int64), *reads])
-    return results[np.isin(table.op.codes[results], copies) & np.isin(passes.made[results], argument_uses)]
+    return results[table.op.isin({"copy"})[results] & np.isin(passes.made[results], argument_uses)]
 
 
 def _advise_copies(recording: Recording, rows: I64) -> Advice | None:

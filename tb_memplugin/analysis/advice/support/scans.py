@@ -52,10 +52,8 @@ def advise(recording: Recording, passes: ProgramPasses) -> Iterator[Advice]:
 
 def _forward_loops(recording: Recording, passes: ProgramPasses) -> Iterator[Loop]:
     table, values = recording.allocations, passes.values
-    op = table.op.strings
-    whiles = [code for code in range(len(op)) if op[code] == "while"]
     forward = passes.within(Pass.FORWARD)
-    result = np.flatnonzero(np.isin(table.op.codes, whiles) & (passes.made >= 0))
+    result = np.flatnonzero(table.op.isin({"while"}) & (passes.made >= 0))
     result = result[forward[passes.made[result]] & (values.floating[passes.value[result]] != 0)]
     read_again = passes.last_use(passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)) >= 0
     written = np.zeros(len(table), dtype=bool)  # rows of which a forward pass writes a slice

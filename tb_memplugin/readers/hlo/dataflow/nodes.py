@@ -108,10 +108,7 @@ class ResultNodes:
 
 def is_one_of(column: Text, names: set[str]) -> npt.NDArray[np.bool_]:
     """Return a mask of the rows whose text is one of `names`."""
-    strings = column.strings
-    wanted = np.array([strings[i] in names for i in range(len(strings))] + [False])  # the last entry is for code -1
-    mask: npt.NDArray[np.bool_] = wanted[column.codes]
-    return mask
+    return column.isin(names)
 
 
 def take_or_missing(table: npt.NDArray[np.integer], rows: npt.NDArray[np.integer]) -> I32:

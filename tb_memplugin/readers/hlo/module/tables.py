@@ -133,10 +133,7 @@ class HloModule:
 
     def is_opcode(self, names: set[str]) -> npt.NDArray[np.bool_]:
         """Return a mask of the instructions with one of these opcodes."""
-        strings = self.opcode.strings
-        wanted = np.array([strings[i] in names for i in range(len(strings))] + [False])  # the last entry is for code -1
-        mask: npt.NDArray[np.bool_] = wanted[self.opcode.codes]
-        return mask
+        return self.opcode.isin(names)
 
     @cached_property
     def entry(self) -> int:

@@ -27,11 +27,8 @@ NO_CONTEXT = ("", "N/A")  # outside of compilation
 
 def roles(trace: Trace, lives: BlockLifetimes) -> U8:
     """Return the role of each allocation, from the profiler's category; UNKNOWN where there is none."""
-    strings = trace.category.strings
-    role_of_code = np.array(
-        [*(ROLES.get(strings[i], Role.UNKNOWN) for i in range(len(strings))), Role.UNKNOWN], np.uint8
-    )
-    roles: U8 = np.r_[role_of_code[trace.category.codes], np.uint8(0)][lives.alloc_event].astype(np.uint8)
+    of_event = trace.category.map(lambda name: ROLES.get(name, Role.UNKNOWN), Role.UNKNOWN, np.uint8)
+    roles: U8 = np.r_[of_event, np.uint8(0)][lives.alloc_event].astype(np.uint8)
     return roles
 
 

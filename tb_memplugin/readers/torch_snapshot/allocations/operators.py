@@ -36,10 +36,8 @@ def _name(stacks: Stacks, pattern: re.Pattern[str], node: int) -> str:
 
 def _outermost(stacks: Stacks, pattern: re.Pattern[str]) -> I32:
     """Return, per frame, the outermost frame of its stack whose function matches; -1 for none."""
-    strings = stacks.function.strings
-    matches = np.array([*(bool(pattern.search(strings[i])) for i in range(len(strings))), False])
     count = len(stacks.parent)
-    found = np.where(matches[stacks.function.codes], np.arange(count), count)
+    found = np.where(stacks.function.where(pattern.search), np.arange(count), count)
     above = np.where(stacks.parent >= 0, stacks.parent, count)
     found, above = np.r_[found, count], np.r_[above, count]  # sentinel row: the parent of roots
     while (above < count).any():  # pointer jumping: the distance doubles each round

@@ -41,11 +41,11 @@ def _tree(values: PickleValues, parent: I32, frames: PickleNodes) -> Stacks:
     line = values.integers(values.column(frames, "line"), 0).clip(0, 2**31 - 1).astype(np.int32)
     function, file, line = _split_profiler_frames(function, file, line)
     # The file of a C++ frame is an object file or missing. It is no source, so it is dropped.
-    blank = np.array([not PYTHON.fullmatch(file.strings[i]) for i in range(len(file.strings))] + [True])
+    is_source = file.where(PYTHON.fullmatch)
     return Stacks(
         parent=parent,
         function=function,
-        file=Text(np.where(blank[file.codes], -1, file.codes).astype(np.int32), file.strings),
+        file=Text(np.where(is_source, file.codes, -1).astype(np.int32), file.strings),
         line=line,
     )
 

@@ -59,7 +59,7 @@ def read_segments(values: PickleValues, segments: PickleNodes) -> tuple[Segments
     before = np.cumsum(size) - size
     tiled = reserved.address[owner] + before - before[np.searchsorted(owner, owner)]
     state = values.texts(values.column(blocks, "state"))
-    alive = np.isin(state.codes, [i for i in range(len(state.strings)) if state.strings[i] in LIVE])
+    alive = state.isin(LIVE)
     address = np.where(values.is_integer(recorded), values.integers(recorded), tiled)
     return reserved if not reserved.synthetic else _segments(values, segments[:0], synthetic=True), Blocks(
         address=address[alive],

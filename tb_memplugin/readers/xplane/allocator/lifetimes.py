@@ -83,7 +83,7 @@ def lifetimes(log: AllocatorLog) -> Lifetimes:
 def _names(log: AllocatorLog, row_event: I64, frame: I32, rest_rows: int) -> Text:
     """Return the op where the runtime names one, else the function of the innermost frame, else nothing."""
     ops, functions = log.text("tf_op").take(row_event), _frame_functions(log.calls)
-    has_op = np.array([ops.strings[i] not in NO_NAMES for i in range(len(ops.strings))] + [False])[ops.codes]
+    has_op = ops.where(lambda op: op not in NO_NAMES)
     innermost = frame[: len(row_event)]
     code = np.where(innermost >= 0, functions.codes[innermost], -1) if len(functions) else np.full(len(row_event), -1)
     strings = Strings.joined(ops.strings, functions.strings)
@@ -97,9 +97,7 @@ def _frame_functions(calls: HostCalls) -> Text:
     if not len(jitted):
         return functions
     strings = functions.strings
-    shared = np.isin(functions.codes, [i for i in range(len(strings)) if strings[i] in PROGRAM_FRAMES])
-    in_jitted = np.r_[np.diff(jitted.strings.offsets) > 0, False][jitted.codes]
-    codes = np.where(shared & in_jitted, len(strings) + jitted.codes, functions.codes)
+    codes = np.where(functions.isin(PROGRAM_FRAMES) & jitted.nonempty, len(strings) + jitted.codes, functions.codes)
     return Text(codes.astype(np.int32), Strings.joined(strings, jitted.strings))
 
 
