@@ -34,7 +34,9 @@ class _UserFrames(NamedTuple):
     innermost: dict[int, int]  # per frame of any kind: itself or the nearest user's frame above it, -1 none
     function: dict[int, Function]
     line: dict[int, int]
-    activities: dict[int, set[str]]  # what is called and done there: what tells one line of a function from another
+    activities: dict[
+        int, set[str]
+    ]  # functions called and operations done there; they distinguish the lines of a function
 
 
 def match_lines(a: Recording, rows_a: I64, b: Recording, rows_b: I64) -> LineMatching:
