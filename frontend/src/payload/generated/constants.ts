@@ -45,11 +45,11 @@ export type Axis = (typeof AXES)[number];
 export const CLASSIFICATIONS = ["model", "source", "stack", "function", "role", "shape", "dtype"] as const;
 export type Classification = (typeof CLASSIFICATIONS)[number];
 
-/** What the steps from one total to the other are. */
+/** The groups whose changes lead from one total to the other. */
 export const COMPARE_BY = ["role", "model", "source"] as const;
 export type CompareBy = (typeof COMPARE_BY)[number];
 
-/** What is one function; pprof's granularities. */
+/** The parts of a frame that identify a node, as pprof's granularities. */
 export const GRANULARITIES = ["function", "filefunction", "file", "line"] as const;
 export type Granularity = (typeof GRANULARITIES)[number];
 

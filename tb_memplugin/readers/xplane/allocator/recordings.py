@@ -98,7 +98,7 @@ def memories(events: AllocatorEvents) -> tuple[list[str], I64]:
     """Return the names of the memories, and per event the index of its memory."""
     code, index = events.texts["allocator_name"].codes.astype(np.int64), events.numbers["index_on_host"]
     # An allocator's name has priority. TPU's runtime writes no name, but numbers its cores from 0.
-    key = np.where(code >= 0, code, -2 - np.maximum(index, -1))
+    key = np.where(code >= 0, code, -2 - np.clip(index, -1, 2**62))  # a damaged index must not overflow
     keys, which = np.unique(key, return_inverse=True)
     strings = events.texts["allocator_name"].strings
     names = [strings[k] if k >= 0 else UNNAMED if k == -1 else f"TPU core {-2 - k}" for k in keys.tolist()]
