@@ -6,6 +6,7 @@ import argparse
 import re
 import shlex
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -75,12 +76,20 @@ def test_functions_of_capture_exist(page: Path) -> None:
     assert named <= set(CAPTURE)
 
 
+@cache
+def folders() -> list[str]:
+    """Return the paths of all folders with code, each ending in a slash."""
+    roots = [
+        REPOSITORY / name for name in ("tb_memplugin", "frontend/src", "tests", "benchmarks", "demo_logdir", "docs")
+    ]
+    return [f"{path}/" for root in roots for path in [root, *root.rglob("*")] if path.is_dir()]
+
+
 @each_page
 def test_modules_and_functions_exist(page: Path) -> None:
     for code in inline_code(page):
         if FOLDER.fullmatch(code) and not code.startswith("shared/"):
-            roots = [*ROOTS, page.parent, page.parent / "src", *ROOTS[0].glob("*"), *(ROOTS[1] / "views").glob("*")]
-            assert any((root / code).is_dir() for root in roots), f"{page.name}: {code}"
+            assert any(folder.endswith(f"/{code}") for folder in folders()), f"{page.name}: {code}"
         if found := MODULE.fullmatch(code):
             files = [path for root in [*ROOTS, page.parent, page.parent / "src"] if (path := root / found[1]).is_file()]
             assert files, f"{page.name}: {code}"
