@@ -25,7 +25,7 @@ export function AdvicePanel({ api, id, store }: Props): JSX.Element {
   return (
     <section aria-label="Advice" data-testid="advice" aria-busy={value === null && error === null}>
       <header class="section-head">
-        <h2>What would help</h2>
+        <h2>Advice</h2>
         {value !== null && value.advice.length > 0 && (
           <span class="muted">
             each change simulated on its own against the peak of {formatBytes(value.peak_bytes)}; savings are

@@ -58,7 +58,7 @@ export function CoResidency({ place, rows, store }: Props): JSX.Element {
 }
 
 const PARTS = [
-  ["held", "held"],
+  ["held", "persistent"],
   ["again", "shared with a larger program"],
   ["temporary", "temporary"],
 ] as const;

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { TERMS } from "../../payload/generated/glossary";
 
 const KEYS: readonly (readonly [string, string])[] = [
   ["/", "search in the timeline and the table"],
@@ -34,7 +35,7 @@ export function Help({ onClose }: { onClose: () => void }): JSX.Element {
     <dialog
       ref={dialog}
       class="help"
-      aria-label="Keyboard and pointer"
+      aria-label="Help"
       onClose={onClose}
       onClick={(event) => {
         // A click on the dialog itself is one on its backdrop; the content is in a wrapper.
@@ -43,13 +44,14 @@ export function Help({ onClose }: { onClose: () => void }): JSX.Element {
     >
       <div class="help-body">
         <header>
-          <h2>Keyboard and pointer</h2>
+          <h2>Help</h2>
           <button class="quiet" aria-label="Close" onClick={onClose}>
             ×
           </button>
         </header>
         <Section entries={KEYS} />
         <Section entries={POINTER} />
+        <Glossary />
       </div>
     </dialog>
   );
@@ -69,5 +71,22 @@ function Section({ entries }: { entries: readonly (readonly [string, string])[] 
         </>
       ))}
     </dl>
+  );
+}
+
+/** Terms of the page; a figure's own definition is its tooltip. */
+function Glossary(): JSX.Element {
+  return (
+    <details class="glossary" data-testid="glossary">
+      <summary>Glossary</summary>
+      <dl>
+        {TERMS.map(([term, meaning]) => (
+          <>
+            <dt>{term}</dt>
+            <dd>{meaning}</dd>
+          </>
+        ))}
+      </dl>
+    </details>
   );
 }

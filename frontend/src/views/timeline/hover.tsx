@@ -48,7 +48,7 @@ export function PointerText(props: {
   if (at === null)
     return (
       <span class="muted">
-        wheel to zoom, Alt for bytes, Ctrl for both · drag to mark or to move · click to select
+        wheel: zoom, with Alt bytes, with Ctrl both · drag: pan or select a range · click: select
       </span>
     );
   const position = Math.min(Math.max(Math.floor(at.position), 0), scene.length - 1);
