@@ -1,4 +1,4 @@
-"""Fixtures that tests of several rooms use, and the marks that follow from what a test uses."""
+"""Fixtures shared by several test folders, and marks derived from the resources that a test uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrows run one way: hosts -> views -> analysis -> recording <- readers <- native, protos."""
+"""The import order of packages: hosts -> views -> analysis -> recording <- readers <- native, protos."""
 
 from __future__ import annotations
 

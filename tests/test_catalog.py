@@ -1,4 +1,4 @@
-"""Reading once, forgetting in time, and surviving what is damaged."""
+"""The catalog: reads each file once, evicts on time, and survives damaged files."""
 
 from __future__ import annotations
 

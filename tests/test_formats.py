@@ -1,4 +1,4 @@
-"""The registry of formats: each entry has its reader, and what logdirs list can be opened."""
+"""The registry of formats: every entry has a reader, and every file that a logdir lists can be opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's client: what is committed is what the declared endpoints give."""
+"""The page's generated client, compared with the declared endpoints."""
 
 from __future__ import annotations
 

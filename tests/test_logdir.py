@@ -1,4 +1,4 @@
-"""What a logdir holds, and what must not be found in one."""
+"""Contents of a logdir, and files that must not be found in one."""
 
 from __future__ import annotations
 

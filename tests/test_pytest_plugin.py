@@ -1,4 +1,4 @@
-"""The fixture, in a pytest of its own that finds it as a user's does."""
+"""The pytest fixture, in a separate pytest that loads it as a user's pytest does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regular expressions from links: those that may never end are refused, and what people write is not."""
+"""Regular expressions from links: patterns that could backtrack forever are rejected, ordinary ones are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the generator says of its modules, worked out again from what it wrote, in the plainest way."""
+"""The generator's description of its modules, recomputed from the files it wrote."""
 
 import json
 from functools import cache

@@ -1,4 +1,4 @@
-"""The profile that Memory Profile's speed is measured on is what it says it is, and XProf can read it."""
+"""The generated profile of the Memory Profile benchmark: its stated contents, and that XProf can read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What snapshot() and on_oom() write, as our reader gives it back, and as pprof's format has it."""
+"""Device profiles written by snapshot() and on_oom(), read back by our reader and by the pprof schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What track() writes into a running profile, as our own reader and XProf give it back."""
+"""Events that track() writes into a running profile, read back by our reader and by XProf."""
 
 from __future__ import annotations
 

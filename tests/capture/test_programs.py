@@ -1,4 +1,4 @@
-"""What is told of a program before it runs is what its profile says after it ran, here and in XProf."""
+"""Memory reports of compiled programs before they run, against their profiles afterwards, here and in XProf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recording a training loop of PyTorch, whose part a stand-in plays with the allocator of the tests."""
+"""Recording of a PyTorch training loop, with PyTorch replaced by a stand-in that uses the tests' allocator."""
 
 from __future__ import annotations
 

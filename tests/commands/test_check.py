@@ -1,4 +1,4 @@
-"""`tb-memplugin check` and errors on standard input, as a shell calls them."""
+"""`tb-memplugin check` and errors on standard input, called from a shell."""
 
 from __future__ import annotations
 

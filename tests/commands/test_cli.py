@@ -1,4 +1,4 @@
-"""The command line, as processes: what is printed where, and the exit code."""
+"""The command line, run as processes: standard output, standard error and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tb-memplugin compare`: what is printed where, and the exit code."""
+"""`tb-memplugin compare`: standard output, standard error and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tb-memplugin export`: what is written where, and what is refused."""
+"""`tb-memplugin export`: the files it writes, and the requests it rejects."""
 
 from __future__ import annotations
 

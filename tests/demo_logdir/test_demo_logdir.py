@@ -1,4 +1,4 @@
-"""The runs kept in demo_logdir: small, readable, and made by the scripts that lie beside them."""
+"""The runs in demo_logdir: small, readable, and reproducible by the scripts next to them."""
 
 import ast
 import importlib.util

@@ -1,4 +1,4 @@
-"""The plain `xprof` command with our hook, in an environment of its own that sees this one's packages."""
+"""The plain `xprof` command with our hook, in a separate environment that shares this environment's packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts sent to the server: who may send them, how much, and what becomes of them."""
+"""Texts sent to the server: permissions, size limits, and how they are read."""
 
 from __future__ import annotations
 

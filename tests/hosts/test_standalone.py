@@ -1,4 +1,4 @@
-"""`tb-memplugin serve`, as a process of its own."""
+"""`tb-memplugin serve`, run as a separate process."""
 
 from __future__ import annotations
 

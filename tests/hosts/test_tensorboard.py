@@ -1,4 +1,4 @@
-"""The "Memory" tab in a real TensorBoard, beside the one of tensorboard-plugin-profile."""
+"""The "Memory" tab in a real TensorBoard, next to the tab of tensorboard-plugin-profile."""
 
 from __future__ import annotations
 

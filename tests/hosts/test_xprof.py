@@ -1,4 +1,4 @@
-"""XProf's own server with our page in it, as a process: pages, lists and numbers."""
+"""XProf's own server with our page in it, run as a process: pages, lists and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codes of the JSON contract: spelled alike, explained, and each used by a reader."""
+"""Codes of the JSON contract: spelled consistently, explained, and each used by a reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings that are read in two steps: nothing is missing for code that does not think of it."""
+"""Recordings read in two steps: code that ignores the laziness sees complete data."""
 
 from __future__ import annotations
 

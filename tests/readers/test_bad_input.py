@@ -1,4 +1,4 @@
-"""Files cut short, empty, altered or something else: an InputError naming the file, or an answer; nothing else."""
+"""Files that are truncated, empty, altered or of another format: an answer, or an InputError that names the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small training steps and servers whose truth is known, compiled as they are and as advice would have them."""
+"""Small training steps and servers with known advice, compiled before and after that advice is followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Allocator events as protobuf's own parser reads them, and made ones: one plain record per event."""
+"""Allocator events, synthetic or read by protobuf's own parser: one plain record per event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings of allocators whose truth is known: a program of steps, told as allocations and when they are freed."""
+"""Recordings of allocators for programs of steps, built from known allocations and frees."""
 
 from __future__ import annotations
 

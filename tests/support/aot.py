@@ -1,4 +1,4 @@
-"""Small JAX programs compiled ahead of time for the CPU, so that every kind of control flow is tried. Nothing runs."""
+"""Small JAX programs compiled ahead of time for the CPU, one for each kind of control flow. Nothing runs."""
 
 from __future__ import annotations
 

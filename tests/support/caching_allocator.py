@@ -1,4 +1,4 @@
-"""PyTorch's caching allocator in its plainest form, which keeps the trace and takes the snapshots that it would.
+"""A plain version of PyTorch's caching allocator, which logs the same trace and takes the same snapshots.
 
 Best fit, splitting and merging as documented; streams and pools apart, small requests apart from large ones. It knows
 the truth that a reader has to find: the bytes of the block behind every allocation, and what is in use at any snapshot.

@@ -1,4 +1,4 @@
-"""Forests of made recordings, and how they look."""
+"""Forests of synthetic recordings, and their text form."""
 
 from __future__ import annotations
 

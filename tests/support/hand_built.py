@@ -1,4 +1,4 @@
-"""HloProtos made by hand: a schedule of plain instructions, and where and when their buffers lie."""
+"""HloProtos built by hand: a schedule of plain instructions, with the addresses and lifetimes of their buffers."""
 
 from __future__ import annotations
 

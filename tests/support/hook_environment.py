@@ -1,4 +1,4 @@
-"""A virtual environment of its own for tests of the hook, with the packages of this one."""
+"""A separate virtual environment for tests of the hook, which shares this environment's packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A host's threads made by hand, and the named intervals that are read of them."""
+"""Host threads built by hand, and the named intervals read from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of a JSON value: its paths and the types found there."""
+"""The shape of a JSON value: its paths and the types at each path."""
 
 from __future__ import annotations
 

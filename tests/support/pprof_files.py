@@ -1,4 +1,4 @@
-"""pprof profiles made by hand, and the plain way to read any of them: protobuf's own parser and loops."""
+"""pprof profiles built by hand, and a plain reader for any profile: protobuf's own parser and loops."""
 
 from __future__ import annotations
 

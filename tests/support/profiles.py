@@ -1,4 +1,4 @@
-"""Real compiled programs to test on: those of demo_logdir/ and, where it is there, of the data beside the repository.
+"""Real compiled programs for tests: those of demo_logdir/ and, where present, those of the shared data.
 
 They are taken out of their profiles by protobuf's own parser, so that no reader is tested against itself.
 """

@@ -1,4 +1,4 @@
-"""What a test depends on, found by following its code: the real profiles beside the repository, JAX, other processes.
+"""The dependencies of a test, found by following its code: shared profiles, JAX, other processes.
 
 Code is followed through global names, into the functions and constants of the tests' own modules.
 """

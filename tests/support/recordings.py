@@ -1,4 +1,4 @@
-"""Small Recordings with literal numbers, for tests of what is asked of them."""
+"""Small Recordings with literal numbers, for tests of analyses and views."""
 
 from __future__ import annotations
 

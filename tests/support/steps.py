@@ -1,4 +1,4 @@
-"""Small programs of which it is known what each argument and buffer is for. Compiled for the CPU; nothing runs."""
+"""Small programs with known roles for every argument and buffer. Compiled for the CPU; nothing runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every program that properties are asked of: of real profiles, JAX programs compiled now, generated ones.
+"""All programs for tests of properties: from real profiles, compiled by JAX now, and generated.
 
 Each is read twice: with the compiler's traces, and with the traces hidden, so that all lifetimes are rebuilt.
 """

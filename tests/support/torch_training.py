@@ -1,4 +1,4 @@
-"""A training loop of PyTorch as its caching allocator sees it, with the stacks that torch's own files give.
+"""A PyTorch training loop as its caching allocator sees it, with stacks from PyTorch's own files.
 
 Linear layers and SGD with momentum: every tensor's role is known, because the loop says it.
 """

@@ -1,4 +1,4 @@
-"""Holes between live blocks: byte by byte, on made memories and at every event of real allocators."""
+"""Holes between live blocks, checked byte by byte on synthetic address spaces and at every event of real allocators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of all advice, on every program and allocator there is, and on damaged ones."""
+"""Properties of all advice, on every program and allocator, including damaged ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flat and cumulative figures and calls: as google/pprof 0.0~git20211008 gives them, and as loops over samples do."""
+"""Flat and cumulative figures and calls, against google/pprof 0.0~git20211008 and loops over samples."""
 
 from __future__ import annotations
 

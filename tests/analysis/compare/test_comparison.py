@@ -1,4 +1,4 @@
-"""Two recordings compared: nothing changes against itself, B against A is the mirror image, and no byte is lost."""
+"""Comparisons of two recordings: no change against itself, B to A mirrors A to B, and every byte is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Series of device profiles: their order, what each line holds over them, and which of it leaks."""
+"""Series of device profiles: their order, the bytes of each line over time, and the leaks found."""
 
 from __future__ import annotations
 

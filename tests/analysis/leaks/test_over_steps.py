@@ -1,4 +1,4 @@
-"""Verdicts on programs of steps whose truth is known."""
+"""Leak classification on programs of steps with known leaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runtime allocations joined to the planned memory of the program that they were made for."""
+"""Runtime allocations linked to the planned memory of their program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose memory it is: forests worked out by hand, and sums that hold at every level."""
+"""Forests of memory by owner: small ones computed by hand, and sums that match at every level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose frames are, for all frames at once, as a walk up each stack tells it."""
+"""Owner frames computed for all frames at once, against a walk up each stack."""
 
 from __future__ import annotations
 

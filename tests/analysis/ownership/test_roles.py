@@ -1,4 +1,4 @@
-"""Roles of programs whose truth is written here, with JAX's names in them and without."""
+"""Roles in programs whose correct roles are written here, with JAX's names and without."""
 
 from __future__ import annotations
 

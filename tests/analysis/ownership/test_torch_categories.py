@@ -1,4 +1,4 @@
-"""Categories that a timeline of the profiler lends to a snapshot beside it."""
+"""Profiler timeline categories applied to a snapshot in the same run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles of PyTorch's tensors, on a training loop that says what each one is for."""
+"""Roles of PyTorch tensors, on a training loop that records the role of each."""
 
 from __future__ import annotations
 

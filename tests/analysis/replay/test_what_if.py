@@ -1,4 +1,4 @@
-"""The peak of a changed recording, against adding up every position of it in plain Python."""
+"""The peak of a changed recording, against a plain Python sum at every position."""
 
 from __future__ import annotations
 

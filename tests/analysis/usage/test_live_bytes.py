@@ -1,4 +1,4 @@
-"""Live bytes over the axis, what is live, and the figures, on numbers small enough to add up by hand."""
+"""Live bytes over the axis, live buffers and summary figures, on numbers small enough to add up by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What google/pprof says of the profiles that tests read: python tests/pprof_answers/ask.py path/to/pprof
+"""Answers of google/pprof for the profiles that tests read: python tests/data/pprof_answers/ask.py path/to/pprof
 
 Writes `answers.json.gz` beside this file: for each question the flat and cumulative figures of every function, and
 every call. pprof takes `<module>` and `<lambda>` for C++ templates and shortens them to nothing, unless told not to.

@@ -1,4 +1,4 @@
-"""The compiled tree of stacks against a dictionary of whole stacks."""
+"""The compiled tree of stacks, against a dictionary of complete stacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled walks over a data flow against plain ones."""
+"""The compiled dataflow traversals, against plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled loops over lifetimes against plain Python, on any input, and on traces that make sense."""
+"""The compiled loops over lifetimes, against plain Python, on arbitrary input and on valid traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled walk through a profile's samples against protobuf's own parser."""
+"""The compiled scan of a profile's samples, against protobuf's own parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled scan of protocol buffers against protobuf's own parser, column by column."""
+"""The compiled scan of protocol buffers, against protobuf's own parser, column by column."""
 
 from __future__ import annotations
 

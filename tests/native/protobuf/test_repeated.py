@@ -1,4 +1,4 @@
-"""The compiled reading of a repeated number against protobuf's own parser."""
+"""The compiled reader of repeated numbers, against protobuf's own parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled loops over text against plain Python."""
+"""The compiled loops over text, against plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain data out of pickles: against pickle.loads, which is the plainest way, where that is safe."""
+"""The reader of plain data from pickles, against pickle.loads where that is safe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled scan for events against protobuf's own parser and plain Python, on real planes and on made ones."""
+"""The compiled scan for events, against protobuf's own parser and plain Python, on real and synthetic planes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which programs are known to be compiled for the CPU: from real profiles of CPU, GPU and TPU."""
+"""Detection of programs compiled for the CPU, on real profiles of CPU, GPU and TPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of which the right answer is known: where XProf goes wrong, and where files are odd."""
+"""Programs with a known correct answer: cases where XProf is wrong, and unusual files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that are old, or odd, or lack something: as much as can be known of them is shown, with a caveat."""
+"""Old, unusual or incomplete programs: each is shown as far as possible, with a caveat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a partitioned program's arguments are repeated, from shardings as XLA writes them."""
+"""Replication counts of a partitioned program's arguments, from shardings as XLA writes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of one line, or of a few: each wording with the numbers it holds."""
+"""Out-of-memory errors of one or a few lines: every wording, with its numbers."""
 
 from __future__ import annotations
 

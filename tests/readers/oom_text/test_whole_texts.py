@@ -1,4 +1,4 @@
-"""Whole texts with their lists of buffers, and what is left of them when they are cut off or damaged."""
+"""Complete out-of-memory texts with their buffer lists, and the same texts truncated or damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Device profiles: real ones against protobuf's own parser, and what a file may hold that JAX never writes."""
+"""Device profiles: real ones against protobuf's own parser, and valid content that JAX never writes."""
 
 from __future__ import annotations
 

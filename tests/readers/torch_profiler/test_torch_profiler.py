@@ -1,4 +1,4 @@
-"""What torch.profiler writes of memory: each sum, event by event in the plainest way."""
+"""Memory data written by torch.profiler: every sum, recomputed event by event."""
 
 from __future__ import annotations
 

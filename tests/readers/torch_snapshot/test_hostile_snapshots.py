@@ -1,4 +1,4 @@
-"""Snapshots and timelines that are damaged or made to harm: an InputError, or what can be read of them."""
+"""Damaged or malicious snapshots and timelines: an InputError, or the readable part."""
 
 from __future__ import annotations
 

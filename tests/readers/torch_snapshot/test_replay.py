@@ -1,4 +1,4 @@
-"""The replay against an allocator that knows every block, for every action and every age of snapshot."""
+"""The replay, against an allocator that tracks every block, for every action and snapshot version."""
 
 from __future__ import annotations
 

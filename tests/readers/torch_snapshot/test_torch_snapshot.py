@@ -1,4 +1,4 @@
-"""Snapshots of PyTorch: replayed in the plainest way, and against an allocator whose every block is known."""
+"""PyTorch snapshots, against a plain replay and an allocator that tracks every block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a profile has no allocator events: real profiles of this machine's CPU, with devices added that it has not."""
+"""Reasons why a profile has no allocator events: real CPU profiles, with synthetic devices added."""
 
 from __future__ import annotations
 

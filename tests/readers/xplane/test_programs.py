@@ -1,4 +1,4 @@
-"""How a profile names the programs it carries, and that each is found by its own name and id."""
+"""Names of the programs in a profile, and lookup of each by name and id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's offline answers: those that it computes from a report equal the server's, for real recordings."""
+"""The page's offline answers, computed from a report, against the server's for real recordings."""
 
 from __future__ import annotations
 

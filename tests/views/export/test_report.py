@@ -1,4 +1,4 @@
-"""Reports: what a file holds is what a server would answer, and nothing in it runs but the page's own script."""
+"""Reports: their data equals the server's answers, and only the page's own script runs in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is exported is what the recording says: every value of every row, worked out again in the plainest way."""
+"""Exported tables, with every value of every row recomputed from the recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page is told of a device profile, in words and figures, and over HTTP."""
+"""The page's view of a device profile, in words and figures, and over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two programs of JAX's page on profiling device memory, run here, and the figures that the page gives."""
+"""The two programs of JAX's guide to device memory profiling, run here, and the figures on the page."""
 
 from __future__ import annotations
 

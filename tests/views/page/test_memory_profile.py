@@ -1,4 +1,4 @@
-"""The Memory Profile's first view: its figures and curve recomputed from raw events, and from small logs."""
+"""The Memory Profile's first view: figures and usage recomputed from raw events, and from small logs."""
 
 from __future__ import annotations
 

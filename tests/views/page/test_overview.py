@@ -1,4 +1,4 @@
-"""A run at a glance: what is tight, what is biggest, what was there together; in numbers that add up by hand."""
+"""The overview of a run: its tightest memories, largest buffers and co-resident programs, added up by hand."""
 
 from __future__ import annotations
 

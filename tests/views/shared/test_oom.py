@@ -1,4 +1,4 @@
-"""Out-of-memory failures in words: the cause by its figures, and sentences whose figures are computed here."""
+"""Out-of-memory failures in words: the cause from its figures, and sentences with figures computed here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stack is called in a table."""
+"""The text of a stack in a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is live at a moment and what leaks: in numbers that add up by hand, and as lines."""
+"""Live buffers and leaks in the terminal: numbers that add up by hand, and their text lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our answer beside XProf 2.24.2's, in bytes. Where they differ: which of its defects it is, and the right figure."""
+"""Our answers against XProf 2.24.2's, in bytes. Each difference names the XProf defect and the correct figure."""
 
 from __future__ import annotations
 

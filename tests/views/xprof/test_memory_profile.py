@@ -1,4 +1,4 @@
-"""XProf's JSON from our Recordings: against XProf's stored answers on real profiles, and from small logs."""
+"""XProf's JSON from our Recordings, against XProf's stored answers on real profiles, and from small logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XProf's JSON from small Recordings with literal numbers, and that its fields are XProf's in kind."""
+"""XProf's JSON from small Recordings with literal numbers, and field types equal to XProf's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eight devices on one CPU need a process of their own: JAX counts them when it starts."""
+"""Advice on replicated arguments, from a process with eight CPU devices. JAX counts devices when it starts."""
 
 from __future__ import annotations
 

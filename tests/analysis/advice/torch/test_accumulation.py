@@ -1,4 +1,4 @@
-"""Against the same training loop of PyTorch with its batch in two parts."""
+"""Advice on gradient accumulation, against the same PyTorch training loop with its batch in two parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Against the same training loop of PyTorch with each of its blocks checkpointed."""
+"""Advice on checkpointing, against the same PyTorch training loop with every block checkpointed."""
 
 from __future__ import annotations
 

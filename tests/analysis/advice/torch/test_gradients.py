@@ -1,4 +1,4 @@
-"""Against the same training loop of PyTorch, cleared: what is promised is what is saved."""
+"""Advice on retained gradients, against the same PyTorch training loop with its gradients cleared."""
 
 from __future__ import annotations
 

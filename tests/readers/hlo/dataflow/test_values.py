@@ -1,4 +1,4 @@
-"""Values: who reads them, by protobuf's own parser and a plain walk; twins; and what is told of rows."""
+"""Dataflow values: users, against protobuf's own parser and a plain walk; input-output pairs; and rows."""
 
 from __future__ import annotations
 

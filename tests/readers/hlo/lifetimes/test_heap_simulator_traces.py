@@ -1,4 +1,4 @@
-"""The compiler's heap-simulator traces of every program, replayed in plain Python, and where their events stand."""
+"""The compiler's heap-simulator traces, replayed in plain Python, and the schedule positions of their events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of the lifetimes of every program, worked out again from the rows in plain Python."""
+"""Properties of the lifetimes of every program, recomputed from the rows in plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Allocator events as columns: against protobuf's own parser, and what is odd in them."""
+"""Allocator events as columns, against protobuf's own parser, and the problems found in them."""
 
 from __future__ import annotations
 

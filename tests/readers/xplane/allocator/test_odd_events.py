@@ -1,4 +1,4 @@
-"""Allocators' events that are odd or broken: each is kept, and what is wrong with it told with a count."""
+"""Unusual or broken allocator events: each is kept, and each problem is reported with a count."""
 
 from __future__ import annotations
 

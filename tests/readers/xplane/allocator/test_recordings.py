@@ -1,4 +1,4 @@
-"""Allocators' recordings: recomputed in the plainest way from raw events, real ones and whatever sound ones."""
+"""Recordings of allocators, recomputed from raw events: real events and arbitrary valid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stack of every allocation and free of real profiles, found again in the plainest way: what encloses its event."""
+"""The stack of every allocation and free in real profiles, recomputed from the events that enclose it."""
 
 from __future__ import annotations
 

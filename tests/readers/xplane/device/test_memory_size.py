@@ -1,4 +1,4 @@
-"""How much memory a program's device has, where its profile says so."""
+"""The memory size of a program's device, read from its profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user put around parts of a loop is told from what the runtime says of itself."""
+"""User annotations, distinguished from the runtime's own events."""
 
 from __future__ import annotations
 

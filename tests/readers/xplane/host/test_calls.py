@@ -1,4 +1,4 @@
-"""Stacks from nesting: on threads made here, where the truth is written, and against a plain twin."""
+"""Stacks from nested events: on synthetic threads with known stacks, and against plain Python."""
 
 from __future__ import annotations
 
