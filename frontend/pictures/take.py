@@ -1,6 +1,6 @@
-"""Takes the README's pictures of the page on demo_logdir/, with the Chromium of the browser tests.
+"""Screenshots of the page on demo_logdir/ for the README, taken with the Chromium of the browser tests.
 
-make pictures
+Run with `make pictures`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One Chromium for the whole run of tests, one server of each host at a time, and no network beyond loopback."""
+"""One Chromium for all browser tests, one server of each host at a time, and no network beyond loopback."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def browser() -> Iterator[Browser]:
     names = ("chromium", "chromium-browser", "google-chrome")
     program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if program is None:
-        # Where everything is meant to be tested, nothing may be left out quietly.
+        # In CI, a missing browser is a failure: no test may be skipped unnoticed.
         missing = "no Chromium: apt-get install chromium, or set CHROMIUM=/path/to/chromium"
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(missing)
     with sync_playwright() as playwright:
@@ -53,7 +53,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", params=HOSTS)
 def host(request: pytest.FixtureRequest, logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    """Each host over the same runs. What is ours gets them read-only and leaves them so; XProf writes its caches."""
+    """Start each host on the same runs. They are read-only for our own code; XProf writes caches beside them."""
     folder = tmp_path_factory.mktemp("host")
     copy = folder / "logs"
     shutil.copytree(logs, copy)
@@ -74,7 +74,7 @@ def host(request: pytest.FixtureRequest, logs: Path, tmp_path_factory: pytest.Te
 
 @pytest.fixture(scope="session")
 def session_context(browser: Browser, host: Host) -> Iterator[tuple[BrowserContext, Watch]]:
-    """One person's browser for all tests of a host: what it keeps in its cache makes the next page come sooner."""
+    """Yield one browser context for all tests of a host; its cache speeds up later pages."""
     context = new_context(browser)
     yield context, Watch(context, host.ours)
     context.close()
@@ -84,7 +84,10 @@ def session_context(browser: Browser, host: Host) -> Iterator[tuple[BrowserConte
 def context(
     session_context: tuple[BrowserContext, Watch], request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[BrowserContext]:
-    """What our page asked of other origins, or complained of, fails the test. Pages opened here are closed after it."""
+    """Yield the context of the session. Requests to other origins and errors of our page fail the test.
+
+    Pages that the test opens are closed after it.
+    """
     context, watch = session_context
     kept = list(context.pages)
     yield context
@@ -92,7 +95,7 @@ def context(
     for number, page in enumerate(context.pages):
         if failed:
             page.screenshot(path=tmp_path / f"failed-{number}.png")
-            print(f"{page.url} looked like {tmp_path}/failed-{number}.png")
+            print(f"screenshot of {page.url}: {tmp_path}/failed-{number}.png")
         if page not in kept:
             page.close()
     assert watch.take() == []
@@ -100,28 +103,28 @@ def context(
 
 @pytest.fixture
 def open_at(host: Host, context: BrowserContext) -> Open:
-    """Opens the page in its host as a link with this state does."""
+    """Return a function that opens the page in its host at a state."""
     return lambda expected="ready", **state: open_page(host, context, expected, state)
 
 
 @pytest.fixture(scope="session")
-def lasting(host: Host, session_context: tuple[BrowserContext, Watch]) -> Iterator[Viewer]:
+def shared_viewer(host: Host, session_context: tuple[BrowserContext, Watch]) -> Iterator[Viewer]:
     viewer = open_page(host, session_context[0], "ready", START)
     yield viewer
     viewer.page.close()
 
 
 @pytest.fixture
-def viewer(lasting: Viewer, host: Host, context: BrowserContext) -> Viewer:
-    """The largest program of a run, on a page that lasts: each test finds it as an address says that was pasted in."""
-    lasting.go(host.address(START))
-    lasting.picture()
-    return lasting
+def viewer(shared_viewer: Viewer, host: Host, context: BrowserContext) -> Viewer:
+    """Return the shared page, at the largest program of a run in its initial state."""
+    shared_viewer.go(host.address(START))
+    shared_viewer.picture()
+    return shared_viewer
 
 
 @pytest.fixture
 def go_to(viewer: Viewer, host: Host) -> Open:
-    """Brings that page to another state."""
+    """Return a function that changes the shared page's state."""
 
     def go(expected: str = "ready", **state: str) -> Viewer:
         viewer.go(host.address(state), expected)
@@ -132,7 +135,7 @@ def go_to(viewer: Viewer, host: Host) -> Open:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """Empty, in a context of its own."""
+    """Yield an empty page in a context of its own."""
     context = new_context(browser)
     yield context.new_page()
     context.close()

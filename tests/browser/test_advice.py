@@ -1,4 +1,4 @@
-"""What would help, and errors that are pasted."""
+"""Advice on lowering the peak, and pasted out-of-memory errors."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def shown(alone: Host, browser: Browser) -> Iterator[Viewer]:
 
 
 def advice_of(host: Host, run: str = TRAIN, module: str = LARGEST) -> list[dict[str, Any]]:
-    asked = quote(f"{run}|localhost|{module}|HBM")
-    answer: dict[str, Any] = json.loads(host.server.get(f"{host.api}advice?id={asked}").body)
+    identifier = quote(f"{run}|localhost|{module}|HBM")
+    answer: dict[str, Any] = json.loads(host.server.get(f"{host.api}advice?id={identifier}").body)
     found: list[dict[str, Any]] = answer["advice"]
     return found
 
@@ -51,12 +51,12 @@ def pieces(viewer: Viewer) -> list[str]:
     return [str(text) for text in found]
 
 
-def test_each_piece_says_what_it_saves_and_what_to_change(shown: Viewer, alone: Host) -> None:
+def test_each_piece_of_advice_shows_its_saving_and_its_change(shown: Viewer, alone: Host) -> None:
     expected = advice_of(alone)
     assert len(expected) > 1
     if len(pieces(shown)) < len(expected):
         shown.get("more-advice").click()
-    texts = until(lambda: pieces(shown), lambda found: len(found) == len(expected), "not all of it")
+    texts = until(lambda: pieces(shown), lambda found: len(found) == len(expected), "not all the advice")
     for text, piece in zip(texts, expected, strict=True):
         assert piece["title"] in text
         assert piece["sentence"] in text
@@ -68,14 +68,14 @@ def test_each_piece_says_what_it_saves_and_what_to_change(shown: Viewer, alone: 
     )
 
 
-def test_the_change_is_copied_as_it_is(shown: Viewer, alone: Host) -> None:
+def test_the_change_is_copied_verbatim(shown: Viewer, alone: Host) -> None:
     pieces(shown)
     shown.get("copy-change").first.click()
     copied = until(lambda: str(shown.frame.evaluate("navigator.clipboard.readText()")), bool, "nothing was copied")
     assert copied == advice_of(alone)[0]["change"]
 
 
-def test_its_buffers_are_shown_alone_in_every_chart(shown: Viewer, alone: Host) -> None:
+def test_the_buffers_of_a_piece_of_advice_filter_every_chart(shown: Viewer, alone: Host) -> None:
     first = advice_of(alone)[0]
     pieces(shown)
     before = shown.picture()
@@ -83,7 +83,7 @@ def test_its_buffers_are_shown_alone_in_every_chart(shown: Viewer, alone: Host) 
     only = until(shown.state, lambda state: "only" in state, "no filter in the address")
     ranges = [part.split("-") for part in only["only"].removeprefix("rows:").split(",")]
     assert [[int(part[0]), int(part[-1])] for part in ranges] == first["rows"]
-    until(lambda: shown.text("live-heading"), lambda text: re.match(r".* of .* live", text) is not None, "all of it")
+    until(lambda: shown.text("live-heading"), lambda text: re.match(r".* of .* live", text) is not None, "not filtered")
     assert shown.picture()[0] != before[0]
     shown.page.reload()
     shown.wait_until_ready()
@@ -93,7 +93,7 @@ def test_its_buffers_are_shown_alone_in_every_chart(shown: Viewer, alone: Host) 
     shown.wait_for_state(only=None)
 
 
-def test_where_nothing_helps_it_says_so(alone: Host, browser: Browser) -> None:
+def test_a_program_without_advice_has_a_message(alone: Host, browser: Browser) -> None:
     context = new_context(browser)
 
     def nothing(route: Route) -> None:
@@ -103,7 +103,7 @@ def test_where_nothing_helps_it_says_so(alone: Host, browser: Browser) -> None:
     page = context.new_page()
     page.goto(alone.address(START))
     viewer = Viewer(page).wait_until_ready()
-    until(lambda: viewer.text("advice"), lambda text: "Nothing we know would lower this peak" in text, "not said")
+    until(lambda: viewer.text("advice"), lambda text: "Nothing we know would lower this peak" in text, "no message")
     context.close()
 
 
@@ -137,29 +137,29 @@ def test_names_that_are_markup_stay_text(alone: Host, browser: Browser) -> None:
     context.close()
 
 
-def test_an_error_is_pasted_explained_and_opened(shown: Viewer) -> None:
+def test_a_pasted_error_is_explained_and_opened(shown: Viewer) -> None:
     text = (OOM_TEXTS / "tpu_compile.txt").read_text()
     shown.get("paste").click()
     assert shown.get("paste-read").is_disabled()
     shown.get("paste-text").fill(text)
     shown.get("paste-read").click()
-    said = until(lambda: shown.get("paste-answer").all_inner_texts(), bool, "no answer")[0]
-    assert "GiB" in said
+    answer = until(lambda: shown.get("paste-answer").all_inner_texts(), bool, "no answer")[0]
+    assert "GiB" in answer
     shown.get("paste-open").click()
     state = until(shown.state, lambda state: state.get("run", "").startswith("pasted/"), "not its run")
     assert state["tab"] == "snapshots"
     shown.wait_until_ready()
     assert shown.get("paste-box").count() == 0
-    # It is a run like others from now on.
+    # The pasted error is listed as a run.
     assert shown.get("run-picker").input_value() == state["run"]
 
 
-def test_a_text_of_something_else_is_refused_in_words(shown: Viewer) -> None:
+def test_a_text_without_an_error_gets_a_message(shown: Viewer) -> None:
     shown.get("paste").click()
     shown.get("paste-text").fill("All is well.\n")
     shown.get("paste-text").press("Control+Enter")
-    said = until(lambda: shown.get("paste-answer").all_inner_texts(), bool, "no answer")[0]
-    assert len(said) > 20
+    answer = until(lambda: shown.get("paste-answer").all_inner_texts(), bool, "no answer")[0]
+    assert len(answer) > 20
     assert shown.get("paste-open").count() == 0
     shown.page.keyboard.press("Escape")
     until(shown.get("paste-box").count, lambda count: count == 0, "it stays open")

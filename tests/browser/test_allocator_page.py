@@ -1,4 +1,4 @@
-"""What the Memory Profile can be asked: curves, groups, holes, spans, stacks, files, and a dragged picture."""
+"""Memory Profile: curves, groups, holes, spans, call stacks, CSV files and a dragged timeline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tb_memplugin.sizes import bytes_text
 JOINED = DATA / "xplane" / "tracelens_mi300_conv_minimal_08"
 EXECUTE = "PJRT_LoadedExecutable_Execute"
 LEAK, SMALL, LARGE = "leak/cpu", "small/gpu", "large/gpu"
-# Lanes that are shown at first, and threads that the generated profile has.
+# Lanes shown at first, and threads of the generated profile.
 LANES, OVERLAPPING = 6, 8
 
 
@@ -34,7 +34,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("busy")
     logs = folder / "logs"
     write(logs / SMALL, overlapping(generate(6000, 2000)[0]))
-    # More blocks than are drawn anew in every frame.
+    # More blocks than the page redraws in every frame.
     write(logs / LARGE, generate(80_000, 80_000)[0])
     for run in ("leak", "train_step"):
         shutil.copytree(DEMO / run, logs / run)
@@ -49,7 +49,7 @@ def write(run: Path, space: XSpace) -> None:
 
 
 def overlapping(space: XSpace) -> XSpace:
-    """The same with an execution on each thread that lasts for all of it."""
+    """Return the profile with an execution on each thread that lasts for the whole profile."""
     plane = next(plane for plane in space.planes if plane.name == b"/host:CPU")
     execute = next(number for number, known in plane.event_metadata.items() if known.name == EXECUTE.encode())
     for line in plane.lines:
@@ -81,10 +81,10 @@ def test_curves_are_switched_in_the_legend_and_in_the_address(busy: Host, page: 
     free.click()
     viewer.wait_for_state(curves="free")
     assert free.get_attribute("aria-pressed") == "true"
-    with_free = until(lambda: viewer.get("usage-chart").evaluate(read), before.__ne__, "no curve more")
+    with_free = until(lambda: viewer.get("usage-chart").evaluate(read), before.__ne__, "no additional curve")
     page.reload()
     viewer.wait_until_ready()
-    until(lambda: viewer.get("usage-chart").evaluate(read), with_free.__eq__, "another chart from the address")
+    until(lambda: viewer.get("usage-chart").evaluate(read), with_free.__eq__, "a different chart after the reload")
     viewer.get("curve-free").click()
     viewer.wait_for_state(curves=None)
 
@@ -125,25 +125,25 @@ def test_keys_zoom_the_curve_along_y(busy: Host, page: Page) -> None:
     chart.press("Alt++")
     low, high = map(float, until(viewer.state, lambda state: "bytes" in state, "no zoom")["bytes"].split(","))
     whole = float(viewer.figures()["live_peak"].replace(",", "").partition(" ")[0])
-    # The middle half of what reaches a little above the peak.
+    # The y axis ends 6% above the peak, and the zoom shows its middle half.
     assert high - low == pytest.approx(whole * 1.06 / 2, rel=0.01)
     chart.press("0")
     viewer.wait_for_state(bytes=None)
 
 
-def test_rows_gather_by_the_step_they_were_born_in(busy: Host, page: Page) -> None:
+def test_rows_are_grouped_by_the_step_that_allocated_them(busy: Host, page: Page) -> None:
     viewer = opened(page, busy, LEAK, group="step")
     lines = viewer.get("group-line").all_inner_texts()
     assert any("train 0" in line for line in lines)
     assert any("train 23" in line for line in lines)
-    # Of one step all that is left at the end is the block that leaks in each.
+    # At the end, each step only has the block that it leaked.
     assert "1 allocation" in next(line for line in lines if "train 7" in line)
     headings = viewer.get("buffer-table").get_by_role("columnheader").all_inner_texts()
     assert "Step" in headings
     assert "Region" not in headings, "a column without a text in any row"
 
 
-def test_places_that_do_not_grow_are_folded_away(busy: Host, page: Page) -> None:
+def test_sites_that_do_not_grow_are_folded(busy: Host, page: Page) -> None:
     viewer = opened(page, busy, LEAK)
     growth, more = viewer.get("growth"), viewer.get("more-findings")
     until(more.count, bool, "nothing is folded away")
@@ -152,7 +152,7 @@ def test_places_that_do_not_grow_are_folded_away(busy: Host, page: Page) -> None
     assert "from the warm-up" in growth.inner_text()
 
 
-def test_rows_gather_by_stack_each_by_a_name_of_its_own(busy: Host, page: Page) -> None:
+def test_rows_are_grouped_by_call_stack_with_distinct_names(busy: Host, page: Page) -> None:
     viewer = opened(page, busy, SMALL, group="stack")
     labels = viewer.get("group-line").evaluate_all("lines => lines.map(l => l.querySelector('.fold-label').title)")
     assert len(labels) == len(set(labels)) > 0
@@ -160,7 +160,7 @@ def test_rows_gather_by_stack_each_by_a_name_of_its_own(busy: Host, page: Page) 
 
 
 @pytest.mark.parametrize("run", [LEAK, SMALL])
-def test_the_csv_adds_up_to_what_is_in_use_and_tells_times(busy: Host, page: Page, tmp_path: Path, run: str) -> None:
+def test_the_csv_adds_up_to_the_bytes_in_use_and_has_times(busy: Host, page: Page, tmp_path: Path, run: str) -> None:
     viewer = opened(page, busy, run, group="none")
     saved = tmp_path / "allocations.csv"
     viewer.download("Save CSV").save_as(saved)
@@ -170,12 +170,12 @@ def test_the_csv_adds_up_to_what_is_in_use_and_tells_times(busy: Host, page: Pag
     assert f"{total:,} bytes" == peak
     for line in lines:
         assert int(line["address"]) == int(line["region"]) + int(line["offset_bytes"])
-        born, freed = line["allocated_at_ns"], line["freed_at_ns"]
-        assert float(line["allocated_at_s"]) == pytest.approx(int(born) / 1e9)
-        assert not freed or int(line["held_ns"]) == int(freed) - int(born)
+        allocated, freed = line["allocated_at_ns"], line["freed_at_ns"]
+        assert float(line["allocated_at_s"]) == pytest.approx(int(allocated) / 1e9)
+        assert not freed or int(line["held_ns"]) == int(freed) - int(allocated)
 
 
-def test_holes_are_listed_and_lead_to_who_pins_them(busy: Host, page: Page) -> None:
+def test_holes_are_listed_and_link_to_the_blocks_that_pin_them(busy: Host, page: Page) -> None:
     viewer = opened(page, busy, SMALL, layout="address")
     rows = rows_of(busy, SMALL)
     position = int(viewer.text("inspected-position"))
@@ -183,7 +183,7 @@ def test_holes_are_listed_and_lead_to_who_pins_them(busy: Host, page: Page) -> N
     live.sort(key=lambda row: rows["offset"][row])
     ends = [rows["offset"][row] + rows["size"][row] for row in live]
     gaps = sum(rows["offset"][after] > end for end, after in zip(ends, live[1:], strict=False))
-    # The generated allocator hands out ever higher addresses from the first on, which may be free by now.
+    # The generated allocator uses increasing addresses, so the lowest may be free at this position.
     lowest = int(min(rows["offset"]) < rows["offset"][live[0]])
     viewer.get("holes").locator("summary").click()
     assert viewer.get("holes").inner_text().startswith(f"{gaps + lowest} hole")
@@ -195,7 +195,7 @@ def test_holes_are_listed_and_lead_to_who_pins_them(busy: Host, page: Page) -> N
     assert int(state["selected"]) in live
 
 
-def test_a_hole_says_its_size_and_its_neighbors_under_the_pointer(busy: Host, page: Page) -> None:
+def test_a_hovered_hole_shows_its_size_and_its_neighbors(busy: Host, page: Page) -> None:
     viewer = opened(page, busy, SMALL, layout="address")
     plot, tooltip = viewer.plot(), viewer.get("timeline").locator(".tooltip")
     for down in range(5, 100, 5):
@@ -209,8 +209,8 @@ def test_a_hole_says_its_size_and_its_neighbors_under_the_pointer(busy: Host, pa
     assert "above" in text
 
 
-def test_the_address_map_holds_what_lay_at_an_address_and_no_more(busy: Host, page: Page) -> None:
-    """The arrays of a process lie terabytes apart."""
+def test_the_address_map_only_counts_addresses_that_were_used(busy: Host, page: Page) -> None:
+    """The arrays of a process can be terabytes apart."""
     rows, position = rows_of(busy, LEAK), 40
     reached = whole = used = 0
     for row in sorted(range(len(rows["size"])), key=rows["offset"].__getitem__):
@@ -225,7 +225,7 @@ def test_the_address_map_holds_what_lay_at_an_address_and_no_more(busy: Host, pa
     until(lambda: address_map.count() and address_map.inner_text(), lambda text: words in str(text), f"not {words}")
 
 
-def test_spans_in_lanes_below_are_counted_and_unfold(busy: Host, page: Page) -> None:
+def test_hidden_lanes_of_spans_are_counted_and_unfold(busy: Host, page: Page) -> None:
     viewer = opened(page, busy, SMALL)
     spans, more = viewer.get("spans"), viewer.get("more-lanes")
     assert more.inner_text().startswith("+")
@@ -236,7 +236,7 @@ def test_spans_in_lanes_below_are_counted_and_unfold(busy: Host, page: Page) -> 
     assert more.inner_text() == "fewer lanes"
 
 
-def test_details_have_the_stack_of_the_free(busy: Host, page: Page) -> None:
+def test_details_show_the_call_stack_of_the_free(busy: Host, page: Page) -> None:
     rows = rows_of(busy, SMALL)
     freed = next(row for row, end in enumerate(rows["end"]) if rows["start"][row] >= 0 and end < 2000)
     viewer = opened(page, busy, SMALL, selected=str(freed))
@@ -244,7 +244,7 @@ def test_details_have_the_stack_of_the_free(busy: Host, page: Page) -> None:
 
 
 @pytest.mark.skipif(not JOINED.exists(), reason="needs the profile of an AMD GPU")
-def test_what_an_execution_allocated_leads_to_its_program_and_its_buffers(browser: Browser, tmp_path: Path) -> None:
+def test_an_allocation_of_an_execution_links_to_its_program_and_buffers(browser: Browser, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     shutil.copytree(JOINED, logs / "joined")
     with open_standalone(logs, tmp_path) as host:
@@ -265,9 +265,9 @@ def test_what_an_execution_allocated_leads_to_its_program_and_its_buffers(browse
         context.close()
 
 
-def test_each_kind_of_span_has_lanes_that_say_so(busy: Host, page: Page) -> None:
+def test_each_kind_of_span_has_labeled_lanes(busy: Host, page: Page) -> None:
     heads = opened(page, busy, LEAK).get("lane-heads").locator("span")
-    until(heads.all_inner_texts, lambda said: said == ["steps", "executions"], "other lanes")
+    until(heads.all_inner_texts, lambda heads: heads == ["steps", "executions"], "other lanes")
 
 
 def test_spans_are_reached_by_keys(busy: Host, page: Page) -> None:
@@ -303,7 +303,7 @@ window.Worker = class extends Worker {
 """
 
 
-def test_a_dragged_picture_comes_to_rest_as_its_address_draws_it(busy: Host, page: Page) -> None:
+def test_a_dragged_timeline_looks_like_a_reload_of_its_address(busy: Host, page: Page) -> None:
     page.add_init_script(LISTEN)
     viewer = opened(page, busy, LARGE, zoom="20000.25,60000.75")
     start = viewer.picture()
@@ -316,7 +316,7 @@ def test_a_dragged_picture_comes_to_rest_as_its_address_draws_it(busy: Host, pag
     viewer.page.mouse.move(1, 1)
     after = viewer.picture()
     assert after[0] != start[0]
-    assert page.evaluate("moved") > 0, "every frame was drawn anew"
+    assert page.evaluate("moved") > 0, "every frame was redrawn from scratch"
     page.reload()
     viewer.wait_until_ready()
     viewer.assert_picture(after)

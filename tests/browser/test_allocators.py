@@ -1,4 +1,4 @@
-"""The other tab: an allocator's events, from a recorded loop that leaks."""
+"""Memory Profile on the events of a recorded loop that leaks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def live_bytes(viewer: Viewer) -> str:
     return viewer.frame.get_by_text(" in use in ").inner_text().partition(" in use")[0]
 
 
-def test_groups_add_up_to_what_is_in_use_at_every_moment(profile: Viewer) -> None:
+def test_groups_add_up_to_the_bytes_in_use_at_every_position(profile: Viewer) -> None:
     seen = set()
     for key in ("End", "Home", "ArrowRight", "ArrowRight", "ArrowRight"):
         before = profile.text("inspected-position")
@@ -75,7 +75,7 @@ def test_a_leak_is_one_group_and_a_row_of_it_opens_with_its_times(profile: Viewe
     assert " ms" in details
 
 
-def test_without_events_the_page_says_why_and_leads_to_the_other_tab(leaking: Host, browser: Browser) -> None:
+def test_a_run_without_events_has_a_reason_and_a_link_to_memory_viewer(leaking: Host, browser: Browser) -> None:
     context = new_context(browser)
     viewer = Viewer(context.new_page())
     viewer.page.goto(leaking.address({"tab": "memory_profile", "run": TRAIN}))

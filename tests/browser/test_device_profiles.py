@@ -1,4 +1,4 @@
-"""Snapshots of device profiles, and what is compared, as a person meets them."""
+"""Device profiles on the Snapshots and Compare tabs."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ def at(viewer: Viewer, testid: str) -> Locator:
 
 
 def boxes(viewer: Viewer) -> list[str]:
-    """What they say, all at one moment."""
+    """Return the labels of all boxes, read at one moment."""
     found: list[str] = at(viewer, "call-graph-box").evaluate_all("all => all.map(box => box.ariaLabel)")
     return found
 
 
-def test_the_picture_of_jaxs_page(open_page: Open) -> None:
+def test_the_call_graph_of_jaxs_documentation(open_page: Open) -> None:
     viewer = open_page(tab="snapshots", run="device_profile")
     assert "80.1 MiB in 3 live buffers on cpu:0" in at(viewer, "headline").inner_text()
     assert "func2, 38.1 MiB (47.62%), of 76.3 MiB (95.24%)" in boxes(viewer)
     assert "func1, 38.1 MiB (47.62%)" in boxes(viewer)
     viewer.frame.get_by_label("Framework frames").check()
-    said = until(at(viewer, "call-graph-summary").inner_text, lambda text: "of 38 functions" in text, "all frames")
-    assert said == "15 of 38 functions drawn; the others have no bytes"
+    summary = until(at(viewer, "call-graph-summary").inner_text, lambda text: "of 38 functions" in text, "all frames")
+    assert summary == "15 of 38 functions drawn; the others have no bytes"
     assert "__call__, 80.1 MiB (100%)" in boxes(viewer)
 
 
-def test_a_function_is_looked_at_in_picture_table_and_url(open_page: Open) -> None:
+def test_a_function_is_selected_in_graph_table_and_url(open_page: Open) -> None:
     viewer = open_page(tab="snapshots", run="device_profile")
     at(viewer, "top-row").filter(has_text="func2").click()
     details = at(viewer, "function-details")
@@ -80,7 +80,7 @@ def test_a_function_is_looked_at_in_picture_table_and_url(open_page: Open) -> No
     viewer.wait_for_state(ignore="^func2$")
 
 
-def test_the_picture_is_used_with_the_keyboard(open_page: Open) -> None:
+def test_the_call_graph_works_with_the_keyboard(open_page: Open) -> None:
     viewer = open_page(tab="snapshots", run="device_profile")
     box = at(viewer, "call-graph-box").filter(has_text="func1")
     box.focus()
@@ -91,12 +91,12 @@ def test_the_picture_is_used_with_the_keyboard(open_page: Open) -> None:
     field.press("Enter")
     viewer.frame.get_by_text("Not a regular expression").wait_for()
     field.fill("func1")
-    # Half typed, it stays while the section is drawn again.
+    # A half-typed pattern survives a redraw of the section.
     viewer.page.evaluate("location.hash += '&frames=true'")
     toggle = viewer.frame.get_by_role("checkbox", name="Framework frames")
-    until(toggle.is_checked, bool, "the section is not drawn again")
+    until(toggle.is_checked, bool, "the section is not redrawn")
     viewer.page.evaluate("location.hash = location.hash.replace('&frames=true', '')")
-    until(toggle.is_checked, lambda checked: not checked, "the section is not drawn again")
+    until(toggle.is_checked, lambda checked: not checked, "the section is not redrawn")
     assert field.input_value() == "func1"
     field.press("Enter")
     until(lambda: len(boxes(viewer)), lambda count: count == 6, "main to func1")
@@ -115,7 +115,7 @@ def test_the_top_table_is_searched_sorted_and_saved(open_page: Open) -> None:
     assert {line["function"]: line["cum_bytes"] for line in lines} == {"func1": "40000000", "func2": "80000000"}
 
 
-def test_the_series_shows_what_leaks_and_leads_to_each_profile(open_page: Open) -> None:
+def test_the_series_shows_the_leak_and_links_to_each_profile(open_page: Open) -> None:
     viewer = open_page(tab="snapshots", run="device_profile_leak", host="memory9")
     leaking = at(viewer, "growth-site").filter(has_text="anotherfunc")
     assert "leak" in leaking.inner_text() and "Grows by" in leaking.inner_text()
@@ -127,7 +127,7 @@ def test_the_series_shows_what_leaks_and_leads_to_each_profile(open_page: Open) 
     assert at(viewer, "headline").inner_text().startswith("4.04 MiB")
 
 
-def test_devices_of_one_file_alone_and_together_and_names_stay_text(open_page: Open) -> None:
+def test_devices_of_one_file_are_shown_separately_or_together_and_names_stay_text(open_page: Open) -> None:
     viewer = open_page(tab="snapshots", run="devices", space="cuda:1")
     assert at(viewer, "device-list").get_by_role("button").all_inner_texts() == ["cuda:1", "cuda:2"]
     assert "step, 1.00 MiB (100%)" in boxes(viewer)
@@ -138,7 +138,7 @@ def test_devices_of_one_file_alone_and_together_and_names_stay_text(open_page: O
     assert viewer.page.title() != "owned"
 
 
-def test_a_leak_compared_blames_the_call_inside_anotherfunc(open_page: Open) -> None:
+def test_comparing_a_leak_shows_the_call_inside_anotherfunc(open_page: Open) -> None:
     viewer = open_page(tab="compare", run="device_profile_leak", steps="source", frames="true")
     assert at(viewer, "headline").inner_text().startswith("1.68 MiB (+43.6%) more")
     steps = [step.inner_text() for step in at(viewer, "waterfall-step").all()]
@@ -146,7 +146,7 @@ def test_a_leak_compared_blames_the_call_inside_anotherfunc(open_page: Open) -> 
     assert "normal, 0 of, 1.68 MiB (43.56%)" in boxes(viewer)
     assert not any(box.startswith("afunction") for box in boxes(viewer))
     at(viewer, "swap").click()
-    until(at(viewer, "headline").inner_text, lambda text: "less" in text, "the other way round")
+    until(at(viewer, "headline").inner_text, lambda text: "less" in text, "A and B are not swapped")
     assert "normal, 0 of, \u22121.68 MiB (-30.34%)" in until(
         lambda: boxes(viewer), lambda found: any("\u2212" in box for box in found), "negative figures"
     )
@@ -159,7 +159,7 @@ def test_two_programs_compared(open_page: Open) -> None:
     rows = at(viewer, "change-row")
     assert "only in" in rows.first.inner_text()
     at(viewer, "change-only_b").click()
-    until(lambda: rows.first.inner_text(), lambda text: text.startswith("only in B"), "only what is new")
+    until(lambda: rows.first.inner_text(), lambda text: text.startswith("only in B"), "not only the new buffers")
     viewer.frame.get_by_label("at position").first.fill("3")
     viewer.frame.get_by_label("at position").first.press("Enter")
     viewer.wait_for_state(at_a="3")

@@ -1,4 +1,4 @@
-"""Errors on the page: pasted in every host, and found as files beside the profiles."""
+"""Out-of-memory errors: pasted in every host, and read from files beside the profiles."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def show(page: Viewer, files: Host, name: str) -> Viewer:
 
 
 def test_a_pasted_error_is_explained_and_shown(open_at: Open, host: Host) -> None:
-    """In every host, where the server lets our page send it, and no other."""
+    """Every host's server accepts POST requests from our page."""
     viewer = open_at(tab="overview")
     viewer.get("paste").click()
     viewer.get("paste-text").fill((TEXTS / "tpu_compile.txt").read_text())
@@ -69,14 +69,14 @@ def test_an_address_of_a_pasted_error_shows_it_again(open_at: Open, host: Host) 
     assert opened.text("headline").startswith("An allocation of 3.00 KiB in GPU_0_bfc failed")
 
 
-def test_figures_and_what_is_not_listed(page: Viewer, files: Host) -> None:
+def test_figures_and_unlisted_bytes(page: Viewer, files: Host) -> None:
     show(page, files, "tpu_compile")
     figures = page.figures()
     assert figures["live_peak"] == figures["asked"] == "20,669,530,112 bytes"
     assert figures["missing"] == "3,758,096,384 bytes"  # 3.50 GiB
     assert page.text("live-heading") == "19.3 GiB needed in 6 buffers"
     assert "not listed" in page.text("unexplained") and "2.23 GiB" in page.text("unexplained")
-    assert page.get("address-map").count() == 0  # the text tells of no addresses
+    assert page.get("address-map").count() == 0  # the text has no addresses
     assert page.get("timeline-link").count() == 0
 
 
@@ -88,18 +88,18 @@ def test_chunks_are_drawn_by_address(page: Viewer, files: Host) -> None:
     strip = segments.nth(3).locator("canvas")  # 1 MiB in use, 1 in use, 1 free, 1 in use
     box = strip.bounding_box()
     assert box is not None
-    said = []
+    tooltips = []
     for quarter in range(4):
         page.page.mouse.move(box["x"] + box["width"] * (quarter + 0.5) / 4, box["y"] + 10)
-        said.append(page.frame.locator(".segment .tooltip b").inner_text())
-    assert said == ["1.00 MiB in use", "1.00 MiB in use", "1.00 MiB free", "1.00 MiB in use"]
+        tooltips.append(page.frame.locator(".segment .tooltip b").inner_text())
+    assert tooltips == ["1.00 MiB in use", "1.00 MiB in use", "1.00 MiB free", "1.00 MiB in use"]
     page.page.mouse.click(box["x"] + box["width"] * 0.9, box["y"] + 10)
-    # The fourth segment begins at 7f66319f9040, and its last chunk 3 MiB further on.
+    # The fourth segment begins at 7f66319f9040, its last chunk 3 MiB later.
     details = page.details()
     assert "0x7f6631cf9040" in details and "Defined" not in details and "Shares its memory" not in details
 
 
-def test_chunks_are_stepped_through_by_key(page: Viewer, files: Host) -> None:
+def test_keys_step_through_chunks(page: Viewer, files: Host) -> None:
     show(page, files, "bfc_old")
     segment = page.get("segment")
     segment.focus()
@@ -114,7 +114,7 @@ def test_chunks_are_stepped_through_by_key(page: Viewer, files: Host) -> None:
         until(chosen, row.__eq__, key)
 
 
-def test_an_error_that_lists_nothing_still_says_why(page: Viewer, files: Host) -> None:
+def test_an_error_without_a_list_of_buffers_has_its_cause(page: Viewer, files: Host) -> None:
     show(page, files, "onnxruntime")
     assert "16.0 MiB more must be free" in page.text("headline")
     assert page.get("live-heading").count() == 0

@@ -1,4 +1,4 @@
-"""What is opened, closed and sorted in tables and trees is in the address, comes back with it, and leaves it again."""
+"""Expanded lines and sort orders of tables and trees, kept in the address."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_a_group_stays_closed_until_it_is_opened_again(open_page: Open) -> None:
     assert group.get_attribute("aria-expanded") == "true"
     group.click()
     becomes(group, "aria-expanded", "false")
-    opened = until(viewer.state, lambda state: "opened" in state, "nothing is said of what is opened")["opened"]
+    opened = until(viewer.state, lambda state: "opened" in state, "no closed group in the address")["opened"]
     becomes(reloaded(viewer).get("group-line").filter(has_text="activation"), "aria-expanded", "false")
     assert viewer.state()["opened"] == opened
     viewer.get("group-line").filter(has_text="activation").click()
     viewer.wait_for_state(opened=None)
 
 
-def test_a_tree_stays_as_it_was_opened_and_sorted(open_page: Open) -> None:
+def test_a_tree_keeps_its_expanded_nodes_and_its_order(open_page: Open) -> None:
     viewer = open_page(chart="tree", by="model")
     tree = viewer.get("tree-table")
     names = tree.get_by_role("button", name="Name", exact=True)
@@ -56,7 +56,7 @@ def test_a_tree_stays_as_it_was_opened_and_sorted(open_page: Open) -> None:
     line = tree.get_by_role("row", level=3).filter(has=viewer.get("tree-twist")).first
     node = line.get_attribute("data-node")
     line.get_by_test_id("tree-twist").click()
-    opened = until(viewer.state, lambda state: "tree_opened" in state, "no node is said to be opened")["tree_opened"]
+    opened = until(viewer.state, lambda state: "tree_opened" in state, "no expanded node in the address")["tree_opened"]
     assert int(opened, 36) == int(node or "")
     again = reloaded(viewer).frame.locator(f"[data-testid=tree-line][data-node='{node}']")
     becomes(again, "aria-expanded", "true")
@@ -67,11 +67,11 @@ def test_a_tree_stays_as_it_was_opened_and_sorted(open_page: Open) -> None:
     viewer.wait_for_state(tree_sort=None)
     again.get_by_test_id("tree-twist").click()
     viewer.wait_for_state(tree_opened=opened)
-    viewer.get("tree-by").select_option("source")  # whose nodes are others
+    viewer.get("tree-by").select_option("source")  # a tree with other nodes
     viewer.wait_for_state(tree_opened=None, by="source")
 
 
-def test_kinds_of_change_are_kept(open_page: Open) -> None:
+def test_selected_kinds_of_change_are_kept(open_page: Open) -> None:
     viewer = open_page(tab="compare", module="")
     viewer.get("change-only_b").click()
     viewer.wait_for_state(kinds="only_b")

@@ -1,4 +1,4 @@
-"""Damaged files, places that are not there, and names that are markup."""
+"""Damaged files, links to missing recordings, and names that are markup."""
 
 from __future__ import annotations
 
@@ -39,32 +39,32 @@ def test_a_damaged_host_is_named_and_the_other_one_works(go_to: Open, host: Host
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "named"),
     [
         ({"run": TRAIN, "module": "jit_nothing(7)"}, "jit_nothing(7)"),
         ({"run": TRAIN, "host": "nobody"}, "nobody"),
         ({"run": TRAIN, "module": LARGEST, "space": "VMEM"}, "VMEM"),
     ],
 )
-def test_what_a_link_names_and_is_not_there_is_said(go_to: Open, wrong: dict[str, str], said: str) -> None:
+def test_a_missing_part_of_a_link_is_named(go_to: Open, wrong: dict[str, str], named: str) -> None:
     viewer = go_to(**wrong)
-    assert said in viewer.frame.get_by_role("status").first.inner_text()
-    # A way out: the run's modules are still offered.
+    assert named in viewer.frame.get_by_role("status").first.inner_text()
+    # The run's modules can still be picked.
     if "host" not in wrong:
         viewer.pick("module-picker", "loss", SMALL)
         until(viewer.get("headline").count, bool, "no headline")
 
 
-def test_an_unknown_run_is_an_error_in_words(go_to: Open) -> None:
-    """On a page that stands: XProf itself, when it loads, goes to a run that it knows."""
+def test_an_unknown_run_is_an_error_that_names_it(go_to: Open) -> None:
+    """Uses a loaded page, because XProf replaces an unknown run when it loads."""
     viewer = go_to("error", run="gone/run")
     assert "gone/run" in viewer.frame.get_by_role("alert").inner_text()
 
 
-def test_a_link_with_senseless_state_shows_the_page(go_to: Open) -> None:
-    senseless = {"position": "99999999", "selected": "1e9", "zoom": "9,a", "yzoom": "NaN,Infinity", "search": "(["}
-    senseless |= {"chart": "flame", "by": "model", "node": "gone\\/", "only": "model:gone", "weight": "kg"}
-    viewer = go_to(run=TRAIN, module=LARGEST, theme="no", show="no", **senseless)
+def test_a_link_with_invalid_state_shows_the_page(go_to: Open) -> None:
+    invalid = {"position": "99999999", "selected": "1e9", "zoom": "9,a", "yzoom": "NaN,Infinity", "search": "(["}
+    invalid |= {"chart": "flame", "by": "model", "node": "gone\\/", "only": "model:gone", "weight": "kg"}
+    viewer = go_to(run=TRAIN, module=LARGEST, theme="no", show="no", **invalid)
     viewer.picture()
     assert viewer.get("details").count() == 0
     assert 0 <= int(viewer.text("inspected-position")) < 99999999
@@ -118,7 +118,7 @@ def test_markup_in_names_stays_text(open_at: Open, host: Host, tmp_path: Path) -
         "..%2f..%2f..%2f..%2fetc%2fpasswd",
     ],
 )
-def test_dots_lead_nowhere(host: Host, path: str) -> None:
+def test_paths_with_dots_are_not_found(host: Host, path: str) -> None:
     answer = host.server.get(host.api + path)
     assert answer.status == 404
     assert b"root:" not in answer.body
@@ -137,7 +137,7 @@ def empty(browser: Browser, tmp_path: Path) -> Iterator[Viewer]:
     context.close()
 
 
-def test_an_empty_logdir_says_what_to_do(empty: Viewer, tmp_path: Path) -> None:
-    said = empty.wait_until_ready().frame.get_by_role("status").first.inner_text()
-    assert str(tmp_path / "logs") in said
-    assert "jax.profiler.trace" in said
+def test_an_empty_logdir_has_instructions(empty: Viewer, tmp_path: Path) -> None:
+    message = empty.wait_until_ready().frame.get_by_role("status").first.inner_text()
+    assert str(tmp_path / "logs") in message
+    assert "jax.profiler.trace" in message

@@ -1,4 +1,4 @@
-"""Below a path of a proxy, and in XProf as it is started without us."""
+"""The page behind a proxy's path prefix, and in an XProf that was started without tb-memplugin."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PREFIX = "some/prefix/"
 
 @contextmanager
 def proxied(server: Server) -> Iterator[Server]:
-    """A reverse proxy that shows a server below a path and takes that off again."""
+    """Start a reverse proxy that serves a server below a path prefix."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -59,7 +59,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 
 def check(host: Host, context: BrowserContext) -> None:
-    """The page, its data, its worker and its link, all from below the same path."""
+    """Check that the page loads itself, its data, its worker and its link from below the same path."""
     watch = Watch(context, host.ours)
     page = context.new_page()
     page.goto(host.address({"run": TRAIN, "module": LARGEST}))

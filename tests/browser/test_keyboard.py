@@ -1,4 +1,4 @@
-"""The page by its keys alone, and in a narrow window."""
+"""Keyboard navigation of the page, and its layout in a narrow window."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
         yield host
 
 
-def test_tabs_are_one_stop_and_walked_by_arrows(host: Host, page: Page) -> None:
+def test_tabs_are_one_tab_stop_and_arrows_move_between_them(host: Host, page: Page) -> None:
     page.goto(host.address(COMPARED))
     viewer = Viewer(page).wait_until_ready()
     focused = page.locator(":focus")
     page.keyboard.press("Tab")
     assert focused.inner_text() == "Compare"
-    page.keyboard.press("ArrowRight")  # there is none beyond the last
+    page.keyboard.press("ArrowRight")  # the last tab has no next one
     assert focused.inner_text() == "Compare"
     page.keyboard.press("ArrowLeft")
     assert focused.inner_text() == "Snapshots"
@@ -39,7 +39,7 @@ def test_tabs_are_one_stop_and_walked_by_arrows(host: Host, page: Page) -> None:
     assert focused.get_attribute("data-testid") == "run-picker"
 
 
-def test_everything_that_keys_reach_has_a_name_and_shows_the_focus(host: Host, page: Page) -> None:
+def test_every_tab_stop_has_a_name_and_shows_the_focus(host: Host, page: Page) -> None:
     page.goto(host.address(PROGRAM | {"chart": "flame"}))
     Viewer(page).wait_until_ready()
     read = """() => {
@@ -48,7 +48,7 @@ def test_everything_that_keys_reach_has_a_name_and_shows_the_focus(host: Host, p
       const { outlineStyle, boxShadow } = getComputedStyle(node);
       const label = node.labels?.[0]?.innerText ?? '';
       return {
-        what: node.outerHTML.slice(0, 200),
+        html: node.outerHTML.slice(0, 200),
         named: Boolean((node.ariaLabel ?? node.innerText ?? '').trim() || label.trim()),
         seen: outlineStyle !== 'none' || boxShadow !== 'none',
       };
@@ -59,7 +59,7 @@ def test_everything_that_keys_reach_has_a_name_and_shows_the_focus(host: Host, p
         stops.append(stop)
         page.keyboard.press("Tab")
     assert 40 < len(stops) < 200
-    assert [stop["what"] for stop in stops if not (stop["named"] and stop["seen"])] == []
+    assert [stop["html"] for stop in stops if not (stop["named"] and stop["seen"])] == []
 
 
 @pytest.mark.parametrize("state", [PROGRAM, COMPARED])
@@ -68,7 +68,7 @@ def test_a_narrow_window_cuts_nothing_off(state: dict[str, str], host: Host, pag
     page.goto(host.address(state))
     Viewer(page).wait_until_ready()
     assert page.evaluate("document.documentElement.scrollWidth") == 900
-    # What stands in the header, and so can be pressed, lies beside each other.
+    # Controls in the header do not overlap.
     read = """() => [...document.querySelectorAll('.top button, .top a, .top input, .top select')]
       .map(node => node.getBoundingClientRect()).map(box => [box.left, box.top, box.right, box.bottom])"""
     boxes = page.evaluate(read)

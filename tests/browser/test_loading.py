@@ -1,4 +1,4 @@
-"""For whoever has no mouse, and for every eye: keys alone, light and dark, contrast."""
+"""Keyboard access, light and dark themes, and contrast."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from support.browser.logs import LARGEST, TRAIN
 from support.browser.pages import Open, new_context
 from support.browser.viewer import Viewer, until
 
-# Stops of the Tab key before the plot: XProf's own page has some twenty.
-MOST_STOPS = 80
+# Tab stops before the plot; about 20 of them are XProf's own.
+MAX_STOPS = 80
 
 
-def test_from_load_to_the_details_of_a_buffer_by_keys_alone(open_at: Open, host: Host) -> None:
+def test_the_keyboard_alone_leads_to_the_details_of_a_buffer(open_at: Open, host: Host) -> None:
     viewer = open_at(run=TRAIN, module=LARGEST)
     viewer.picture()
     keyboard = viewer.page.keyboard
@@ -29,11 +29,11 @@ def test_from_load_to_the_details_of_a_buffer_by_keys_alone(open_at: Open, host:
       return [at.dataset.testid ?? at.getAttribute('aria-label') ?? at.textContent, visible];
     }"""
     while "timeline-plot" not in seen:
-        assert len(seen) < MOST_STOPS, seen
+        assert len(seen) < MAX_STOPS, seen
         keyboard.press("Tab")
         found = viewer.frame.evaluate(focused)
         seen.append(found[0] if found else "")
-        assert not found or found[1], f"the focus on {found[0]} is not to be seen"
+        assert not found or found[1], f"the focus on {found[0]} is not visible"
     assert {"run-picker", "module-picker", "timeline-link", "theme-toggle", "usage-chart", "timeline-search"} <= {*seen}
     keyboard.press("n")
     keyboard.press("Enter")
@@ -56,13 +56,13 @@ def test_from_load_to_the_details_of_a_buffer_by_keys_alone(open_at: Open, host:
     until(lambda: viewer.frame.evaluate(focus), lambda kind: kind == "search", "the search has no focus")
 
 
-# Text against what is painted behind it, as WCAG 2 reckons it: [ratio, ratio needed, colours, text] of the worst.
-# Disabled controls are exempt there. Large is 24 px, or 18.66 px in bold.
+# Contrast of every text with its background by WCAG 2: [ratio, required ratio, colors, text].
+# WCAG exempts disabled controls. Large text is 24 px, or 18.66 px in bold.
 CONTRAST = """() => {
   const probe = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
-  const rgba = colour => {
+  const rgba = color => {
     probe.clearRect(0, 0, 1, 1);
-    probe.fillStyle = colour;
+    probe.fillStyle = color;
     probe.fillRect(0, 0, 1, 1);
     const [r, g, b, a] = probe.getImageData(0, 0, 1, 1).data;
     return [r, g, b, a / 255];
@@ -70,8 +70,8 @@ CONTRAST = """() => {
   const over = (top, below) => [0, 1, 2].map(i => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
   const ground = element => {
     if (element === null) return [255, 255, 255, 1];
-    const colour = rgba(getComputedStyle(element).backgroundColor);
-    return colour[3] === 1 ? colour : over(colour, ground(element.parentElement));
+    const color = rgba(getComputedStyle(element).backgroundColor);
+    return color[3] === 1 ? color : over(color, ground(element.parentElement));
   };
   const opacity = element =>
     element === null ? 1 : Number(getComputedStyle(element).opacity) * opacity(element.parentElement);
@@ -99,7 +99,7 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_text_can_be_read(viewer: Viewer, theme: Literal["light", "dark"]) -> None:
+def test_every_text_has_enough_contrast(viewer: Viewer, theme: Literal["light", "dark"]) -> None:
     viewer.page.emulate_media(color_scheme=theme)
     until(lambda: ground(viewer) > 128, lambda light: light == (theme == "light"), "not the system's theme")
     viewer.picture()
@@ -111,16 +111,16 @@ def test_every_text_can_be_read(viewer: Viewer, theme: Literal["light", "dark"])
     assert len(measured) > 100
     low = [text for text in measured if text[0] < text[1]]
     viewer.page.emulate_media(color_scheme="light")
-    assert not low, "\n".join(f"{ratio:.2f} < {needed}: {colours}: {text}" for ratio, needed, colours, text in low)
+    assert not low, "\n".join(f"{ratio:.2f} < {needed}: {colors}: {text}" for ratio, needed, colors, text in low)
 
 
 def ground(viewer: Viewer) -> int:
-    """How light the page's ground is, of 255."""
+    """Return the lightness of the page's background, of 255."""
     read = "getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]"
     return int(viewer.frame.evaluate(read))
 
 
-def test_the_theme_is_the_systems_until_one_is_chosen_which_lasts(host: Host, browser: Browser) -> None:
+def test_the_theme_follows_the_system_until_one_is_chosen(host: Host, browser: Browser) -> None:
     context = new_context(browser)
     viewer = Viewer(context.new_page())
     try:

@@ -1,4 +1,4 @@
-"""Memory Viewer in every host: the way to it, its figures, its pickers, its curve and its table."""
+"""Memory Viewer in every host: how to open it, and its figures, pickers, usage chart and table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.browser.logs import LARGEST, REMAT, SMALL, TRAIN
 from support.browser.pages import Open
 from support.browser.viewer import Viewer, until
 
-SMALL_BYTES = 16 * 1024  # below it, the table folds rows into one line
+SMALL_BYTES = 16 * 1024  # the table folds smaller rows into one line
 
 
 def figures_of(expected: Recording) -> dict[str, str]:
@@ -27,14 +27,14 @@ def test_by_hand_from_the_hosts_front_page(host: Host, context: BrowserContext) 
     page = context.new_page()
     page.goto(host.server.url)
     if host.name == "tensorboard":
-        # XProf's plugin, which TensorBoard opens first, writes over the whole address when it has loaded.
+        # TensorBoard opens XProf's plugin first, which replaces the whole address once it has loaded.
         page.wait_for_url("**firstLoad=true*", wait_until="commit")
         page.get_by_role("tab", name="Memory").click()
     if host.name == "xprof":
         page.get_by_role("combobox").filter(has_text="Overview Page").click()
         page.get_by_role("option", name="Memory Viewer").click()
     viewer = Viewer(page).wait_until_ready()
-    if host.name != "xprof":  # whose own list has our tabs
+    if host.name != "xprof":  # XProf's list of tools contains our tabs
         viewer.get("tab-memory_viewer").click()
         viewer.wait_for_state(tab="memory_viewer", module=LARGEST)
         viewer.wait_until_ready()
@@ -50,7 +50,7 @@ def test_another_module_and_another_run(viewer: Viewer, host: Host) -> None:
     until(lambda: viewer.text("headline"), lambda text: text == small.meta["headline"], "the headline")
     assert viewer.figures() == figures_of(small)
     viewer.pick("run-picker", "remat", REMAT)
-    # Of a new run, the largest module again.
+    # A new run starts at its largest module.
     until(viewer.figures, lambda figures: figures == figures_of(recording(host, REMAT, LARGEST)), "the figures")
     viewer.wait_for_state(run=REMAT, module=LARGEST)
     viewer.page.reload()
@@ -58,7 +58,7 @@ def test_another_module_and_another_run(viewer: Viewer, host: Host) -> None:
     assert viewer.figures() == figures_of(recording(host, REMAT, LARGEST))
 
 
-def test_a_picker_takes_what_is_typed_and_escape_gives_up(viewer: Viewer) -> None:
+def test_a_picker_filters_by_typed_text_and_escape_cancels(viewer: Viewer) -> None:
     picker = viewer.get("module-picker")
     picker.click()
     assert viewer.options().count() == 2
@@ -86,7 +86,7 @@ def check_position(viewer: Viewer, position: int) -> None:
 
 
 def check_table(viewer: Viewer, expected: Recording, position: int) -> None:
-    """The table holds the rows that the API's tables say are live, and the bars are made of as many."""
+    """Check that the table and the bars show the rows that are live in the API's tables."""
     live = expected.live(position)
     rows = expected.rows
     content = copied(viewer)
@@ -99,7 +99,7 @@ def check_table(viewer: Viewer, expected: Recording, position: int) -> None:
 
 
 def copied(viewer: Viewer) -> list[dict[str, str]]:
-    """The table, by way of the clipboard."""
+    """Return the table from the clipboard."""
     viewer.frame.evaluate("navigator.clipboard.writeText('')")
     viewer.frame.get_by_role("button", name=re.compile("^Cop(y CSV|ied)")).click()
     text = until(
@@ -110,7 +110,7 @@ def copied(viewer: Viewer) -> list[dict[str, str]]:
 
 @pytest.fixture
 def at_peak(open_at: Open) -> Viewer:
-    """On a page of its own, for what the address does not put back."""
+    """Return a page of its own, for state that is not in the address."""
     return open_at(run=TRAIN, module=LARGEST)
 
 
@@ -130,7 +130,7 @@ def test_every_column_sorts(at_peak: Viewer) -> None:
                 check_texts(at_peak, rows, heading, order)
 
 
-# What two clicks on a heading give, by how it is sorted before and whether it is one of numbers.
+# Orders after one and two clicks on a heading, by its previous order and whether it is numeric.
 ORDERS = {
     ("none", True): ("descending", "ascending"),
     ("none", False): ("ascending", "descending"),
@@ -183,7 +183,7 @@ def test_filters(viewer: Viewer, host: Host) -> None:
         search.fill(typed)
         assert 0 < len(found(meant)) < len(live)
         check_count(viewer, len(found(meant)))
-    assert alert.count() == 1  # "f32[16," is no regular expression, and was found as text all the same
+    assert alert.count() == 1  # "f32[16," is not a regular expression, and was searched for as plain text
     assert "plain text" in alert.inner_text()
     search.fill("nothing is called this")
     check_count(viewer, 0)

@@ -1,4 +1,4 @@
-"""The first tab: every recording of a run, the tightest first; each opens where its kind is shown."""
+"""Overview: every recording of a run, the fullest memory first, each with a link to its tab."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lasting_page(server: Host, browser: Browser) -> Iterator[Viewer]:
 
 @pytest.fixture
 def train(lasting_page: Viewer, server: Host) -> Viewer:
-    """The run with two programs, as a new page shows it."""
+    """Return a page freshly opened at the run with two programs."""
     lasting_page.page.goto("about:blank")
     lasting_page.page.goto(server.address({"tab": "overview", "run": TRAIN}))
     return lasting_page.wait_until_ready()
@@ -53,7 +53,7 @@ def names(viewer: Viewer) -> list[str]:
 
 
 def lines(viewer: Viewer) -> list[dict[str, str]]:
-    """The table top to bottom, as it is written."""
+    """Return the visible lines of the table, top to bottom: texts by heading."""
     read = """table => {
       const headings = [...table.querySelectorAll('[role=columnheader]')].map(h => h.innerText.replace(/ [▾▴]$/, ''));
       const top = line => new DOMMatrix(getComputedStyle(line).transform).f;
@@ -64,40 +64,40 @@ def lines(viewer: Viewer) -> list[dict[str, str]]:
     return found
 
 
-def test_it_says_what_the_server_says(train: Viewer, server: Host) -> None:
-    said = answer(server)
-    assert train.text("headline") == said["headline"]
-    assert names(train) == [row["title"] for row in said["rows"]] == [LARGEST, SMALL]
+def test_the_table_shows_the_answer_of_the_server(train: Viewer, server: Host) -> None:
+    overview = answer(server)
+    assert train.text("headline") == overview["headline"]
+    assert names(train) == [row["title"] for row in overview["rows"]] == [LARGEST, SMALL]
     first = lines(train)[0]
     assert (first["Memory"], first["Peak"]) == ("HBM", "756 MiB")
     assert first["Largest part"] == "75% layer_* \u00d74"
-    assert not {"Capacity", "Left", "Host"} & first.keys(), "columns that say nothing here"
-    [place] = said["together"]
+    assert not {"Capacity", "Left", "Host"} & first.keys(), "columns without a value in any row"
+    [place] = overview["together"]
     assert place["sentence"] in train.text("together")
 
 
-def test_a_line_opens_its_recording_and_back_leads_here(train: Viewer) -> None:
+def test_a_line_opens_its_recording_and_back_returns(train: Viewer) -> None:
     train.get("recordings-table").get_by_role("button", name=SMALL).click()
     train.wait_for_state(tab="memory_viewer", module=SMALL, space="HBM")
     until(lambda: train.text("headline"), lambda text: SMALL in text, "not opened")
     train.page.go_back()
     train.wait_for_state(tab=None, run=TRAIN, module=None)
-    until(lambda: train.get("recordings-table").count(), bool, "Back did not lead here")
+    until(lambda: train.get("recordings-table").count(), bool, "Back did not return to the overview")
 
 
-def test_what_was_recorded_over_time_opens_there(train: Viewer, server: Host) -> None:
+def test_an_allocator_opens_in_memory_profile(train: Viewer, server: Host) -> None:
     train.go(server.address({"tab": "overview", "run": LEAK}))
     assert names(train) == ["cpu:0 live arrays", "jit_train_step(0)"]
     train.get("recording-row").first.click(position={"x": 400, "y": 10})
     train.wait_for_state(tab="memory_profile", space="cpu:0 live arrays")
 
 
-def test_keys_choose_and_open(train: Viewer) -> None:
+def test_keys_select_and_open(train: Viewer) -> None:
     grid = train.frame.get_by_role("grid", name="Recordings")
     grid.press("ArrowDown")
     grid.press("ArrowDown")
     chosen = train.frame.locator("[data-testid=recording-row][aria-selected=true]")
-    until(lambda: chosen.inner_text(), lambda text: text.startswith(SMALL), "the second is not chosen")
+    until(lambda: chosen.inner_text(), lambda text: text.startswith(SMALL), "the second is not selected")
     grid.press("ArrowUp")
     grid.press("Enter")
     train.wait_for_state(tab="memory_viewer", module=LARGEST)
@@ -119,7 +119,7 @@ def test_search_sort_and_csv(train: Viewer, tmp_path: Path) -> None:
     assert (row["recording"], row["peak_bytes"], row["capacity_bytes"]) == (SMALL, "96550928", "")
 
 
-def test_programs_that_were_together_open_too(train: Viewer) -> None:
+def test_programs_that_share_a_memory_open_too(train: Viewer) -> None:
     train.get("together").get_by_role("button", name=SMALL).click()
     train.wait_for_state(tab="memory_viewer", module=SMALL)
 

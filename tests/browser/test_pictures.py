@@ -1,4 +1,4 @@
-"""Charts saved as pictures: well-formed, light whatever the page is, with what the chart says as text."""
+"""Charts saved as SVG and PNG: well-formed, in light colors, with the chart's labels as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROGRAM = {"tab": "memory_viewer", "run": "train_step/cpu", "module": "jit_train
 MARKUP = {"tab": "snapshots", "run": "markup"}
 LEAK = {"run": "device_profile_leak"}
 
-# By the name in the button's test id: where the chart is, and words that its picture has.
+# State of a page with the chart, and words in its picture, by the name in the button's test id.
 CHARTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "flame-graph": (PROGRAM | {"chart": "flame"}, ("everything", "756 MiB", "forward", "layer_0")),
     "treemap": (PROGRAM | {"chart": "treemap"}, ("everything", "756 MiB", "log_softmax")),
@@ -57,7 +57,7 @@ def dark(browser: Browser) -> Iterator[BrowserContext]:
 
 
 def saved(host: Host, context: BrowserContext, chart: str, state: dict[str, str], folder: Path) -> tuple[Path, Path]:
-    """The chart as SVG and as PNG, from a dark page."""
+    """Save the chart as SVG and as PNG from a dark page."""
     page = context.new_page()
     page.emulate_media(color_scheme="dark")
     page.goto(host.address(state))

@@ -1,4 +1,4 @@
-"""A report, opened from disk without any network, beside the same page as it is served."""
+"""A report opened from disk without network, compared with the served page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.servers import BIN, DEMO
 
 from benchmarks import generate
 
-LONG = "synthetic_5000/cpu"  # more positions than the first view has buckets
+LONG = "synthetic_5000/cpu"  # more positions than the usage chart has buckets
 T = TypeVar("T")
 Both = Callable[..., tuple[Viewer, Viewer]]
 
@@ -40,7 +40,7 @@ def served(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hos
 
 @pytest.fixture(scope="module")
 def file(served: Host) -> Path:
-    """Of everything in the logdir, which stays as it was."""
+    """Return a report of the whole logdir, which the export leaves unchanged."""
     logs = served.server.log.with_name("logs")
     before = listing(logs)
     written = export(logs, "report.html")
@@ -57,11 +57,11 @@ def export(logs: Path, name: str, *more: str) -> Path:
 
 @dataclass
 class Offline:
-    """A browser without network: what a page there asked for, and what it complained of."""
+    """A browser without network, with the requests and errors of its pages."""
 
     context: BrowserContext
-    asked: list[str]
-    said: list[str]
+    requests: list[str]
+    problems: list[str]
 
     def open(self, file: Path, expected: str = "ready", **state: str) -> Viewer:
         page = self.context.new_page()
@@ -71,34 +71,34 @@ class Offline:
 
 @pytest.fixture
 def offline(browser: Browser, file: Path) -> Iterator[Offline]:
-    """Nothing but reports may be read, and nothing be complained of: refusals of the policy are errors."""
+    """Yield an offline browser; requests for other files, errors and warnings fail the test."""
     context = new_context(browser)
     context.set_offline(True)
     found = Offline(context, [], [])
-    context.on("request", lambda request: found.asked.append(request.url))
-    context.on("console", lambda message: _complaint(message, found.said))
-    context.on("weberror", lambda error: found.said.append(str(error.error)))
+    context.on("request", lambda request: found.requests.append(request.url))
+    context.on("console", lambda message: _add_problem(message, found.problems))
+    context.on("weberror", lambda error: found.problems.append(str(error.error)))
     yield found
     context.close()
-    read = {url.partition("#")[0] for url in found.asked if not url.startswith(("blob:", "data:"))}
+    read = {url.partition("#")[0] for url in found.requests if not url.startswith(("blob:", "data:"))}
     assert read
     assert all(url.startswith(file.parent.as_uri()) and url.endswith(".html") for url in read)
-    assert found.said == []
+    assert found.problems == []
 
 
 def same(shown: Callable[[], T], expected: Callable[[], T]) -> None:
-    """Once both have come: they are something, and alike."""
+    """Wait until both values are equal and not empty."""
     until(lambda: (shown(), expected()), lambda pair: bool(pair[0]) and pair[0] == pair[1], "not the same")
 
 
-def _complaint(message: ConsoleMessage, said: list[str]) -> None:
+def _add_problem(message: ConsoleMessage, problems: list[str]) -> None:
     if message.type in ("error", "warning"):
-        said.append(message.text)
+        problems.append(message.text)
 
 
 @pytest.fixture
 def both(offline: Offline, file: Path, served: Host, browser: Browser) -> Iterator[Both]:
-    """The report and the served page, in the same state."""
+    """Return a function that opens the report and the served page in the same state."""
     online = new_context(browser)
 
     def open(**state: str) -> tuple[Viewer, Viewer]:
@@ -110,7 +110,7 @@ def both(offline: Offline, file: Path, served: Host, browser: Browser) -> Iterat
     online.close()
 
 
-def test_it_shows_what_the_server_shows(both: Both) -> None:
+def test_a_report_shows_the_same_as_the_server(both: Both) -> None:
     report, page = both(run=TRAIN, module=LARGEST)
     assert report.text("headline") == page.text("headline")
     assert report.figures() == page.figures() != {}
@@ -136,7 +136,7 @@ def test_a_click_selects_and_keys_move_the_position(both: Both, served: Host) ->
     same(report.table, page.table)
 
 
-def test_an_address_brings_the_same_picture_back(offline: Offline, file: Path, served: Host) -> None:
+def test_an_address_restores_the_same_picture(offline: Offline, file: Path, served: Host) -> None:
     peak = recording(served, TRAIN, LARGEST).peak
     state = {"tab": "memory_viewer", "run": TRAIN, "module": LARGEST, "position": str(peak + 7), "selected": "300"}
     viewer = offline.open(file, **state, zoom="100,300")
@@ -155,7 +155,7 @@ def test_trees_open(both: Both) -> None:
     same(report.get("tree-table").inner_text, page.get("tree-table").inner_text)
 
 
-def test_zoomed_in_the_curve_is_as_fine(both: Both, served: Host) -> None:
+def test_a_zoomed_curve_is_as_detailed(both: Both, served: Host) -> None:
     report, page = both(run=LONG)
     coarse = until(lambda: curve(page), bool, "no curve")
     same(lambda: curve(report), lambda: curve(page))
@@ -163,7 +163,7 @@ def test_zoomed_in_the_curve_is_as_fine(both: Both, served: Host) -> None:
     with page.page.expect_response(lambda answer: "/api/usage" in answer.url):
         page.go(zoomed)
     report.go(zoomed)
-    # What the server has answered is drawn once the page is at rest; the report may take longer.
+    # The server's answer is drawn once the page is at rest; the report may take longer.
     page.picture()
     assert curve(page) != coarse
     same(lambda: curve(report), lambda: curve(page))
@@ -188,7 +188,7 @@ def test_a_device_profile_has_its_call_graph(both: Both) -> None:
         viewer.wait_for_state(calls="line")
         viewer.wait_until_ready()
     same(lambda: report.text("call-graph-summary"), lambda: page.text("call-graph-summary"))
-    # What it is confined by is asked of a server.
+    # Only a server can filter a call graph.
     for viewer, offered in ((report, 0), (page, 1)):
         viewer.get("top-row").first.click()
         until(viewer.get("function-details").count, bool, "no details of a function")
@@ -196,7 +196,7 @@ def test_a_device_profile_has_its_call_graph(both: Both) -> None:
         assert viewer.frame.get_by_role("button", name="Focus", exact=True).count() == offered
 
 
-def test_what_needs_a_server_is_not_offered(offline: Offline, file: Path) -> None:
+def test_functions_that_need_a_server_are_not_offered(offline: Offline, file: Path) -> None:
     viewer = offline.open(file)
     tabs = viewer.frame.get_by_role("tab").all_inner_texts()
     assert tabs == ["Overview", "Memory Viewer", "Memory Profile", "Snapshots"]

@@ -1,4 +1,4 @@
-"""What is looked at in a comparison: a drawer, as everywhere else, with the thing as it is in A and in B."""
+"""The drawer of a comparison: the selected change in A and in B."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAM = "train_step/cpu|localhost|jit_train_step(0)|HBM"
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    with open_demo(tmp_path_factory.mktemp("looked_at"), "device_profile_leak", "train_step") as host:
+    with open_demo(tmp_path_factory.mktemp("selected_change"), "device_profile_leak", "train_step") as host:
         yield host
 
 
@@ -26,13 +26,13 @@ def open_page(host: Host, browser: Browser) -> Iterator[Open]:
 
 
 def stack(viewer: Viewer, side: str) -> str:
-    """The text of one side of the drawer, once its stack has come."""
+    """Return the text of one side of the drawer once its call stack has loaded."""
     part = viewer.get(f"change-in-{side}")
     part.get_by_role("heading", name="Stack").wait_for()
     return part.inner_text()
 
 
-def test_a_row_is_looked_at_in_a_and_in_b_and_opened_where_it_is(open_page: Open) -> None:
+def test_a_row_is_shown_in_a_and_in_b_and_opens_in_its_recording(open_page: Open) -> None:
     viewer = open_page(tab="compare", run="device_profile_leak")
     row = viewer.get("change-row").filter(has_text="anotherfunc")
     row.click()
@@ -52,7 +52,7 @@ def test_a_row_is_looked_at_in_a_and_in_b_and_opened_where_it_is(open_page: Open
     assert "anotherfunc" in stack(viewer, "b")
 
 
-def test_rows_are_walked_by_keys_and_escape_closes(open_page: Open) -> None:
+def test_arrow_keys_move_between_rows_and_escape_closes(open_page: Open) -> None:
     viewer = open_page(tab="compare", run="train_step/cpu", a=PROGRAM, b=PROGRAM, at_a="0")
     table = viewer.frame.get_by_role("grid", name="Changes")
     table.focus()
@@ -61,7 +61,7 @@ def test_rows_are_walked_by_keys_and_escape_closes(open_page: Open) -> None:
     title = heading.inner_text()
     assert "Not there." in viewer.text("change-in-a")
     viewer.page.keyboard.press("ArrowDown")
-    title = until(heading.inner_text, lambda text: text != title, "the next row is not looked at")
+    title = until(heading.inner_text, lambda text: text != title, "the next row is not selected")
     active = viewer.frame.locator(f"[id='{table.get_attribute('aria-activedescendant')}']")
     assert title in active.inner_text()
     viewer.page.keyboard.press("Escape")
@@ -69,7 +69,7 @@ def test_rows_are_walked_by_keys_and_escape_closes(open_page: Open) -> None:
     viewer.wait_for_state(change=None)
 
 
-def test_a_step_lists_what_changed_in_it(open_page: Open) -> None:
+def test_a_step_lists_its_changes(open_page: Open) -> None:
     viewer = open_page(tab="compare", run="train_step/cpu", a=PROGRAM, b=PROGRAM, at_a="0")
     step = viewer.get("waterfall-step").get_by_role("button", name="activation")
     step.focus()

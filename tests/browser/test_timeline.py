@@ -1,4 +1,4 @@
-"""The allocation timeline: alone behind its link, by wheel, drag, keys and search, and as a file."""
+"""The allocation timeline: its own page, zoom and pan by wheel, drag and keys, search, and files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def expected(host: Host) -> Recording:
     return recording(host)
 
 
-def test_the_link_leads_to_a_timeline_that_can_be_shared(viewer: Viewer, expected: Recording, browser: Browser) -> None:
+def test_the_link_opens_a_timeline_that_can_be_shared(viewer: Viewer, expected: Recording, browser: Browser) -> None:
     with viewer.page.expect_popup() as popup:
         viewer.get("timeline-link").click()
     alone = Viewer(popup.value).wait_until_ready()
@@ -31,7 +31,7 @@ def test_the_link_leads_to_a_timeline_that_can_be_shared(viewer: Viewer, expecte
     alone.picture()
     row = expected.alone()[3]
     alone.page.mouse.click(*expected.point(row, alone.plot()))
-    said = alone.details()
+    details = alone.details()
     assert alone.get("details").get_by_role("heading").first.inner_text() == expected.rows["name"][row]
     alone.picture()
     # A window of bytes and positions around the block, and a position on the axis below.
@@ -49,7 +49,7 @@ def test_the_link_leads_to_a_timeline_that_can_be_shared(viewer: Viewer, expecte
     state, picture = alone.state(), alone.picture()
     alone.page.reload()
     alone.wait_until_ready()
-    assert alone.details() == said
+    assert alone.details() == details
     alone.assert_picture(picture)
     assert alone.state() == state
     other = new_context(browser)
@@ -57,25 +57,25 @@ def test_the_link_leads_to_a_timeline_that_can_be_shared(viewer: Viewer, expecte
         page = other.new_page()
         page.goto(alone.address())
         shared = Viewer(page).wait_until_ready()
-        assert shared.details() == said
+        assert shared.details() == details
         shared.assert_picture(picture)
     finally:
         other.close()
 
 
 def test_reload_in_the_host_gives_the_same_picture(viewer: Viewer, expected: Recording) -> None:
-    """The address that a person copies in TensorBoard and XProf is the host's."""
+    """In TensorBoard and XProf, users copy the address of the host."""
     row = expected.alone()[2]
     viewer.page.mouse.click(*expected.point(row, viewer.plot()))
-    said = viewer.details()
+    details = viewer.details()
     viewer.picture()
     viewer.get("timeline-plot").press("+")
     viewer.page.mouse.move(1, 1)
-    until(viewer.state, lambda state: "zoom" in state and state.get("selected") == str(row), "the address is silent")
+    until(viewer.state, lambda state: "zoom" in state and state.get("selected") == str(row), "no zoom in the address")
     picture = viewer.picture()
     viewer.page.reload()
     viewer.wait_until_ready()
-    assert viewer.details() == said
+    assert viewer.details() == details
     viewer.box("timeline-plot")
     viewer.assert_picture(picture)
 
@@ -94,7 +94,7 @@ def test_wheel_drag_and_minimap(viewer: Viewer, expected: Recording) -> None:
     zoom, yzoom = viewer.windows()
     assert not yzoom
     assert zoom[1] - zoom[0] < 0.6 * expected.length
-    # The pointer stands on whole pixels.
+    # The pointer is at a whole pixel.
     assert under(zoom, 0.3) == pytest.approx(under(whole[0], 0.3), abs=expected.length / plot.width)
     keyboard.down("Alt")
     mouse.wheel(0, -400)
@@ -111,7 +111,7 @@ def test_wheel_drag_and_minimap(viewer: Viewer, expected: Recording) -> None:
     assert moved[0] == pytest.approx(zoom[0] - 100 * scale, abs=0.02)
     assert moved[1] - moved[0] == pytest.approx(zoom[1] - zoom[0], abs=0.02)
     assert ymoved[0] == pytest.approx(yzoom[0] + 30 * (yzoom[1] - yzoom[0]) / plot.height, abs=1)
-    assert "selected" not in viewer.state(), "a drag is no click"
+    assert "selected" not in viewer.state(), "a drag was taken for a click"
     across, down = box_of(viewer.get("timeline-minimap").locator(".timeline-window")).at(0.5, 0.5)
     mouse.move(across, down)
     mouse.down()
@@ -133,14 +133,14 @@ def test_wheel_drag_and_minimap(viewer: Viewer, expected: Recording) -> None:
     assert yzoom == pytest.approx([0.25 * whole[1][1], 0.75 * whole[1][1]], abs=2 * whole[1][1] / plot.height)
 
 
-def test_keys_do_all_of_it(viewer: Viewer, expected: Recording) -> None:
+def test_keys_zoom_and_pan(viewer: Viewer, expected: Recording) -> None:
     plot, length = viewer.get("timeline-plot"), expected.length
     top = expected.temporaries_top()
 
     def after(*keys: str) -> tuple[list[float], list[float]]:
         for key in keys:
             plot.press(key)
-            viewer.rest()  # each from where the one before has led
+            viewer.rest()  # each key starts from the result of the one before
         return viewer.windows()
 
     zoom, _ = after("+", "+")
@@ -171,38 +171,38 @@ def test_search_with_next_and_previous(viewer: Viewer, expected: Recording) -> N
     search, count = viewer.get("timeline-search"), viewer.get("timeline-matches")
     search.fill(test.pattern)
     until(count.inner_text, lambda text: text.startswith(f"{len(matches)} found"), "matches")
-    assert viewer.picture() != before  # what does not match is dimmed
+    assert viewer.picture() != before  # other blocks are dimmed
     assert viewer.get("table-search").input_value() == test.pattern
-    says = count.inner_text
+    matches_text = count.inner_text
     search.press("Enter")
-    until(says, lambda text: text.startswith(f"1 of {len(matches)}"), "first match")
+    until(matches_text, lambda text: text.startswith(f"1 of {len(matches)}"), "first match")
     _, yzoom = viewer.windows()
     assert yzoom[0] <= expected.middle(matches[0])[1] <= yzoom[1]
     viewer.get("timeline").get_by_role("button", name="Next match").click()
-    until(says, lambda text: text.startswith("2 of"), "second match")
+    until(matches_text, lambda text: text.startswith("2 of"), "second match")
     viewer.get("timeline-plot").press("n")
-    until(says, lambda text: text.startswith("3 of"), "third match")
+    until(matches_text, lambda text: text.startswith("3 of"), "third match")
     viewer.get("timeline-plot").press("Shift+N")
-    until(says, lambda text: text.startswith("2 of"), "back to the second")
+    until(matches_text, lambda text: text.startswith("2 of"), "back to the second")
     viewer.get("timeline").get_by_role("button", name="Previous match").click()
     viewer.get("timeline").get_by_role("button", name="Previous match").click()
-    until(says, lambda text: text.startswith(f"{len(matches)} of"), "round to the last")
+    until(matches_text, lambda text: text.startswith(f"{len(matches)} of"), "wrapped to the last")
     viewer.get("timeline-plot").press("Enter")
     viewer.wait_for_state(selected=str(matches[-1]))
     search.fill("fusion[(")
-    until(says, lambda text: text.startswith("0 found"), "an invalid expression is searched for as text")
+    until(matches_text, lambda text: text.startswith("0 found"), "an invalid expression is not searched for as text")
     search.fill("")
-    until(says, lambda text: text == "", "no search")
+    until(matches_text, lambda text: text == "", "no search")
 
 
 def shapes(svg: Path) -> dict[str, int]:
-    """How many blocks of each name an SVG holds."""
+    """Return the number of blocks of each name in an SVG."""
     titles = [title.text or "" for title in ElementTree.parse(svg).getroot().iter(f"{SVG}title")]
     names = [title.splitlines()[0] for title in titles]
     return {name: names.count(name) for name in names}
 
 
-def test_files_full_window_and_what_is_not_temporary(viewer: Viewer, expected: Recording, tmp_path: Path) -> None:
+def test_files_full_window_and_other_buffers(viewer: Viewer, expected: Recording, tmp_path: Path) -> None:
     svg, more = tmp_path / "timeline.svg", tmp_path / "more.svg"
     viewer.download("SVG").save_as(svg)
     names = shapes(svg)
@@ -230,7 +230,7 @@ def test_files_full_window_and_what_is_not_temporary(viewer: Viewer, expected: R
 
 
 def check_png(content: bytes, at_least: float) -> None:
-    """A picture of that width with more than one colour in it."""
+    """Check that a PNG has at least that width and more than one color."""
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big")
     assert width >= at_least
@@ -240,11 +240,11 @@ def check_png(content: bytes, at_least: float) -> None:
         size, kind = int.from_bytes(content[at : at + 4], "big"), content[at + 4 : at + 8]
         pixels += content[at + 8 : at + 8 + size] if kind == b"IDAT" else b""
         at += size + 12
-    # A blank picture of this size would come to a few bytes of every line.
+    # A blank picture has only a few distinct bytes.
     assert len(set(zlib.decompress(pixels))) > 50
 
 
-def test_a_tooltip_says_what_is_under_the_pointer(viewer: Viewer, expected: Recording) -> None:
+def test_a_tooltip_names_the_block_under_the_pointer(viewer: Viewer, expected: Recording) -> None:
     row = expected.alone()[0]
     viewer.page.mouse.move(*expected.point(row, viewer.plot()))
     tooltip = viewer.get("timeline").locator(".tooltip")

@@ -1,4 +1,4 @@
-"""Lifetimes stacked by age: the top is what is in use, and blocks are found where they have sunk to."""
+"""Blocks stacked by age: the top edge is the bytes in use, and blocks are selectable after they move down."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from support.payload_decoder import decode
 from tb_memplugin.protos.xplane_pb2 import XSpace
 
 RUN = "leak/cpu"
-# Of one event or block, in pixels, to be sure to hit it.
-LEAST_HIT = 6
+# Smallest block in CSS pixels that the pointer hits reliably.
+MIN_HIT = 6
 
 
 @dataclass(frozen=True)
 class Stack:
-    """Rows of a recording in order of birth, as the API tells them."""
+    """Rows of a recording in order of allocation, from the API's tables."""
 
     start: list[int]
     end: list[int]
@@ -33,7 +33,7 @@ class Stack:
     length: int
 
     def at(self, position: int) -> list[tuple[int, int, int]]:
-        """(row, bottom, top) of what is live."""
+        """Return (row, bottom, top) of each live row."""
         live = [row for row, start in enumerate(self.start) if start <= position < self.end[row] and self.charge[row]]
         live.sort(key=lambda row: (self.start[row], row))
         found, bottom = [], 0
@@ -73,15 +73,15 @@ def stack(leaking: Host) -> Stack:
     return Stack(start, end, charge, max(end))
 
 
-def test_it_is_what_is_shown_first(viewer: Viewer) -> None:
+def test_by_age_is_the_default_layout(viewer: Viewer) -> None:
     pressed = viewer.get("timeline-layout").locator("[aria-pressed=true]")
     assert pressed.inner_text() == "By age"
     assert "what is in use" in str(pressed.get_attribute("title"))
 
 
-def test_the_top_is_what_is_in_use_at_every_event(viewer: Viewer, stack: Stack) -> None:
-    # In each column of pixels: how many there are from the foot up to the first of the ground's colour, which a pixel
-    # below the line along the top has where little is in use.
+def test_the_top_edge_is_the_bytes_in_use_at_every_event(viewer: Viewer, stack: Stack) -> None:
+    # Height of each column of pixels up to the first pixel in the background color, which is read at the emptiest event
+    # just below the line along the top.
     read = """([column, row]) => {
       const canvas = document.querySelector('[data-testid=timeline-picture]');
       const { width, height } = canvas;
@@ -105,7 +105,7 @@ def test_the_top_is_what_is_in_use_at_every_event(viewer: Viewer, stack: Stack) 
 
 
 @pytest.mark.parametrize("place", [0, 1], ids=["before", "after"])
-def test_a_block_is_hovered_and_selected_before_and_after_it_sinks(viewer: Viewer, stack: Stack, place: int) -> None:
+def test_a_block_is_hovered_and_selected_after_it_moves_down(viewer: Viewer, stack: Stack, place: int) -> None:
     plot = viewer.plot()
     row, places = sinking(stack, plot.width, plot.height)
     position, bottom, top = places[place]
@@ -117,11 +117,11 @@ def test_a_block_is_hovered_and_selected_before_and_after_it_sinks(viewer: Viewe
     viewer.wait_for_state(selected=str(row))
 
 
-def test_the_stack_that_programs_reserve_is_a_block_too(browser: Browser, tmp_path: Path) -> None:
+def test_the_memory_that_programs_reserve_is_a_block_too(browser: Browser, tmp_path: Path) -> None:
     mib = 2**20
     log = Log().add(False, 0, index_on_host=0, addr=mib, allocation_bytes=mib, bytes_allocated=mib, bytes_reserved=0)
-    told = {"addr": 4 * mib, "allocation_bytes": mib, "bytes_allocated": 2 * mib, "bytes_reserved": 6 * mib}
-    log.add(False, 1000, index_on_host=0, **told)
+    second = {"addr": 4 * mib, "allocation_bytes": mib, "bytes_allocated": 2 * mib, "bytes_reserved": 6 * mib}
+    log.add(False, 1000, index_on_host=0, **second)
     folder = tmp_path / "logs" / "tpu" / "plugins" / "profile" / "run"
     folder.mkdir(parents=True)
     (folder / "host.xplane.pb").write_bytes(XSpace(planes=[log.plane]).SerializeToString())
@@ -131,14 +131,14 @@ def test_the_stack_that_programs_reserve_is_a_block_too(browser: Browser, tmp_pa
         page.goto(host.address({"tab": "memory_profile", "run": "tpu/run"}))
         viewer = Viewer(page).wait_until_ready()
         viewer.picture()
-        # At the second event two allocations, and six parts of eight above them.
+        # At the second event, two allocations of 1 MiB are below 6 MiB of reserved memory.
         page.mouse.move(*viewer.plot().at(0.75, 0.5))
         tooltip = viewer.get("timeline").locator(".tooltip")
         until(tooltip.count, bool, "nothing is under the pointer")
-        said = tooltip.inner_text()
-        assert "stack, or unexplained by any allocation" in said and "6.00 MiB" in said
+        text = tooltip.inner_text()
+        assert "stack, or unexplained by any allocation" in text and "6.00 MiB" in text
         page.mouse.move(*viewer.plot().at(0.75, 0.8))
-        until(tooltip.inner_text, lambda text: "1.00 MiB" in text, "no allocation lies below it")
+        until(tooltip.inner_text, lambda text: "1.00 MiB" in text, "no allocation below the reserved memory")
         page.mouse.click(*viewer.plot().at(0.75, 0.8))
         viewer.wait_for_state(selected="1")
         page.mouse.click(*viewer.plot().at(0.75, 0.5))
@@ -147,9 +147,9 @@ def test_the_stack_that_programs_reserve_is_a_block_too(browser: Browser, tmp_pa
 
 
 def sinking(stack: Stack, width: float, height: float) -> tuple[int, list[tuple[int, int, int]]]:
-    """A row that lies at two heights at least its own apart, each at an event that it can be pointed at."""
-    assert width / stack.length >= 2, "events are narrower than can be pointed at"
-    least = max(stack.in_use()) * LEAST_HIT / height
+    """Return a row that moves down by at least its height, with its first and last (event, bottom, top)."""
+    assert width / stack.length >= 2, "events are too narrow for the pointer"
+    least = max(stack.in_use()) * MIN_HIT / height
     places: dict[int, list[tuple[int, int, int]]] = {}
     for position in range(stack.length):
         for row, bottom, top in stack.at(position):
@@ -158,4 +158,4 @@ def sinking(stack: Stack, width: float, height: float) -> tuple[int, list[tuple[
     for row, known in places.items():
         if known[0][1] - known[-1][2] >= 0:
             return row, [known[0], known[-1]]
-    raise AssertionError("no row sinks by its own height")
+    raise AssertionError("no row moves down by its own height")

@@ -1,4 +1,4 @@
-"""PyTorch's snapshots and timelines as a person meets them."""
+"""PyTorch snapshots and memory timelines on the page."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 def training(clears: bool) -> Training:
-    """A loop, then a tensor of which all is told, and a request for which there is no room."""
+    """Return a training loop, followed by a tensor with all annotations and a request that does not fit."""
     training = Training(6, clears=clears)
     allocator = training.allocator
     context = "Torch-Compiled Region: 1/0"
-    told = allocator.alloc(5 * MIB + 1, FORWARD, 9, (0, 2), compile_context=context, user_metadata=HOSTILE)
-    assert told is not None
-    allocator.request_free(told, FORWARD)
+    annotated = allocator.alloc(5 * MIB + 1, FORWARD, 9, (0, 2), compile_context=context, user_metadata=HOSTILE)
+    assert annotated is not None
+    allocator.request_free(annotated, FORWARD)
     allocator.alloc(100)
-    allocator.complete_free(told, FORWARD)
+    allocator.complete_free(annotated, FORWARD)
     allocator.limit = sum(segment.size for segment in allocator.segments) + 10 * MIB
     assert allocator.alloc(40 * MIB, FORWARD) is None
     allocator.alloc(100)
@@ -60,13 +60,13 @@ def opened(page: Page, host: Host, run: str, **state: str) -> Viewer:
     return Viewer(page).wait_until_ready()
 
 
-def row_of(told: str) -> str:
-    """The row that a part of an event's text marks: rows are in order of the alloc events."""
+def row_of(metadata: str) -> str:
+    """Return the row of the allocation with this user metadata. Rows are in order of the alloc events."""
     events = [event for event in training(False).allocator.trace if event["action"] == "alloc"]
-    return str(next(row for row, event in enumerate(events) if event.get("user_metadata") == told))
+    return str(next(row for row, event in enumerate(events) if event.get("user_metadata") == metadata))
 
 
-def test_running_out_of_memory_is_marked_and_a_click_goes_there(page: Page, host: Host) -> None:
+def test_an_out_of_memory_failure_is_marked_and_a_click_goes_there(page: Page, host: Host) -> None:
     viewer = opened(page, host, "kept")
     assert "It ran out of memory: 40.0 MiB were asked for, and 10.0 MiB were free." in text(viewer, "headline")
     mark = viewer.frame.get_by_test_id("out-of-memory")
@@ -75,20 +75,20 @@ def test_running_out_of_memory_is_marked_and_a_click_goes_there(page: Page, host
     mark.click()
     trace = training(False).allocator.trace
     at = next(number for number, event in enumerate(trace) if event["action"] == "oom")
-    until(lambda: text(viewer, "inspected-position"), lambda found: found == str(at), "the event at which it ran out")
+    until(lambda: text(viewer, "inspected-position"), lambda found: found == str(at), "not at the out-of-memory event")
     assert viewer.frame.locator("code", has_text="oom").first.is_visible()
 
 
-def test_gradients_that_survive_are_told(page: Page, host: Host) -> None:
-    for run, said in (("kept", "Gradients survive into the next iteration: 18.0 MiB"),
-                      ("cleared", "Gradients do not survive into the next iteration")):  # fmt: skip
+def test_surviving_gradients_are_reported(page: Page, host: Host) -> None:
+    for run, sentence in (("kept", "Gradients survive into the next iteration: 18.0 MiB"),
+                          ("cleared", "Gradients do not survive into the next iteration")):  # fmt: skip
         viewer = opened(page, host, run)
         growth = until(lambda: text(viewer, "growth"), lambda found: "Gradients" in found, "growth")  # noqa: B023
-        assert said in growth
+        assert sentence in growth
         assert "The optimizer's state, 19.0 MiB, appears in its first step here." in growth
 
 
-def test_all_that_is_known_of_a_tensor(page: Page, host: Host) -> None:
+def test_details_of_a_tensor_show_all_its_annotations(page: Page, host: Host) -> None:
     viewer = opened(page, host, "kept", selected=row_of(HOSTILE))
     details = until(lambda: text(viewer, "details"), lambda found: "Freed at" in found, "the stacks")
     for known in (
@@ -99,12 +99,12 @@ def test_all_that_is_known_of_a_tensor(page: Page, host: Host) -> None:
     assert page.title() != "owned"
 
 
-def test_roles_are_a_column_and_colours(page: Page, host: Host) -> None:
+def test_roles_are_a_column(page: Page, host: Host) -> None:
     viewer = opened(page, host, "kept", group="none")
-    said = viewer.frame.locator("main").inner_text()
+    page_text = viewer.frame.locator("main").inner_text()
     for role in ("parameter", "optimizer state", "gradient", "activation"):
-        assert role in said
-    assert "Category" in said
+        assert role in page_text
+    assert "Category" in page_text
 
 
 def test_a_timeline_has_its_categories(page: Page, host: Host) -> None:
@@ -113,10 +113,10 @@ def test_a_timeline_has_its_categories(page: Page, host: Host) -> None:
     assert "torch.profiler" in until(lambda: text(viewer, "growth"), lambda found: "steps" in found, "growth")
 
 
-def test_a_snapshot_without_a_trace_is_a_moment(page: Page, host: Host) -> None:
+def test_a_snapshot_without_a_trace_shows_one_moment(page: Page, host: Host) -> None:
     viewer = opened(page, host, "moment", chart="address")
     assert text(viewer, "headline").startswith("Peak ") and " allocated of " in text(viewer, "headline")
-    assert "the moment at which the snapshot was taken" in text(viewer, "caveats")
+    assert "only the moment at which it was taken" in text(viewer, "caveats")
     assert "JAX" not in viewer.frame.locator("main").inner_text()
 
 

@@ -1,4 +1,4 @@
-"""Flame graph, treemap and tree table: what is live at a position, by what it belongs to."""
+"""Flame graph, treemap and tree table: live bytes at a position by model path, source or role."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def trees(alone: Host, browser: Browser) -> Iterator[Viewer]:
 
 
 class Forest:
-    """A tree of rows, from the API's table alone: paths of labels, and the rows below each."""
+    """A tree of rows from the API's table: paths of labels, and the rows below each."""
 
     def __init__(self, host: Host, by: str, *, merge: bool = False) -> None:
-        asked = quote(f"{TRAIN}|localhost|{LARGEST}|HBM")
-        _, tables = decode(host.server.get(f"{host.api}tree?id={asked}&by={by}&merge={int(merge)}").body)
+        identifier = quote(f"{TRAIN}|localhost|{LARGEST}|HBM")
+        _, tables = decode(host.server.get(f"{host.api}tree?id={identifier}&by={by}&merge={int(merge)}").body)
         self.parent: list[int] = tables["tree"]["parent"]
         self.label: list[str] = tables["tree"]["label"]
         self.leaf: list[int] = tables["leaf"]["node"]
@@ -58,7 +58,7 @@ class Forest:
         return () if node < 0 else (*self.path(self.parent[node]), self.label[node])
 
     def weights(self, position: int) -> dict[tuple[str, ...], int]:
-        """Live bytes at and below each path that has any; () is everything."""
+        """Return the live bytes of each path that has any, including its children; () is everything."""
         found: dict[tuple[str, ...], int] = {}
         for row in self.expected.live(position):
             path = self.path(self.leaf[row]) or ("no model path",)
@@ -71,13 +71,13 @@ class Forest:
 
 
 def show(viewer: Viewer, chart: str) -> None:
-    """Choose a chart and wait until it stands where its placeholder, which is of another height, stood."""
+    """Choose a chart and wait until it replaces its placeholder, which has another height."""
     viewer.get("chart").get_by_role("button", name=chart).click()
     viewer.get(chart.lower().replace(" ", "-")).wait_for()
 
 
 def lines(viewer: Viewer) -> list[dict[str, Any]]:
-    """The lines of the tree table in sight, top to bottom: level, name, exact bytes, number of rows."""
+    """Return the visible lines of the tree table, top to bottom: level, name, exact bytes, number of rows."""
     read = """table => [...table.querySelectorAll('.virtual-line')]
       .sort((a, b) => new DOMMatrix(a.style.transform).f - new DOMMatrix(b.style.transform).f)
       .map(line => {
@@ -102,7 +102,7 @@ def inspect(viewer: Viewer, position: int) -> None:
         viewer.page.keyboard.press("[")
 
 
-def test_the_table_weighs_as_the_rows_do_at_every_position(trees: Viewer, alone: Host) -> None:
+def test_the_tree_table_adds_up_the_rows_at_every_position(trees: Viewer, alone: Host) -> None:
     show(trees, "Tree table")
     forest = Forest(alone, "model")
     seen = set()
@@ -126,29 +126,29 @@ def heaviest(weights: dict[tuple[str, ...], int], below: tuple[str, ...] = ()) -
     return max((path for path in weights if path[:-1] == below and path != below), key=lambda path: weights[path])
 
 
-def test_a_click_zooms_and_the_trail_leads_back(trees: Viewer, alone: Host) -> None:
+def test_a_click_zooms_and_the_breadcrumbs_lead_back(trees: Viewer, alone: Host) -> None:
     show(trees, "Flame graph")
     forest = Forest(alone, "model")
     weights = forest.weights(forest.expected.peak)
     first = heaviest(weights)
     second = heaviest(weights, first)
     box = box_of(trees.get("flame-graph"))
-    # The heaviest is at the left of its level.
+    # The heaviest node is the leftmost of its level.
     trees.page.mouse.click(box.left + 20, box.top + 1.5 * LINE)
     trees.wait_for_state(node=first[0])
     trees.page.mouse.click(box.left + 20, box.top + 1.5 * LINE)
     trees.wait_for_state(node="/".join(second))
-    trail = trees.get("crumbs")
-    assert [part.strip() for part in trail.get_by_role("listitem").all_inner_texts()][:2] == ["everything", first[0]]
+    crumbs = trees.get("crumbs")
+    assert [part.strip() for part in crumbs.get_by_role("listitem").all_inner_texts()][:2] == ["everything", first[0]]
     trees.page.reload()
     trees.wait_until_ready()
-    until(trail.count, bool, "no trail after a reload")
-    assert second[-1] in trail.inner_text()
-    trail.get_by_role("button", name="everything").click()
+    until(crumbs.count, bool, "no breadcrumbs after a reload")
+    assert second[-1] in crumbs.inner_text()
+    crumbs.get_by_role("button", name="everything").click()
     trees.wait_for_state(node=None)
 
 
-def test_keys_walk_zoom_and_come_back(trees: Viewer, alone: Host) -> None:
+def test_keys_move_zoom_and_return(trees: Viewer, alone: Host) -> None:
     show(trees, "Flame graph")
     forest = Forest(alone, "model")
     first = heaviest(forest.weights(forest.expected.peak))
@@ -168,7 +168,7 @@ def test_keys_walk_zoom_and_come_back(trees: Viewer, alone: Host) -> None:
     trees.wait_for_state(node=None)
 
 
-def test_a_search_marks_and_sums_each_byte_once(trees: Viewer, alone: Host) -> None:
+def test_a_search_marks_nodes_and_counts_each_byte_once(trees: Viewer, alone: Host) -> None:
     show(trees, "Flame graph")
     forest = Forest(alone, "model")
     live = forest.expected.live(forest.expected.peak)
@@ -176,17 +176,17 @@ def test_a_search_marks_and_sums_each_byte_once(trees: Viewer, alone: Host) -> N
     matching = [row for row in live if re.search("mlp|layer_1", "\n".join(forest.path(forest.leaf[row])))]
     nodes = [path for path in forest.weights(forest.expected.peak) if re.search("mlp|layer_1", "".join(path[-1:]))]
     size = forest.expected.bytes_of(matching)
-    said = until(lambda: trees.text("tree-found"), lambda text: "match" in text, "no sum")
-    assert said.endswith(f" in {len(nodes)} nodes match")
-    # Three digits of it: the table has them all.
-    assert float(said.split()[0]) == pytest.approx(size / 2**20, rel=0.005)
+    found = until(lambda: trees.text("tree-found"), lambda text: "match" in text, "no sum")
+    assert found.endswith(f" in {len(nodes)} nodes match")
+    # The text has three digits of the size.
+    assert float(found.split()[0]) == pytest.approx(size / 2**20, rel=0.005)
 
 
 def curve_of(viewer: Viewer) -> str:
     return str(viewer.get("usage-chart").locator("canvas").first.evaluate("canvas => canvas.toDataURL()"))
 
 
-def test_a_node_confines_every_chart_until_it_is_let_go(trees: Viewer, alone: Host) -> None:
+def test_a_node_filters_every_chart_until_the_filter_is_cleared(trees: Viewer, alone: Host) -> None:
     forest = Forest(alone, "model")
     weights = forest.weights(forest.expected.peak)
     first = heaviest(weights)
@@ -207,12 +207,12 @@ def test_a_node_confines_every_chart_until_it_is_let_go(trees: Viewer, alone: Ho
     until(
         lambda: trees.get("buffer-table").get_by_role("status").inner_text(),
         lambda text: text.startswith(f"{len(kept)} of {len(kept)} buffers"),
-        "the table has others too",
+        "the table has other rows too",
     )
     assert f"{len(kept)} of {len(live)} buffers" in trees.text("live-heading")
     assert trees.picture()[0] != everything[0]
-    until(lambda: curve_of(trees), curve.__ne__, "the curve says nothing of them")
-    # Other trees are of these rows too.
+    until(lambda: curve_of(trees), curve.__ne__, "the curve is not filtered")
+    # Other trees are filtered too.
     show(trees, "Tree table")
     trees.get("tree-by").select_option("shape")
     root = until(lambda: lines(trees)[:1], bool, "an empty tree")[0]
@@ -224,7 +224,7 @@ def test_a_node_confines_every_chart_until_it_is_let_go(trees: Viewer, alone: Ho
     assert trees.picture()[0] == everything[0]
 
 
-def test_bottom_up_and_merged_weigh_the_same(trees: Viewer, alone: Host) -> None:
+def test_bottom_up_and_merged_trees_have_the_same_total(trees: Viewer, alone: Host) -> None:
     show(trees, "Tree table")
     merged = Forest(alone, "model", merge=True).weights(recording(alone).peak)
     before = until(lambda: lines(trees)[:1], bool, "an empty tree")
@@ -242,7 +242,7 @@ def test_bottom_up_and_merged_weigh_the_same(trees: Viewer, alone: Host) -> None
     tops = until(
         lambda: [line for line in lines(trees) if line["level"] == 2],
         lambda found: bool(found) and found[0]["name"] == max(ends, key=lambda end: ends[end]),
-        "not from the ends",
+        "not bottom-up",
     )
     assert all(line["bytes"] == exact(ends[line["name"]]) for line in tops)
     assert lines(trees)[:1] == before
@@ -254,10 +254,10 @@ def test_bytes_times_lifetime(trees: Viewer, alone: Host) -> None:
     rows, length = forest.expected.rows, forest.expected.length
     weights: dict[tuple[str, ...], int] = {}
     for row in forest.expected.live(forest.expected.peak):
-        held = min(rows["end"][row], length) - max(rows["start"][row], 0)
+        lifetime = min(rows["end"][row], length) - max(rows["start"][row], 0)
         path = forest.path(forest.leaf[row]) or ("no model path",)
         for depth in range(len(path) + 1):
-            weights[path[:depth]] = weights.get(path[:depth], 0) + int(rows["charge"][row]) * held
+            weights[path[:depth]] = weights.get(path[:depth], 0) + int(rows["charge"][row]) * lifetime
     trees.get("tree-weight").get_by_role("button", name="lifetime").click()
     wanted = f"{weights[()]:,} bytes {TIMES} positions"
     found = until(lambda: lines(trees), lambda found: bool(found) and found[0]["bytes"] == wanted, wanted)
@@ -267,7 +267,7 @@ def test_bytes_times_lifetime(trees: Viewer, alone: Host) -> None:
     trees.wait_for_state(weight="time")
 
 
-def test_the_table_opens_closes_and_confines_by_keys(trees: Viewer, alone: Host) -> None:
+def test_keys_expand_collapse_and_filter_the_tree_table(trees: Viewer, alone: Host) -> None:
     show(trees, "Tree table")
     forest = Forest(alone, "model")
     first = heaviest(forest.weights(forest.expected.peak))
@@ -288,21 +288,21 @@ def test_the_table_opens_closes_and_confines_by_keys(trees: Viewer, alone: Host)
     trees.wait_for_state(node=None)
 
 
-def test_a_treemap_is_walked_and_clicked_like_a_flame_graph(trees: Viewer, alone: Host) -> None:
+def test_a_treemap_has_the_keys_and_clicks_of_a_flame_graph(trees: Viewer, alone: Host) -> None:
     show(trees, "Treemap")
     first = heaviest(Forest(alone, "model").weights(recording(alone).peak))
     treemap = trees.get("treemap")
     treemap.press("ArrowDown")
     item = treemap.get_by_role("treeitem")
     until(lambda: str(item.get_attribute("aria-label")), lambda text: text.startswith(f"{first[0]},"), "not the first")
-    # The heading of the heaviest stands right below that of everything, at the left.
+    # The heading of the heaviest node is below that of "everything", at the left.
     box = box_of(treemap)
     trees.page.mouse.click(box.left + 12, box.top + 17 + 8)
     trees.wait_for_state(node=first[0])
 
 
 @pytest.mark.parametrize("chart", ["flame-graph", "treemap", "tree-table"])
-def test_in_every_host_an_address_leads_to_a_part_of_a_tree(go_to: Open, host: Host, chart: str) -> None:
+def test_in_every_host_an_address_opens_a_node_of_a_tree(go_to: Open, host: Host, chart: str) -> None:
     name = {"flame-graph": "flame", "treemap": "treemap", "tree-table": "tree"}[chart]
     first = heaviest(Forest(host, "model").weights(recording(host).peak))
     viewer = go_to(run=TRAIN, module=LARGEST, tab="memory_viewer", chart=name, by="model", node=first[0])
@@ -322,7 +322,7 @@ def test_the_saved_tree_adds_up(trees: Viewer, alone: Host, tmp_path: Path) -> N
     assert sum(int(line["total_bytes"]) for line in content if line["depth"] == "1") == total
 
 
-def test_every_other_chart_keeps_its_place_while_one_steps(trees: Viewer) -> None:
+def test_other_charts_do_not_move_while_the_position_changes(trees: Viewer) -> None:
     show(trees, "Flame graph")
     top = trees.get("buffer-table").evaluate("table => table.getBoundingClientRect().top + scrollY")
     for _ in range(6):
@@ -348,7 +348,7 @@ def test_names_that_are_markup_stay_text(alone: Host, browser: Browser) -> None:
     context.close()
 
 
-def test_an_allocators_tree_is_what_is_in_use(alone: Host, browser: Browser) -> None:
+def test_an_allocators_tree_adds_up_to_the_bytes_in_use(alone: Host, browser: Browser) -> None:
     context = new_context(browser)
     page = context.new_page()
     page.goto(alone.address({"tab": "memory_profile", "run": "leak/cpu", "chart": "tree"}))
@@ -356,7 +356,7 @@ def test_an_allocators_tree_is_what_is_in_use(alone: Host, browser: Browser) -> 
     for key in ("End", "ArrowLeft", "ArrowLeft", "Home"):
         viewer.get("usage-chart").press(key)
         live = viewer.text("live-heading").partition(" in use")[0]
-        crumbs = until(lambda: viewer.text("crumbs"), bool, "no trail")
+        crumbs = until(lambda: viewer.text("crumbs"), bool, "no breadcrumbs")
         assert crumbs.removeprefix("everything").strip() == live
     assert viewer.get("tree-by").input_value() == "source"
     context.close()

@@ -1,4 +1,4 @@
-"""What the page should show, from the API's tables alone."""
+"""The content that the page should show, computed from the API's tables alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Recording:
         return int(self.meta["peak"]["position"])
 
     def live(self, position: int) -> list[int]:
-        """Rows that add to the live bytes at a position."""
+        """Return the rows that add to the live bytes at a position."""
         start, end, charge = self.rows["start"], self.rows["end"], self.rows["charge"]
         return [row for row in range(len(start)) if start[row] <= position < end[row] and charge[row] > 0]
 
@@ -36,29 +36,29 @@ class Recording:
         return int(sum(self.rows["charge"][row] for row in rows))
 
     def temporaries_top(self) -> float:
-        """Bytes of the timeline's whole y axis while only temporaries are shown."""
+        """Return the height of the timeline's y axis in bytes while only temporaries are shown."""
         bands = zip(self.regions["base"], self.regions["size"], self.regions["temporary"], strict=True)
         return float(max(base + size for base, size, temporary in bands if temporary))
 
     def life(self, row: int) -> tuple[int, int]:
-        """First position of a row's block and the one after its last."""
+        """Return the first position of a row's block and the one after its last."""
         return max(self.rows["defined"][row], 0), min(self.rows["last_used"][row] + 1, self.length)
 
     def bottom(self, row: int) -> float:
-        """Where a row's block stands on the timeline's y axis, in bytes."""
+        """Return the lower edge of a row's block on the timeline's y axis, in bytes."""
         return float(self.regions["base"][self.rows["region"][row]] + self.rows["offset"][row])
 
     def middle(self, row: int) -> tuple[float, float]:
-        """The middle of a row's block: position and byte."""
+        """Return the middle of a row's block: position and byte."""
         start, end = self.life(row)
         return (start + end) / 2, self.bottom(row) + self.rows["size"][row] / 2
 
     def temporaries(self) -> list[int]:
-        """Rows in temporary memory."""
+        """Return the rows in temporary memory."""
         return [row for row, region in enumerate(self.rows["region"]) if self.regions["temporary"][region]]
 
     def alone(self) -> list[int]:
-        """Rows of temporary memory whose block no other covers in its middle, the largest first."""
+        """Return the temporary rows whose block no other covers in its middle, the largest first."""
         rows = self.temporaries()
         found = [row for row in rows if [other for other in rows if self._covers(other, *self.middle(row))] == [row]]
         return sorted(found, key=self._area, reverse=True)
@@ -73,7 +73,7 @@ class Recording:
         return start <= position < end and bottom <= byte < bottom + float(self.rows["size"][row])
 
     def point(self, row: int, plot: Box) -> tuple[float, float]:
-        """Where the middle of a row's block is on the screen while the timeline shows all temporaries."""
+        """Return the middle of a row's block on the screen while the timeline shows all temporaries."""
         position, byte = self.middle(row)
         return plot.at(position / self.length, 1 - byte / self.temporaries_top())
 
@@ -83,7 +83,7 @@ def recording(host: Host, run: str = TRAIN, module: str = LARGEST) -> Recording:
 
 
 def recording_at(server: Server, api: str, run: str, module: str, name: str = "localhost") -> Recording:
-    asked = quote(f"{run}|{name}|{module}|HBM")
-    meta, _ = decode(server.get(f"{api}memory_viewer?id={asked}").body)
-    _, tables = decode(server.get(f"{api}rows?id={asked}").body)
+    identifier = quote(f"{run}|{name}|{module}|HBM")
+    meta, _ = decode(server.get(f"{api}memory_viewer?id={identifier}").body)
+    _, tables = decode(server.get(f"{api}rows?id={identifier}").body)
     return Recording(meta, tables["rows"], tables["regions"])

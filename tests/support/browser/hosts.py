@@ -1,4 +1,4 @@
-"""The three hosts as processes, and how a person comes to Memory Viewer in each."""
+"""The three hosts as processes, and the URL of the page in each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Host:
 
     @property
     def api(self) -> str:
-        """Where the page's data is, below the server's URL."""
+        """Return the path of the page's data below the server's URL."""
         return {
             "standalone": "api/",
             "tensorboard": "data/plugin/memory/api/",
@@ -33,11 +33,11 @@ class Host:
 
     @property
     def ours(self) -> re.Pattern[str]:
-        """Finds the URLs of our page and files among those of the host."""
+        """Return a pattern that matches the URLs of our page and files, but not the host's own."""
         return re.compile(re.escape(self.server.url) if self.name == "standalone" else IN_A_HOST)
 
     def address(self, state: Mapping[str, str]) -> str:
-        """A URL that a person might have been sent; of the Memory Viewer, unless it names another tab."""
+        """Return the URL of a page state; of Memory Viewer, unless the state names another tab."""
         fragment = urlencode({"tab": "memory_viewer", **state}, quote_via=quote)
         if self.name == "standalone":
             return f"{self.server.url}#{fragment}"
@@ -57,7 +57,7 @@ def open_standalone(logs: Path, folder: Path) -> Iterator[Host]:
 
 @contextmanager
 def open_demo(folder: Path, *runs: str) -> Iterator[Host]:
-    """Our own server over these runs of the demo."""
+    """Start our own server on these runs of the demo."""
     for run in runs:
         shutil.copytree(DEMO / run, folder / "logs" / run)
     with open_standalone(folder / "logs", folder) as host:
@@ -69,9 +69,9 @@ def open_tensorboard(logs: Path, folder: Path, prefix: str = "") -> Iterator[Hos
     port = free_port()
     command = [str(BIN / "tensorboard"), f"--logdir={logs}", f"--port={port}", "--load_fast=false"]
     command += [f"--path_prefix=/{prefix}"] if prefix else []
-    below = f"{prefix}/" if prefix else ""
-    with running([*_without_root(), *command], port, folder, ready=f"{below}data/plugins_listing") as server:
-        yield Host("tensorboard", Server(server.url + below, server.log))
+    path = f"{prefix}/" if prefix else ""
+    with running([*_without_root(), *command], port, folder, ready=f"{path}data/plugins_listing") as server:
+        yield Host("tensorboard", Server(server.url + path, server.log))
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def open_xprof(logs: Path, folder: Path) -> Iterator[Host]:
 
 
 def _without_root() -> list[str]:
-    """Root may write anywhere, unless it gives that up: then a logdir that is read-only is read-only."""
+    """Return the command prefix that makes read-only folders read-only for root too."""
     if os.geteuid() == 0 and shutil.which("setpriv"):
         return ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
     return []

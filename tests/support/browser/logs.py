@@ -1,4 +1,4 @@
-"""The logdir of the browser tests: the demo's runs, one with a damaged host, and one that names its parts in markup."""
+"""The logdir of the browser tests: the demo's runs, one with a damaged host, and one whose names are markup."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.servers import DEMO
 
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
 
-# Runs are listed by name, last first: the demo's train_step stays the one that is shown at the start.
+# Runs are listed by name, last first, so that the page starts with the demo's train_step.
 TRAIN, REMAT, DAMAGED, HOSTILE = "train_step/cpu", "scan_remat/cpu", "damaged/cpu", "hostile/cpu"
 LARGEST, SMALL = "jit_train_step(0)", "jit_loss(2)"  # of the run TRAIN, by peak
 GOOD_HOST, BAD_HOST = "localhost", "host2"
@@ -38,7 +38,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _hostile(profile: bytes) -> bytes:
-    """The profile with one program, every name in it markup that would run if it ever became part of a page."""
+    """Return the profile with one program whose names are all markup, which runs if a page ever inserts it as HTML."""
     space = xplane_pb2.XSpace.FromString(profile)
     plane = next(plane for plane in space.planes if plane.name == b"/host:metadata")
     del plane.event_metadata[1]
@@ -60,12 +60,12 @@ def _hostile(profile: bytes) -> bytes:
 
 
 def listing(root: Path) -> dict[str, tuple[int, int]]:
-    """Size and time of change of everything below."""
+    """Return size and modification time of every file and folder below `root`."""
     found = [root, *root.rglob("*")]
     return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
 
 
 def lock(root: Path, *, locked: bool) -> None:
-    """Takes away, or gives back, the right to write anywhere below."""
+    """Make everything below `root` read-only, or writable again."""
     for path in (root, *root.rglob("*")):
         path.chmod(0o755 if not locked else 0o555)

@@ -17,7 +17,7 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # There is no network but loopback, for pages, workers and the browser itself.
+    # Only loopback resolves, for pages, workers and the browser itself.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 START = {"run": TRAIN, "module": LARGEST}
@@ -33,7 +33,7 @@ def open_page(host: Host, context: BrowserContext, expected: str, state: dict[st
 
 @contextmanager
 def opening(host: Host, browser: Browser, **always: str) -> Iterator[Open]:
-    """Opens pages of a host, each as a link with a state and what is always in it does; all are closed after it."""
+    """Yield a function that opens pages of a host at `always` and a state; all are closed at the end."""
     context = new_context(browser)
 
     def open(**state: str) -> Viewer:

@@ -1,4 +1,4 @@
-"""The page as a person meets it, in whichever frame a host shows it."""
+"""The page under test, in the frame where its host shows it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from urllib.parse import unquote, urlsplit
 
 from playwright.sync_api import Download, Error, Frame, Locator, Page
 
-# Two cores may be shared with a whole test run: these only end a test that would never end.
+# Generous, because a test run may share its cores: they only end tests that would wait forever.
 PATIENCE_SECONDS = 20
 PATIENCE_MS = PATIENCE_SECONDS * 1000
-# Of our page in a frame: TensorBoard's for a plugin's module, and ours over XProf's.
+# URLs of our page in a frame: of a TensorBoard plugin, and in XProf.
 FRAMES = ("plugin_entry.html?name=memory", "/memory/index.html")
-# src/views/timeline/geometry.ts and the usage chart: what is left of the plot, right of it, and below.
+# Margins of the plots in CSS pixels, as in src/views/timeline/geometry.ts and the usage chart.
 GUTTER_LEFT, GUTTER_RIGHT, AXIS_HEIGHT = 64, 16, 22
-# Levels of 255. Skia places the ends of dashes by a cache of its own: 4 were seen, where a shifted label makes 100.
+# Levels of 255. Skia caches the ends of dashes, which changed pixels by up to 4; a shifted label changes them by 100.
 DASH_NOISE = 8
 
 T = TypeVar("T")
 
 
 def until(read: Callable[[], T], wanted: Callable[[T], bool], what: str) -> T:
-    """What `read` gives once it is as wanted."""
+    """Call `read` until `wanted` accepts its value, and return it. Fail with `what` after PATIENCE_SECONDS."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not wanted(value := read()):
         assert time.monotonic() < deadline, f"{what}: {value!r}"
@@ -34,7 +34,7 @@ def until(read: Callable[[], T], wanted: Callable[[T], bool], what: str) -> T:
 
 @dataclass(frozen=True)
 class Box:
-    """In CSS pixels of the page."""
+    """A rectangle in CSS pixels of the page."""
 
     left: float
     top: float
@@ -42,7 +42,7 @@ class Box:
     height: float
 
     def at(self, across: float, down: float) -> tuple[float, float]:
-        """A point by shares of width and height."""
+        """Return the point at these shares of width and height."""
         return self.left + across * self.width, self.top + down * self.height
 
 
@@ -52,26 +52,26 @@ class Viewer:
 
     @property
     def frame(self) -> Frame:
-        """Ours, wherever it is."""
+        """Return the frame that contains our page."""
         for frame in self.page.frames:
             if any(mark in frame.url for mark in FRAMES):
                 return frame
         return self.page.main_frame
 
     def wait_until_ready(self, state: str = "ready") -> Viewer:
-        """`state` may be "error" too."""
+        """Wait until the page is in a state: "ready" or "error"."""
 
         def read() -> str | None:
             try:
                 return str(self.frame.evaluate("document.documentElement.dataset.state"))
-            except Error:  # the frame is being loaded, or is gone for a new one
+            except Error:  # the frame is loading, or was replaced
                 return None
 
         until(read, lambda found: found == state, f"{self.page.url} did not become {state}")
         return self
 
     def go(self, address: str, expected: str = "ready") -> None:
-        """To another state of the page as it is, as pasting an address does of which only the fragment is new."""
+        """Change the fragment of the page's URL to that of `address`, without loading the page again."""
         self.page.mouse.move(1, 1)
         read = """fragment => new Promise(resolve => {
           if (location.hash === `#${fragment}`) return resolve();
@@ -79,7 +79,7 @@ class Viewer:
           location.hash = fragment;
         })"""
         self.page.evaluate(read, urlsplit(address).fragment)
-        # What is drawn, and said of its state, follows in the next frames.
+        # The page draws, and sets its data-state, in the next frames.
         frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
         self.frame.evaluate(frames)
         self.wait_until_ready(expected)
@@ -91,13 +91,13 @@ class Viewer:
         return self.get(testid).inner_text()
 
     def figures(self) -> dict[str, str]:
-        """Exact bytes by key, as the figures' titles say them."""
+        """Return the exact bytes in the figures' titles, by key."""
         cells = self.frame.locator("[data-testid^=figure-]")
         read = "cells => cells.map(c => [c.dataset.testid.slice(7), c.querySelector('dd').title])"
         return dict(cells.evaluate_all(read))
 
     def pick(self, testid: str, typed: str, expected: str) -> None:
-        """Chooses in a picker by typing a part of the name."""
+        """Choose an option of a picker by typing a part of its name."""
         picker = self.get(testid)
         picker.click()
         picker.fill(typed)
@@ -106,23 +106,23 @@ class Viewer:
         self.wait_until_ready()
 
     def details(self) -> str:
-        """The text of the selected buffer's details, once the part that is fetched has come."""
+        """Return the text of the selected buffer's details once its call stack has loaded."""
         details = self.get("details")
         until(details.get_by_role("heading", name="Stack").count, bool, "no details, or no stack in them")
         return details.inner_text()
 
     def options(self) -> Locator:
-        """Of the picker that is open; those of closed ones are in the document too."""
+        """Return the options of the open picker; the document contains those of closed pickers too."""
         return self.frame.get_by_role("listbox").get_by_role("option")
 
-    # --- what the address says ---
+    # --- the address ---
 
     def address(self) -> str:
-        """As the browser shows it at this moment; page.url learns of changes only while it waits for something."""
+        """Return the current URL. page.url is only updated while Playwright waits for something."""
         return str(self.page.evaluate("location.href"))
 
     def state(self) -> dict[str, str]:
-        """The parts of the address that are state, as they are now or soon will be."""
+        """Return the page state in the address. Recent changes may still be missing."""
         parts = [part.partition("=") for part in urlsplit(self.address()).fragment.split("&")]
         return {key: unquote(value) for key, equals, value in parts if equals}
 
@@ -130,26 +130,26 @@ class Viewer:
         return until(
             self.state,
             lambda state: all(state.get(key) == value for key, value in wanted.items()),
-            f"the address does not say {wanted}",
+            f"the address does not have {wanted}",
         )
 
     # --- the charts ---
 
     def plot(self) -> Box:
-        """The blocks of the timeline, without gutters and axis."""
+        """Return the area of the timeline's blocks, without gutters and axis."""
         box = self.box("timeline-plot")
         return Box(box.left + GUTTER_LEFT, box.top, box.width - GUTTER_LEFT - GUTTER_RIGHT, box.height - AXIS_HEIGHT)
 
     def curve(self) -> Box:
-        """What uPlot draws into."""
+        """Return the area in which uPlot draws."""
         return box_of(self.get("usage-chart").locator(".u-over"))
 
     def box(self, testid: str) -> Box:
         return box_of(self.get(testid))
 
     def rest(self) -> None:
-        """Until the address and the timeline have followed all that was done."""
-        # What is done takes effect in the next frame, and what that leads to in the one after.
+        """Wait until the address and the timeline reflect all input."""
+        # Input takes effect in the next frame, and its consequences in the one after.
         frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
         moving = """document.documentElement.dataset.address === 'behind'
           || document.querySelector('[data-testid=timeline-picture][aria-busy=true]') !== null"""
@@ -157,7 +157,7 @@ class Viewer:
         until(lambda: self.frame.evaluate(moving), lambda found: not found, "the page does not come to rest")
 
     def picture(self) -> tuple[str, str]:
-        """The pixels of the timeline's canvases, blocks and what lies over them, once they have come to rest."""
+        """Return the timeline's canvases, blocks and overlay, as data URLs once they no longer change."""
         read = """() => ['timeline-picture', 'timeline-overlay'].map(id => {
           const canvas = document.querySelector(`[data-testid=${id}]`);
           return canvas && canvas.width > 300 ? canvas.toDataURL() : '';
@@ -175,7 +175,7 @@ class Viewer:
         return last[0], last[1]
 
     def assert_picture(self, before: tuple[str, str]) -> None:
-        """The same blocks to the pixel, and over them the same marks but for the noise of dashes."""
+        """Assert that the blocks are the same to the pixel, and the overlay except for the noise of dashes."""
         blocks, marks = self.picture()
         assert blocks == before[0]
         read = """async pictures => {
@@ -197,7 +197,7 @@ class Viewer:
         assert self.frame.evaluate(read, [before[1], marks]) <= DASH_NOISE
 
     def windows(self) -> tuple[list[float], list[float]]:
-        """(zoom, yzoom) in the address; an empty list where all is shown."""
+        """Return (zoom, yzoom) of the address; empty lists where the full range is shown."""
         self.rest()
         state = self.state()
         zoom, yzoom = state.get("zoom", ""), state.get("yzoom", "")
@@ -211,7 +211,7 @@ class Viewer:
     # --- the table ---
 
     def table(self) -> list[dict[str, str]]:
-        """The buffers that the table shows now, top to bottom, by heading; long texts whole."""
+        """Return the visible lines of the buffer table, top to bottom: full texts by heading."""
         read = """table => {
           const headings = [...table.querySelectorAll('[role=columnheader]')].map(h => h.innerText.trim());
           const lines = [...table.querySelectorAll('.virtual-line')];

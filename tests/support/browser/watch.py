@@ -1,4 +1,4 @@
-"""What our page asked for and complained of, told apart from the host's own."""
+"""Requests and errors of our page, separate from those of its host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Request, 
 
 
 class Watch:
-    """Listens to every page of a context. `ours` finds our URLs, and traces that name them."""
+    """Listener to every page of a context. `ours` matches our URLs, and stack traces that contain them."""
 
     def __init__(self, context: BrowserContext, ours: re.Pattern[str]) -> None:
         self.ours = ours
@@ -20,25 +20,25 @@ class Watch:
         context.on("weberror", self._error)
 
     def take(self) -> list[str]:
-        """The problems since the last time, each once."""
-        assert self.requests, "no request of our page was seen: this watch is blind"
+        """Return the distinct problems since the last call."""
+        assert self.requests, "no request of our page was seen: the watch does not work"
         found, self.problems = list(dict.fromkeys(self.problems)), []
         return found
 
     def _request(self, request: Request) -> None:
         try:
             frame = request.frame
-        except Error:  # asks for a page that is not there yet
+        except Error:  # the request is for a page that does not exist yet
             return
-        asking, asked = urlsplit(frame.url), urlsplit(request.url)
-        if asking.scheme != "http" or not self.ours.search(frame.url):
+        source, target = urlsplit(frame.url), urlsplit(request.url)
+        if source.scheme != "http" or not self.ours.search(frame.url):
             return
         self.requests.append(request.url)
-        if asked.scheme not in ("data", "blob") and (asked.scheme, asked.netloc) != (asking.scheme, asking.netloc):
-            self.problems.append(f"asked another origin: {request.url}")
+        if target.scheme not in ("data", "blob") and (target.scheme, target.netloc) != (source.scheme, source.netloc):
+            self.problems.append(f"request to another origin: {request.url}")
 
     def _console(self, message: ConsoleMessage) -> None:
-        """Refusals of a content security policy are among these. Answers of 404 are too, and some tests ask for one."""
+        """Record errors and warnings. Some tests cause 404s on purpose, so those are not problems."""
         source = str(message.location.get("url", ""))
         wrong = message.type in ("error", "warning") and "Failed to load resource" not in message.text
         if wrong and self.ours.search(source):
