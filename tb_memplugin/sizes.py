@@ -1,4 +1,4 @@
-"""Parsing and formatting of sizes in bytes. Units are never guessed."""
+"""Parsing and formatting of sizes in bytes, and formatting of counts. Units are never guessed."""
 
 from __future__ import annotations
 
@@ -68,3 +68,13 @@ def bytes_text(count: int | None) -> str:
         return f"{count} B"
     digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
     return f"{value:.{digits}f} {BINARY[unit]}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 tensor` or `1,234 tensors`."""
+    return f"{count:,} {noun}{agree(count, '', 's')}"
+
+
+def agree(count: int, singular: str, plural: str) -> str:
+    """Return the form of a word that agrees with a count."""
+    return singular if count == 1 else plural

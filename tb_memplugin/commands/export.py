@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import is_read_with, is_remote
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, counted
 
 if TYPE_CHECKING:
     from tb_memplugin.model.recording import Recording
@@ -59,13 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
             with _compress(stream, file) as compressed:
                 write(selected, compressed)
             rows = sum(len(recording.allocations) for recording in selected)
-            content = f"{rows:,} {'row' if rows == 1 else 'rows'} of {_count_text(len(selected))}"
+            content = f"{counted(rows, 'row')} of {counted(len(selected), 'recording')}"
     print(f"{printable(file)}: {bytes_text(os.path.getsize(file))}, {content}")
     return 0
-
-
-def _count_text(recordings: int) -> str:
-    return f"{recordings:,} recording{'s' * (recordings != 1)}"
 
 
 def _write_report(
@@ -78,8 +74,9 @@ def _write_report(
     max_bytes = sys.maxsize if arguments.recording else report.MAX_BYTES
     written, _ = report.write(stream, f"Memory report of {name}", selected, every, max_bytes)
     if written == len(selected):
-        return _count_text(written)
-    return f"the {written:,} largest of {_count_text(len(selected))}, to limit its size; --recording selects others"
+        return counted(written, "recording")
+    count = counted(len(selected), "recording")
+    return f"the {written:,} largest of {count}, to limit its size; --recording selects others"
 
 
 def _writer(file: str) -> Writer | None:

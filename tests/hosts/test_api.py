@@ -146,6 +146,7 @@ def test_leaks(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
         ("/api/tree?id={id}", 400, "by"),
         ("/api/tree?id={id}&by=mood", 400, "by=mood"),
         ("/api/tree?id={id}&by=model&merge=2", 400, "merge=2"),
+        ("/api/callgraph?id={id}&by=function&whole=1", 400, "whole=1"),
         ("/api/overview", 400, "run"),
         ("/api/nothing", 404, "api/nothing"),
         ("/../pyproject.toml", 404, "../pyproject.toml"),

@@ -98,13 +98,3 @@ def cpu_note(recording: Recording, effect: str) -> str:
     if recording.program is None or not recording.program.for_cpu:
         return ""
     return f" This program was compiled for the CPU, where {effect}."
-
-
-def count_text(count: int, noun: str) -> str:
-    """Return `1 tensor` or `2 tensors`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def agree(count: int, singular: str, plural: str) -> str:
-    """Return the form of a word that agrees with a count."""
-    return singular if count == 1 else plural

@@ -30,7 +30,8 @@ def figures(recording: Recording) -> list[Figure]:
     def region_bytes(kind: RegionKind) -> int:
         return int(regions.size[(regions.kind & kind) != 0].sum())
 
-    live_temporary = int(rows.charge[live][temporary[rows.region[live]]].sum()) if len(live) else 0
+    in_region = live[rows.region[live] >= 0]  # rows of recordings without regions are in none
+    live_temporary = int(rows.charge[in_region][temporary[rows.region[in_region]]].sum())
     return [
         Figure("live_peak", "Live peak", top.bytes, "The most bytes that buffers need at any point of the program."),
         Figure(

@@ -10,6 +10,7 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis, RecordingKind, SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.sizes import counted
 
 # One step to warm up and four that can each show growth; with fewer, noise looks like a trend.
 MIN_STEPS = 5
@@ -55,18 +56,14 @@ def steps(recording: Recording) -> Steps:
         return Steps(_last_positions(clock, marked), "step", True, "")
     name, ends = _most_repeated(spans)
     if len(ends) >= MIN_STEPS:
-        found = _count_text(len(marked)) if len(marked) else "no steps"
-        text = f"The profile marks {found}; the {len(ends)} runs of {name} are used instead."
+        found = counted(len(marked), "step") if len(marked) else "no steps"
+        text = f"The profile marks {found}; the {len(ends):,} runs of {name} are used instead."
         return Steps(_last_positions(clock, ends), f"run of {name}", False, text)
     return _no_steps(
         f"Growth needs at least {MIN_STEPS} steps; this profile has {len(marked)}."
         if len(marked)
         else "The profile marks no steps, and no program in it repeats often enough to use its runs instead."
     )
-
-
-def _count_text(steps: int) -> str:
-    return f"{steps} step{'s' * (steps != 1)}"
 
 
 def step_at(recording: Recording, position: int) -> str:

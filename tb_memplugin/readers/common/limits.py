@@ -8,6 +8,7 @@ import numpy.typing as npt
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.sizes import agree, counted
 
 MAX_BYTES = 2**50  # also the limit of counts; no device has a PiB
 MAX_TIME_US = 2**52  # microseconds since 1970: the year 2112, which in nanoseconds still fits 64 bits
@@ -18,10 +19,10 @@ def is_plausible(column: I64) -> npt.NDArray[np.bool_]:
     return np.asarray((column >= -MAX_BYTES) & (column <= MAX_BYTES))
 
 
-def impossible_bytes(count: int, problem: str) -> list[Caveat]:
+def impossible_bytes(count: int, noun: str, verbs: tuple[str, str], problem: str) -> list[Caveat]:
     """Return one caveat about `count` values, or none where `count` is 0.
 
-    `problem` completes the sentence after the count and says how such values are treated.
+    The sentence is the count of `noun`, the singular or plural of `verbs`, and `problem`: how such values are treated.
     """
-    text = f"{count:,} {problem}. The file is damaged: no memory is that large."
+    text = f"{counted(count, noun)} {agree(count, *verbs)} {problem}. The file is damaged: no memory is that large."
     return [Caveat(CaveatCode.IMPOSSIBLE_BYTES, text)] if count else []

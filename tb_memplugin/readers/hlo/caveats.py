@@ -10,6 +10,7 @@ from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.readers.hlo.lifetimes.placement import Placement
 from tb_memplugin.readers.hlo.module.schedule import Schedule
 from tb_memplugin.readers.hlo.module.tables import HloModule
+from tb_memplugin.sizes import agree, counted
 
 
 def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I64) -> tuple[Caveat, ...]:
@@ -21,9 +22,9 @@ def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I
         found.append(
             Caveat(
                 CaveatCode.LIFETIMES_REBUILT,
-                f"The compiler's trace lacks the lifetimes of {len(rebuilt):,} temporary buffers. They are "
-                "reconstructed from the schedule, uses and aliases, so live bytes are close to the compiler's but may "
-                "differ.",
+                f"The compiler's trace lacks the lifetimes of {counted(len(rebuilt), 'temporary buffer')}. "
+                "Such lifetimes are reconstructed from the schedule, uses and aliases, so live bytes are close to the "
+                "compiler's but may differ.",
                 int(np.minimum(rebuilt_bytes, module.allocations["size"]).sum()),
             )
         )
@@ -39,8 +40,8 @@ def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I
         found.append(
             Caveat(
                 CaveatCode.UNKNOWN_BUFFERS,
-                f"{len(undescribed):,} buffers are assigned memory but not described; they are assumed to be live "
-                "throughout.",
+                f"{counted(len(undescribed), 'buffer')} {agree(len(undescribed), 'is', 'are')} assigned memory but not "
+                "described, and assumed to be live throughout.",
                 int(placement.size[undescribed].sum()),
             )
         )
@@ -50,7 +51,8 @@ def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I
         found.append(
             Caveat(
                 CaveatCode.UNKNOWN_INSTRUCTIONS,
-                f"{len(missing):,} buffers refer to missing instructions; they are assumed to be live throughout.",
+                f"{counted(len(missing), 'buffer')} {agree(len(missing), 'refers', 'refer')} to missing instructions "
+                f"and {agree(len(missing), 'is', 'are')} assumed to be live throughout.",
                 int(placement.size[missing].sum()),
             )
         )
@@ -58,15 +60,16 @@ def caveats(module: HloModule, schedule: Schedule, placement: Placement, rows: I
         found.append(
             Caveat(
                 CaveatCode.INCONSISTENT_EVENTS,
-                f"{placement.inconsistent_events:,} events of the compiler's trace are inconsistent and ignored.",
+                f"{counted(placement.inconsistent_events, 'event')} of the compiler's trace "
+                f"{agree(placement.inconsistent_events, 'is', 'are')} inconsistent and ignored.",
             )
         )
     if placement.conflicts:
         found.append(
             Caveat(
                 CaveatCode.REUSED_EARLY,
-                f"{placement.conflicts:,} buffers are overwritten before their last use as reconstructed here; each is "
-                "assumed to end where it is overwritten.",
+                f"{counted(placement.conflicts, 'buffer')} {agree(placement.conflicts, 'is', 'are')} overwritten "
+                "before the last use as reconstructed here; each is assumed to end where it is overwritten.",
             )
         )
     return tuple(found)

@@ -21,6 +21,7 @@ from tb_memplugin.readers.common.limits import MAX_BYTES
 from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.pprof import notes
 from tb_memplugin.readers.pprof.profile import Profile, read_profile
+from tb_memplugin.sizes import agree, counted
 
 EXECUTABLE = "executable"
 EXECUTABLES = "executables"  # the memory of executables without a device, where there are several devices
@@ -120,10 +121,14 @@ def _unknown_sizes(profile: Profile, rows: I64) -> list[Caveat]:
     damaged = int(((size > MAX_BYTES) | (profile.count[rows] > MAX_BYTES) | (profile.count[rows] < 0)).sum())
     found = []
     if unknown:
-        text = f"The size of {unknown:,} allocations is unknown to the runtime (executables on TPU); they count as 0."
+        text = (
+            f"The size of {counted(unknown, 'allocation')} is unknown to the runtime (executables on TPU) and counted "
+            "as 0."
+        )
         found.append(Caveat(CaveatCode.SIZE_UNKNOWN, text))
     if damaged:
-        text = f"{damaged:,} samples have impossible counts or sizes, which are ignored."
+        have = agree(damaged, "has", "have")
+        text = f"{counted(damaged, 'sample')} {have} impossible counts or sizes, which are ignored."
         found.append(Caveat(CaveatCode.IMPOSSIBLE_BYTES, text))
     return found
 
@@ -131,9 +136,15 @@ def _unknown_sizes(profile: Profile, rows: I64) -> list[Caveat]:
 def _caveats(profile: Profile) -> list[Caveat]:
     found = []
     if profile.broken:
-        text = f"{profile.broken:,} samples lack a value for some of the profile's types and are ignored."
+        text = (
+            f"{counted(profile.broken, 'sample')} without a value for some of the profile's types "
+            f"{agree(profile.broken, 'is', 'are')} ignored."
+        )
         found.append(Caveat(CaveatCode.BROKEN_SAMPLES, text))
     if profile.unknown_frames:
-        text = f"{profile.unknown_frames:,} stack entries are missing in the file and are shown as unnamed."
+        text = (
+            f"{counted(profile.unknown_frames, 'stack frame')} {agree(profile.unknown_frames, 'is', 'are')} missing in "
+            "the file and shown as unnamed."
+        )
         found.append(Caveat(CaveatCode.UNKNOWN_FRAMES, text))
     return found

@@ -47,6 +47,9 @@ def read_category_sums(time_us: I64, sizes: I64, origin: FileOrigin) -> list[Rec
             size[nonzero],
             roles(category[nonzero]),
             Text(number.astype(np.int32), names),
-            caveats=[caveat, *impossible_bytes(int((~kept).sum()), "sums are impossible and count as 0")],
+            caveats=[
+                caveat,
+                *impossible_bytes(int((~kept).sum()), "sum", ("is", "are"), "impossible and counted as 0"),
+            ],
         )
     ]

@@ -19,6 +19,7 @@ from tb_memplugin.readers.common.limits import MAX_TIME_US, impossible_bytes, is
 from tb_memplugin.readers.common.pairing import pair
 from tb_memplugin.readers.torch_profiler.operators import EventHeads
 from tb_memplugin.readers.torch_profiler.timeline import FileOrigin, timeline_recording
+from tb_memplugin.sizes import agree, counted
 
 # An event is an object with the name and one nested object, its arguments. The rest of a trace, about a hundred times
 # as much, is never parsed.
@@ -43,7 +44,9 @@ def read_memory_events(raw: bytes | memoryview, origin: FileOrigin) -> list[Reco
         remedy = "profile with torch.profiler.profile(profile_memory=True)"
         raise InputError("The trace has no [memory] events", origin[2], remedy)
     kept = is_plausible(values[:, 1:4]).all(axis=1) & (np.abs(time) < MAX_TIME_US)
-    ignored = impossible_bytes(int((~kept).sum()), "events have impossible sizes or times and are ignored")
+    ignored = impossible_bytes(
+        int((~kept).sum()), "event", ("has", "have"), "impossible sizes or times, which are ignored"
+    )
     time, values, thread = time[kept], values[kept], thread[kept]
     event_heads = EventHeads(raw)
     operator, spans = event_heads.enclosing_operators(time, thread), event_heads.annotations()
@@ -82,7 +85,8 @@ def _device(
     caveats = [*ignored]
     if pairs.address_taken:
         text = (
-            f"{pairs.address_taken:,} allocations were made at an address in use; the earlier one is considered freed."
+            f"{counted(pairs.address_taken, 'allocation')} {agree(pairs.address_taken, 'was', 'were')} made at an "
+            "address in use; the earlier one is considered freed."
         )
         caveats.append(Caveat(CaveatCode.ADDRESS_TAKEN, text))
     if before > 0:

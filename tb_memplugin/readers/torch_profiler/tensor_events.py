@@ -14,6 +14,7 @@ from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common.limits import impossible_bytes, is_plausible
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES, roles
 from tb_memplugin.readers.torch_profiler.timeline import FileOrigin, timeline_recording
+from tb_memplugin.sizes import agree, counted
 
 MEMORY = "device"  # a file is of one device, without a name
 
@@ -45,10 +46,10 @@ def read_tensor_events(rows: I64, origin: FileOrigin) -> list[Recording]:
     )
     caveats = [Caveat(CaveatCode.NO_IDENTITY, text)]
     if unmatched_frees:
-        caveats.append(
-            Caveat(CaveatCode.FREE_WITHOUT_ALLOCATION, f"{unmatched_frees:,} frees have no allocation and are ignored.")
-        )
-    caveats += impossible_bytes(int((~kept).sum()), "rows have impossible sizes and are ignored")
+        have, are = agree(unmatched_frees, "has", "have"), agree(unmatched_frees, "is", "are")
+        text = f"{counted(unmatched_frees, 'free')} {have} no allocation and {are} ignored."
+        caveats.append(Caveat(CaveatCode.FREE_WITHOUT_ALLOCATION, text))
+    caveats += impossible_bytes(int((~kept).sum()), "row", ("has", "have"), "impossible sizes, which are ignored")
     row = np.flatnonzero(~ends)
     number = np.clip(kind[row], 0, len(CATEGORIES) - 1)
     name = Text(number.astype(np.int32), Text.of([category.name for category in CATEGORIES]).strings)

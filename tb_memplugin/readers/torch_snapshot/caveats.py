@@ -12,6 +12,7 @@ from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.readers.common.limits import impossible_bytes
 from tb_memplugin.readers.torch_snapshot.allocations.lifetimes import BlockLifetimes
 from tb_memplugin.readers.torch_snapshot.contents.trace import Trace, TraceAction
+from tb_memplugin.sizes import agree, counted
 
 
 def caveats(trace: Trace, lives: BlockLifetimes, settings: Mapping[str, Any], backwards: int) -> tuple[Caveat, ...]:
@@ -27,44 +28,58 @@ def caveats(trace: Trace, lives: BlockLifetimes, settings: Mapping[str, Any], ba
             if settings.get("trace_alloc_overflowed")
             else "recording started later, or the event buffer wrapped"
         )
-        text = f"{old.sum():,} allocations predate the trace: {why}. They are live from before the first event."
+        count = int(old.sum())
+        text = (
+            f"{counted(count, 'allocation')} {agree(count, 'predates', 'predate')} the trace: {why}. "
+            f"{agree(count, 'It is', 'They are')} live from before the first event."
+        )
         found.append(Caveat(CaveatCode.OLDER_THAN_TRACE, text, int(lives.size[old].sum())))
     if len(trace) and not (trace.time_us >= 0).any():
         text = "Events have no times, as before PyTorch 2.2; they are numbered instead."
         found.append(Caveat(CaveatCode.NO_TIME, text))
-    for code, count, text in (
+    for code, count, noun, (singular, plural, rest) in (
         (
             CaveatCode.ADDRESS_TAKEN,
             lives.address_taken,
-            "allocations were made at an address in use; the earlier one is considered freed",
+            "allocation",
+            ("was", "were", "made at an address in use; the earlier one is considered freed"),
         ),
         (
             CaveatCode.NOT_IN_SEGMENTS,
             lives.unmatched,
-            "allocations that the trace never frees are missing from the final blocks",
+            "allocation",
+            ("is", "are", "never freed in the trace but missing from the final blocks"),
         ),
         (
             CaveatCode.ESTIMATED_SIZE,
             lives.estimated_sizes,
-            "blocks were freed before their size was recorded; it is a lower bound",
+            "block",
+            ("was", "were", "freed before the size was recorded; it is a lower bound"),
         ),
         (
             CaveatCode.TIME_BACKWARDS,
             backwards,
-            "events are earlier than the previous event; they are shown at its time",
+            "event",
+            ("is", "are", "earlier than the previous event; its time is used instead"),
         ),
         (
             CaveatCode.NO_ADDRESS,
             int((~trace.known & (trace.action == TraceAction.ALLOC)).sum()),
-            "allocations have no address",
+            "allocation",
+            ("has", "have", "no address"),
         ),
-        (CaveatCode.UNKNOWN_ACTION, int((trace.action == TraceAction.OTHER).sum()), "events have an unknown action"),
+        (
+            CaveatCode.UNKNOWN_ACTION,
+            int((trace.action == TraceAction.OTHER).sum()),
+            "event",
+            ("has", "have", "an unknown action"),
+        ),
     ):
         if count:
-            found.append(Caveat(code, f"{count:,} {text}."))
+            found.append(Caveat(code, f"{counted(count, noun)} {agree(count, singular, plural)} {rest}."))
     if len(trace) and not np.isin(trace.action, [TraceAction.FREE_REQUESTED, TraceAction.FREE_COMPLETED]).any():
         found.append(
             Caveat(CaveatCode.NO_FREES, "The trace has no free events; recording them may have been disabled.")
         )
-    found += impossible_bytes(trace.impossible, "events have impossible sizes, which are ignored")
+    found += impossible_bytes(trace.impossible, "event", ("has", "have"), "impossible sizes, which are ignored")
     return tuple(found)

@@ -14,6 +14,7 @@ from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import (
     FILE,
     RECORDING,
+    BadParameter,
     Choice,
     FileOf,
     Flag,
@@ -112,6 +113,8 @@ def call_graph_of_device(
     before = None
     if base is not None:
         before = [other for other in base_file or () if has_call_graph(other)] if whole else [base]
+    if not devices or before == []:
+        raise BadParameter("No call graph over all devices", "whole=1", "remove it: this file has no device profiles")
     return call_graph(devices, before, by, Refine(focus=focus, ignore=ignore, hide=hide, fold=fold), most)
 
 

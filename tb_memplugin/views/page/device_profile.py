@@ -13,7 +13,7 @@ from tb_memplugin.analysis.usage.figures import Figure
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import FILE, RECORDING
 from tb_memplugin.views.shared.json_types import FigureJson, SummaryJson, figure_json
@@ -100,9 +100,9 @@ def headline(recording: Recording) -> str:
     counts = recording.counts if recording.counts is not None else np.ones(len(rows), np.int64)
     arrays, code = int(rows.charge[~executable].sum()), int(rows.charge[executable].sum())
     number = int(counts[~executable].sum())
-    said = f"{bytes_text(arrays)} in {number:,} live {'buffer' if number == 1 else 'buffers'} on {recording.memory}"
+    said = f"{bytes_text(arrays)} in {counted(number, 'live buffer')} on {recording.memory}"
     if executable.any():
-        said += f", {bytes_text(code)} in {int(counts[executable].sum()):,} executables"
+        said += f", {bytes_text(code)} in {counted(int(counts[executable].sum()), 'executable')}"
     if recording.reported is not None:
         said += f"; the device has {bytes_text(peak(recording).bytes)} in use"
     top = _largest_line(recording)

@@ -13,7 +13,7 @@ from tb_memplugin.analysis.usage.traffic import traffic
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import ReportedMemory
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING
 from tb_memplugin.views.page import torch_profile
@@ -43,7 +43,7 @@ def headline(recording: Recording) -> str:
     kept = f"{bytes_text(moved.never_freed_bytes)} of the new memory was not freed by the end"
     return (
         f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when} into the profile{stack}. "
-        f"{moved.allocations} allocations and {moved.frees} frees; "
+        f"{counted(moved.allocations, 'allocation')} and {counted(moved.frees, 'free')}; "
         f"{kept if moved.never_freed_bytes else 'all of the new memory was freed by the end'}."
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tb_memplugin.analysis.oom import required_bytes
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import agree, bytes_text, counted
 from tb_memplugin.views.shared.summary import summary
 from tb_memplugin.views.terminal.explain import explain
 from tb_memplugin.views.terminal.explain_text import lines
@@ -43,8 +43,7 @@ def budget_lines(answer: dict[str, Any]) -> Iterator[str]:
     broken, count, limit = answer["broken"], len(answer["checked"]), bytes_text(answer["limit_bytes"])
     if not broken:
         worst = max(checked["needed_bytes"] for checked in answer["checked"])
-        recordings = "recording" if count == 1 else "recordings"
-        yield f"Within {limit}: {count} {recordings} checked, the largest needs {bytes_text(worst)}."
+        yield f"Within {limit}: {counted(count, 'recording')} checked, the largest needs {bytes_text(worst)}."
     for found in broken:
         above, needs = bytes_text(found["above_bytes"]), bytes_text(found["needed_bytes"])
         yield f"Above {limit} by {above}: {found['id']} needs {needs}"
@@ -52,4 +51,4 @@ def budget_lines(answer: dict[str, Any]) -> Iterator[str]:
         yield from (f"    {line}".rstrip() for line in found["explanation"])
         yield ""
     if broken:
-        yield f"{len(broken)} of {count} recordings {'is' if len(broken) == 1 else 'are'} above {limit}."
+        yield f"{len(broken):,} of {counted(count, 'recording')} {agree(len(broken), 'is', 'are')} above {limit}."

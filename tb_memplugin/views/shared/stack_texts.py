@@ -10,6 +10,7 @@ from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.frames import callers_first, frame_text
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Strings, Text
+from tb_memplugin.sizes import counted
 
 
 @memoize
@@ -34,7 +35,7 @@ def stack_texts(recording: Recording) -> Text:
             texts.append("")
             continue
         named = frame_text(stacks, best[leaf] if best[leaf] >= 0 else leaf)
-        text = f"{named}, {depth[leaf]} frame{'s' * (depth[leaf] != 1)}"
+        text = f"{named}, {counted(depth[leaf], 'frame')}"
         seen[text] += 1
         texts.append(text if seen[text] == 1 else f"{text} (stack {seen[text]})")
     return Text(code.astype(np.int32), Strings.of(texts))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.page.compare import CHANGES, signed
 from tb_memplugin.views.terminal.text_table import align
 
@@ -49,7 +49,7 @@ def markdown(answer: Mapping[str, Any]) -> Iterator[str]:
     changed = _entries(answer)
     if changed:
         yield ""
-        count = f"{len(changed):,} {'change' if len(changed) == 1 else 'changes'}"
+        count = counted(len(changed), "change")
         yield f"<details><summary>{f'The largest of {count}' if len(changed) > MAX_ENTRIES else count}</summary>"
         yield ""
         yield from _table(
@@ -103,7 +103,7 @@ def _count_sentence(answer: Mapping[str, Any]) -> str:
 def _more(count: int) -> Iterator[str]:
     if count > MAX_ENTRIES:
         more = count - MAX_ENTRIES
-        yield f"and {more:,} more {'change' if more == 1 else 'changes'}; --json lists all"
+        yield f"and {counted(more, 'more change')}; --json lists all"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], plain_columns: int = NUMERIC_COLUMNS) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from tb_memplugin.analysis.ownership.by_frame import NO_FUNCTION, NO_LINE, NOT_MARKED
 from tb_memplugin.analysis.ownership.by_model import BEFORE, NO_PATH
 from tb_memplugin.model.kinds import Axis
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.page.advice import lines as advice_lines
 from tb_memplugin.views.page.leaks import several
 from tb_memplugin.views.shared.weighted_tree import UNEXPLAINED, UNEXPLAINED_OF
@@ -161,4 +161,4 @@ def _findings(leaks: dict[str, Any], peak_bytes: int) -> Iterator[str]:
 
 def _more(count: int, noun: str, hint: str = "") -> Iterator[str]:
     if count > 0:
-        yield f"and {count:,} more {noun if count == 1 else f'{noun}s'}{hint}"
+        yield f"and {counted(count, f'more {noun}')}{hint}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from tb_memplugin.analysis.usage.figures import figures
 from tb_memplugin.analysis.usage.live_bytes import Usage, buckets, peak, reserved_bytes, usage
 from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
 from tb_memplugin.model.kinds import RegionKind, Role
+from tb_memplugin.readers.common.table_builder import no_regions
 
 ROWS = st.lists(
     st.builds(
@@ -120,3 +123,10 @@ def test_figures(key: str, expected: int | None) -> None:
         Row(14, -1, 4, region=2, role=Role.CONSTANT),
     ]
     assert {figure.key: figure.bytes for figure in figures(recording(rows, 4, kinds))}[key] == expected
+
+
+def test_figures_of_a_recording_without_regions_have_no_temporaries() -> None:
+    found = replace(recording([Row(8, 1, 3)], length=4), regions=no_regions())
+    found = replace(found, allocations=replace(found.allocations, region=np.full(1, -1, dtype=np.int32)))
+    sizes = {figure.key: figure.bytes for figure in figures(found)}
+    assert (sizes["live_peak"], sizes["temporaries"], sizes["fragmentation"]) == (8, 0, 0)

@@ -236,7 +236,7 @@ def test_what_pytorch_makes_of_its_profiler_has_categories_and_no_segments() -> 
     leaf = int(recording.allocations.stack[0])
     assert recording.stacks.frames(leaf) == [("<built-in function linear>", "", 0), ("step", "train.py", 7)]
     assert {caveat.code for caveat in recording.caveats} == {"older_than_trace", "no_time"}
-    assert steps(recording).message.startswith("Its events have no times")
+    assert steps(recording).message.startswith("The events have no timestamps")
 
 
 def test_a_tree_by_marks_speaks_of_no_jitted_function() -> None:

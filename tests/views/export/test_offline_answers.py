@@ -58,7 +58,7 @@ def compared(catalog: Catalog, client: Client, recording_id: str) -> dict[str, A
                 for start, end, count in windows
             ],
             "joins": [json.loads(get("joins", at=at)) for at in positions],
-            # An allocator's own regions end at the addresses seen, so the page stacks its rows anew and has no such list.
+            # An allocator's own regions end at the addresses seen, so the page stacks its rows and has no such list.
             "holes": [json.loads(get("holes", at=at)) for at in positions] if recording.reported is None else [],
         },
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, row_name, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, row_name, saving, sort_by_size
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_steps import LeakSites, leaks
 from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
@@ -17,7 +17,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import agree, bytes_text, counted
 
 LATE = (Verdict.LEAK, Verdict.KEPT)
 FIX_JAX_LEAK = (
@@ -85,7 +85,7 @@ def _advise_line(recording: Recording, source: str, rows: I64, ends: I64, leakin
         title=f"Memory from earlier steps is never freed: {source}"
         if leaking
         else f"Memory from the previous step is freed late: {source}",
-        sentence=f"At the peak, {count_text(len(old), 'allocation')} from earlier steps, made at {source}, still "
+        sentence=f"At the peak, {counted(len(old), 'allocation')} from earlier steps, made at {source}, still "
         f"{agree(len(old), 'takes', 'take')} {bytes_text(size)}. Freeing each at the end of its step {saved.effect}.",
         change=change,
         rows=sort_by_size(recording, old),

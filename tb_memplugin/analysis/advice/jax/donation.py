@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import Argument, arguments, function_name
 from tb_memplugin.analysis.dataflow.graph import row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
@@ -15,7 +15,7 @@ from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, row
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import agree, bytes_text
 
 # An argument of which a smaller share is returned is an input that happens to resemble a result.
 MIN_RETURNED = 0.5

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, cpu_note, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import row_of_value
@@ -19,7 +19,7 @@ from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import agree, bytes_text, counted
 
 WIDE = "f32"
 WIDENED = f"the saving is smaller, because the compiler widens bf16 to {WIDE} in separate memory"
@@ -101,7 +101,7 @@ def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: M
     yield Advice(
         kind=AdviceKind.DTYPE,
         title="Compute in bf16",
-        sentence=f"The forward and backward passes compute in {WIDE}: {count_text(len(evidence), 'tensor')} at the "
+        sentence=f"The forward and backward passes compute in {WIDE}: {counted(len(evidence), 'tensor')} at the "
         f"peak{kept_text}. Computing in bf16, with weights cast where they are used, {saved.effect}. Keep the stored "
         f"weights, the loss, softmax sums and normalization statistics in {WIDE}.{cpu_note(recording, WIDENED)}",
         change="params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)  # and the inputs, before applying "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
@@ -15,7 +15,7 @@ from tb_memplugin.analysis.replay.what_if import Change, combine, resize_rows
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import agree, bytes_text, counted
 
 WEIGHTS = (Role.PARAMETER, Role.GRADIENT, Role.OPTIMIZER_STATE)
 DIMENSIONS = re.compile(r"\w+\[(\d[\d,]{0,200})\]")
@@ -46,7 +46,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     yield Advice(
         kind=AdviceKind.MICROBATCHING,
         title=f"Use two microbatches of {batch[0] // 2}",
-        sentence=f"{count_text(len(rows), 'tensor')} of the forward and backward passes "
+        sentence=f"{counted(len(rows), 'tensor')} of the forward and backward passes "
         f"{agree(len(rows), 'scales', 'scale')} with the batch of {batch[0]}. Computing half of the batch at a time "
         f"{saved.effect}; this includes {bytes_text(int(added_up.bytes[0]))} to accumulate gradients. More parts save "
         "more.",

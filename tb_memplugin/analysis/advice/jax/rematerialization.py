@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, count_text, cpu_note, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
 from tb_memplugin.analysis.advice.support import scans
 from tb_memplugin.analysis.advice.support.checkpointed_rows import CheckpointedLayers
 from tb_memplugin.analysis.advice.support.passes import Layers, ProgramPasses, program_passes
@@ -18,7 +18,7 @@ from tb_memplugin.analysis.advice.support.repeated_layers import repeated_layers
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, counted
 
 PRODUCTS = ("dot_general", "conv_general_dilated", "ragged_dot")
 DOTS = "jax.checkpoint_policies.dots_saveable"
@@ -59,7 +59,7 @@ def _advise_layers(recording: Recording, passes: ProgramPasses, layers: Layers) 
     cheap = saving(recording, wrapped.change(np.setdiff1d(wrapped.saved, product), product)) if len(product) else None
     size = int(rows.size[wrapped.saved].sum())
     sentence = (
-        f"The forward pass of {layers.several} keeps {count_text(len(wrapped.saved), 'tensor')}, {bytes_text(size)}, "
+        f"The forward pass of {layers.several} keeps {counted(len(wrapped.saved), 'tensor')}, {bytes_text(size)}, "
         f"for the backward pass. Keeping only each layer's inputs, and recomputing the rest, {saved.effect}. The cost "
         "is one more forward pass."
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import argument_parts
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
@@ -15,7 +15,7 @@ from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, res
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import agree, bytes_text
 
 
 def advise(recording: Recording) -> Iterator[Advice]:

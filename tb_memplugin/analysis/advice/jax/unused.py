@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments, function_name
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.replay.what_if import resize_rows
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import agree, bytes_text, counted
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -29,7 +29,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     yield Advice(
         kind=AdviceKind.UNUSED,
         title=f"Remove unused arguments: {', '.join(names)}",
-        sentence=f"{count_text(len(rows), 'array')} of the arguments, {bytes_text(size)}, "
+        sentence=f"{counted(len(rows), 'array')} of the arguments, {bytes_text(size)}, "
         f"{agree(len(rows), 'is', 'are')} neither read nor returned; the largest is "
         f"{recording.allocations.scope[int(ordered[0])]}. Removing {agree(len(rows), 'it', 'them')} {saved.effect}.",
         change=f"remove them from the arguments of {function_name(recording)}, or leave keep_unused=False, with which "

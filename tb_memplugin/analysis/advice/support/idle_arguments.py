@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import agree, is_worthwhile
+from tb_memplugin.analysis.advice.model import is_worthwhile
 from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, argument_parts
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses
 from tb_memplugin.analysis.ownership.roles import roles
@@ -15,6 +15,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.sizes import agree
 
 MIN_IDLE_SHARE = 4  # a fourth of the program; arguments that are read sooner are not worth moving
 KEPT = (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE)  # the caller keeps these for its next call

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses
 from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, remove_rows, rows_sharing_memory
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import agree, bytes_text, counted
 
 UPDATES = ("dynamic_update_slice",)
 SLICES = ("dynamic_slice",)
@@ -91,7 +91,7 @@ def _around_body(recording: Recording, place: str, found: list[DroppedStacks]) -
     return Advice(
         kind=AdviceKind.REMATERIALIZATION,
         title=f"Rematerialize the body of {scan}",
-        sentence=f"The scan's {loops} {count_text(len(rows), 'tensor')} for the backward pass, {bytes_text(size)}"
+        sentence=f"The scan's {loops} {counted(len(rows), 'tensor')} for the backward pass, {bytes_text(size)}"
         f"{f', in {place}' if place else ''}. Keeping only each iteration's inputs, and recomputing the rest, "
         f"{saved.effect}. The cost is one more forward pass.",
         change="jax.lax.scan(jax.checkpoint(body), ...)",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import made_in_backward
 from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, replace_lifetimes
@@ -14,7 +14,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import agree, bytes_text, counted
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -38,7 +38,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     yield Advice(
         kind=AdviceKind.MICROBATCHING,
         title="Use two microbatches",
-        sentence=f"{count_text(len(live), 'activation')}, {bytes_text(size)}, "
+        sentence=f"{counted(len(live), 'activation')}, {bytes_text(size)}, "
         f"{agree(len(live), 'is', 'are')} kept for the backward pass at the peak. Most activations scale with the "
         f"batch. Computing half of the batch at a time lowers the peak by at least {bytes_text(saved.bytes)}; this "
         "includes the accumulated gradients. More parts save more.",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, count_text, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, saving, sort_by_size
 from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import made_in_backward
@@ -16,7 +16,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, counted
 
 MAX_SITES = 16  # lines to simulate, those with the most activations first
 AS_GOOD = 0.9  # of the best saving; among such lines, the innermost is the block's own
@@ -53,7 +53,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     yield Advice(
         kind=AdviceKind.REMATERIALIZATION,
         title=f"Checkpoint the calls at {line}",
-        sentence=f"The repeated calls at {line} keep {count_text(len(best.rows), 'tensor')}, {bytes_text(size)}, for "
+        sentence=f"The repeated calls at {line} keep {counted(len(best.rows), 'tensor')}, {bytes_text(size)}, for "
         "the backward pass at the peak. Keeping only each call's output, and recomputing the rest, "
         f"{best.saving.effect}. The cost is one more forward pass.",
         change="x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # for x = block(x)",

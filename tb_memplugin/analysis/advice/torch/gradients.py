@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, agree, count_text, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
 from tb_memplugin.analysis.leaks.retained_gradients import retained_gradients
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import made_in_backward, optimizer_steps
@@ -15,7 +15,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import agree, bytes_text, counted
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -37,7 +37,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     yield Advice(
         kind=AdviceKind.LATE_FREE,
         title="Clear gradients before the forward pass",
-        sentence=f"{count_text(len(live), 'gradient')}, {bytes_text(size)}, from the previous step "
+        sentence=f"{counted(len(live), 'gradient')}, {bytes_text(size)}, from the previous step "
         f"{agree(len(live), 'is', 'are')} still in memory when the next forward pass begins. Clearing "
         f"{agree(len(live), 'it', 'them')} before, so that the backward pass allocates gradients anew, {saved.effect}.",
         change="optimizer.zero_grad(set_to_none=True)  # right after optimizer.step(), or before the forward pass",
