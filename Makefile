@@ -56,7 +56,7 @@ bench: .venv/tested ## measure speed, against XProf's converter on the same file
 	$(BIN)/python -m benchmarks
 
 # The wheel is built from the sdist, then installed and tried with neither Node nor a compiler on the PATH.
-dist: .venv/installed tb_memplugin/static/index.html ## build an sdist and a wheel in dist/, and try the wheel
+dist: .venv/bin/python tb_memplugin/static/index.html ## build an sdist and a wheel in dist/, and try the wheel
 	$(BIN)/python -m pip install --quiet build
 	rm -rf dist
 	$(BIN)/python -m build

@@ -1,12 +1,13 @@
-"""Builds the two things a wheel carries that are not in the repository: the compiled loops and the page.
+"""Build steps for the two parts of a wheel that are not in the repository: the compiled modules and the page.
 
-The rest of the package is described in pyproject.toml.
+pyproject.toml describes the rest of the package.
 """
 
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -20,11 +21,15 @@ FRONTEND = ROOT / "frontend"
 STATIC = ROOT / "tb_memplugin" / "static"
 SKIP_FRONTEND = "TB_MEMPLUGIN_SKIP_FRONTEND"
 
+# One wheel serves Python 3.11 and later; docs/packaging.md has the cost. Free-threaded Python has no limited API.
+LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")
+MACROS: list[tuple[str, str | None]] = [("Py_LIMITED_API", "0x030B0000"), ("CYTHON_LIMITED_API", "1")]
+
 
 def extensions() -> list[Extension]:
-    """One C++ extension for each .pyx below tb_memplugin/native."""
+    """Return one C++ extension for each .pyx below tb_memplugin/native."""
     sources = sorted((ROOT / "tb_memplugin" / "native").rglob("*.pyx"))
-    # Every supported target of MSVC optimises by default; gcc and clang are told to.
+    # MSVC optimizes by default.
     flags = [] if sys.platform == "win32" else ["-O3", "-std=c++17", "-g0"]
     modules = [
         Extension(
@@ -32,6 +37,8 @@ def extensions() -> list[Extension]:
             [str(source.relative_to(ROOT))],
             language="c++",
             extra_compile_args=flags,
+            define_macros=MACROS if LIMITED_API else [],
+            py_limited_api=LIMITED_API,
         )
         for source in sources
     ]
@@ -42,19 +49,27 @@ def extensions() -> list[Extension]:
 
 
 class BuildExt(build_ext):
+    def copy_extensions_to_source(self) -> None:
+        """Copy the modules beside their sources, without older ones of another suffix, which Python would prefer."""
+        for extension in self.extensions:
+            built = Path(self.get_ext_fullpath(extension.name))
+            for older in built.parent.glob(f"{built.name.partition('.')[0]}.*{built.suffix}"):
+                older.unlink()
+        super().copy_extensions_to_source()
+
     def build_extensions(self) -> None:
         try:
             super().build_extensions()
         except (CCompilerError, ExecError, PlatformError) as error:
             raise SystemExit(
-                f"tb-memplugin: the compiled loops could not be built: {error}\n"
+                f"tb-memplugin: the compiled modules could not be built: {error}\n"
                 "A C++17 compiler and Python's headers are needed (Debian: apt-get install g++ python3-dev); "
                 "a wheel needs neither."
             ) from error
 
 
 def page_is_current() -> bool:
-    """Whether static/ is newer than all it is built from; an sdist has no sources and always is."""
+    """Return whether static/ is newer than all of its sources."""
     page = STATIC / "index.html"
     if not page.exists():
         return False
@@ -81,7 +96,7 @@ def npm(*arguments: str) -> None:
 
 
 class BuildFrontend(Command):
-    """Part of `build`, before the package's files are gathered; for editable installations too."""
+    """Builds the page before the package's files are collected, for editable installations too."""
 
     description = "build the page with npm"
     user_options: list[tuple[str, str | None, str]] = []  # noqa: RUF012 (the type that setuptools declares)
@@ -115,5 +130,6 @@ class Build(build):
 
 setup(
     ext_modules=extensions(),
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
     cmdclass={"build": Build, "build_ext": BuildExt, "build_frontend": BuildFrontend},
 )
