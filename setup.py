@@ -49,6 +49,10 @@ def extensions() -> list[Extension]:
 
 
 class BuildExt(build_ext):
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or True  # one compiler per core
+
     def copy_extensions_to_source(self) -> None:
         """Copy the modules beside their sources, without older ones of another suffix, which Python would prefer."""
         for extension in self.extensions:

@@ -10,11 +10,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from support.markdown import PAGES, anchors, code_lines, inline_code, links
+from support.markdown import PAGES, anchors, code_lines, inline_code, links, section
 from support.servers import REPOSITORY
 
 from tb_memplugin.capture import __all__ as CAPTURE
 from tb_memplugin.cli import _parser
+from tb_memplugin.formats import FORMATS, Format
 
 ROOTS = [REPOSITORY / "tb_memplugin", REPOSITORY / "frontend" / "src", REPOSITORY]
 MODULE = re.compile(r"([\w./]+\.(?:py|pyx|ts|tsx))(?:: (\w+(?:, \w+)*))?")
@@ -101,6 +102,12 @@ def test_modules_and_functions_exist(page: Path) -> None:
 
 README = REPOSITORY / "README.md"
 GUIDE = REPOSITORY / "docs" / "user-guide.md"
+
+
+@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.label)
+def test_the_readme_has_every_format(known: Format) -> None:
+    table = " ".join(cell for row in section(README, "What it reads").tables[0] for cell in row)
+    assert any(f"`*{suffix}`" in table for suffix in (*known.suffixes, *known.found))
 
 
 @pytest.mark.parametrize("page", [README, GUIDE], ids=lambda page: page.name)
