@@ -195,7 +195,7 @@ def _constants(enums: dict[str, type[StrEnum]]) -> str:
     lists: list[tuple[str, str, str, Sequence[str]]] = [
         ("Names of memory spaces, by XProf's number.", "MEMORY_SPACES", "", spaces),
         (
-            "The purpose of an allocation: names of roles, by their number.",
+            "Names of roles, by their number.",
             "ROLES",
             "RoleName",
             [_words(role.name) for role in Role],

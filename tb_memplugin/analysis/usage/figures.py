@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from tb_memplugin.analysis.usage.figure_definitions import PROGRAM, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
-
-
-class Figure(NamedTuple):
-    key: str
-    label: str
-    bytes: int | None
-    text: str
 
 
 def figures(recording: Recording) -> list[Figure]:
@@ -33,38 +25,15 @@ def figures(recording: Recording) -> list[Figure]:
     in_region = live[rows.region[live] >= 0]  # rows of recordings without regions are in none
     live_temporary = int(rows.charge[in_region][temporary[rows.region[in_region]]].sum())
     return [
-        Figure("live_peak", "Live peak", top.bytes, "The most bytes that buffers need at any point of the program."),
-        Figure(
-            "reserved", "Reserved", reserved_bytes(recording),
-            "The memory that the program requests from the device: the sum of its buffer allocations. This must fit.",
-        ),
-        Figure(
-            "reported_peak", "JAX peak", recording.reported_peak,
-            "peak_memory_in_bytes as JAX defines it, computed from this file over all memory spaces. Temporary buffers "
-            "count only as far as the compiler's heap traces cover them; JAX itself often has no trace and reports "
-            "less.",
-        ),
-        Figure(
-            "arguments", "Arguments", region_bytes(RegionKind.PARAMETER),
-            "The program's inputs, in memory from start to end. A donated argument also counts as an output.",
-        ),
-        Figure(
-            "outputs", "Outputs", region_bytes(RegionKind.OUTPUT),
-            "The program's results, including donated arguments.",
-        ),
-        Figure(
-            "temporaries", "Temporaries", int(regions.size[temporary].sum()),
-            "Memory that the program reserves for intermediate results while it runs.",
-        ),
-        Figure("constants", "Constants", region_bytes(RegionKind.CONSTANT), "Values compiled into the program."),
-        Figure(
-            "padding", "Padding", padding,
-            "Bytes at the peak that hold no data, because buffers are rounded up to the tiles of their layout.",
-        ),
-        Figure(
-            "fragmentation", "Fragmentation", int(regions.size[temporary].sum()) - live_temporary,
-            "Temporary memory that is reserved but not live at the peak: gaps between buffers.",
-        ),
+        define(PROGRAM, "live_peak", top.bytes),
+        define(PROGRAM, "reserved", reserved_bytes(recording)),
+        define(PROGRAM, "reported_peak", recording.reported_peak),
+        define(PROGRAM, "arguments", region_bytes(RegionKind.PARAMETER)),
+        define(PROGRAM, "outputs", region_bytes(RegionKind.OUTPUT)),
+        define(PROGRAM, "temporaries", int(regions.size[temporary].sum())),
+        define(PROGRAM, "constants", region_bytes(RegionKind.CONSTANT)),
+        define(PROGRAM, "padding", padding),
+        define(PROGRAM, "fragmentation", int(regions.size[temporary].sum()) - live_temporary),
     ]  # fmt: skip
 
 

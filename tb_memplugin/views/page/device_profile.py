@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_memplugin.analysis.leaks.over_snapshots import natural_key
 from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
-from tb_memplugin.analysis.usage.figures import Figure
+from tb_memplugin.analysis.usage.figure_definitions import DEVICE_PROFILE, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
@@ -132,19 +132,17 @@ def figures(recording: Recording) -> list[Figure]:
     known, reported = int(explained_bytes(recording)[0]), recording.reported
     in_use = int(reported.in_use[0]) if reported is not None else None
     found = [
-        Figure("live_peak", "Profiled", known, "Buffers and executables together: all that a profile knows of."),
-        Figure("buffers", "Buffers", int(rows.charge[~executable].sum()),
-               "Memory of live arrays. What a compiled program needs while it runs is not in a profile."),
-        Figure("executables", "Executables", int(rows.charge[executable].sum()), "Code of compiled programs."),
+        define(DEVICE_PROFILE, "live_peak", known),
+        define(DEVICE_PROFILE, "buffers", int(rows.charge[~executable].sum())),
+        define(DEVICE_PROFILE, "executables", int(rows.charge[executable].sum())),
     ]  # fmt: skip
     if in_use is not None:
         found += [
-            Figure("in_use", "In use", in_use, "What the device's allocator said when the profile was taken."),
-            Figure("unexplained", "Not in the profile", in_use - known,
-                   "In use, and no array's and no executable's: programs that run, and what the runtime keeps."),
+            define(DEVICE_PROFILE, "in_use", in_use),
+            define(DEVICE_PROFILE, "unexplained", in_use - known),
         ]  # fmt: skip
     return [
         *found,
-        Figure("reported_peak", "Lifetime peak", recording.reported_peak, "The most in use since the process began."),
-        Figure("capacity", "Capacity", recording.capacity, "What the allocator may use of this device."),
+        define(DEVICE_PROFILE, "reported_peak", recording.reported_peak),
+        define(DEVICE_PROFILE, "capacity", recording.capacity),
     ]

@@ -7,7 +7,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from tb_memplugin.analysis.usage.figures import Figure
+from tb_memplugin.analysis.usage.figure_definitions import Figure
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.kinds import Axis

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tb_memplugin.analysis.address.fragmentation import fragmentation
-from tb_memplugin.analysis.usage.figures import Figure
+from tb_memplugin.analysis.usage.figure_definitions import ALLOCATOR, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.traffic import traffic
 from tb_memplugin.model.kinds import Axis
@@ -19,6 +19,9 @@ from tb_memplugin.views.endpoints.inputs import RECORDING
 from tb_memplugin.views.page import torch_profile
 from tb_memplugin.views.page.first_view import encode_first_view
 from tb_memplugin.views.page.usage import FIRST_BUCKETS, usage_over_time
+
+HEAP_PEAK = "Lifetime peak of the heap"  # where the allocator has a stack, which the figure excludes
+LOWER_BOUND = "The largest hole between live blocks at the peak; a larger request may have succeeded beyond them."
 
 
 @endpoint("memory_profile", RECORDING, report=InReport(lambda recording: recording.axis is Axis.TIME))
@@ -58,41 +61,31 @@ def figures(recording: Recording) -> list[Figure]:
     if recording.kind.is_torch:
         return torch_profile.figures(recording)
     top = peak(recording)
-    said = _at(recording.reported, top.position)
+    at_peak = _at(recording.reported, top.position)
     moved = traffic(recording)
     return [
-        Figure("live_peak", "Peak", top.bytes, "The most that was in use at one moment: heap and stack."),
-        Figure("capacity", "Capacity", recording.capacity,
-               "What this memory holds: in use, reserved and free together."),
-        Figure("reported_peak", "Lifetime peak of the heap" if said["reserved"] else "Lifetime peak",
-               recording.reported_peak,
-               "The most in use since the allocator began, as it says itself; it may lie before the profile."),
-        Figure("heap", "Heap at the peak", said["in_use"], "Allocated memory at the peak."),
-        Figure("stack", "Stack at the peak", said["reserved"], "Reserved for running programs at the peak."),
-        Figure("free", "Free at the peak", said["free"] if recording.capacity else None, "What was left at the peak."),
-        Figure("fragmented", "Fragmented at the peak", said["fragmented"] if recording.capacity else None,
-               "Free memory outside the largest free block: a larger request would fail though the bytes are there."),
+        define(ALLOCATOR, "live_peak", top.bytes),
+        define(ALLOCATOR, "capacity", recording.capacity),
+        define(ALLOCATOR, "reported_peak", recording.reported_peak, HEAP_PEAK if at_peak["reserved"] else ""),
+        define(ALLOCATOR, "heap", at_peak["in_use"]),
+        define(ALLOCATOR, "stack", at_peak["reserved"]),
+        define(ALLOCATOR, "free", at_peak["free"] if recording.capacity else None),
+        define(ALLOCATOR, "fragmented", at_peak["fragmented"] if recording.capacity else None),
         _largest_free(recording, top.position),
-        Figure("allocated", f"Allocated in {moved.allocations:,}", moved.allocated_bytes,
-               "All allocations of the profile together, counted over every event."),
-        Figure("freed", f"Freed in {moved.frees:,}", moved.freed_bytes,
-               "All frees of the profile together, those of earlier memory included."),
-        Figure("freed_before", f"Freed from before: {moved.freed_before:,}", moved.freed_before_bytes,
-               "Frees of what was allocated before the profile began, so that no allocation here matches them."),
-        Figure("live_before", "Live before", moved.live_before_bytes,
-               "In use when the profile began, so who allocated it is not known."),
-        Figure("never_freed", f"Not freed: {moved.never_freed:,}", moved.never_freed_bytes,
-               "Allocated in the profile and still live at its end."),
+        define(ALLOCATOR, "allocated", moved.allocated_bytes, f"Allocated in {moved.allocations:,}"),
+        define(ALLOCATOR, "freed", moved.freed_bytes, f"Freed in {moved.frees:,}"),
+        define(ALLOCATOR, "freed_before", moved.freed_before_bytes, f"Freed from before: {moved.freed_before:,}"),
+        define(ALLOCATOR, "live_before", moved.live_before_bytes),
+        define(ALLOCATOR, "never_freed", moved.never_freed_bytes, f"Not freed: {moved.never_freed:,}"),
     ]  # fmt: skip
 
 
 def _largest_free(recording: Recording, position: int) -> Figure:
     pieces = fragmentation(recording)
     known = position < recording.length and not np.isnan(pieces.largest_free[position])
-    text = "The largest request that the memory left at the peak could have met in one piece"
-    # Addresses tell of holes between blocks, and not of what lies beyond the last.
-    text += "." if pieces.reported else ", at least: it is the largest hole between live blocks."
-    return Figure("largest_free", "Largest free block", int(pieces.largest_free[position]) if known else None, text)
+    figure = define(ALLOCATOR, "largest_free", int(pieces.largest_free[position]) if known else None)
+    # Addresses show the holes between blocks, but not the free memory beyond the last block.
+    return figure if pieces.reported else figure._replace(text=LOWER_BOUND)
 
 
 def _at(reported: ReportedMemory | None, position: int) -> dict[str, Any]:

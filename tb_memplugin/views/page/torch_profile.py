@@ -8,7 +8,7 @@ import numpy.typing as npt
 from tb_memplugin.analysis.address.fragmentation import fragmentation
 from tb_memplugin.analysis.leaks.retained_gradients import possible_state_bytes, retained_gradients
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.usage.figures import Figure
+from tb_memplugin.analysis.usage.figure_definitions import TORCH, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.analysis.usage.traffic import traffic
@@ -53,24 +53,17 @@ def figures(recording: Recording) -> list[Figure]:
     at = int(held[top.position]) if held is not None else None
     largest = pieces.largest_free[top.position] if len(pieces.largest_free) else np.nan
     return [
-        Figure("live_peak", "Peak", top.bytes, "The most that blocks in use took at one moment: memory_allocated()."),
-        Figure("reserved", "Reserved at most", int(held.max()) if held is not None else None,
-               "The most that the allocator had from the device: memory_reserved()."),
-        Figure("cached", "Cached at the peak", at - top.bytes if at is not None else None,
-               "Reserved from the device, and free: for this process only."),
-        Figure("largest_free", "Largest free block", None if np.isnan(largest) else int(largest),
-               "At the peak: a larger request takes new memory from the device, though the bytes may be there."),
-        Figure("rounding", "Rounding at the peak", rounding, "What blocks in use hold beyond what was asked for."),
-        Figure("pending", "Waiting at the peak", int(rows.charge[waiting].sum()),
-               "Freed by the program, and kept until other streams have done with it (record_stream)."),
-        Figure("allocated", f"Allocated in {moved.allocations:,}", moved.allocated_bytes,
-               "All allocations of the trace together."),
-        Figure("freed", f"Freed in {moved.frees:,}", moved.freed_bytes, "All frees of the trace together."),
+        define(TORCH, "live_peak", top.bytes),
+        define(TORCH, "reserved", int(held.max()) if held is not None else None),
+        define(TORCH, "cached", at - top.bytes if at is not None else None),
+        define(TORCH, "largest_free", None if np.isnan(largest) else int(largest)),
+        define(TORCH, "rounding", rounding),
+        define(TORCH, "pending", int(rows.charge[waiting].sum())),
+        define(TORCH, "allocated", moved.allocated_bytes, f"Allocated in {moved.allocations:,}"),
+        define(TORCH, "freed", moved.freed_bytes, f"Freed in {moved.frees:,}"),
         *within_reach(recording),
-        Figure("live_before", "Older than the trace", moved.live_before_bytes,
-               "In use when the trace begins, so that no event tells who allocated it."),
-        Figure("never_freed", f"Not freed: {moved.never_freed:,}", moved.never_freed_bytes,
-               "Allocated in the trace and still live at its end."),
+        define(TORCH, "live_before", moved.live_before_bytes),
+        define(TORCH, "never_freed", moved.never_freed_bytes, f"Not freed: {moved.never_freed:,}"),
     ]  # fmt: skip
 
 
@@ -85,8 +78,7 @@ def within_reach(recording: Recording) -> list[Figure]:
         return []
     at = int(np.flatnonzero(recording.events.isin({"oom"}))[-1])
     total = int(recording.held[at]) + recording.out_of_memory.free
-    text = "Reserved when it last ran out of memory, and what the device still had: all that this process could get."
-    return [Figure("within_reach", "Within reach", total, text)]
+    return [define(TORCH, "within_reach", total)]
 
 
 def retained_gradients_sentences(recording: Recording) -> list[str]:

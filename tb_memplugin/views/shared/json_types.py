@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from tb_memplugin.analysis.usage.figures import Figure
+from tb_memplugin.analysis.usage.figure_definitions import Figure
 
 
 class CaveatJson(TypedDict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_memplugin.analysis.oom import Cause, cause, missing_bytes
-from tb_memplugin.analysis.usage.figures import Figure
+from tb_memplugin.analysis.usage.figure_definitions import OUT_OF_MEMORY, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
@@ -120,20 +120,15 @@ def figures(recording: Recording) -> list[Figure]:
     if failure.free is not None and failure.largest_free is not None:
         fragmented = max(failure.free - failure.largest_free, 0) or None
     candidates = [
-        Figure("live_peak", used_is(failure).capitalize(), top or None,
-               "Total memory in use, or needed by the program, according to the text."),
-        Figure("capacity", "Capacity", recording.capacity, "Size of this memory."),
-        Figure("asked", "Requested", failure.asked, "Size of the request that failed."),
-        Figure("missing", "Shortfall", missing_bytes(failure) or None,
-               "Bytes to free for the request to fit, if all free memory were one block."),
-        Figure("free", "Free", failure.free, "Total free memory at the time of the failure."),
-        Figure("largest_free", "Largest free block", failure.largest_free,
-               "Size of the largest allocation that would have succeeded."),
-        Figure("fragmented", "Fragmented", fragmented, "Free memory outside the largest free block."),
-        Figure("listed", "Listed", listed or None, "Total size of the buffers that the text lists."),
-        Figure("padding", "Padding", padding or None,
-               "Bytes without data: buffers are rounded up to the tiles of their layout."),
-        Figure("reported_peak", "Lifetime peak", recording.reported_peak,
-               "Most memory in use since the allocator was created, as the allocator reports it."),
+        define(OUT_OF_MEMORY, "live_peak", top or None, used_is(failure).capitalize()),
+        define(OUT_OF_MEMORY, "capacity", recording.capacity),
+        define(OUT_OF_MEMORY, "asked", failure.asked),
+        define(OUT_OF_MEMORY, "missing", missing_bytes(failure) or None),
+        define(OUT_OF_MEMORY, "free", failure.free),
+        define(OUT_OF_MEMORY, "largest_free", failure.largest_free),
+        define(OUT_OF_MEMORY, "fragmented", fragmented),
+        define(OUT_OF_MEMORY, "listed", listed or None),
+        define(OUT_OF_MEMORY, "padding", padding or None),
+        define(OUT_OF_MEMORY, "reported_peak", recording.reported_peak),
     ]  # fmt: skip
     return [figure for figure in candidates if figure.bytes is not None or figure.key in ALWAYS_SHOWN]

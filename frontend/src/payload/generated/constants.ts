@@ -3,7 +3,7 @@
 /** Names of memory spaces, by XProf's number. */
 export const MEMORY_SPACES = ["HBM", "VMEM", "Sflag", "CMEM", "SMEM", "Host", "SparseCore"] as const;
 
-/** The purpose of an allocation: names of roles, by their number. */
+/** Names of roles, by their number. */
 export const ROLES = [
   "unknown",
   "parameter",

@@ -1,0 +1,147 @@
+"""Definitions of the figures on the page: a label, and one sentence for each. docs/glossary.md lists them all."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Figure(NamedTuple):
+    """A number of bytes with its label and definition; `bytes` is None where it is unknown."""
+
+    key: str
+    label: str
+    bytes: int | None
+    text: str
+
+
+class Definition(NamedTuple):
+    """The label of a figure, and the sentence that its tooltip shows."""
+
+    label: str
+    text: str
+
+
+PROGRAM = {
+    "live_peak": Definition("Live peak", "The most bytes that buffers need at one position."),
+    "reserved": Definition(
+        "Reserved",
+        "The memory that the program requests from the device: the sum of its buffer allocations, which must fit.",
+    ),
+    "reported_peak": Definition(
+        "JAX peak",
+        "JAX's peak_memory_in_bytes, computed for this file over all memory spaces; temporaries count only "
+        "where the compiler's trace contains them.",
+    ),
+    "arguments": Definition(
+        "Arguments",
+        "The program's inputs, which are live from start to end; a donated argument is an output too.",
+    ),
+    "outputs": Definition("Outputs", "The program's results, donated arguments included."),
+    "temporaries": Definition(
+        "Temporaries",
+        "Memory that the program reserves for intermediate results while it runs.",
+    ),
+    "constants": Definition("Constants", "Values that are compiled into the program."),
+    "padding": Definition(
+        "Padding",
+        "Bytes at the peak without data: buffers are rounded up to the tiles of their layout.",
+    ),
+    "fragmentation": Definition(
+        "Fragmentation",
+        "Temporary memory that is reserved but not live at the peak: holes that no buffer fits in.",
+    ),
+}
+ALLOCATOR = {
+    "live_peak": Definition("Peak", "The most bytes in use at one event, heap and stack together."),
+    "capacity": Definition("Capacity", "The size of this memory: in use, reserved and free together."),
+    "reported_peak": Definition(
+        "Lifetime peak",
+        "The most bytes in use since the allocator was created, as it reports; it may predate the profile.",
+    ),
+    "heap": Definition("Heap at the peak", "Allocated memory at the peak."),
+    "stack": Definition("Stack at the peak", "Memory reserved for running programs at the peak."),
+    "free": Definition("Free at the peak", "Free memory at the peak."),
+    "fragmented": Definition("Fragmented at the peak", "Free memory outside the largest free block."),
+    "largest_free": Definition("Largest free block", "The largest request that could have succeeded at the peak."),
+    "allocated": Definition("Allocated", "The sum of all allocations in the profile."),
+    "freed": Definition("Freed", "The sum of all frees in the profile, frees of earlier memory included."),
+    "freed_before": Definition("Freed from before", "Frees of memory that was allocated before the profile started."),
+    "live_before": Definition("Live before", "Memory in use when the profile started; its allocation site is unknown."),
+    "never_freed": Definition("Not freed", "Memory allocated in the profile that is still live when it ends."),
+}
+TORCH = {
+    "live_peak": Definition("Peak", "The most bytes of blocks in use at one event: memory_allocated()."),
+    "reserved": Definition(
+        "Reserved at most",
+        "The most memory that the allocator held from the device: memory_reserved().",
+    ),
+    "cached": Definition(
+        "Cached at the peak",
+        "Memory that is reserved from the device and free; only this process can use it.",
+    ),
+    "largest_free": Definition(
+        "Largest free block",
+        "The largest free block at the peak; a larger request takes new memory from the device.",
+    ),
+    "rounding": Definition("Rounding at the peak", "Bytes of blocks in use beyond what was requested."),
+    "pending": Definition(
+        "Waiting at the peak",
+        "Memory that the program freed, kept until other streams have finished with it (record_stream).",
+    ),
+    "allocated": Definition("Allocated", "The sum of all allocations in the trace."),
+    "freed": Definition("Freed", "The sum of all frees in the trace."),
+    "within_reach": Definition(
+        "Within reach",
+        "Memory that this process could use when it last ran out: its reserved memory and the device's free memory.",
+    ),
+    "live_before": Definition(
+        "Older than the trace",
+        "Memory in use when the trace starts; its allocation site is unknown.",
+    ),
+    "never_freed": Definition("Not freed", "Memory allocated in the trace that is still live when it ends."),
+}
+DEVICE_PROFILE = {
+    "live_peak": Definition("Profiled", "Buffers and executables together: all that a device profile contains."),
+    "buffers": Definition(
+        "Buffers",
+        "Memory of live arrays; the temporaries of a running program are not in a device profile.",
+    ),
+    "executables": Definition("Executables", "Code of compiled programs."),
+    "in_use": Definition("In use", "Memory in use when the profile was saved, as the device's allocator reported it."),
+    "unexplained": Definition(
+        "Not in the profile",
+        "Bytes in use by neither an array nor an executable: running programs, and the runtime itself.",
+    ),
+    "reported_peak": Definition("Lifetime peak", "The most bytes in use since the process started."),
+    "capacity": Definition("Capacity", "The memory of this device that the allocator may use."),
+}
+OUT_OF_MEMORY = {
+    "live_peak": Definition("In use, or Needed", "Memory in use, or needed by the program, according to the text."),
+    "capacity": Definition("Capacity", "The size of this memory."),
+    "asked": Definition("Requested", "The size of the request that failed."),
+    "missing": Definition(
+        "Shortfall",
+        "Bytes that must be freed for the request to fit, if all free memory were one block.",
+    ),
+    "free": Definition("Free", "Free memory when the request failed."),
+    "largest_free": Definition("Largest free block", "The largest request that would have succeeded."),
+    "fragmented": Definition("Fragmented", "Free memory outside the largest free block."),
+    "listed": Definition("Listed", "The sum of the buffers that the text lists."),
+    "padding": Definition("Padding", "Bytes without data: buffers are rounded up to the tiles of their layout."),
+    "reported_peak": Definition(
+        "Lifetime peak",
+        "The most bytes in use since the allocator was created, as it reports.",
+    ),
+}
+GLOSSARY = {
+    "Figures of a program": PROGRAM,
+    "Figures of an allocator": ALLOCATOR,
+    "Figures of a PyTorch recording": TORCH,
+    "Figures of a device profile": DEVICE_PROFILE,
+    "Figures of an out-of-memory error": OUT_OF_MEMORY,
+}
+
+
+def define(definitions: dict[str, Definition], key: str, size: int | None, label: str = "") -> Figure:
+    """Return a figure with its definition; `label` replaces the usual one."""
+    return Figure(key, label or definitions[key].label, size, definitions[key].text)
