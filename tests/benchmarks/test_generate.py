@@ -20,14 +20,14 @@ def module(buffers: int) -> tuple[hlo_pb2.HloProto, generate.ExpectedProgram]:
 
 
 def entry(proto: hlo_pb2.HloProto) -> list[hlo_pb2.HloInstructionProto]:
-    """The entry computation in schedule order."""
+    """Return the entry computation in schedule order."""
     of_id = {i.id: i for computation in proto.hlo_module.computations for i in computation.instructions}
     order = proto.hlo_module.schedule.sequences[proto.hlo_module.entry_computation_id].instruction_ids
     return [of_id[instruction] for instruction in order]
 
 
 def lives(proto: hlo_pb2.HloProto) -> dict[int, tuple[int, int]]:
-    """Logical buffer -> the positions of its definition and of its last use, which a bitcast passes on."""
+    """Map each logical buffer to the positions of its definition and its last use; a bitcast extends the use."""
     schedule = entry(proto)
     position = {instruction.id: p for p, instruction in enumerate(schedule)}
     holds = {b.defined_at.instruction_id: b.id for b in proto.buffer_assignment.logical_buffers}
@@ -109,7 +109,7 @@ def test_the_trace_follows_the_schedule(buffers: int) -> None:
     events = proto.buffer_assignment.heap_simulator_traces[0].events
     life = lives(proto)
     names = [instruction.name for instruction in entry(proto)]
-    # An instruction's result gets its memory before the operands it was the last to use give up theirs.
+    # An instruction's result is allocated before the operands that it uses last are freed.
     moments = [(life[e.buffer_id][e.kind == FREE], e.kind == FREE) for e in events]
     assert moments == sorted(moments)
     assert all(e.instruction_name == names[life[e.buffer_id][0]] for e in events)
@@ -172,7 +172,7 @@ def test_the_two_sides_of_the_benchmark_agree(tmp_path: Path) -> None:
 
 
 def extract(path: Path) -> Path:
-    """Writes the module beside its profile, where XProf's server puts it."""
+    """Write the module next to its profile, where XProf's server writes it."""
     space = xplane_pb2.XSpace.FromString(path.read_bytes())
     (event,) = space.planes[0].event_metadata.values()
     file = path.parent / (event.name.decode() + xprof_converter.SUFFIX)

@@ -39,7 +39,7 @@ def test_without_allocator_events() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process's memory")
 def test_the_first_view_takes_less_memory_than_three_files(tmp_path: Path) -> None:
-    """The mapped file among it, as the benchmark measures it."""
+    """Measure resident memory, including the mapped file, as the benchmark does."""
     small, large = tmp_path / "small.xplane.pb", tmp_path / "large.xplane.pb"
     small.write_bytes(generate(100, 10)[0].SerializeToString())
     large.write_bytes(generate(440_000, 40_000)[0].SerializeToString())

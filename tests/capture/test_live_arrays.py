@@ -64,7 +64,7 @@ def loop(folder: Path, keep: Callable[[Any], Any]) -> Recording:
 
 
 def at_step_ends(recording: Recording) -> list[int]:
-    """Bytes in use when each step ended."""
+    """Return the bytes in use at the end of each step."""
     assert recording.reported is not None and recording.clock is not None and recording.spans is not None
     ends = np.sort(recording.spans.end_ns[recording.spans.kind == int(SpanKind.STEP)])
     assert len(ends) == STEPS
@@ -80,7 +80,7 @@ def test_mended_every_step_ends_as_the_one_before(tmp_path: Path) -> None:
     recording = loop(tmp_path, lambda y: y.shape)
     assert set(np.diff(at_step_ends(recording))) == {0}
     assert recording.reported is not None
-    # Nor does the order in which a look is written make up a peak: old and new result are never both there.
+    # The order of events within one poll must not create a peak: the old and the new result are never live together.
     assert recording.reported_peak == max(at_step_ends(recording))
 
 
@@ -171,7 +171,7 @@ def test_a_sharded_array_is_an_allocation_on_each_device(tmp_path: Path, pointer
         recording = recordings(tmp_path)[f"cpu:{device} live arrays"]
         rows = recording.allocations
         shards = [i for i in range(len(rows.size)) if rows.shape[i] == "(4, 4)"]
-        # XLA spells the same sharding with a None for the axis that is whole.
+        # XLA writes the same sharding with None for the axis that is not sharded.
         assert {rows.op[i].replace("None", "").replace(" ", "") for i in shards} == {"P('data',)of(8,4)"}
         assert [rows.size[i] for i in shards] == [64, 64]
         assert all(rows.end[i] < recording.length for i in shards)
@@ -213,7 +213,7 @@ def test_nothing_is_kept_alive(tmp_path: Path) -> None:
         with tracker.step(0):
             gone = weakref.ref(x)
         del x
-        tracker.mark()  # waits for a look of the other thread
+        tracker.mark()  # waits until the other thread finishes its poll
         gc.collect()
         assert gone() is None
 
@@ -228,7 +228,7 @@ def test_between_marks_a_thread_looks(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Tracker, "mark", told)
     with profiled(tmp_path), track(interval=0.001):
         passing = jnp.zeros((2, 3, 4, 5))
-        for _ in range(2):  # one look may have been going on
+        for _ in range(2):  # one poll may have been in progress
             looked.clear()
             assert looked.wait(timeout=60)
         passing.delete()

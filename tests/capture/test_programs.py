@@ -39,7 +39,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def profile(name: str, logdir: Path) -> Path:
-    """Of the same program, run once."""
+    """Return the profile of the same program after one run."""
     arguments = jax.tree.map(lambda shape: jnp.ones(shape.shape, shape.dtype), STEPS[name].arguments)
     with jax.profiler.trace(str(logdir)):
         for result in jax.tree.leaves(program(name)(*arguments)):
@@ -49,13 +49,13 @@ def profile(name: str, logdir: Path) -> Path:
 
 
 def only(path: Path) -> Recording:
-    """Of what is told of one program."""
+    """Return the report of one program."""
     (found,) = listing_of_path(str(path)).recordings
     return found
 
 
 def same(ours: Recording, path: Path) -> Recording:
-    """The program of that key in a profile, which may hold others that this process compiled."""
+    """Return the program with this key from a profile, which may contain other programs of this process."""
     (found,) = (recording for recording in listing_of_path(str(path)).recordings if recording.title == ours.title)
     return found
 
@@ -80,7 +80,7 @@ def test_two_within_a_second_are_two_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["momentum_donated", "adam", "scanned", "accumulated", "mixed", "decode", "forward"])
 def test_it_agrees_with_the_profile(name: str, tmp_path: Path) -> None:
-    """On CPU the profile has the compiler's traces and JAX has none: of loops' carries a rebuilt life may differ."""
+    """Allow for loop carries: on CPU the profile has the compiler's traces, JAX has none, and lifetimes are rebuilt."""
     ours = only(capture.compiled(program(name), tmp_path / "before"))
     theirs = same(ours, profile(name, tmp_path / "after"))
     told, known = dict(columns(ours)), dict(columns(theirs))
@@ -92,7 +92,7 @@ def test_it_agrees_with_the_profile(name: str, tmp_path: Path) -> None:
 
 
 def test_it_is_one_message_of_the_format(before: Path) -> None:
-    """By protobuf's own parser, and nothing is left over."""
+    """Parse with protobuf's own parser, and check that no unknown field remains."""
     space = XSpace.FromString(before.read_bytes())
     (plane,) = space.planes
     (event,) = plane.event_metadata.values()
@@ -104,7 +104,7 @@ def test_it_is_one_message_of_the_format(before: Path) -> None:
 
 
 def test_xprof_says_of_it_what_it_says_of_the_profile(tmp_path: Path) -> None:
-    """All of it, for a program without temporaries: without traces XProf shows none of those."""
+    """Compare every field for a program without temporaries; without traces, XProf shows no temporaries."""
     convert = pytest.importorskip("xprof.convert.raw_to_tool_data")
 
     before, after = capture.compiled(program("product"), tmp_path / "before"), profile("product", tmp_path / "after")
@@ -115,7 +115,7 @@ def test_xprof_says_of_it_what_it_says_of_the_profile(tmp_path: Path) -> None:
         options = {"module_name": title, "memory_space": "0"}
         told, _ = convert.xspace_to_tool_data([str(path)], "memory_viewer", options)
         found: dict[str, Any] = json.loads(told)
-        # What is held throughout comes in no order, and is numbered as it comes.
+        # Persistent buffers have no defined order; they are numbered as they are listed.
         buffers = [{**buffer, "numbered": 0} for buffer in found["maxHeapBySize"]]
         numbers = {key: value for key, value in found.items() if isinstance(value, (float, int, str))}
         return {**numbers, "buffers": sorted(buffers, key=lambda buffer: str(buffer["label"]))}
@@ -128,7 +128,7 @@ def test_xprof_says_of_it_what_it_says_of_the_profile(tmp_path: Path) -> None:
 
 
 def test_shapes_are_enough_and_nothing_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """16 TiB in and out: whatever ran that would have failed."""
+    """Use 16 TiB of input and output: any attempt to run the program would fail."""
     huge = jax.ShapeDtypeStruct((2**21, 2**21), jnp.float32)  # type: ignore[no-untyped-call]
     compiled = jax.jit(lambda x: x + 1).lower(huge).compile()
     (recording,) = listing_of_path(str(capture.compiled(compiled, tmp_path))).recordings

@@ -19,7 +19,7 @@ from tb_memplugin.model.kinds import SpanKind
 
 
 class FakeTorch:
-    """As much of PyTorch as is called, with the names and arguments that version 2.13 has."""
+    """Replace the functions of PyTorch that are called, with the names and arguments of version 2.13."""
 
     def __init__(self) -> None:
         self.allocator = CachingAllocator(limit=64 * MIB)
@@ -103,7 +103,7 @@ def test_when_memory_runs_out_what_was_held_is_saved_beside(torch: FakeTorch, tm
     failures = [recording.out_of_memory for recording in listing_of_path(str(tmp_path)).recordings]
     assert [failure.asked for failure in failures if failure] == [50 * MIB] * 2
     torch.alloc(90 * MIB)
-    assert len(memory.files) == 2  # the observer stays, and has nothing more to do
+    assert len(memory.files) == 2  # the observer stays registered, and does nothing more
 
 
 def test_stacks_that_pytorch_does_not_have_are_refused(torch: FakeTorch, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_what_cannot_be_saved_stops_nothing(torch: FakeTorch, tmp_path: Path) ->
 
     (tmp_path / "file").write_bytes(b"")
     with pytest.warns(RuntimeWarning, match="could not be saved") as warned, torch_memory(str(tmp_path / "file")):
-        assert torch.alloc(90 * MIB) is None  # the observer's warning, and no error in place of the allocator's
+        assert torch.alloc(90 * MIB) is None  # the observer warns, and the allocator's own error is still raised
         assert len(warned) == 1
     assert len(warned) == 2
     assert torch.history == ["all", None]

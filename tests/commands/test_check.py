@@ -54,7 +54,7 @@ def test_the_budget_is_the_most_that_is_allowed() -> None:
 
 
 def test_only_recordings_that_match_count() -> None:
-    """By a regular expression, found anywhere in the id."""
+    """Match by a regular expression anywhere in the id."""
     assert tb_memplugin("check", str(DEMO), "--max-peak", "16GiB").returncode == 1
     assert (
         tb_memplugin("check", str(DEMO), "--max-peak", "16GiB", "--recording", r"^(train|leak)\w*/.*jit_").returncode
@@ -88,7 +88,7 @@ def test_what_cannot_be_read_is_no_pass(tmp_path: Path) -> None:
 
 
 def test_of_an_error_what_was_asked_counts_as_well() -> None:
-    """57,704,192 bytes were in use, and 32 MiB were asked: 91,258,624."""
+    """Expect 57,704,192 bytes in use plus the 32 MiB requested: 91,258,624."""
     text = (TEXTS / "bfc_tensorflow.txt").read_bytes()
     assert tb_memplugin("check", "-", "--max-peak", "91258624", stdin=text).returncode == 0
     done = tb_memplugin("check", "-", "--max-peak", "91258623", stdin=text)

@@ -171,7 +171,7 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
 
 
 def test_summary_imports_no_host_and_no_framework() -> None:
-    """What keeps it quick: the page's servers and XProf, TensorBoard and JAX take seconds to import."""
+    """Check the imports: the page's servers, XProf, TensorBoard and JAX take seconds to import."""
     code = (
         "import sys; from tb_memplugin.cli import main; "
         f"main(['summary', {str(DEMO)!r}, '--json']); "

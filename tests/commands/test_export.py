@@ -34,7 +34,7 @@ def exported(*arguments: object, stdin: bytes = b"") -> subprocess.CompletedProc
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """What is said of a call that is wrong before anything is read: one line."""
+    """Return the one-line error of a call that is rejected before any file is read."""
     assert cli.main(["export", *map(str, arguments)]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1
@@ -58,7 +58,7 @@ def test_a_logdir_as_csv(tmp_path: Path) -> None:
         "cpu|localhost|jit_train_step(0)|HBM",
         "cpu|localhost|jit_loss(2)|HBM",
     }
-    assert list(tmp_path.iterdir()) == [file]  # nothing is left beside it
+    assert list(tmp_path.iterdir()) == [file]  # no other file is left in the folder
 
 
 def test_json_is_the_summary_with_rows(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_what_is_read_is_never_written_over(tmp_path: Path, capsys: pytest.Captu
         ("logs/run/plugins/profile/1/host.xplane.pb", "logs/run/plugins/a.csv", True),
         ("logs/run/plugins/profile/1/host.xplane.pb", "a.csv", False),
         ("logs/run/plugins/profile", "logs/run/a.csv", True),
-        ("snapshot.pickle", "a.csv", False),  # a file of its own: beside it is where people want it
+        ("snapshot.pickle", "a.csv", False),  # a separate file in the same folder
         ("snapshot.pickle", "./snapshot.pickle", True),
         ("gs://bucket/logs", "gs.csv", False),
     ],
@@ -216,7 +216,7 @@ def test_what_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:
 
 
 def test_a_file_has_the_rights_that_files_have(tmp_path: Path) -> None:
-    """Not those of a temporary file, which only its owner reads."""
+    """Check the file mode: a temporary file would be readable by its owner only."""
     (tmp_path / "plain").touch()
     with export._atomic_file(str(tmp_path / "rows.csv")) as stream:
         stream.write(b"rows")

@@ -59,7 +59,7 @@ def test_a_logdir_holds_the_scripts_and_profiles_and_nothing_derived() -> None:
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_knows_how_to_make_its_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("jax")
-    monkeypatch.syspath_prepend(LOGDIR)  # as when it is run
+    monkeypatch.syspath_prepend(LOGDIR)  # as in a normal run
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec and spec.loader
     script = importlib.util.module_from_spec(spec)

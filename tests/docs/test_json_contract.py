@@ -102,7 +102,7 @@ def test_compare(print_json: Any, by: str) -> None:
     for a, b in (("leak", "leak_mended"), ("train_step", "scan_remat")):
         answer = print_json("compare", str(DEMO / a), str(DEMO / b), "--by", by)
         check_object(answer, "compare --json", f"{a} {b}", seen)
-    assert {key for key in all_keys("compare --json") if not key.startswith("Caveat:")} <= seen  # no side has one
+    assert {key for key in all_keys("compare --json") if not key.startswith("Caveat:")} <= seen  # neither side has one
 
 
 def test_check(print_json: Any) -> None:

@@ -112,7 +112,7 @@ def test_the_readme_has_every_format(known: Format) -> None:
 
 @pytest.mark.parametrize("page", [README, GUIDE], ids=lambda page: page.name)
 def test_commands_on_the_demo_run(page: Path, tmp_path: Path) -> None:
-    """Those that serve are tested as hosts; what is written is written elsewhere."""
+    """Skip commands that start servers, which are tested as hosts; write output files to another folder."""
     program = REPOSITORY / ".venv" / "bin" / "tb-memplugin"
     ran = 0
     for line in code_lines(page):

@@ -202,7 +202,7 @@ def test_compressed_where_the_client_can(client: Client) -> None:
 
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A built page of a few files, whatever the state of the real one."""
+    """Return a built page of a few files, independent of the state of the real build."""
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_text("<!doctype html><title>page</title>")
     (tmp_path / "assets" / "a.js").write_text("export {}")

@@ -38,7 +38,7 @@ def test_both_tabs(server: tuple[str, Server]) -> None:
     assert listing["memory"]["enabled"] is True
     assert listing["memory"]["disable_reload"] is True
     assert listing["memory"]["loading_mechanism"]["module_path"].endswith("data/plugin/memory/index.js")
-    # The other plugin does not know --logdir_spec.
+    # The other plugin does not support --logdir_spec.
     assert listing["profile"]["enabled"] is (mode != "logdir_spec")
 
 
@@ -76,7 +76,7 @@ def test_the_entry_module_imports_almost_nothing() -> None:
         "import sys; import tb_memplugin.hosts.tensorboard; "
         "print(sorted(name for name in sys.modules if name.startswith('tb_memplugin') or name == 'numpy'))"
     )
-    # TensorBoard itself is kept out, as it imports numpy.
+    # TensorBoard itself is excluded, because it imports numpy.
     blocked = f"import sys; sys.modules['tensorboard.plugins'] = None; {code}"
     done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "['tb_memplugin', 'tb_memplugin.hosts', 'tb_memplugin.hosts.tensorboard']"

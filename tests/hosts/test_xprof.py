@@ -32,7 +32,7 @@ MODULE = "jit_train_step(0)"
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo runs, where XProf may write, and one with a damaged host before a good one."""
+    """Return the demo runs in a writable folder, and a run with a damaged host before a valid one."""
     root = tmp_path_factory.mktemp("logs")
     shutil.copytree(DEMO, root, dirs_exist_ok=True)
     damaged = root / "plugins/profile/damaged"
@@ -56,7 +56,7 @@ def data(server: Server, **parameters: str) -> dict[str, object]:
 
 
 def test_the_seam_in_xprof_is_where_it_was() -> None:
-    """What hosts/xprof.py rests on; when this fails, read what has changed before widening the bound on xprof."""
+    """Check the parts of XProf that hosts/xprof.py uses; after a failure, read XProf's changes."""
     from xprof import profile_plugin, server
 
     assert xprof.version().startswith(xprof.TESTED)
@@ -84,7 +84,7 @@ def test_a_seam_that_moved_is_refused() -> None:
 
 
 def stock(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    """An XProf that fails where it can."""
+    """Answer like an XProf that fails on some routes."""
     path = environ["PATH_INFO"]
     if path.endswith("module_list"):
         raise RuntimeError("XProf's own fault")
@@ -113,7 +113,7 @@ def test_faults_of_ours_are_not_xprofs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_logdir_xprof_answers() -> None:
-    """It can be started so, to look at any folder by session_path."""
+    """Start the server without a logdir, to open any folder by session_path."""
     client = Client(xprof.XProfApp(stock, "", tested=True))
     assert client.get("/data?tag=memory_viewer&session_path=/x&module_name=m").text == "stock data"
     assert client.get("/memory/api/runs").status_code == 200
@@ -156,7 +156,7 @@ def test_lists(server: Server) -> None:
 
 
 def test_a_damaged_first_host_hides_nothing(server: Server) -> None:
-    """XProf alone lists no tools and no modules for such a run."""
+    """Check our list: XProf alone lists no tools and no modules for such a run."""
     assert "memory_viewer" in json.loads(server.get(f"{PREFIX}run_tools?run=damaged").body)
     assert MODULE in server.get(f"{PREFIX}module_list?run=damaged").text.split(",")
     assert data(server, run="damaged", module_name=MODULE)["moduleName"] == "jit_train_step"
@@ -175,7 +175,7 @@ def test_numbers_are_ours_in_the_form_of_xprof(server: Server, logs: Path) -> No
         {"memory_space": "0"},
         {"memory_space": "nonsense"},
         {"use_saved_result": "false"},
-        {"program_id": "2"},  # module_name goes first
+        {"program_id": "2"},  # module_name takes precedence
         {"session_path": str(session), "run": "cpu"},
         {"run_path": str(session.parent), "run": "cpu"},
     ):
@@ -204,19 +204,19 @@ def test_what_is_not_there_is_404_in_words(server: Server, logs: Path, wrong: di
     parameters = {"tag": "memory_viewer", "run": RUN, "module_name": MODULE}
     parameters |= {name: value.replace("{logs}", str(logs)) for name, value in wrong.items()}
     answer = server.get(f"{PREFIX}data?{urlencode(parameters)}")
-    assert answer.status in (404, 500)  # 500 is XProf's own for a folder that it does not find
+    assert answer.status in (404, 500)  # XProf itself answers 500 for a missing folder
     assert answer.headers["Content-Type"].startswith("text/plain")
     assert "Traceback" not in answer.text
 
 
 def test_the_timeline_link_leads_to_our_timeline(server: Server) -> None:
     asked = {"run": RUN, "host": "localhost", "module_name": MODULE, "memory_space": "5"}
-    for timeline in ("true", "1", "false"):  # XProf takes any text for a yes
+    for timeline in ("true", "1", "false"):  # XProf treats any text as true
         parameters = {"tag": "memory_viewer", **asked, "view_memory_allocation_timeline": timeline}
         answer = server.get(f"{PREFIX}data?{urlencode(parameters)}")
         assert answer.status == 302
         target = urlsplit(answer.headers["Location"])
-        # Relative, so that a proxy's prefix stays.
+        # Relative, so that a proxy's prefix is kept.
         assert (target.scheme, target.netloc, target.path) == ("", "", "memory/index.html")
         found = {name: value for name, [value] in parse_qs(target.query).items()}
         assert found == {**asked, "view_memory_allocation_timeline": "true"}
@@ -225,11 +225,11 @@ def test_the_timeline_link_leads_to_our_timeline(server: Server) -> None:
 
 
 def test_a_read_only_logdir_will_do(tmp_path: Path) -> None:
-    """XProf's own Memory Viewer needs files that it writes beside the profile."""
+    """Make the folder read-only: XProf's own Memory Viewer needs to write files next to the profile."""
     logs = tmp_path / "logs"
     shutil.copytree(DEMO / "train_step", logs)
     drop: list[str] = []
-    if os.geteuid() == 0:  # root may write anywhere, unless it gives that up
+    if os.geteuid() == 0:  # root can write anywhere unless it drops that capability
         if shutil.which("setpriv") is None:
             pytest.skip("setpriv is not installed")
         drop = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
@@ -249,7 +249,7 @@ def test_a_read_only_logdir_will_do(tmp_path: Path) -> None:
 
 
 def test_our_routes_write_nothing(tmp_path: Path) -> None:
-    """XProf writes caches when its own tools are asked for; ours alone leave the logdir as it was."""
+    """Check the logdir afterwards: XProf's own tools write caches, ours write nothing."""
     logs = tmp_path / "logs"
     shutil.copytree(DEMO / "train_step", logs)
     before = sorted(logs.rglob("*"))

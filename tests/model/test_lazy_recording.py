@@ -20,7 +20,7 @@ from tb_memplugin.views.page.recording_tables import rows
 
 
 def one_allocation() -> Recording:
-    """An allocator's only event, inside a call of `make`."""
+    """Return a profile with a single allocator event, inside a call of `make`."""
     log = Log().add(False, 5, allocator_name="a", addr=1, allocation_bytes=8)
     log.plane.event_metadata[9].name = b"make"
     log.plane.lines[0].events.add(metadata_id=9, offset_ps=0, duration_ps=10)
@@ -41,7 +41,7 @@ def test_the_outline_has_the_same_rows_without_them() -> None:
 
 
 class Reader:
-    """Counts how often the rest of a recording is read."""
+    """Count how often the rest of a recording is read."""
 
     def __init__(self, outline: Recording) -> None:
         self.reads, self.outline = 0, outline

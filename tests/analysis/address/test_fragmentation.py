@@ -29,7 +29,7 @@ def listed(found: Holes) -> list[Found]:
 
 
 def by_byte(of: Recording, position: int) -> list[tuple[int, int, int]]:
-    """(region, offset, size) of each hole: each byte of each region is asked who is in it."""
+    """Return (region, offset, size) of each hole, by looking up the block at every byte of every region."""
     rows, found = of.allocations, []
     for region, size in enumerate(of.regions.size.tolist()):
         taken = [False] * size + [True]
@@ -117,7 +117,7 @@ def test_holes_of_real_allocators_lie_between_what_is_live(path: Path) -> None:
         held: dict[int, int] = {}
         blocks: list[tuple[int, int]] = []
         base, size = int(of.regions.index[0]), int(of.regions.size[0])
-        orphans: dict[int, int] = {}  # freed in the recording, and allocated before it
+        orphans: dict[int, int] = {}  # # freed in the recording, and allocated before it
         for event in raw[memory]:
             address = event.stats["addr"]
             if event.free:
@@ -171,7 +171,7 @@ def small(**told: float) -> Recording:
 
 def test_without_the_allocator_s_figure_the_addresses_tell() -> None:
     curve = fragmentation(small())
-    # From 16 to 32 lies what was never the allocator's, as far as is known.
+    # Bytes 16 to 32 have no known block, so they are not known to be the allocator's.
     assert (curve.largest_free.tolist(), curve.fragmented.tolist()) == ([8, 8, 0, 8], [8, 0, 0, 0])
     assert listed(holes(small(), 3)) == [(0, 8, 8, 0, -1)]
     assert listed(holes(small(), 1)) == [(0, 32, 8, -1, -1)]
@@ -188,7 +188,7 @@ def test_what_lies_nowhere_known_leaves_the_largest_block_unknown() -> None:
 
 
 def test_many_blocks_that_pin_as_many_holes() -> None:
-    """Every second of 20,000 blocks is freed: nothing in it may take time by the square."""
+    """Free every second of 20,000 blocks: the analysis must not take quadratic time."""
     n = 20_000
     of = recording([Row(8, -1 if i % 2 else i, n if i % 2 else i + 1, 0, 8 * i) for i in range(n)], n)
     curve = fragmentation(of)

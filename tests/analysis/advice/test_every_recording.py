@@ -25,7 +25,7 @@ each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.paren
 
 @pytest.fixture
 def however_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The programs here are small; advice on them is none the less to be right."""
+    """Lower the thresholds of advice, because the programs here are small."""
     monkeypatch.setattr(model, "MIN_BYTES", 1)
     monkeypatch.setattr(model, "MIN_SHARE", 2**40)
 
@@ -45,7 +45,7 @@ def check_piece(recording: Recording, found: Advice) -> None:
     if found.kind not in (
         model.AdviceKind.FRAGMENTATION,
         model.AdviceKind.PADDING,
-    ):  # of these it is what rows leave unused
+    ):  # for these, the saving is the unused part of the rows
         assert found.bytes == size.sum()
     assert len(np.unique(found.rows)) == len(found.rows)
     assert (np.diff(size) <= 0).all()

@@ -71,7 +71,7 @@ def pprofs(question: str) -> tuple[Nodes, Calls]:
 
 
 def without_nothing(graph: tuple[Nodes, Calls]) -> tuple[Nodes, Calls]:
-    """pprof leaves out what is nothing, at times, so neither side's counts."""
+    """Drop zeros from both sides, because pprof sometimes omits them."""
     nodes, calls = graph
     return {name: both for name, both in nodes.items() if any(both)}, {
         pair: size for pair, size in calls.items() if size
@@ -91,7 +91,7 @@ def test_every_function_and_every_call_is_pprofs(question: str) -> None:
 def whole_graph(
     samples: Samples, by: Granularity, measure: str = "space", refine: Refine = NO_REFINEMENT
 ) -> tuple[Nodes, Calls]:
-    """With everything in the picture, however small."""
+    """Keep every node and edge, however small."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tb_memplugin.analysis.call_graph.graph.MIN_SHARE", float("inf"))
         return graph_of(build_call_graph(samples, by, refine, most=10**6), measure)
@@ -119,7 +119,7 @@ def refine_by(option: str, pattern: str) -> Refine:
 
 
 def by_loops(samples: list[Sample], keep: set[str] | None = None) -> tuple[Nodes, Calls, Calls]:
-    """By function name: figures, calls, and the calls that at some time go through functions not in `keep`."""
+    """Return the figures by function name, the calls, and the calls that pass through functions outside `keep`."""
     flat, cum, calls, residual = Counter[str](), Counter[str](), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for sample in samples:
         outer = [frame.function for frame in reversed(sample.stack)]

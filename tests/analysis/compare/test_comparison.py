@@ -24,7 +24,7 @@ from tb_memplugin.views.page.compare import headline
 
 @dataclass(frozen=True)
 class Thing:
-    """A buffer that lives throughout."""
+    """Return a buffer that is live throughout."""
 
     size: int
     shape: str = "f32[8]"
@@ -133,7 +133,7 @@ def test_order_ids_names_folders_and_shifted_lines_do_not_matter(these: list[Thi
 
 
 def of_line(found: Comparison, size: int) -> tuple[int, int]:
-    """What the entry that had `size` bytes has now."""
+    """Return (bytes in A, bytes in B) of the entry with `size` bytes in either."""
     e = found.entries
     (at,) = np.flatnonzero((e.bytes_a == size) | (e.bytes_b == size))
     return int(e.bytes_a[at]), int(e.bytes_b[at])

@@ -20,7 +20,7 @@ LIB = Frame("pjit", "/x/site-packages/jax/_src/pjit.py")
 
 
 def profiles(held: dict[str, list[int]]) -> list[Recording]:
-    """One for each column; a line that holds 0 is not in it."""
+    """Return one profile for each column; a line with 0 bytes is omitted."""
     found = []
     for number in range(len(next(iter(held.values())))):
         samples = [Sample([LIB, Frame(name)], sizes[number]) for name, sizes in held.items() if sizes[number]]

@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
 
 def found(of: Recording) -> dict[str, Found]:
-    """The first finding of each site's name."""
+    """Return the first finding of each site by its name."""
     sites = leaks(of).sites
     assert sites is not None
     first: dict[str, Found] = {}
@@ -68,12 +68,12 @@ def leak(site: str, size: int, count: int, every: int = 1, phase: int = 0) -> Pr
 
 
 def parameters(count: int) -> Program:
-    """Allocated anew in each step, the old ones freed after that; the first were there before."""
+    """Allocate anew in each step and free the old blocks afterwards; the first blocks predate the recording."""
     return [Block("parameters", 1000, step, step + 1 if step + 1 < count else None) for step in range(-1, count)]
 
 
 def sawtooth(count: int, every: int) -> Program:
-    """Results are gathered, and given back together at the end of every so many steps."""
+    """Collect results, and free them together after every so many steps."""
     flush = [(step // every + 1) * every - 1 for step in range(count)]
     return [Block("gathered", 100, step, until if until < count else None) for step, until in enumerate(flush)]
 
@@ -154,11 +154,11 @@ def test_a_leak_within_a_sawtooth() -> None:
     one = found(allocator(program, 30))["gathered"]
     assert one.verdict is Verdict.LEAK
     assert one.bytes_per_step == pytest.approx(100, rel=0.1)
-    assert one.confidence < 1 - 0.5**20  # it gives some back on the way
+    assert one.confidence < 1 - 0.5**20  # the site frees some of them on the way
 
 
 def test_what_is_replaced_by_a_larger_one_each_step_leaks() -> None:
-    """A history that is concatenated: nothing old stays, and no two are of one size."""
+    """Concatenate a history: no old block stays, and no two blocks are of one size."""
     program = [Block("history", 100 * (step + 1), step, step + 1 if step < 9 else None) for step in range(10)]
     one = found(allocator(program, 10))["history"]
     assert (one.verdict, one.bytes_per_step, one.survived) == (Verdict.LEAK, 100, 1)
@@ -186,7 +186,7 @@ def test_what_leaks_in_ever_new_sizes_is_one_finding() -> None:
 
 
 def test_what_is_freed_after_the_last_step_is_less_sure() -> None:
-    """Work that lags behind the loop frees its results once the loop is over."""
+    """Free results after the loop, because the work is asynchronous."""
     lagging = allocator([block._replace(until=12) for block in leak("lagging", 100, 12)], 13)
     assert lagging.spans is not None
     spans = lagging.spans
@@ -203,7 +203,7 @@ def test_what_is_freed_after_the_last_step_is_less_sure() -> None:
 
 
 def test_a_small_leak_beside_large_noise_at_the_same_place() -> None:
-    """One runtime function allocates everything that an executable needs."""
+    """Allocate all memory of an executable in one runtime function."""
     rng = random.Random(1)
     program = [Block("execute", 2**20, step, min(step + rng.randrange(3), 29), stack=0) for step in range(30)]
     program += [Block("execute", 8, step, None, stack=0) for step in range(30)]
@@ -215,7 +215,7 @@ def test_a_small_leak_beside_large_noise_at_the_same_place() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_noise_of_an_allocator_is_no_leak(seed: int) -> None:
-    """Each step leaves a random number of blocks, for up to a fifth of the steps."""
+    """Keep a random number of blocks of each step, for up to a fifth of the steps."""
     rng = random.Random(seed)
     count = rng.randrange(15, 60)
     program = []
@@ -228,7 +228,7 @@ def test_noise_of_an_allocator_is_no_leak(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_full_pool_that_evicts_at_random_is_no_leak(seed: int) -> None:
-    """Some of every age stay, and yet it does not grow."""
+    """Keep some blocks of every age, without growth."""
     rng = random.Random(seed)
     pool = [Block("pool", 256, 0, None) for _ in range(12)]
     past = []
@@ -240,7 +240,7 @@ def test_a_full_pool_that_evicts_at_random_is_no_leak(seed: int) -> None:
 
 
 class Repeating(NamedTuple):
-    """What a steady program does at one site: in some steps of its period, blocks that live for some steps."""
+    """Return the allocations of a steady program at one site: in some steps of its period, each live for some steps."""
 
     phase: int
     size: int
@@ -249,7 +249,7 @@ class Repeating(NamedTuple):
 
 @st.composite
 def steady_programs(draw: st.DrawFn) -> tuple[Program, int]:
-    """After a random warm-up it does the same every `period` steps, and frees all of it within as many.
+    """Repeat the same allocations every `period` steps after a random warm-up; each is freed within one period.
 
     Three periods fit into the steps after the warm-up: in fewer, nobody can tell that it repeats.
     """
@@ -303,7 +303,7 @@ def test_sites_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_without_steps_the_runs_of_what_repeats_stand_in() -> None:
-    """The outermost that repeats: what it takes most time."""
+    """Use the outermost span that repeats, which takes most of the time."""
     marked = [("serve", SpanKind.ANNOTATION), ("jit_f", SpanKind.EXECUTION)]
     of = allocator(leak("leak", 100, 12), 12, marked=marked)
     when = steps(of)
@@ -315,7 +315,7 @@ def test_without_steps_the_runs_of_what_repeats_stand_in() -> None:
 
 
 def test_what_takes_time_beside_the_executions_stands_in_for_no_step() -> None:
-    """A loop that saves what it has after each execution, for longer than that takes."""
+    """Save results after each execution; saving takes longer than the execution."""
     start = np.arange(12) * STEP_NS
     names, kinds = Text.of(["jit_f", "save"] * 12), [SpanKind.EXECUTION, SpanKind.ANNOTATION] * 12
     begin, end = np.c_[start, start + STEP_NS // 2].ravel(), np.c_[start + 9, start + STEP_NS - 9].ravel()

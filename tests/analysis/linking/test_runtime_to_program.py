@@ -68,7 +68,7 @@ def test_frames_inside_the_one_that_builds_belong_to_it() -> None:
 
 
 def test_all_outputs_of_a_real_tpu_profile_are_joined() -> None:
-    """Each is found by its frame and has the size of an output of the program that its function names."""
+    """Check that each allocation is found by its frame, and has the size of an output of that frame's program."""
     if not DATA.is_dir():
         pytest.skip("the real profiles are not beside the repository")
     recordings = listing_of_path(str(DATA / "xplane" / "xprof_tpu_inference_2_old")).recordings
@@ -146,7 +146,7 @@ def test_what_is_not_joined_is_counted() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_runs_over_the_axis_is_what_runs_at_each_position(seed: int) -> None:
-    """Executions overlap, share an end, last no time, or are named after the program or its function."""
+    """Use executions that overlap, touch, have zero length, or are named after the program or its function."""
     random = np.random.default_rng(seed)
     made = dataclasses.replace(recording([], 12), clock=np.sort(random.integers(0, 30, 12)))
     programs = [dataclasses.replace(recording([], 1), title=f"jit_{name}({i})") for i, name in enumerate("fgfh")]

@@ -90,7 +90,7 @@ def test_where_no_line_is_known_the_runtime_s_call_stands_in() -> None:
 
 
 def test_an_array_that_is_named_for_its_line() -> None:
-    """track() knows the line that made an array, and no more frames than that."""
+    """Expect one frame: track() records only the line that created an array."""
     of = allocator([Block("train.py:61", 8, 0, None), Block("make.py:6", 4, 0, None, stack=1)], 1)
     assert drawn(forest(of, Classification.SOURCE)) == ["main (train.py:10)", "  layer (model.py:20)", "train.py:61"]
     assert drawn(forest(of, Classification.FUNCTION))[:2] == ["train.py:61", "  train.py:61"]

@@ -110,7 +110,7 @@ def test_layers_that_repeat_become_one() -> None:
     ("paths", "merged"),
     [
         (["blocks/[0]/w", "blocks/[1]/w", "blocks/[2]/w"], ["blocks", "  [*] x3", "    w x3"]),
-        # The items of an optimizer's state are different things.
+        # The items of an optimizer's state are separate entries.
         (["state/[0]/mu", "state/[1]/count"], ["state", "  [0]", "    mu", "  [1]", "    count"]),
         (["args/[0]", "args/[1]"], ["args", "  [0]", "  [1]"]),
         (["weights/[0]", "weights/[1]"], ["weights", "  [*] x2"]),
@@ -267,7 +267,7 @@ def ancestors(of: Forest, node: int) -> Iterator[int]:
 
 
 def keeps_to(of: Forest) -> None:
-    """Preorder: everything from a node to its end, and nothing else, is below it."""
+    """Check preorder: the descendants of a node are exactly the nodes from it to its end."""
     n = len(of.parent)
     assert len(of.label) == len(of.end) == len(of.merged) == len(of.framework) == n
     for node in range(n):

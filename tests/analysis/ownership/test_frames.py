@@ -16,7 +16,7 @@ a_tree = st.lists(st.tuples(st.integers(-1, 10), st.sampled_from(FILES)), max_si
 
 
 def stacks_of(frames: list[tuple[int, str]]) -> Stacks:
-    """Parents come before their children."""
+    """Return frames in which parents come before their children."""
     parent = [min(above, i - 1) for i, (above, _) in enumerate(frames)]
     files = Text.of([file for _, file in frames])
     return Stacks(np.array(parent, np.int32), files, files, np.zeros(len(frames), np.int32))

@@ -29,7 +29,7 @@ PASSES = {"F": Pass.FORWARD, "B": Pass.BACKWARD, "R": Pass.REMATERIALIZED, "O": 
         ("jit(loss)/while", "O", "while"),
         ("jit(step)/jvp()/while/body/closed_call", "F", "closed_call"),
         ("jit(loss)/cond/branch_1_fun/mlp/tanh", "O", "mlp tanh"),
-        ("jit(f)/body/cond/mul", "O", "body cond mul"),  # a user's own scopes
+        ("jit(f)/body/cond/mul", "O", "body cond mul"),  # scopes of the user
         ("jit(step)/transpose(jvp(jit(take_along_axis)))/scatter-add", "B", "take_along_axis scatter-add"),
         ("jit(f)/logits/jit(log_softmax)/exp", "O", "logits log_softmax exp"),
         ("jit(step)/transpose(jvp(bsd,de->bse))/dot_general", "B", "bsd,de->bse dot_general"),

@@ -26,9 +26,9 @@ from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
 
 PARAM, OPT, INPUT, STATE, UNKNOWN = Role.PARAMETER, Role.OPTIMIZER_STATE, Role.INPUT, Role.STATE, Role.UNKNOWN
-LEAVES = 3 * LAYERS  # of one tree of an MLP's weights
+LEAVES = 3 * LAYERS  # arguments of one tree of an MLP's weights
 
-# Per argument, in order. Trees come with their keys sorted: bias, down, up of each layer; k, o, q, v of each.
+# Roles per argument, in order. Trees have sorted keys: bias, down, up of each layer; k, o, q, v of each.
 ARGUMENTS: dict[str, list[Role]] = {
     **{
         name: [PARAM] * LEAVES + [OPT] * LEAVES + [INPUT, INPUT]
@@ -44,21 +44,21 @@ ARGUMENTS: dict[str, list[Role]] = {
     "gradients": [PARAM] * LEAVES + [INPUT, INPUT],
     "low_rank": [INPUT, INPUT] + [PARAM] * 2 + [OPT] * 2 + [INPUT, INPUT],
     "normalized": [PARAM, PARAM, STATE, INPUT, INPUT],
-    # What x is first multiplied with, three weights, could as well be the data, and x the weight: see NAMED.
+    # x is first multiplied with three weights; without names, x could be the weight and these the data: see NAMED.
     "decode": [UNKNOWN, PARAM, UNKNOWN, UNKNOWN] + [PARAM] * 4 * (LAYERS - 1) + [STATE] * 2 * LAYERS + [UNKNOWN, INPUT],
     "forward": [PARAM] * (1 + LEAVES) + [INPUT],
     "product": [UNKNOWN, UNKNOWN],
     "residual": [UNKNOWN, UNKNOWN],
 }  # fmt: skip
 
-# Where names tell more: that the first layer's leaves are what the other layers' are.
+# Roles that only names reveal: the first layer's leaves have the roles of the other layers' leaves.
 NAMED: dict[str, list[Role]] = {"decode": [PARAM] * 4 * LAYERS + [STATE] * 2 * LAYERS + [INPUT, INPUT]}
 
 both = pytest.mark.parametrize("named", [True, False], ids=["named", "nameless"])
 
 
 def of_arguments(of: Recording) -> list[Role]:
-    """By their number; the rows that are whole arguments, before the program."""
+    """Return the roles by argument number, from the rows of complete arguments before the program."""
     assert of.program is not None and of.program.values is not None and of.program.value is not None
     values = of.program.values()
     number = np.where(of.program.value >= 0, values.argument[of.program.value], -1)
@@ -67,7 +67,7 @@ def of_arguments(of: Recording) -> list[Role]:
 
 
 def temporaries(of: Recording) -> Iterator[tuple[str, str, Role]]:
-    """(name, shape without its layout, role) of what lies in temporary memory."""
+    """Return (name, shape without its layout, role) of each buffer in temporary memory."""
     rows = of.allocations
     for row in np.flatnonzero(of.regions.kind[rows.region] == RegionKind.TEMPORARY).tolist():
         yield rows.name[row], rows.shape[row].split("{")[0], Role(roles(of)[row])
@@ -87,7 +87,7 @@ def test_every_program_here_has_a_truth(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["momentum_donated", "momentum_untold", "clipped", "adam_donated", "mixed"])
 def test_passes_are_those_that_jax_names(name: str) -> None:
-    """The data flow of the nameless program against the names of the same program."""
+    """Compare the roles from dataflow alone with the roles of the same program with names."""
     found = training_step(recording(name, named=False))
     of = recording(name)
     assert found is not None and of.program is not None
@@ -95,7 +95,7 @@ def test_passes_are_those_that_jax_names(name: str) -> None:
     told = {TrainingPhase.FORWARD: 0, TrainingPhase.BACKWARD: 0}
     for position in range(of.length):
         scope = of.program.scope[position]
-        # A fusion has the name of its last operation: of several there is no one truth.
+        # A fusion has the name of its last operation, so a fusion of several operations has no single correct role.
         if "jvp(" not in scope or ";" in scope:
             continue
         truth = TrainingPhase.BACKWARD if "transpose(" in scope else TrainingPhase.FORWARD
@@ -107,7 +107,7 @@ def test_passes_are_those_that_jax_names(name: str) -> None:
 
 
 def _is_worked_out_early(of: Recording, position: int) -> bool:
-    """What only the loss's derivative needs, at the turn from forward to backward: data flow has it either way."""
+    """Return whether dataflow may place this operation of the loss's derivative in either pass."""
     assert of.program is not None
     scope = of.program.scope[position]
     return "integer_pow" in scope or scope.endswith(("jvp()/sub", "jvp()/div", "reduce_sum", "transpose(jvp())/mul"))
@@ -116,7 +116,7 @@ def _is_worked_out_early(of: Recording, position: int) -> bool:
 @both
 @pytest.mark.parametrize("name", ["momentum_donated", "momentum_untold", "clipped", "adam_donated"])
 def test_what_the_backward_pass_reads_is_an_activation(name: str, named: bool) -> None:
-    """Each layer's tanh and result, wherever it lies."""
+    """Return the tanh and the result of each layer, at any address."""
     of = recording(name, named=named)
     rows = np.flatnonzero((value_roles(of) == Role.ACTIVATION) & (of.allocations.size > 4)).tolist()
     shapes = [of.allocations.shape[row].split("{")[0] for row in rows]
@@ -127,7 +127,7 @@ def test_what_the_backward_pass_reads_is_an_activation(name: str, named: bool) -
 
 @both
 def test_gradients_are_what_the_update_reads(named: bool) -> None:
-    """Clipped by their norm, all of them live until the last is made."""
+    """Clip gradients by their norm, so that all of them are live until the last one is computed."""
     found = list(temporaries(recording("clipped", named=named)))
     weights = (f"f32[{WIDTH},{HIDDEN}]", f"f32[{HIDDEN},{WIDTH}]")
     gradients = [shape for _, shape, role in found if role is Role.GRADIENT and shape in weights]
@@ -149,7 +149,7 @@ def test_a_scan_over_layers_stacks_activations_and_gradients(named: bool) -> Non
 
 @both
 def test_what_is_made_again_is_no_activation(named: bool) -> None:
-    """With jax.checkpoint around each layer only its input is kept; its tanh is made again, and is temporary."""
+    """Use jax.checkpoint around each layer: only its input is kept, and its tanh is recomputed as a temporary."""
     found = [(shape, role) for _, shape, role in temporaries(recording("scanned_remat", named=named))]
     assert (f"f32[8,{BATCH},{WIDTH}]", Role.ACTIVATION) in found
     assert not [shape for shape, role in found if role is Role.ACTIVATION and shape.endswith(f"{HIDDEN}]")]
@@ -209,7 +209,7 @@ open(sys.argv[1], "wb").write(hlo_proto(compiled))
 
 @pytest.fixture(scope="module")
 def sharded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The step on eight devices: weights on every one, the batch shared out."""
+    """Compile the step for eight devices: replicated weights and a sharded batch."""
     path = tmp_path_factory.mktemp("sharded") / "module"
     flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
     tests = str(TESTS)
@@ -223,7 +223,7 @@ def test_replicated_arguments_on_eight_devices(sharded: bytes, named: bool) -> N
     assert of_arguments(of) == ARGUMENTS["momentum"]
     found = {(shape, role) for _, shape, role in temporaries(of)}
     assert (f"f32[{BATCH // 8},{HIDDEN}]", Role.ACTIVATION) in found
-    # The gradients of all layers, and the loss, are summed over the devices by one instruction.
+    # One instruction sums the gradients of all layers, and the loss, over the devices.
     weights = [role for _, shape, role in temporaries(of) if shape == f"f32[{WIDTH},{HIDDEN}]"]
     assert weights.count(Role.GRADIENT) == 2 * LAYERS
 
@@ -257,7 +257,7 @@ def programs() -> dict[str, bytes]:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_damage_costs_no_more_than_the_program(seed: int) -> None:
-    """Bytes changed, or the end cut off: an InputError, or a role that exists for every row."""
+    """Change bytes or cut off the end: expect an InputError, or a valid role for every row."""
     random = np.random.default_rng(seed)
     name = list(programs())[seed % len(programs())]
     data = bytearray(programs()[name])
@@ -275,7 +275,7 @@ def test_damage_costs_no_more_than_the_program(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_ids_that_make_no_sense_cost_nothing(seed: int) -> None:
-    """Operands, roots, parameters and aliases that name anything at all: loops, too, where none can be."""
+    """Use arbitrary operands, roots, parameters and aliases, including impossible loops."""
     random = np.random.default_rng(seed)
     name = list(programs())[seed % len(programs())]
     proto = HloProto.FromString(programs()[name])
@@ -296,7 +296,7 @@ def test_ids_that_make_no_sense_cost_nothing(seed: int) -> None:
 
 @pytest.mark.parametrize("program", compiled_programs(), ids=str)
 def test_real_programs_know_most_of_their_bytes(program: Compiled) -> None:
-    """Unknown may be what is first joined: of a step that trains, nothing is."""
+    """Check training steps only, where every role is known."""
     for of in read_hlo(program.data, source=str(program.path)):
         if training_step(of) is not None:
             assert Role.UNKNOWN not in roles(of)

@@ -18,7 +18,7 @@ from tb_memplugin.readers.torch_profiler.categories import CATEGORIES
 
 
 def write(folder: Path, shift_ns: int = 400) -> dict[int, Role]:
-    """A snapshot without stacks, and the timeline of the same loop; the truth by the number of each alloc event."""
+    """Return a snapshot without stacks, its timeline, and the true category by the number of each alloc event."""
     training = Training(2, clears=True, marks=False)
     rows = []
     for event, entry in enumerate(training.allocator.trace):
@@ -46,7 +46,7 @@ def test_a_timeline_beside_a_snapshot_lends_it_its_categories(tmp_path: Path) ->
     catalog = Catalog(str(tmp_path))
     listed = snapshot_of(catalog.listing("run").recordings)
     assert roles(listed).tolist() == roles(recording).tolist()
-    assert catalog.recording(listed.id) is listed  # what is known of it is worked out once
+    assert catalog.recording(listed.id) is listed  # the categories are memoized
 
 
 @pytest.mark.parametrize("shift_ns", [5_000_000_000, -3_600_000_000_000])

@@ -35,7 +35,7 @@ def test_gradients_that_are_not_cleared_survive_into_the_next_iteration(clears: 
     training = Training(6, clears=clears)
     found = retained_gradients(recorded(training))
     sizes = [training.allocator.truth[event] for event, role in training.truth.items() if role is Role.GRADIENT]
-    assert len(found.position) == 5  # after the first step of the optimizer and before each that follows
+    assert len(found.position) == 5  # after the optimizer's first step and before each later step
     assert found.gradients.tolist() == [0 if clears else sum(sizes[: training.layers])] * 5
     state = [training.allocator.truth[event] for event, role in training.truth.items() if role is Role.OPTIMIZER_STATE]
     assert found.state.tolist() == [sum(state)] * 5
@@ -81,10 +81,10 @@ def test_without_stacks_nothing_is_guessed() -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        # One step of a hand-written AdamW on a transformer of 111 parameters, none of which was recorded when it was
-        # made: two moments for each.
+        # One step of a hand-written AdamW on a transformer with 111 parameters. It was recorded after the parameters
+        # were allocated; each has two moments.
         ("bcrafton_memory_snapshot", {Role.OPTIMIZER_STATE: 222}),
-        # Attention, forward and backward, without an optimizer: gradients of q, k and v, and a small buffer beside.
+        # Attention, forward and backward, without an optimizer: gradients of q, k and v, and a small buffer.
         ("silmont2000_mem_snapshot", {Role.GRADIENT: 4, Role.ACTIVATION: 4}),
     ],
 )
@@ -100,7 +100,7 @@ def test_what_is_older_than_the_trace_and_as_large_as_state_is_told_apart_from_t
     training = Training(4, clears=True)
     made = next(event for event, role in training.truth.items() if role == Role.ACTIVATION)
     snapshot = training.snapshot()
-    del snapshot["device_traces"][0][:made]  # the parameters were made before, and no stack was kept
+    del snapshot["device_traces"][0][:made]  # the parameters predate the recording, and have no stack
     for segment in snapshot["segments"]:
         for block in segment["blocks"]:
             block["frames"] = []

@@ -83,7 +83,7 @@ def test_a_life_in_two_parts() -> None:
 
 
 def test_what_shares_memory_keeps_it_for_as_long_as_it_lives_itself() -> None:
-    """In a trace, one row carries the charge of all that share its memory."""
+    """Check shared memory: in a trace, one row carries the charge of all rows that share its memory."""
     carrier = Row(10, 0, 9, charge=10, last_used=3)
     sharer = Row(10, 3, 9, charge=0, canonical=0)
     whole = recording([carrier, sharer, Row(1, 2, 3)], LENGTH)

@@ -111,7 +111,7 @@ def test_sharing_finds_overlapping_bytes_of_the_same_region_only() -> None:
     ],
 )
 def test_figures(key: str, expected: int | None) -> None:
-    """A donated argument of 100 bytes, a constant of 14, and 16 of 64 temporary bytes live, 6 of them padding."""
+    """Use a donated argument of 100 bytes, a constant of 14, and 16 of 64 temporary bytes live, 6 of them padding."""
     kinds = [
         (64, RegionKind.TEMPORARY),
         (100, RegionKind.PARAMETER | RegionKind.OUTPUT),

@@ -24,7 +24,7 @@ def ask(pprof: str, *arguments: str) -> Answer:
 
 
 def read(said: str) -> Answer:
-    """Blocks between rulers: callers, the function, its callees; each line ends in `|   name` or `| name`."""
+    """Parse the blocks between rulers: callers, the function, its callees; each line ends in `|   name` or `| name`."""
     nodes: list[list[object]] = []
     calls: list[list[object]] = []
     for block in said.split("-" * 58 + "+" + "-" * 13 + "\n")[2:]:

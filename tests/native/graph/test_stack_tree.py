@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tb_memplugin.native.graph.stack_tree import Chains
 
 PLACES = 6
-# What each place stands for, innermost first: one frame mostly, two or none at times.
+# Frames of each location, innermost first: usually one, sometimes two or none.
 frames_of_places = st.lists(st.lists(st.integers(0, 4), max_size=2), min_size=PLACES, max_size=PLACES)
 stacks_of_places = st.lists(st.lists(st.integers(0, PLACES - 1), max_size=5), max_size=12)
 
 
 def frames(stack: list[int], places: list[list[int]]) -> list[int]:
-    """The stack's frames, innermost first."""
+    """Return the stack's frames, innermost first."""
     return [frame for place in stack for frame in places[place]]
 
 

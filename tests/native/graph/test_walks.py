@@ -60,7 +60,7 @@ def test_spread_labels(pairs: Edges, labels: list[int]) -> None:
 
 
 def test_spread_labels_says_when_it_was_not_through() -> None:
-    """A chain against the order of its edges takes a pass for each edge."""
+    """Use a chain in reverse edge order, which takes one pass for each edge."""
     source, target = i32([3, 2, 1, 0]), i32([4, 3, 2, 1])
     label = np.array([1, 0, 0, 0, 0], dtype=np.uint64)
     assert not spread_labels(label, source, target, 2)
@@ -81,7 +81,7 @@ def test_owners(pairs: Edges, counts: list[int]) -> None:
 
 
 def paths(start: int, pairs: list[tuple[int, int, int, int]], ends: set[int]) -> dict[int, tuple[int, int]]:
-    """By Bellman and Ford: the least (kind, steps) to each end. Beyond an end no path goes on."""
+    """Compute the least (kind, steps) to each end by Bellman-Ford. No path continues beyond an end."""
     best = {start: (0, 0)}
     for _ in range(NODES + 1):
         for at, to, steps, kind in pairs:
@@ -106,7 +106,7 @@ def test_nearest(pairs: list[tuple[int, int, int, int]], starts: list[int], ends
         for end, cost in paths(at, pairs, ends).items()
     }
     assert found.keys() == truth.keys()
-    # Of paths that share a worse edge later, the one that keeps more steps now may be the better: kinds are exact.
+    # If paths share a worse edge later, the one with more steps so far may win, because kinds are compared first.
     assert {pair: cost[0] for pair, cost in found.items()} == {pair: cost[0] for pair, cost in truth.items()}
     if not any(kind for *_, kind in pairs):
         assert found == truth
@@ -131,12 +131,12 @@ WEIGHT = np.array([1, 1, 1, 0, 1, 1, 1], dtype=np.uint8)
     "leaf, found",
     [
         (2, {(0, 1, 0), (1, 1, 0)}),
-        (3, {(0, 1, 0), (1, 1, 0)}),  # a transpose is no step
-        (4, {(0, 2, 1), (1, 2, 1)}),  # written over in part
-        (5, set()),  # a product is like nothing
+        (3, {(0, 1, 0), (1, 1, 0)}),  # a transpose is not a step
+        (4, {(0, 2, 1), (1, 2, 1)}),  # partially overwritten
+        (5, set()),  # a product has no update form
         (6, {(0, 1, 0)}),
         (0, {(0, 0, 0)}),
-        (7, set()),  # not of the computation
+        (7, set()),  # outside the computation
         (-1, set()),
     ],
 )
@@ -154,7 +154,7 @@ def test_derive_looks_at_no_more_than_it_may() -> None:
 
 
 def test_derive_goes_nowhere_but_down() -> None:
-    """An operand that comes later, or lies in another computation, is none."""
+    """Ignore operands that come later or are in another computation."""
     begin, operand = np.array([0, 1, 2, 2], dtype=np.int64), i32([1, 0, 2])
     like, one = np.zeros(3, dtype=np.uint8), np.ones(3, dtype=np.uint8)
     found = derive(np.zeros(1, np.int64), np.full(1, 2, np.int64), i32([1]), begin, operand, like, one, 100)

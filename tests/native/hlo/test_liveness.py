@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tb_memplugin.native.hlo.liveness import flow_uses, flow_values, hand_over, replay, use_ranges
 
 ALLOC, FREE, SHARE_WITH = range(3)
-LENGTH = 12  # of the schedule
+LENGTH = 12  # positions in the schedule
 ROWS = 6
 same_each_time = settings(max_examples=300, deadline=None, derandomize=True)
 
@@ -34,7 +34,7 @@ class Event(NamedTuple):
 
 @dataclass
 class Replayed:
-    """Columns per row as `replay` gives them."""
+    """Return columns per row in the format of `replay`."""
 
     rows: int
     start: list[int] = field(init=False)
@@ -53,7 +53,7 @@ class Replayed:
 
 
 def windows(traces: list[list[Event]], defined: list[int]) -> list[tuple[int, int]]:
-    """Per event where it stands, and where the next event that stands somewhere does; a FREE lies between the two."""
+    """Return, per event, its position and that of the next event that has one; a FREE lies between the two."""
     found = []
     for trace in traces:
         here, stands = 0, []
@@ -69,8 +69,8 @@ def windows(traces: list[list[Event]], defined: list[int]) -> list[tuple[int, in
 
 def replay_by_hand(traces: list[list[Event]], size: list[int], defined: list[int], last_used: list[int]) -> Replayed:
     out = Replayed(len(size))
-    holders = [0] * len(size)  # how many buffers use a canonical row's memory
-    charged = [-1] * len(size)  # and the row that pays for it now
+    holders = [0] * len(size)  # number of buffers that use a canonical row's memory
+    charged = [-1] * len(size)  # the row that currently carries its charge
     live = 0
     events = [event for trace in traces for event in trace]
     for (kind, row, shared), (at, until) in zip(events, windows(traces, defined), strict=True):
@@ -132,7 +132,7 @@ def test_any_trace(traces: list[list[Event]], size: list[int], defined: list[int
 
 @st.composite
 def sensible(draw: st.DrawFn) -> tuple[list[Event], list[int], list[int], list[int]]:
-    """A trace as a compiler writes one: each row comes once, alone or with a live one, and goes once."""
+    """Return a trace like a compiler's: each row is allocated once, alone or shared with a live row, and freed once."""
     size: list[int] = draw(sizes)
     defined: list[int] = sorted(draw(positions))
     last_used = [draw(st.integers(at, LENGTH - 1)) for at in defined]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tb_memplugin.native.pprof.samples import samples
 from tb_memplugin.protos.pprof_pb2 import Sample
 
-ENTRY = np.array([-1, 0, 1, 0, 2], dtype=np.int32)  # the texts of a string table's entries; the first is empty
-KINDS, DEVICES = {1, 3}, {2}  # entries that read as the first and the second key
+ENTRY = np.array([-1, 0, 1, 0, 2], dtype=np.int32)  # the strings of a string table; the first is empty
+KINDS, DEVICES = {1, 3}, {2}  # strings equal to the first and the second key
 KEYS = np.array([0, 1], dtype=np.int32)
 CHOSEN = np.array([2, 0])
 

@@ -22,7 +22,7 @@ Tables = dict[str, dict[str, list[Any]]]
 
 
 def without_maps(module: Any) -> Any:
-    """The messages of a .proto file with maps as what they are on the wire: repeated pairs, in order."""
+    """Return the messages of a .proto file, with maps in their wire form: repeated pairs, in order."""
     file = descriptor_pb2.FileDescriptorProto()
     module.DESCRIPTOR.CopyToProto(file)
 
@@ -44,14 +44,14 @@ HLO, XPLANE = without_maps(hlo_pb2), without_maps(xplane_pb2)
 
 
 def raw(value: Any, field: FieldDescriptor) -> int:
-    """A number as its 64 bits, signed."""
+    """Return a number as a signed 64-bit integer."""
     if field.type == FieldDescriptor.TYPE_DOUBLE:
         return int(struct.unpack("<q", struct.pack("<d", value))[0])
     return (int(value) + 2**63) % 2**64 - 2**63
 
 
 def tables_of(message: Message) -> Tables:
-    """What scan is to give, from the parsed message."""
+    """Compute the expected result of scan from the parsed message."""
     tables: Tables = {}
     declare(tables, "", "", message.DESCRIPTOR)
     add_row(tables, "", 0, message)
@@ -131,7 +131,7 @@ NUMBERS: dict[int, st.SearchStrategy[Any]] = {
     FieldDescriptor.TYPE_UINT64: st.integers(0, 2**64 - 1),
     FieldDescriptor.TYPE_INT32: st.integers(-(2**31), 2**31 - 1),
     FieldDescriptor.TYPE_BOOL: st.booleans(),
-    FieldDescriptor.TYPE_ENUM: st.integers(-(2**31), 2**31 - 1),  # an enum of proto3 is open
+    FieldDescriptor.TYPE_ENUM: st.integers(-(2**31), 2**31 - 1),  # enums of proto3 are open
     FieldDescriptor.TYPE_DOUBLE: st.floats(allow_nan=False),
     FieldDescriptor.TYPE_BYTES: st.binary(max_size=6),
 }

@@ -30,7 +30,7 @@ def test_what_earlier_steps_leave_behind() -> None:
 
 
 def test_a_source_that_tells_of_no_regions() -> None:
-    """As PyTorch's profiler, which tells of sizes alone."""
+    """Drop the regions, because PyTorch's profiler records sizes only."""
     told = run([Block("history", 2 * MIB, step, None) for step in range(STEPS)])
     nowhere = np.full_like(told.allocations.region, -1)
     none = Regions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
@@ -50,7 +50,7 @@ def test_steps_that_free_what_they_allocate() -> None:
 
 
 def test_one_line_that_allocates_several_sizes_is_told_once() -> None:
-    """A state of three arrays, which a line of the user's makes anew in each step."""
+    """Allocate a state of three arrays on one line of the user's code, again in each step."""
     kept = [
         Block(f"w{i}", (4 + i) * MIB, step, step + 1 if step + 1 < STEPS else None, stack=1)
         for step in range(-1, STEPS)

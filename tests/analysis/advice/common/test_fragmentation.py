@@ -15,7 +15,7 @@ from tb_memplugin.model.recording import Recording
 
 
 def program(held: int) -> Recording:
-    """80 MiB live at once, in temporary memory of so many MiB."""
+    """Return a program with 80 MiB live at once, in temporary memory of so many MiB."""
     rows = [Row(60 * MIB, 0, 4), Row(20 * MIB, 2, 4, offset=60 * MIB), Row(70 * MIB, 5, 6)]
     return recording(rows, 8, [(held * MIB, RegionKind.TEMPORARY)])
 
@@ -33,7 +33,7 @@ def test_a_heap_that_is_packed_well_is_left_alone() -> None:
 
 
 def told(in_use: int, part: float) -> Recording:
-    """An allocator of 1 GiB with one block, which says how broken up the rest is."""
+    """Return an allocator of 1 GiB with one block, and with the fragmentation that it reports."""
     made = allocator([Block("weights", in_use * MIB, 0, None)], 1)
     assert made.reported is not None
     fragmentation = np.full(made.length, part)
@@ -55,7 +55,7 @@ def test_where_all_that_is_free_is_one_block_there_are_no_holes() -> None:
 
 
 def snapshot(expandable: bool) -> Recording:
-    """Every second of many tensors is freed, at the peak too."""
+    """Free every second of many tensors, also at the peak."""
     memory = CachingAllocator(expandable=expandable)
     made = [memory.alloc(3 * MIB) for _ in range(12)]
     for address in made[::2]:

@@ -11,7 +11,7 @@ from tb_memplugin.model.recording import Recording
 
 
 def program(largest: int, others: int = 10) -> Recording:
-    """One buffer of so many MiB, and others of 4 MiB; all are live at position 2, half of them at 5."""
+    """Return one buffer of so many MiB, and others of 4 MiB; all are live at position 2, half of them at 5."""
     small = [Row(4 * MIB, 0, 4 if i % 2 else 8, offset=(largest + 4 * i) * MIB) for i in range(others)]
     return recording([Row(largest * MIB, 2, 3, name="logits"), *small], 8)
 

@@ -61,7 +61,7 @@ def test_one_of_two_that_is_donated_already_leaves_the_other() -> None:
 
 
 def test_results_in_another_order_than_the_arguments() -> None:
-    """JAX gives the memory of the first argument to the first result that is like it."""
+    """Check the pairing: JAX reuses the memory of the first argument for the first result of the same shape."""
 
     def turned(*arguments: Any) -> Any:
         return sgd(unrolled())(*arguments)[::-1]
@@ -93,7 +93,7 @@ def test_an_argument_that_is_read_after_its_update_must_be_copied() -> None:
 @pytest.mark.parametrize(
     "function",
     [
-        lambda params, x: jax.grad(unrolled())(params, x),  # like the weights in shape, and no update of them
+        lambda params, x: jax.grad(unrolled())(params, x),  # the shape of the weights, but not an update of them
         lambda params, x: unrolled()(params, x),
     ],
 )

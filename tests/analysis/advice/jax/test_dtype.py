@@ -33,7 +33,7 @@ from tb_memplugin.analysis.advice import AdviceKind, advise
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.recording import Recording
 
-# As many bytes as bf16, and the CPU multiplies them without widening them first.
+# float16 takes as many bytes as bfloat16, and the CPU multiplies it without widening it first.
 NARROW = jnp.float16
 
 

@@ -22,7 +22,7 @@ def test_an_argument_that_is_read_first_and_never_again() -> None:
 
 
 def test_weights_that_are_read_first_and_never_again_are_the_caller_s() -> None:
-    """It keeps them for the next call, so that nothing is won if this one lets them go."""
+    """Expect no advice: the caller keeps the weights for the next call."""
 
     def serve(params: Any, x: Any) -> Any:
         x = x @ params["embed"] @ params["mix"]

@@ -63,7 +63,7 @@ def test_where_gradients_are_larger_than_the_batch_nothing_is_won() -> None:
 
 
 def test_a_batch_as_large_as_a_weight_is_told_from_it() -> None:
-    """The gradient of a weight of 1024 by 512 is not half as large for half a batch of 1024."""
+    """Check that weight gradients are not counted: for half a batch of 1024 they are as large as for the full batch."""
     before = compiled(jax.value_and_grad(unrolled(gelu)), weights(), array(2 * WIDTH, WIDTH), options=OPTIONS)
     rows = given(before, AdviceKind.MICROBATCHING).rows
     assert {before.allocations.shape[row].partition("{")[0] for row in rows.tolist()} == {

@@ -9,7 +9,7 @@ from tb_memplugin.analysis.advice import AdviceKind
 
 
 def test_optimizer_state_is_read_after_the_peak() -> None:
-    """Without it the peak is lower by all of it: at the peak, none of it is on the device yet."""
+    """Expect the full saving: at the peak, none of the offloaded state is on the device yet."""
     before = stepped(adam, 8192)
     advice = given(before, AdviceKind.OFFLOAD)
     assert advice.title == "Offload state to the host"
@@ -39,7 +39,7 @@ def test_a_counter_in_the_state_is_read_early_and_is_small() -> None:
 
 
 def test_what_is_read_all_along_is_where_it_should_be() -> None:
-    """A decayed weight and its momentum are read in every layer's turn, by a program that has nothing but updates."""
+    """Compile only updates: each layer reads its decayed weight and its momentum in turn."""
 
     def update(params: Any, momentum: Any) -> Any:
         momentum = jax.tree.map(lambda m, p: 0.9 * m + 0.1 * p, momentum, params)
@@ -50,7 +50,7 @@ def test_what_is_read_all_along_is_where_it_should_be() -> None:
 
 
 def test_both_moments_are_one_change_however_they_are_passed() -> None:
-    """Told apart they would save less than half: the peak is where either is."""
+    """Expect one joint entry: alone, each would save less than half, because the peak moves to the other."""
     params, state, x = step_arguments(8192, optimizer=adam)
 
     def step(params: Any, mu: Any, nu: Any, x: Any) -> Any:

@@ -13,13 +13,13 @@ ROWS, TILE = 2**14, 128
 
 
 def tiled(columns: int) -> ShapeProto:
-    """As a TPU lays an array out: in tiles of 8 by 128."""
+    """Use a TPU's array layout: tiles of 8 by 128."""
     layout = LayoutProto(minor_to_major=[1, 0], tiles=[TileProto(dimensions=[8, TILE])])
     return ShapeProto(element_type=F32, dimensions=[ROWS, columns], layout=layout)
 
 
 def program(columns: int) -> Recording:
-    """An argument, and one temporary of its shape, of which the program reads both."""
+    """Return a program that reads an argument and one temporary of the same shape."""
     made, placed = Handmade(), -(-columns // TILE) * TILE * ROWS * 4
     argument = made.instruction("x", shape=tiled(columns), opcode="parameter")
     doubled = made.instruction("doubled", [argument], shape=tiled(columns))
@@ -54,7 +54,7 @@ def test_full_tiles_waste_nothing(columns: int) -> None:
         ("f32[4096,128]{1,0:T(8,128)}", []),
         ("f32[4096,129]{1,0}", []),
         ("f32[]", []),
-        ("f32[4]{7:T(128)}", []),  # a damaged file's layout
+        ("f32[4]{7:T(128)}", []),  # the layout of a damaged file
         ("", []),
     ],
 )

@@ -32,7 +32,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 
 
 def gated(weights: Tree, x: Array) -> Array:
-    """A layer that keeps several tensors, and reads its input twice."""
+    """Keep several tensors in the layer, and read its input twice."""
     h = x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-6)
     h = jax.nn.gelu(h @ weights["up"]) * jax.nn.sigmoid(h @ weights["up"] * 2)
     made: Array = x + h @ weights["down"]
@@ -40,7 +40,7 @@ def gated(weights: Tree, x: Array) -> Array:
 
 
 def attentive(weights: Tree, x: Array) -> Array:
-    """Sequences of 128: what attention keeps grows with their square."""
+    """Use sequences of 128: the memory that attention keeps grows quadratically with their length."""
     heads = (x @ weights["up"]).reshape(-1, 128, 2, 8, WIDTH // 8)
     scores = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", heads[:, :, 0], heads[:, :, 1]))
     mixed = jnp.einsum("bhqk,bkhd->bqhd", scores, heads[:, :, 1])
@@ -69,7 +69,7 @@ def test_layers_in_a_training_step(one: Any, optimizer: Any) -> None:
 
 
 def unnamed(one: Any) -> Any:
-    """As people write it who name nothing."""
+    """Write the layer without any names."""
 
     def loss(params: Tree, x: Array) -> Array:
         for i in range(LAYERS):
@@ -119,7 +119,7 @@ def test_operations_that_repeat_and_keep_nothing_are_no_layers() -> None:
 def test_the_evidence_is_what_the_backward_pass_reads() -> None:
     before = compiled(jax.value_and_grad(unrolled()), weights(), array(4096, WIDTH), options=BARRIERS)
     advice = given(before, AdviceKind.REMATERIALIZATION)
-    kept = 4096 * 2 * WIDTH * 4  # the result of tanh, in each layer
+    kept = 4096 * 2 * WIDTH * 4  # the result of tanh in each layer
     assert advice.bytes == LAYERS * kept == 96 * MIB
     assert [before.allocations.scope[row].split("/")[-1] for row in advice.rows.tolist()] == ["tanh"] * LAYERS
 
@@ -147,8 +147,8 @@ def test_a_scan_that_is_run_twice_is_one_change() -> None:
     after = compiled(jax.value_and_grad(twice(jax.checkpoint(layer))), *arguments)
     advice = given(before, AdviceKind.REMATERIALIZATION)
     assert advice.title == f"Rematerialize the body of 2 scans over {LAYERS} iterations"
-    assert len(advice.rows) == 4  # of each, what goes into tanh and what comes out
-    # Of the zeros that both stacks begin with the compiler keeps one more, that it no longer copies.
+    assert len(advice.rows) == 4  # the input and the output of tanh in each layer
+    # The compiler keeps one more of the zeros that both stacks start from, because it no longer copies it.
     assert (
         0.7 * (peak(before).bytes - peak(after).bytes) < advice.saving_bytes <= peak(before).bytes - peak(after).bytes
     )
@@ -172,7 +172,7 @@ def test_nothing_is_kept_where_nothing_is_trained(function: Any) -> None:
 
 
 def test_a_single_layer_is_left_alone() -> None:
-    """There is nothing to recompute for: its backward pass follows at once."""
+    """Expect nothing: recomputing is useless where the backward pass follows immediately."""
 
     def loss(params: Tree, x: Array) -> Array:
         with jax.named_scope("layer_0"):
@@ -184,7 +184,7 @@ def test_a_single_layer_is_left_alone() -> None:
 
 @pytest.mark.parametrize("one", [layer, gated])
 def test_the_cpu_s_compiler_undoes_it_and_that_is_said(one: Any) -> None:
-    """The other tests here tell it not to, and have the saving."""
+    """Check the default; the other tests here turn it off and get the saving."""
     arguments = weights(), array(4096, WIDTH)
     before = compiled(jax.value_and_grad(unrolled(one)), *arguments)
     after = compiled(jax.value_and_grad(unrolled(jax.checkpoint(one))), *arguments)

@@ -90,7 +90,7 @@ def test_what_is_sharded_is_left_alone() -> None:
 
 
 def test_moments_that_are_passed_apart_are_one_change() -> None:
-    """Parameters are another: they are gathered again where they are read."""
+    """Expect a different entry for parameters: they are gathered again where they are read."""
     assert answers()["apart"] == {"Shard mu, nu over 8 devices": 48 * MIB, "Shard params over 8 devices": 24 * MIB}
 
 

@@ -15,7 +15,7 @@ from tb_memplugin.model.kinds import Role
 def test_gradients_that_nothing_clears(layers: int, marks: bool) -> None:
     before = Training(6, clears=False, layers=layers, marks=marks)
     after = recorded(Training(6, clears=True, layers=layers, marks=marks))
-    if layers == 1:  # it is back before the peak
+    if layers == 1:  # the gradient is allocated again before the peak
         assert AdviceKind.LATE_FREE not in kinds(recorded(before))
         return
     advice = given(recorded(before), AdviceKind.LATE_FREE)
