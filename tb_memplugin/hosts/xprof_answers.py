@@ -129,7 +129,7 @@ class Answers:
 
 
 def memory_space(parameters: Parameters) -> int:
-    """The buffer colour; 0 where it is not a number, as XProf reads it."""
+    """Return the buffer color, or 0 if it is not a number, as XProf does."""
     try:
         return int(parameters.get("memory_space", "0"))
     except ValueError:

@@ -87,7 +87,7 @@ def test_the_buffers_of_a_piece_of_advice_filter_every_chart(shown: Viewer, alon
     assert shown.picture()[0] != before[0]
     shown.page.reload()
     shown.wait_until_ready()
-    chip = until(lambda: shown.text("only-chip"), bool, "the filter is gone")
+    chip = until(lambda: shown.text("filter-chip"), bool, "the filter is gone")
     assert f"{first['rows_total']} chosen" in chip
     shown.get("advice-rows").first.click()
     shown.wait_for_state(only=None)

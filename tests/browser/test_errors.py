@@ -49,7 +49,7 @@ def test_a_pasted_error_is_explained_and_shown(open_at: Open, host: Host) -> Non
     viewer.get("paste-open").wait_for()
     assert "The program needs 19.2 GiB of HBM, which has 15.8 GiB." in viewer.text("paste-answer")
     viewer.get("paste-open").click()
-    viewer.get("remedies").wait_for()
+    viewer.get("oom-hints").wait_for()
     viewer.wait_until_ready()
     assert viewer.text("headline") == (
         "The program needs 19.2 GiB of HBM, which has 15.8 GiB. That is 3.50 GiB too much."
@@ -65,7 +65,7 @@ def test_an_address_of_a_pasted_error_shows_it_again(open_at: Open, host: Host) 
         "text => fetch('api/paste', {method: 'POST', body: text}).then(answer => answer.json())", text
     )
     opened.go(host.address({"tab": "snapshots", "run": answer["run"]}))
-    opened.get("remedies").wait_for()
+    opened.get("oom-hints").wait_for()
     assert opened.text("headline").startswith("An allocation of 3.00 KiB in GPU_0_bfc failed")
 
 

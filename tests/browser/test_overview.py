@@ -73,7 +73,7 @@ def test_the_table_shows_the_answer_of_the_server(train: Viewer, server: Host) -
     assert first["Largest part"] == "75% layer_* \u00d74"
     assert not {"Capacity", "Left", "Host"} & first.keys(), "columns without a value in any row"
     [place] = overview["together"]
-    assert place["sentence"] in train.text("together")
+    assert place["sentence"] in train.text("co-residency")
 
 
 def test_a_line_opens_its_recording_and_back_returns(train: Viewer) -> None:
@@ -120,7 +120,7 @@ def test_search_sort_and_csv(train: Viewer, tmp_path: Path) -> None:
 
 
 def test_programs_that_share_a_memory_open_too(train: Viewer) -> None:
-    train.get("together").get_by_role("button", name=SMALL).click()
+    train.get("co-residency").get_by_role("button", name=SMALL).click()
     train.wait_for_state(tab="memory_viewer", module=SMALL)
 
 

@@ -217,7 +217,7 @@ def test_a_node_filters_every_chart_until_the_filter_is_cleared(trees: Viewer, a
     trees.get("tree-by").select_option("shape")
     root = until(lambda: lines(trees)[:1], bool, "an empty tree")[0]
     assert (root["bytes"], root["rows"]) == (exact(weights[first]), len(kept))
-    trees.get("only-clear").click()
+    trees.get("filter-clear").click()
     trees.wait_for_state(only=None)
     assert trees.text("live-heading") == heading
     trees.page.mouse.move(1, 1)

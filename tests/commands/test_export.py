@@ -33,12 +33,12 @@ def exported(*arguments: object, stdin: bytes = b"") -> subprocess.CompletedProc
     return subprocess.run(command, input=stdin, capture_output=True)
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def error_line(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """Return the one-line error of a call that is rejected before any file is read."""
     assert cli.main(["export", *map(str, arguments)]) == 2
-    said = capsys.readouterr()
-    assert said.out == "" and said.err.count("\n") == 1
-    return said.err
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1
+    return printed.err
 
 
 @pytest.fixture
@@ -106,18 +106,18 @@ def test_parquet_holds_what_csv_does(tmp_path: Path) -> None:
     assert parquet.read_table(one)["size_bytes"].to_pylist() == sizes
 
 
-def test_without_pyarrow_parquet_is_refused_with_a_remedy(
+def test_without_pyarrow_parquet_fails_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(parquet, "find_spec", lambda name: None)
-    said = refused(capsys, TRAIN, "--to", tmp_path / "rows.parquet")
+    said = error_line(capsys, TRAIN, "--to", tmp_path / "rows.parquet")
     assert "Parquet needs pyarrow" in said and "`pip install pyarrow`, or write .csv or .json" in said
 
 
 def test_a_file_that_is_there_is_kept_without_force(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = logdir.parent / "rows.csv"
     file.write_text("mine")
-    assert "The output file exists" in refused(capsys, logdir, "--to", file)
+    assert "The output file exists" in error_line(capsys, logdir, "--to", file)
     assert file.read_text() == "mine"
     assert exported(logdir, "--to", file, "--force").returncode == 0
     assert file.read_text().startswith("recording,row,name,")
@@ -130,15 +130,15 @@ def test_nothing_is_written_into_a_logdir(logdir: Path, capsys: pytest.CaptureFi
     session, profile = logdir / SESSION, logdir / SESSION / "localhost.xplane.pb"
     run = logdir / "rows.csv"
     for path, file in ((logdir, run), (session, session / "rows.json"), (session, run), (profile, run)):
-        assert "The logdir is never written to" in refused(capsys, path, "--to", file)
-    assert "The logdir is never written to" in refused(capsys, logdir, "--to", link / "rows.csv", "--force")
+        assert "The logdir is never written to" in error_line(capsys, path, "--to", file)
+    assert "The logdir is never written to" in error_line(capsys, logdir, "--to", link / "rows.csv", "--force")
     assert sorted(logdir.rglob("*")) == before
 
 
 def test_what_is_read_is_never_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "run.memory.json"
     file.write_text("[]")
-    assert "The logdir is never written to" in refused(capsys, file, "--to", file, "--force")
+    assert "The logdir is never written to" in error_line(capsys, file, "--to", file, "--force")
     assert file.read_text() == "[]"
 
 
@@ -186,7 +186,7 @@ def test_a_wrong_call_is_one_line(
 ) -> None:
     (tmp_path / "folder.csv").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert expected in refused(capsys, TRAIN, *arguments)
+    assert expected in error_line(capsys, TRAIN, *arguments)
 
 
 @pytest.mark.parametrize(

@@ -149,9 +149,9 @@ class CachingAllocator:
     def _merge(self, segment: Segment, block: Block) -> Block:
         """With the free memory at its sides."""
         at = segment.blocks.index(block)
-        for neighbour in (at + 1, at - 1):
-            if 0 <= neighbour < len(segment.blocks) and segment.blocks[neighbour].state == block.state:
-                other = segment.blocks.pop(neighbour)
+        for neighbor in (at + 1, at - 1):
+            if 0 <= neighbor < len(segment.blocks) and segment.blocks[neighbor].state == block.state:
+                other = segment.blocks.pop(neighbor)
                 block.address, block.size = min(block.address, other.address), block.size + other.size
                 at = segment.blocks.index(block)
         return block

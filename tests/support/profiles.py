@@ -1,6 +1,6 @@
 """Real compiled programs for tests: those of demo_logdir/ and, where present, those of the shared data.
 
-They are taken out of their profiles by protobuf's own parser, so that no reader is tested against itself.
+They are extracted from their profiles by protobuf's own parser, so that no reader is tested against itself.
 """
 
 from __future__ import annotations

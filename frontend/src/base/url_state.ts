@@ -11,7 +11,7 @@ function keyOf(part: string): string {
   return part.includes("=") ? part.slice(0, part.indexOf("=")) : "";
 }
 
-/** The values of known keys in a fragment or a query. Text that is no valid escape is taken as it stands. */
+/** The values of known keys in a fragment or a query. Text with invalid escapes is kept as it is. */
 export function readParts(text: string, keys: ReadonlySet<string>): Map<string, string> {
   const values = new Map<string, string>();
   for (const part of parts(text.replace(/^\?/, ""))) {

@@ -1,6 +1,7 @@
 """Classification of a recording's rows into forests, by model, source, function, role, shape or dtype.
 
-A forest classifies all rows once. The live rows of any position are then weighed in it, here or in the page.
+A forest classifies all rows once. The bytes of the rows that are live at a position are then summed per node, here or
+in the page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Model paths of copies, taken from the copied value."""
+"""Model paths of copies, which are those of the copied values."""
 
 from __future__ import annotations
 

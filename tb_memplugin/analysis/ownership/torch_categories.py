@@ -1,4 +1,4 @@
-"""Roles of a PyTorch snapshot's tensors, taken from the profiler's memory timeline of the same run."""
+"""Roles of a PyTorch snapshot's tensors, read from the profiler's memory timeline of the same run."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def _match_rows(snapshot: Recording, timeline: Recording) -> I64:
 
 def _allocation_times(recording: Recording) -> tuple[I64, I64]:
     """Return the rows that were allocated in the recording, and their times in nanoseconds since 1970."""
-    clock, taken = recording.clock, recording.capture_info
-    if clock is None or taken is None or taken.time_ns is None:
+    clock, capture_info = recording.clock, recording.capture_info
+    if clock is None or capture_info is None or capture_info.time_ns is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     row = np.flatnonzero(recording.allocations.start >= 0)
-    return row, clock[recording.allocations.start[row]] + taken.time_ns
+    return row, clock[recording.allocations.start[row]] + capture_info.time_ns

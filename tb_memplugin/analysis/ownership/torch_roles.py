@@ -51,7 +51,7 @@ def torch_roles(recording: Recording) -> U8:
     forward = made.known & ~stepping & ~backward & ~made.module
     outlives_step = rows.end > _next_mark(ends, rows.start, recording.length)
     meets_step = _next_mark(begins, rows.start, recording.length) < rows.end
-    # Without an optimizer in the recording, tensors that outlive the backward pass are taken for gradients.
+    # Without an optimizer in the recording, tensors that outlive the backward pass count as gradients.
     left = meets_step if len(begins) else ~freed.backward
     role = np.select(
         [

@@ -172,17 +172,17 @@ def place_in_outputs(recording: Recording, new: Change, limit: I64 | None = None
     if not results.any() or not len(new.bytes):
         return new
     tenants = results[recording.allocations.region]
-    taken = np.zeros(recording.length, dtype=np.int64)
+    fitted = np.zeros(recording.length, dtype=np.int64)
     width = np.ceil(np.log2(np.maximum(new.bytes, 1))).astype(np.int64)
     for exponent in np.unique(width)[::-1].tolist():  # largest first
         of_width = width == exponent
         wide = results & (size >= int(new.bytes[of_width].max()))
         inside = np.flatnonzero(tenants & wide[recording.allocations.region])
-        room = int(size[wide].sum()) - needed_bytes(recording, lifetimes(recording).take(inside)) - taken
+        room = int(size[wide].sum()) - needed_bytes(recording, lifetimes(recording).take(inside)) - fitted
         need = _sum(recording.length, Change(new.start[of_width], new.end[of_width], new.bytes[of_width]))
-        taken += np.clip(room, 0, need)
-    at = np.flatnonzero(np.diff(taken, prepend=0))
-    return combine(new, Change(at, np.r_[at[1:], recording.length][: len(at)], -taken[at]))
+        fitted += np.clip(room, 0, need)
+    at = np.flatnonzero(np.diff(fitted, prepend=0))
+    return combine(new, Change(at, np.r_[at[1:], recording.length][: len(at)], -fitted[at]))
 
 
 def needed_bytes(recording: Recording, wanted: RowLifetimes) -> I64:
@@ -216,6 +216,6 @@ def _charges(recording: Recording, wanted: RowLifetimes) -> Change:
     shared, start, end = shared[order], wanted.start[order] + 1, wanted.end[order] + 1  # from 0: -1 is before it
     # Offsets keep the lifetimes of different memories apart, so that one running maximum serves all of them.
     offset = shared * (recording.length + 2)
-    taken = np.r_[0, np.maximum.accumulate(offset + end)[:-1]]
-    begin = np.minimum(np.maximum(start, taken - offset), end)
+    covered = np.r_[0, np.maximum.accumulate(offset + end)[:-1]]
+    begin = np.minimum(np.maximum(start, covered - offset), end)
     return Change(begin - 1, end - 1, wanted.bytes[order])

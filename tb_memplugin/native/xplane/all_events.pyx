@@ -7,7 +7,7 @@ from libcpp.vector cimport vector
 from tb_memplugin.native.protobuf.fields cimport Item, item
 from tb_memplugin.native.xplane.walk cimport (
     BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, GO_ON, IS_NUMBER, Numbers, Stat, Walk,
-    read_stat, taken, taken_narrow, walked,
+    read_stat, to_array, to_narrow_array, walked,
 )
 
 
@@ -54,9 +54,10 @@ def every(plane, kinds, columns, lines=None):
     walk.kinds, walk.columns = Numbers(kinds), Numbers(columns)
     of_lines = walked(walk, plane, lines)
     return {
-        **of_lines, "offset_ps": taken(walk.offset), "duration_ps": taken(walk.duration),
-        "kind": taken_narrow(walk.kind), "owner": taken_narrow(walk.owner), "column": taken_narrow(walk.column),
-        "value": taken(walk.value),
+        **of_lines, "offset_ps": to_array(walk.offset), "duration_ps": to_array(walk.duration),
+        "kind": to_narrow_array(walk.kind), "owner": to_narrow_array(walk.owner),
+        "column": to_narrow_array(walk.column),
+        "value": to_array(walk.value),
     }
 
 

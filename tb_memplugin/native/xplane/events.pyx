@@ -9,7 +9,7 @@ from libcpp.vector cimport vector
 from tb_memplugin.native.protobuf.fields cimport Item, item
 from tb_memplugin.native.xplane.walk cimport (
     BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, GO_ON, IS_ABSENT, IS_DOUBLE, IS_NUMBER,
-    IS_REFERENCE, IS_TEXT, Numbers, Stat, Walk, padded, padded_bytes, read_stat, taken, walked,
+    IS_REFERENCE, IS_TEXT, Numbers, Stat, Walk, padded, padded_bytes, read_stat, to_array, walked,
 )
 
 # The type of a stat's value; these numbers are returned.
@@ -101,8 +101,9 @@ def collect(plane, kinds, columns, int width):
     lines = walked(walk, plane)
     cdef int64_t events = walk.kind.size()
     return {
-        **lines, "line": taken(walk.of_line), "offset_ps": taken(walk.offset), "duration_ps": taken(walk.duration),
-        "kind": taken(walk.kind), "form": [padded_bytes(walk.forms[column], events) for column in range(width)],
+        **lines, "line": to_array(walk.of_line), "offset_ps": to_array(walk.offset),
+        "duration_ps": to_array(walk.duration),
+        "kind": to_array(walk.kind), "form": [padded_bytes(walk.forms[column], events) for column in range(width)],
         "value": [padded(walk.values[column], events) for column in range(width)],
         "texts": [_texts(walk.texts[column]) for column in range(width)],
     }

@@ -78,7 +78,7 @@ cdef class Walk:
 
 
 cdef walked(Walk walk, plane, lines=*)
-cdef taken(vector[int64_t]& cells)
+cdef to_array(vector[int64_t]& cells)
 cdef padded(vector[int64_t]& cells, size_t count)
-cdef taken_narrow(vector[int32_t]& cells)
+cdef to_narrow_array(vector[int32_t]& cells)
 cdef padded_bytes(vector[uint8_t]& cells, size_t count)

@@ -91,15 +91,15 @@ cdef walked(Walk walk, plane, lines=None):
                 break
     if step == BROKEN:
         raise ValueError("an event of the plane is damaged")
-    names = Spans(taken(walk.name_start), taken(walk.name_length))
+    names = Spans(to_array(walk.name_start), to_array(walk.name_length))
     return {
-        "line_name": names, "line_timestamp_ns": taken(walk.timestamp), "line_events": taken(walk.events),
+        "line_name": names, "line_timestamp_ns": to_array(walk.timestamp), "line_events": to_array(walk.events),
     }
 
 
 # Each function frees its vector, so that at most two copies of a column exist at a time.
 
-cdef taken(vector[int64_t]& cells):
+cdef to_array(vector[int64_t]& cells):
     return padded(cells, cells.size())
 
 
@@ -114,7 +114,7 @@ cdef padded(vector[int64_t]& cells, size_t count):
     return array
 
 
-cdef taken_narrow(vector[int32_t]& cells):
+cdef to_narrow_array(vector[int32_t]& cells):
     array = np.empty(cells.size(), dtype=np.int32)
     cdef int32_t[::1] view = array
     if cells.size():

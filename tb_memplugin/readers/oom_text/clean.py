@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# Colours and cursor movements; a copy often lacks the escape character and keeps the rest, `[36m`.
+# Colors and cursor movements; a copy often lacks the escape character and keeps the rest, `[36m`.
 ESCAPES = re.compile(
     r"\x1b\[[0-9;?]{0,40}[ -/]{0,4}[@-~]|\x1b\][^\x07\x1b\n]{0,1000}(?:\x07|\x1b\\)|\[\d{1,3}(?:;\d{1,3}){0,5}m"
 )

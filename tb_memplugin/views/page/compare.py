@@ -23,7 +23,7 @@ from tb_memplugin.views.shared.summary import summary
 ENTRIES_LISTED = 2000  # the largest changes; more is no list that anybody reads
 STEPS_LISTED = 12
 REST = "everything else"
-MOST_PERCENT = 1000
+MAX_PERCENT = 1000
 ChangeKind = Literal["only_a", "only_b", "grown", "shrunk", "same"]
 CHANGES: tuple[ChangeKind, ...] = get_args(ChangeKind)
 __all__ = ["CompareBy", "Pair", "compared", "pairs", "signed"]
@@ -143,7 +143,7 @@ def _amount(change: int, before: int) -> str:
     if change == 0:
         return "As much as before"
     size, part = bytes_text(abs(change)), share(change, before)
-    if part > MOST_PERCENT / 100:
+    if part > MAX_PERCENT / 100:
         return f"{size} more, {part + 1:,.0f} times as much"
     return f"{size}{f' ({part:+.1%})' if before else ''} {'more' if change > 0 else 'less'}"
 

@@ -59,7 +59,7 @@ class OutOfMemoryJson(TypedDict):
     reason: str
     wanted_by: str
     sentences: list[str]
-    """The request, the cause, and then the remedies."""
+    """The request, the cause, and then the hints."""
 
 
 class StackFrameJson(TypedDict):

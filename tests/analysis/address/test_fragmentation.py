@@ -32,14 +32,14 @@ def by_byte(of: Recording, position: int) -> list[tuple[int, int, int]]:
     """Return (region, offset, size) of each hole, by looking up the block at every byte of every region."""
     rows, found = of.allocations, []
     for region, size in enumerate(of.regions.size.tolist()):
-        taken = [False] * size + [True]
+        occupied = [False] * size + [True]
         for row in range(len(rows)):
             if rows.region[row] == region and rows.start[row] <= position < rows.end[row] and rows.offset[row] >= 0:
                 for byte in range(int(rows.offset[row]), min(int(rows.offset[row] + rows.size[row]), size)):
-                    taken[byte] = True
+                    occupied[byte] = True
         begin = 0
         for byte in range(size + 1):
-            if taken[byte]:
+            if occupied[byte]:
                 found += [(region, begin, byte - begin)] if byte > begin else []
                 begin = byte + 1
     return found

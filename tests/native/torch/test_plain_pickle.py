@@ -124,11 +124,11 @@ class Evil:
 )
 @pytest.mark.parametrize("protocol", [2, 4, 5])
 def test_what_asks_for_code_is_refused_by_name(value: Any, asks_for: str, protocol: int) -> None:
-    with pytest.raises(plain_pickle.NotPlain, match="code is not run") as refused:
+    with pytest.raises(plain_pickle.NotPlain, match="code is not run") as raised:
         plain_pickle.load(pickle.dumps(value, protocol))
     # Protocol 2 names some modules as Python 2 did.
-    assert asks_for.split(".")[0] in refused.value.asks_for or protocol == 2
-    assert refused.value.asks_for
+    assert asks_for.split(".")[0] in raised.value.asks_for or protocol == 2
+    assert raised.value.asks_for
 
 
 @pytest.mark.parametrize(

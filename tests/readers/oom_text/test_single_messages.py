@@ -244,7 +244,7 @@ def test_what_pytorch_keeps_and_may_use_is_told() -> None:
 
 @pytest.mark.parametrize(("text", "said"), LINES.values(), ids=LINES.keys())
 def test_whatever_a_log_puts_around_a_line(text: str, said: Said) -> None:
-    """A cluster's prefix, colours and a quotation before each line, and another line end."""
+    """A cluster's prefix, colors and a quotation before each line, and another line end."""
     dressed = "\r\n".join(f"> \x1b[36m(Worker pid=489, ip=10.0.0.7)\x1b[0m {line}" for line in text.splitlines())
     assert only(dressed).out_of_memory == only(text).out_of_memory
 

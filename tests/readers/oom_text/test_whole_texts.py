@@ -95,7 +95,7 @@ def test_the_older_wording_counts_what_the_system_reserves() -> None:
 
 
 def test_one_failure_of_a_gpu_told_four_times() -> None:
-    """By the compiler's warning, the allocator, XLA and the traceback, each line behind a cluster's coloured prefix."""
+    """By the compiler's warning, the allocator, XLA and the traceback, each line behind a cluster's colored prefix."""
     recording = read("xla_gpu.txt")
     assert recording.memory == "GPU_0_bfc"
     assert recording.out_of_memory == OutOfMemory(asked=2_115_270_600)
@@ -156,7 +156,7 @@ def test_free_neighbours_are_one_hole_but_not_across_segments() -> None:
     assert recording.regions.size.tolist() == [10, 5]
 
 
-def test_an_arena_with_colours() -> None:
+def test_an_arena_with_colors() -> None:
     recording = read("onnxruntime.txt")
     assert recording.out_of_memory == OutOfMemory(
         asked=67_108_864, free=50_331_392, largest_free=50_331_392, wanted_by="Expand wide"
@@ -311,7 +311,7 @@ def test_any_bytes(data: bytes) -> None:
 
 
 def check(data: bytes) -> None:
-    """Read into tables that make sense, or refused with words."""
+    """Read into tables that make sense, or raise an InputError."""
     try:
         recordings = read_oom_text(data)
     except InputError:

@@ -171,9 +171,9 @@ def test_names_that_are_no_text_and_labels_that_are_missing() -> None:
     ids=["no gzip", "no message", "cut short", "empty", "of time", "text"],
 )
 def test_what_is_no_device_profile_is_refused_in_a_sentence(data: bytes, says: str) -> None:
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as raised:
         read(data)
-    assert says in str(refused.value) and "memory.prof" in str(refused.value)
+    assert says in str(raised.value) and "memory.prof" in str(raised.value)
 
 
 def test_little_that_unpacks_to_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -236,8 +236,8 @@ def test_headlines() -> None:
         "2 recordings. An allocation of 2.00 KiB in HBM failed; 1.00 KiB was free. "
         "Too much memory is in use: 1.00 KiB more must be free."
     )
-    remedies = [row["remedy"] for row in overview([failed, step])["rows"]]
-    assert remedies[0] is not None and remedies[1] is None
+    hints = [row["remedy"] for row in overview([failed, step])["rows"]]
+    assert hints[0] is not None and hints[1] is None
 
 
 def test_devices_were_measured() -> None:

@@ -211,8 +211,8 @@ describe.each([1, 2, 3, 4, 5, 6, 7, 8])("any stack, number %i", (seed) => {
           foot = y0;
         }
         expect(height - foot).toBe(Math.max(...seen));
-        const births = here.map(([row]) => lives[row].start);
-        expect(births).toEqual([...births].sort((a, b) => a - b));
+        const starts = here.map(([row]) => lives[row].start);
+        expect(starts).toEqual([...starts].sort((a, b) => a - b));
       }
     }
   });

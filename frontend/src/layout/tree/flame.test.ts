@@ -6,7 +6,7 @@ import { buildTree, findNode, pathOf, type Tree } from "./tree";
 import { HEADING_HEIGHT, squarify, treemap } from "./treemap";
 import { weighTree } from "./weights";
 
-function weighed(sizes: [string, number][]): { tree: Tree; total: Float64Array } {
+function weightedTree(sizes: [string, number][]): { tree: Tree; total: Float64Array } {
   const rows = fixtureRows(sizes.map(([, size]) => ({ size })));
   const paths = sizes.map(([path]) => path.split("/").filter(Boolean));
   const tree = buildTree(fixtureForest(paths), rows, { none: "none", rest: "rest" }, false);
@@ -14,7 +14,7 @@ function weighed(sizes: [string, number][]): { tree: Tree; total: Float64Array }
   return { tree, total: weighTree(tree, rows, live, rows.charge, 0).total };
 }
 
-const { tree, total } = weighed([
+const { tree, total } = weightedTree([
   ["a/x", 10],
   ["b/y", 60],
   ["b/z", 20],
@@ -44,7 +44,7 @@ describe("flame", () => {
   });
 
   it("gathers narrow nodes into one box with their number", () => {
-    const many = weighed([
+    const many = weightedTree([
       ["big", 900],
       ...Array.from({ length: 100 }, (_, i): [string, number] => [`s${i}`, 1]),
     ]);
@@ -59,7 +59,7 @@ describe("flame", () => {
   });
 
   it("ends at the deepest level that a canvas has room for", () => {
-    const deep = weighed([[Array.from({ length: 500 }, (_, i) => `f${i}`).join("/"), 1]]);
+    const deep = weightedTree([[Array.from({ length: 500 }, (_, i) => `f${i}`).join("/"), 1]]);
     expect(flame(deep.tree, deep.total, 0, 100)).toHaveLength(MAX_LEVELS);
     expect(levelsBelow(deep.tree, deep.total, 0)).toBe(MAX_LEVELS);
   });
@@ -110,7 +110,7 @@ describe("treemap", () => {
   });
 
   it("gathers boxes that are too small to see", () => {
-    const many = weighed([
+    const many = weightedTree([
       ["big", 1_000_000],
       ...Array.from({ length: 1000 }, (_, i): [string, number] => [`s${i}`, 10]),
     ]);

@@ -362,7 +362,7 @@ export interface OutOfMemory {
   used_is: string;
   reason: string;
   wanted_by: string;
-  /** The request, the cause, and then the remedies. */
+  /** The request, the cause, and then the hints. */
   sentences: string[];
 }
 

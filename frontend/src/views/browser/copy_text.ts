@@ -8,5 +8,5 @@ export async function copyText(text: string): Promise<void> {
   area.select();
   const copied = (document as { execCommand?: (command: string) => boolean }).execCommand?.("copy") ?? false;
   area.remove();
-  if (!copied) throw new Error("refused");
+  if (!copied) throw new Error("copying failed");
 }

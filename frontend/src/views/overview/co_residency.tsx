@@ -24,13 +24,13 @@ export function CoResidency({ place, rows, store }: Props): JSX.Element {
   };
   return (
     <section
-      class="together"
-      data-testid="together"
+      class="co-residency"
+      data-testid="co-residency"
       aria-label={`Programs sharing ${place.memory} on ${place.host}`}
     >
       <header class="section-head">
         <h2>{`Programs sharing ${place.memory}${place.host === "" ? "" : ` on ${place.host}`}`}</h2>
-        <ul class="together-key" aria-label="Parts of the bars">
+        <ul class="co-residency-key" aria-label="Parts of the bars">
           {PARTS.map(([name, label]) => (
             <li key={name}>
               <i class={name} /> {label}
@@ -67,7 +67,7 @@ function Bar({ program, whole: largest }: { program: ResidentProgram; whole: num
   const { held_bytes: persistent, again_bytes: shared, temporary_bytes: temporary } = program;
   const bytes = { held: persistent - shared, again: shared, temporary };
   return (
-    <div class="together-bar" aria-hidden="true">
+    <div class="co-residency-bar" aria-hidden="true">
       {PARTS.map(([name]) => (
         <i
           key={name}

@@ -11,7 +11,7 @@ export function FilterChip({ store }: { store: Store<ViewState> }): JSX.Element 
   const { label, error } = useContext(RowFilterContext);
   if (!on) return null;
   return (
-    <div class="only-chip" role="status" data-testid="only-chip">
+    <div class="filter-chip" role="status" data-testid="filter-chip">
       {error === null && <span class="muted">Only</span>}
       <b title={label}>
         <bdi>{label}</bdi>
@@ -19,7 +19,7 @@ export function FilterChip({ store }: { store: Store<ViewState> }): JSX.Element 
       {error !== null && <span>{error}</span>}
       <button
         class="quiet"
-        data-testid="only-clear"
+        data-testid="filter-clear"
         aria-label="Clear the filter"
         title="Clear the filter"
         onClick={() => store.set({ row_filter: "" })}

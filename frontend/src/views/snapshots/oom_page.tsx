@@ -100,7 +100,7 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
 function OomHints({ sentences }: { sentences: string[] }): JSX.Element | null {
   if (sentences.length === 0) return null;
   return (
-    <ul class="remedies" aria-label="Advice" data-testid="remedies">
+    <ul class="oom-hints" aria-label="Advice" data-testid="oom-hints">
       {sentences.map((sentence) => (
         <li key={sentence}>{sentence}</li>
       ))}

@@ -124,9 +124,9 @@ def _rows_of_result(recording: Recording, old: I64, new: I64) -> tuple[I64, I64]
         copied = same[_made_by(recording, same, "copy")]
         copied = copied[np.isin(made[program.value[copied]], read_at[begin[argument] : begin[argument + 1]])]
         looped = table.op[result] == "while"
-        carried = same[_made_by(recording, same, "while", "parameter")] if looped else same[:0]
-        found += [copied, carried]
-        first[at] = min(first[at], *lifetimes(recording).start[np.r_[carried, result]].tolist())
+        loop_rows = same[_made_by(recording, same, "while", "parameter")] if looped else same[:0]
+        found += [copied, loop_rows]
+        first[at] = min(first[at], *lifetimes(recording).start[np.r_[loop_rows, result]].tolist())
     return np.concatenate(found), first
 
 

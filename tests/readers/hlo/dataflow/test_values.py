@@ -91,8 +91,8 @@ def test_arguments_and_results(name: str) -> None:
     ],
 )
 @pytest.mark.parametrize("named", [True, False], ids=["named", "nameless"])
-def test_twins(name: str, pairs: list[tuple[int, int]], named: bool) -> None:
-    """(argument, leaf of the result): Adam's moments and weights are of one shape, and none is taken for another."""
+def test_input_output_pairs(name: str, pairs: list[tuple[int, int]], named: bool) -> None:
+    """(argument, leaf of the result): Adam's moments and weights are of one shape, and none is mistaken for another."""
     of = recording(name, named=named)
     found = input_output_pairs(of)
     known = values(of)

@@ -126,18 +126,18 @@ def test_the_lifetime_peak_is_the_largest_that_was_told() -> None:
 
 def plain_pairs(address: list[int], frees: list[bool], known: list[bool]) -> tuple[list[int], int]:
     held: dict[int, int] = {}
-    partner, taken = [-1] * len(address), 0
+    partner, address_taken = [-1] * len(address), 0
     for now, (place, free, told) in enumerate(zip(address, frees, known, strict=True)):
         if told:
             before = held.pop(place, -1)
             if before >= 0:
                 partner[before] = now
-                taken += not free
+                address_taken += not free
             if free:
                 partner[now] = before
             else:
                 held[place] = now
-    return partner, taken
+    return partner, address_taken
 
 
 @same_each_time

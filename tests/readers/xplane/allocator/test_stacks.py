@@ -162,7 +162,7 @@ def nested(log: Log, name: str, offset_ps: int, duration_ps: int) -> Log:
 
 
 def test_who_frees_is_told_from_who_allocates() -> None:
-    """An allocation at an address that is taken ends a row, but frees nothing; what was there before can be freed."""
+    """An allocation at an address in use ends a row, but frees nothing; what was there before can be freed."""
     log = Log()
     for time, (free, address) in enumerate([(False, 1), (True, 1), (False, 2), (False, 2), (True, 7)]):
         log.add(free, time * 10 + 5, allocator_name="a", addr=address, allocation_bytes=8)
