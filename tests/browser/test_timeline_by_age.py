@@ -76,7 +76,7 @@ def stack(leaking: Host) -> Stack:
 def test_by_age_is_the_default_layout(viewer: Viewer) -> None:
     pressed = viewer.get("timeline-layout").locator("[aria-pressed=true]")
     assert pressed.inner_text() == "By age"
-    assert "what is in use" in str(pressed.get_attribute("title"))
+    assert "memory in use" in str(pressed.get_attribute("title"))
 
 
 def test_the_top_edge_is_the_bytes_in_use_at_every_event(viewer: Viewer, stack: Stack) -> None:

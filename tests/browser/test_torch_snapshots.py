@@ -68,7 +68,7 @@ def row_of(metadata: str) -> str:
 
 def test_an_out_of_memory_failure_is_marked_and_a_click_goes_there(page: Page, host: Host) -> None:
     viewer = opened(page, host, "kept")
-    assert "It ran out of memory: 40.0 MiB were asked for, and 10.0 MiB were free." in text(viewer, "headline")
+    assert "Out of memory: 40.0 MiB requested, 10.0 MiB free." in text(viewer, "headline")
     mark = viewer.frame.get_by_test_id("out-of-memory")
     title = mark.get_attribute("title")
     assert title is not None and title.startswith("out of memory: 40.0 MiB requested, 10.0 MiB free, at ")

@@ -38,13 +38,13 @@ def headline(recording: Recording) -> str:
         )
     if recording.out_of_memory is not None and recording.out_of_memory.asked is not None:
         free = recording.out_of_memory.free
-        left = f", and {bytes_text(free)} were free" if free is not None else ""
-        parts.append(f" It ran out of memory: {bytes_text(recording.out_of_memory.asked)} were asked for{left}.")
+        left = f", {bytes_text(free)} free" if free is not None else ""
+        parts.append(f" Out of memory: {bytes_text(recording.out_of_memory.asked)} requested{left}.")
     return "".join(parts)
 
 
 def figures(recording: Recording) -> list[Figure]:
-    """In the order in which they are read."""
+    """Return the figures in reading order."""
     top, rows = peak(recording), recording.allocations
     held, pieces, moved = recording.held, fragmentation(recording), traffic(recording)
     live = (rows.start <= top.position) & (top.position < rows.end)
@@ -68,7 +68,7 @@ def figures(recording: Recording) -> list[Figure]:
 
 
 def within_reach(recording: Recording) -> list[Figure]:
-    """What this process could have had of the device when it last ran out of memory. No snapshot tells of more."""
+    """Return the bytes of the device that this process could get at its last out-of-memory failure, if any."""
     if (
         recording.held is None
         or recording.out_of_memory is None
@@ -82,7 +82,7 @@ def within_reach(recording: Recording) -> list[Figure]:
 
 
 def retained_gradients_sentences(recording: Recording) -> list[str]:
-    """What survives from one iteration into the next, where roles and steps of an optimizer tell."""
+    """Describe gradients and optimizer state that survive an iteration; empty without optimizer steps."""
     if not recording.kind.is_torch:
         return []
     found = retained_gradients(recording)
