@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "tb_memplugin"
 
-# What each room may import of the package, besides itself. What is not named here may import nothing of it.
+# The imports that each package may make, besides its own modules. A package that is missing here may import none.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "model": set(),
@@ -40,7 +40,7 @@ def room(module: str) -> str:
 
 
 def imports(path: Path) -> set[str]:
-    """Full names of what a module imports, wherever in it."""
+    """Return the full names of all imports of a module, at any depth."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -65,7 +65,7 @@ def test_only_hosts_know_who_is_serving(path: Path) -> None:
 
 
 def test_the_core_loads_without_any_host() -> None:
-    """Nor jax: a summary of a file costs no more than numpy."""
+    """Check jax too: a summary of a file needs only numpy."""
     code = "import sys, tb_memplugin.cli, tb_memplugin.catalog, tb_memplugin.views.page; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert "tb_memplugin.catalog" in loaded
@@ -73,13 +73,13 @@ def test_the_core_loads_without_any_host() -> None:
 
 
 def defined_types(path: Path) -> list[str]:
-    """Names of the classes and type aliases that a module defines at its top level."""
+    """Return the names of the classes and type aliases that a module defines at its top level."""
     names = []
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.ClassDef):
             names.append(node.name)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            # A type alias is capitalized: the name of a constant has no small letters, unless it is I64 and the like.
+            # A type alias is capitalized; the names of constants have no lowercase letters, except I64 and the like.
             name, value = node.targets[0].id, ast.unparse(node.value)
             if not value.startswith("TypeVar(") and (re.fullmatch(r"_?[A-Z]\w*[a-z]\w*", name) or "NDArray[" in value):
                 names.append(name)

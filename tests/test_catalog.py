@@ -22,7 +22,7 @@ PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
-    """Two runs, one of two hosts."""
+    """Return two runs, one of them with two hosts."""
     for path in ("a/plugins/profile/s/h.xplane.pb", "plugins/profile/b/x.xplane.pb", "plugins/profile/b/y.xplane.pb"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROFILE, tmp_path / path)
@@ -31,7 +31,7 @@ def logs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The files that were read."""
+    """Return the files that were read."""
     paths: list[str] = []
 
     def counted(file: HostFile, run: str) -> Listing:

@@ -101,7 +101,7 @@ def test_an_unreadable_folder_costs_only_itself(tmp_path: Path, monkeypatch: pyt
 
     def guarded(path: str) -> object:
         if str(path).endswith("closed"):
-            raise PermissionError(13, "Permission denied", path)  # chmod does not stop root
+            raise PermissionError(13, "Permission denied", path)  # root ignores chmod
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", guarded)
@@ -152,5 +152,5 @@ def test_files_that_scripts_write_are_runs_of_their_folders_in_number_order(tmp_
     assert runs == {"leak": ["memory1", "memory2", "memory10"], "today": ["host", "step3"]}
     [own] = logdir.find_runs(str(tmp_path / "leak"))
     assert own.name == "leak"
-    # A program that the user did not name may be one of the thousands of a dump, but one in a folder named is meant.
+    # A program that is not named may be one of thousands in a dump, but a folder that is named is meant to be read.
     assert [file.host for file in own.files] == ["", "memory1", "memory2", "memory10"]

@@ -47,7 +47,7 @@ def test_a_mistake_is_no_pass(memory_budget):
 def result(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
     folder = tmp_path_factory.mktemp("users")
     (folder / "test_memory.py").write_text(TESTS.format(demo=str(DEMO)))
-    # Named, as it is not certain that this copy is installed with its entry points.
+    # Named explicitly, because this copy may not be installed with its entry points.
     command = [
         sys.executable,
         "-m",
@@ -81,7 +81,7 @@ def test_a_failure_explains_itself(result: subprocess.CompletedProcess[str]) -> 
     assert "needs 8.00 MiB of HBM, 1.00 MiB more than 7.00 MiB" in result.stdout
     assert "50.0%  input" in result.stdout
     assert "Above 16.0 GiB by 984 GiB: oom/cpu|localhost|jit_oom(0)|HBM needs 0.98 TiB" in result.stdout
-    assert "pytest_plugin.py" not in result.stdout  # no line of ours stands in the way
+    assert "pytest_plugin.py" not in result.stdout  # the traceback has no line of our plugin
 
 
 def test_the_entry_point_is_declared() -> None:

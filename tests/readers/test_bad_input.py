@@ -27,7 +27,7 @@ SMALL = [program for program in compiled_programs() if len(program.data) < 60_00
 
 
 def attempt(data: bytes, path: str) -> list[Recording]:
-    """Everything that the page asks of a file; what is wrong with it names the file."""
+    """Read everything that the page requests from a file; every error names the file."""
     found: list[Recording] = []
     try:
         parts = open_file(data, path)
@@ -112,7 +112,7 @@ def test_flipped_bytes_of_profiles() -> None:
 
 @pytest.mark.slow
 def test_programs_that_parse_and_make_no_sense() -> None:
-    """Fields of any message get odd values; list items go, come twice or trade places."""
+    """Set fields of any message to unusual values; remove, repeat or swap list items."""
     rng = random.Random(3)
     protos = [program.proto for program in SMALL]
     answered = 0
@@ -127,7 +127,7 @@ def test_programs_that_parse_and_make_no_sense() -> None:
 
 
 def fields_of(message: Any) -> Iterator[tuple[Any, Any]]:
-    """Every field that is set, at any depth, with the message it is in; maps are left as they are."""
+    """Yield every set field, at any depth, with its message; maps are left unchanged."""
     for field, value in message.ListFields():
         if field.message_type is None:
             yield message, field

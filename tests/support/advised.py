@@ -17,9 +17,9 @@ from tb_memplugin.readers.hlo import read_hlo
 
 # The CPU's compiler widens products of narrow numbers to f32; accelerators have units for them.
 NARROW_PRODUCTS: dict[str, str | bool] = {"xla_disable_hlo_passes": "change-op-data-type"}
-# It also copies a donated argument that something else reads, unless it is told to look at when.
+# It also copies a donated argument that has another user, unless an option makes it consider the order.
 IN_ORDER: dict[str, str | bool] = {"xla_cpu_copy_insertion_use_region_analysis": True}
-CLOSE = 0.1  # of the real saving
+CLOSE = 0.1  # share of the real saving
 MIB = 2**20
 LAYERS, WIDTH = 6, 512
 
@@ -34,13 +34,13 @@ def array(*shape: int, dtype: Any = jnp.float32) -> Any:
 
 def compiled(function: Callable[..., Any], *arguments: Any, options: dict[str, str | bool] | None = None,
              **jitted: Any) -> Recording:  # fmt: skip
-    """Nothing runs."""
+    """Compile a function for the CPU; nothing runs."""
     lowered = jax.jit(function, **jitted).lower(*arguments)
     return read_hlo(hlo_proto(lowered.compile(compiler_options=options)), source="compiled")[0]
 
 
 def given(recording: Recording, kind: AdviceKind, title: str = "") -> Advice:
-    """The one piece of its kind with this in its title."""
+    """Return the only advice of this kind with this text in its title."""
     (piece,) = [piece for piece in advise(recording) if piece.kind is kind and title in piece.title]
     return piece
 
@@ -50,7 +50,7 @@ def kinds(recording: Recording) -> set[AdviceKind]:
 
 
 def assert_close(advice: Advice, before: Recording, after: Recording) -> None:
-    """What is promised is what the compiler then saves."""
+    """Check that the promised saving is what the compiler then saves."""
     real = peak(before).bytes - peak(after).bytes
     assert advice.saving_bytes == peak(before).bytes - advice.new_peak_bytes
     assert abs(advice.saving_bytes - real) <= CLOSE * real, f"{advice.saving_bytes / real:.3f} of the real saving"
@@ -111,7 +111,7 @@ def adam(loss: Callable[[Tree, Array], Array]) -> Callable[..., Any]:
 
 
 def decode(params: Tree, cache: Tree, x: Array, at: Array) -> Any:
-    """One token of a server with a cache of keys and values."""
+    """Return a server's step: one token with a cache of keys and values."""
     keys = lax.dynamic_update_slice(cache["k"], (x @ params["k"]).astype(cache["k"].dtype)[:, None], (0, at, 0))
     values = lax.dynamic_update_slice(cache["v"], (x @ params["v"]).astype(cache["v"].dtype)[:, None], (0, at, 0))
     scores = jax.nn.softmax(jnp.einsum("bd,btd->bt", x @ params["q"], keys))
@@ -140,7 +140,7 @@ def stepped(
     stacked: bool = False,
     options: dict[str, str | bool] | None = None,
 ) -> Recording:
-    """A whole training step of the layers above, compiled."""
+    """Compile a whole training step of the layers above."""
     arguments = step_arguments(batch, optimizer=optimizer, state=state, stacked=stacked)
     return compiled(optimizer(loss or unrolled()), *arguments, options=options, donate_argnums=donated)
 

@@ -17,14 +17,14 @@ from tb_memplugin.readers.xplane.planes import Plane
 
 FREES = {"MemoryAllocation": False, "MemoryDeallocation": True}
 REAL = sorted((DATA / "xplane").glob("*/plugins/profile/*/*.xplane.pb"))
-# One of them is damaged; nobody can read it.
+# One of them is damaged and unreadable.
 REAL = [path for path in REAL if path.parents[3].name != "xprof_tpu_inference_2"]
 
 
 @dataclass(frozen=True)
 class Event:
     free: bool
-    time_ps: int  # since the first line of the plane began
+    time_ps: int  # since the start of the plane's first line
     line_offset_ps: int
     stats: dict[str, Any] = field(default_factory=dict)
 
@@ -38,13 +38,13 @@ class Event:
 
     @property
     def step(self) -> int:
-        """Bytes by which the event says that it changes what is in use; a free on TPU does not say."""
+        """Return the change of bytes in use that the event logs; a free on TPU logs none."""
         size: int = self.stats["allocation_bytes"]
         return -size if self.free else size
 
 
 def events_of(path: Path) -> dict[str, list[Event]]:
-    """By memory, in order of absolute time."""
+    """Return the events by memory, in order of absolute time."""
     found: dict[str, list[Event]] = {}
     for plane in XSpace.FromString(path.read_bytes()).planes:
         if plane.name == b"/host:CPU":
@@ -77,7 +77,7 @@ def _value(plane: XPlane, stat: Any) -> Any:
 
 
 def recordings_of(path: Path) -> dict[str, Recording]:
-    """By memory, with everything in them."""
+    """Return the recordings by memory, with all their parts loaded."""
     found = [
         recording
         for plane in XSpace.FromString(path.read_bytes()).planes
@@ -92,7 +92,7 @@ def read(plane: XPlane) -> list[Recording]:
 
 
 class Log:
-    """A plane of made allocator events."""
+    """Build a plane of allocator events."""
 
     def __init__(self) -> None:
         self.plane = XPlane(name=b"/host:CPU")
@@ -105,7 +105,7 @@ class Log:
         return self
 
     def add(self, free: bool, offset_ps: int, /, **stats: Any) -> Log:
-        """An event on the last line. Text is spelt out, but `@text` is referred to."""
+        """Add an event to the last line. Text is stored inline, but `@text` by reference."""
         if not self.plane.lines:
             self.line()
         event = self.plane.lines[-1].events.add(metadata_id=int(free), offset_ps=offset_ps)
@@ -139,7 +139,7 @@ def same_number(left: float, right: float) -> bool:
 
 
 def unexplained(recording: Recording) -> list[int]:
-    """Bytes of heap at each event that no row stands for."""
+    """Return the bytes of heap at each event that no row covers."""
     assert recording.reported is not None
     left: list[int] = (recording.reported.in_use - explained_bytes(recording)).tolist()
     return left

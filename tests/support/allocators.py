@@ -17,7 +17,7 @@ STEP_NS = 1_000 * MICROSECOND
 
 
 class Block(NamedTuple):
-    """Allocated in `step` and freed in the step `until` (None: never); -1 is before the recording."""
+    """A block allocated in `step` and freed in the step `until` (None: never); -1 is before the recording."""
 
     site: str
     size: int
@@ -29,9 +29,9 @@ class Block(NamedTuple):
 def allocator(
     blocks: Sequence[Block], steps: int, *, marked: Sequence[tuple[str, SpanKind]] = (("train", SpanKind.STEP),)
 ) -> Recording:
-    """One event after another; in each step all allocations, then all frees, as where results replace arguments.
+    """Return a recording with one event after another: in each step all allocations, then all frees.
 
-    `marked`: what marks each step, each inside the one before.
+    `marked`: the spans that mark each step, each inside the one before.
     """
     born = [i for i, block in enumerate(blocks) if block.step >= 0]
     freed = [i for i, block in enumerate(blocks) if block.until is not None]
@@ -100,7 +100,7 @@ def allocator(
 
 
 def _spans(steps: int, marked: Iterable[tuple[str, SpanKind]]) -> NamedSpans:
-    """Every span takes its step's events in, and ends before the next step."""
+    """Check that every span covers its step's events, and ends before the next step."""
     rows = [
         (step * STEP_NS, (step + 1) * STEP_NS - depth - 1, name, kind)
         for step in range(steps)

@@ -26,11 +26,11 @@ Carry = tuple[Array, Array]
 
 @dataclass(frozen=True)
 class AheadOfTime:
-    """One program as two HloProtos: XLA's dump has heap-simulator traces, what JAX hands out has none."""
+    """A program as two HloProtos: XLA's dump has heap-simulator traces, the one that JAX returns has none."""
 
     traced: bytes
     untraced: bytes
-    peak_memory_in_bytes: int | None  # JAX's own, of the untraced; None where this JAX has none
+    peak_memory_in_bytes: int | None  # JAX's own analysis of the version without traces; None where this JAX has none
 
 
 def array(*shape: int) -> Any:
@@ -38,7 +38,7 @@ def array(*shape: int) -> Any:
 
 
 def hlo_proto(compiled: Any) -> bytes:
-    """A compiled function as profiles hold it, with the buffer assignment that JAX itself looks at."""
+    """Return a compiled function in the format of profiles, with the buffer assignment that JAX itself uses."""
     proto = HloProto()
     proto.hlo_module.ParseFromString(compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto())
     proto.buffer_assignment.ParseFromString(compiled.memory_analysis().serialized_buffer_assignment_proto)
@@ -47,7 +47,7 @@ def hlo_proto(compiled: Any) -> bytes:
 
 @cache
 def ahead_of_time(name: str) -> AheadOfTime:
-    """Compiles one of PROGRAMS."""
+    """Compile one of PROGRAMS."""
     function, arguments, donated = PROGRAMS[name]
     with tempfile.TemporaryDirectory() as folder:
         options: dict[str, str | bool] = {"xla_dump_to": folder, "xla_dump_hlo_as_proto": True}
@@ -174,7 +174,7 @@ BARRIERS = {"remat_barriers"}
 
 X, LAYERS, INDEX = array(64, 64), array(4, 64, 64), Shaped((), jnp.int32)
 
-# Name -> function, its arguments, which of them are donated.
+# Name -> function, its arguments, the numbers of the donated ones.
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]] = {
     "scan": (scan, (LAYERS, X), ()),
     "scan_gradient": (scan_gradient, (LAYERS, X), ()),

@@ -1,7 +1,7 @@
 """A plain version of PyTorch's caching allocator, which logs the same trace and takes the same snapshots.
 
-Best fit, splitting and merging as documented; streams and pools apart, small requests apart from large ones. It knows
-the truth that a reader has to find: the bytes of the block behind every allocation, and what is in use at any snapshot.
+Best fit, splitting and merging as documented; separate streams and pools, and separate small and large requests. It
+records the expected answers of a reader: the block size of every allocation, and the bytes in use at any snapshot.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 LEAST, MIB = 512, 1 << 20
 SMALL_SEGMENT, LARGE_SEGMENT = 2 * MIB, 20 * MIB
-RANGE = 1 << 36  # addresses that an expandable segment has for itself
+RANGE = 1 << 36  # address range of an expandable segment
 UNMAPPED = "unmapped"
 IN_USE = ("active_allocated", "active_pending_free")
 Frames = list[dict[str, Any]]
@@ -43,7 +43,7 @@ class Segment:
         return sum(block.size for block in self.blocks if block.state != UNMAPPED)
 
     def runs(self) -> Iterator[list[Block]]:
-        """Blocks that lie in memory without a gap: what a snapshot calls a segment."""
+        """Yield the runs of contiguous mapped blocks, each a segment of a snapshot."""
         run: list[Block] = []
         for block in self.blocks:
             if block.state != UNMAPPED:
@@ -56,7 +56,7 @@ class Segment:
 
 
 class CachingAllocator:
-    """`truth` maps the number of each alloc event in the trace to the bytes of its block.
+    """The allocator. `truth` maps the number of each alloc event in the trace to the bytes of its block.
 
     `known` maps the number of each snapshot event to the blocks in use then, by address and bytes.
     """
@@ -78,7 +78,7 @@ class CachingAllocator:
     def alloc(
         self, requested: int, frames: Frames | None = None, stream: int = 0, pool: Pool = (0, 0), **more: Any
     ) -> int | None:
-        """The address, or None where the device has no room. `more` goes into the event."""
+        """Return the address, or None where the device is full. `more` is added to the event."""
         frames = frames or []
         size = max(-(-requested // LEAST), 1) * LEAST
         small = size <= MIB
@@ -121,7 +121,7 @@ class CachingAllocator:
         return self.segments[-1]
 
     def _map(self, segment: Segment, size: int, page: int, frames: Frames) -> Block:
-        """A free block with room for `size`: the first that can be had by mapping pages behind what is free."""
+        """Return a free block with room for `size`, after mapping pages behind a free block if necessary."""
         blocks = segment.blocks
         for at, block in enumerate(blocks):
             before = blocks[at - 1] if at and blocks[at - 1].state == "inactive" else None
@@ -147,7 +147,7 @@ class CachingAllocator:
         self._merge(segment, block)
 
     def _merge(self, segment: Segment, block: Block) -> Block:
-        """With the free memory at its sides."""
+        """Merge a block with the free memory on both sides."""
         at = segment.blocks.index(block)
         for neighbor in (at + 1, at - 1):
             if 0 <= neighbor < len(segment.blocks) and segment.blocks[neighbor].state == block.state:
@@ -172,7 +172,7 @@ class CachingAllocator:
                 self.record("segment_free", segment.address, segment.size, segment.stream, frames=[])
 
     def _unmap(self, segment: Segment) -> None:
-        """Whole pages of it that are free."""
+        """Return the free whole pages of a segment."""
         page = SMALL_SEGMENT if segment.small else LARGE_SEGMENT
         for block in [block for block in segment.blocks if block.state == "inactive"]:
             first = segment.address + -(-(block.address - segment.address) // page) * page
@@ -190,7 +190,7 @@ class CachingAllocator:
         return Counter((b.address, b.size) for s in self.segments for b in s.blocks if b.state in IN_USE)
 
     def take(self) -> None:
-        """What torch.cuda.memory._snapshot leaves in the trace."""
+        """Add an event like those of torch.cuda.memory._snapshot to the trace."""
         self.known[len(self.trace)] = self.in_use()
         self.record("snapshot", 0, 0)
 

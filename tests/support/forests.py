@@ -18,7 +18,7 @@ from tb_memplugin.model.text import Text
 
 
 def drawn(of: Forest, weights: Sequence[int] | None = None) -> list[str]:
-    """The nodes as an indented list; `*3` after what was merged, and what each weighs, where it weighs something."""
+    """Return the nodes as an indented list, with `*3` after merged nodes, and the bytes of nodes that have any."""
     depth: list[int] = []
     lines = []
     for node, parent in enumerate(of.parent.tolist()):
@@ -30,7 +30,7 @@ def drawn(of: Forest, weights: Sequence[int] | None = None) -> list[str]:
 
 
 def program(rows: Sequence[tuple[str, str, int]], role: Role = Role.TEMPORARY) -> Recording:
-    """Rows of (op, op_name, bytes), all live at position 0."""
+    """Build a recording of (op, op_name, bytes) rows, all live at position 0."""
     made = recording([Row(size, 0, 1, role=role) for _, _, size in rows], 1)
     named = dataclasses.replace(
         made.allocations, op=Text.of([op for op, _, _ in rows]), scope=Text.of([scope for _, scope, _ in rows])
@@ -45,7 +45,7 @@ def weights(of: Recording, found: Forest) -> list[int]:
 
 
 def with_frames(of: Recording, frames: Sequence[tuple[int, str, str]], stack: Sequence[int]) -> Recording:
-    """Frames as (parent, function, file), their line 10 x their number."""
+    """Build frames from (parent, function, file); the line of each is 10 x its number."""
     stacks = Stacks(
         parent=np.array([parent for parent, _, _ in frames], np.int32),
         function=Text.of([function for _, function, _ in frames]),
@@ -62,7 +62,7 @@ FRAMES = [
     (1, "cache_miss", "/venv/lib/python3.12/site-packages/jax/_src/pjit.py"),
     (2, "loss", "/home/me/jax/model.py"),
     (3, "shard_args", "pxla.py"),
-    (4, "_array_shard_arg", "array.py"),  # JAX's, since JAX's calls it
+    (4, "_array_shard_arg", "array.py"),  # JAX's, because JAX calls it
     (0, "mine", "array.py"),
     (1, "Execute", ""),
 ]

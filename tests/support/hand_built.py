@@ -32,7 +32,7 @@ def tuple_of(*shapes: ShapeProto) -> ShapeProto:
 
 
 class Handmade:
-    """One scheduled computation. Ids of instructions count from 1, those of buffers from `first_buffer`."""
+    """Build one scheduled computation. Ids of instructions count from 1, those of buffers from `first_buffer`."""
 
     def __init__(self, first_buffer: int = 1) -> None:
         self.proto = HloProto()
@@ -50,7 +50,7 @@ class Handmade:
     def instruction(
         self, name: str, operands: Sequence[int] = (), shape: ShapeProto | None = None, opcode: str = "fusion"
     ) -> int:
-        """The next of the schedule; its id."""
+        """Add the next instruction of the schedule and return its id."""
         number = len(self.computation.instructions) + 1
         made = self.computation.instructions.add(
             id=number, name=name.encode(), opcode=opcode.encode(), operand_ids=operands
@@ -68,7 +68,7 @@ class Handmade:
         return made
 
     def allocation(self, *placed: tuple[LogicalBufferProto, int], size: int, color: int = 0) -> BufferAllocationProto:
-        """Buffers with their offsets; what kind of allocation it is, is for the caller to set."""
+        """Add an allocation of buffers at their offsets; the caller sets its kind."""
         made = self.assignment.buffer_allocations.add(
             index=len(self.assignment.buffer_allocations), size=size, color=color
         )
@@ -77,7 +77,7 @@ class Handmade:
         return made
 
     def trace(self, *events: tuple[int, int] | tuple[int, int, int]) -> HeapSimulatorTrace:
-        """Events as (kind, buffer id) or (SHARE_WITH, buffer id, canonical id)."""
+        """Add events as (kind, buffer id) or (SHARE_WITH, buffer id, canonical id)."""
         names = {i.id: i.name for i in self.computation.instructions}
         defined = {b.id: names.get(b.defined_at.instruction_id, b"") for b in self.assignment.logical_buffers}
         made = self.assignment.heap_simulator_traces.add()
@@ -90,7 +90,7 @@ class Handmade:
 
 
 def read(made: Handmade) -> Recording:
-    """Of a program with one memory space."""
+    """Return the recording of a program with one memory space."""
     (recording,) = read_hlo(made.data, source="handmade")
     return recording
 
@@ -104,7 +104,7 @@ def names(recording: Recording) -> list[str]:
 
 
 def two_halves() -> tuple[Handmade, LogicalBufferProto, LogicalBufferProto]:
-    """Two buffers of 3 MiB that live at once."""
+    """Build two buffers of 3 MiB that are live at once."""
     made = Handmade()
     first = made.instruction("first")
     second = made.instruction("second")

@@ -14,12 +14,12 @@ from support.servers import REPOSITORY
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of its Python and its `xprof`."""
+    """Return the folder of its Python and its `xprof`."""
     root = tmp_path_factory.mktemp("environment")
     venv.create(root, symlinks=True, with_pip=False)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = root / "lib" / version / "site-packages"
-    # addsitedir also reads the .pth files there, editable installations among them. Sorted after our hook's.
+    # addsitedir also reads the .pth files there, such as those of editable installations. Sorted after our hook's.
     here = sysconfig.get_path("purelib")
     (packages / "zz_packages.pth").write_text(f"import site; site.addsitedir({here!r})\n{REPOSITORY}\n")
     program = root / "bin" / "xprof"

@@ -23,7 +23,7 @@ def of_kind(found: NamedSpans, kind: SpanKind) -> list[Span]:
 
 
 class Host:
-    """A host with one allocator event and what is put on its latest thread; times in ns."""
+    """Build a host with one allocator event, and events on its latest thread; times in ns."""
 
     def __init__(self) -> None:
         self.log = Log().add(False, 0, allocator_name="a", addr=1, allocation_bytes=8, bytes_allocated=8)

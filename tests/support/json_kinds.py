@@ -6,7 +6,7 @@ from typing import Any
 
 
 def kinds(value: Any, path: str = "") -> dict[str, set[str]]:
-    """Each path of a JSON value and the types found there; keys that are ids are `*`."""
+    """Return each path of a JSON value with the types found there; keys that are ids become `*`."""
     found: dict[str, set[str]] = {}
     if isinstance(value, dict):
         below = [("*" if key.lstrip("-").isdigit() else key, child) for key, child in value.items()]

@@ -22,7 +22,7 @@ class Section(NamedTuple):
 
     @property
     def tables(self) -> list[list[list[str]]]:
-        """The cells of each table, without its heading and its rule."""
+        """Yield the cells of each table, without its heading and its rule."""
         found: list[list[list[str]]] = []
         previous = ""
         for line in self.text.splitlines():

@@ -12,7 +12,7 @@ TYPES = {"u8": "u1", "i32": "<i4", "u32": "<u4", "f64": "<f8"}
 
 
 def decode(answer: bytes) -> tuple[dict[str, Any], dict[str, dict[str, list[Any]]]]:
-    """(meta, {table: {column: values}}); text columns as str."""
+    """Return (meta, {table: {column: values}}), with text columns as str."""
     assert answer[:4] == b"TBM1"
     size = int.from_bytes(answer[4:8], "little")
     assert (8 + size) % 8 == 0

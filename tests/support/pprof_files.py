@@ -23,7 +23,7 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True)
 class Sample:
-    """Frames innermost first."""
+    """A stack, with frames innermost first."""
 
     stack: Sequence[Frame]
     bytes: int
@@ -33,7 +33,7 @@ class Sample:
 
 
 class Writer:
-    """As jaxlib writes them: ids from 1, a function for each line where it is used."""
+    """Build a profile as jaxlib writes it: ids from 1, a function for each line where it is used."""
 
     def __init__(self, types: Sequence[tuple[str, str]] = (("allocations", "count"), ("space", "bytes"))) -> None:
         self.profile = Profile(string_table=[b""])
@@ -65,7 +65,7 @@ class Writer:
 
 
 def profile_of(samples: Sequence[Sample]) -> bytes:
-    """Packed, as JAX saves it."""
+    """Compress a profile, as JAX saves it."""
     writer = Writer()
     for sample in samples:
         writer.add(sample)
@@ -73,7 +73,7 @@ def profile_of(samples: Sequence[Sample]) -> bytes:
 
 
 def samples_of(data: bytes) -> Iterator[Sample]:
-    """What is in a profile of JAX, in file order."""
+    """Return the contents of a JAX profile, in file order."""
     profile = Profile.FromString(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
     text = [entry.decode("utf-8", "replace") for entry in profile.string_table]
     functions = {function.id: function for function in profile.function}

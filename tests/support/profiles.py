@@ -1,6 +1,6 @@
 """Real compiled programs for tests: those of demo_logdir/ and, where present, those of the shared data.
 
-They are extracted from their profiles by protobuf's own parser, so that no reader is tested against itself.
+Protobuf's own parser extracts them from their profiles, so that no reader is tested against itself.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from benchmarks import xprof_converter
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.protos.xplane_pb2 import XEventMetadata, XPlane, XSpace
 
-DAMAGED = DATA / "xplane" / "xprof_tpu_inference_2"  # a profile that nobody can read, and must not try
+DAMAGED = DATA / "xplane" / "xprof_tpu_inference_2"  # a damaged profile that tests must not read
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A serialized HloProto, the logdir it is from, and the key that profiles and XProf give it."""
+    """A serialized HloProto, the logdir it is from, and its key in profiles and XProf."""
 
     profile: str
     title: str
@@ -39,14 +39,14 @@ class Compiled:
 
 
 def profiles() -> list[Path]:
-    """Every readable profile, in a fixed order."""
+    """Return every readable profile, in a fixed order."""
     found = [path for root in (DEMO, DATA / "xplane") for path in sorted(root.glob("*/plugins/profile/*/*.xplane.pb"))]
     return [path for path in found if DAMAGED not in path.parents]
 
 
 @cache
 def compiled_programs() -> list[Compiled]:
-    """Every program of every profile, and every bare HloProto."""
+    """Return every program of every profile, and every bare HloProto."""
     bare = [
         Compiled("hlo", path.name.removesuffix(".hlo_proto.pb"), path, path.read_bytes())
         for path in sorted((DATA / "hlo").glob("*.hlo_proto.pb"))
@@ -64,12 +64,12 @@ def _programs(path: Path) -> Iterator[Compiled]:
 def _of_event(path: Path, plane: XPlane, event: XEventMetadata) -> Iterator[Compiled]:
     for stat in event.stats:
         if plane.stat_metadata[stat.metadata_id].name.lower() == b"hlo proto":
-            # In the files here, an event's name ends in its program's id.
+            # In these files, an event's name ends in its program's id.
             yield Compiled(path.parents[3].name, event.name.decode(), path, stat.bytes_value)
 
 
 def answer_of_xprof(data: bytes, folder: Path, space: int = 0) -> dict[str, Any]:
-    """By the XProf that is installed. The folder is to be a test's own, since XProf writes where it reads."""
+    """Ask the installed XProf. Use a temporary folder, because XProf writes into the folder that it reads."""
     file = folder / f"module{xprof_converter.SUFFIX}"
     file.write_bytes(data)
     answer: dict[str, Any] = json.loads(xprof_converter.memory_viewer(file, space))

@@ -15,7 +15,7 @@ from tb_memplugin.model.text import Text
 
 @dataclass(frozen=True)
 class Row:
-    """One allocation; its own life is what it is held for unless said otherwise."""
+    """One allocation; its charge lasts for its own lifetime unless given."""
 
     size: int
     start: int
@@ -35,7 +35,7 @@ class Row:
 def recording(
     rows: list[Row], length: int, regions: list[tuple[int, RegionKind]] | None = None, instructions: bool = True
 ) -> Recording:
-    """A program of `length` instructions i0, i1, ... Regions are (size, kind); without any, one temporary one."""
+    """Build a program of `length` instructions i0, i1, ... Regions: (size, kind), by default one temporary."""
     kinds = regions or [(sum(row.size for row in rows), RegionKind.TEMPORARY)]
 
     def column(values: list[int], dtype: type = np.int64) -> np.ndarray:

@@ -22,7 +22,7 @@ DEMO = REPOSITORY / "demo_logdir"
 DATA = REPOSITORY.parent / "shared" / "data"
 BIN = Path(sys.executable).parent
 
-# Starting takes seconds where two cores are shared with a whole test run.
+# Startup takes seconds where a whole test run uses both cores.
 START_SECONDS = 120
 ANSWER_SECONDS = 60
 
@@ -53,7 +53,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 
 
 def fetch(url: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> Answer:
-    """The answer as it is, redirects and errors too, but for gzip."""
+    """Return the raw response, including redirects and errors, with gzip decoded."""
     request = urllib.request.Request(url, headers=dict(headers or {}), method=method)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Stay)
     try:
@@ -79,7 +79,7 @@ def free_port() -> int:
 def running(
     command: Sequence[str], port: int, folder: Path, ready: str = "", environment: Mapping[str, str] | None = None
 ) -> Iterator[Server]:
-    """Starts a server, waits until `ready` (a path) answers, and ends it."""
+    """Start a server, wait until `ready` (a path) answers, and stop it at the end."""
     server = Server(f"http://127.0.0.1:{port}/", folder / f"server-{port}.log")
     with server.log.open("wb") as log:
         process = subprocess.Popen(

@@ -22,7 +22,7 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True)
 class Step:
-    """A function, its arguments' shapes, which of them are donated."""
+    """A function, its arguments' shapes, and the numbers of the donated arguments."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -30,7 +30,7 @@ class Step:
 
 
 def params() -> Params:
-    """An MLP's: two weights and a bias for each layer, no two of one shape within a layer."""
+    """Return an MLP's weights: two matrices and a bias for each layer, all of different shapes within a layer."""
     layer = {"up": array(WIDTH, HIDDEN), "bias": array(HIDDEN), "down": array(HIDDEN, WIDTH)}
     return {f"layer_{i}": layer for i in range(LAYERS)}
 
@@ -80,7 +80,7 @@ def clipped(p: Params, m: Params, x: Array, y: Array) -> Any:
 
 
 def scanned(remat: bool = False) -> Callable[..., Any]:
-    """Layers stacked and scanned over: one argument holds the weights of all."""
+    """Scan over stacked layers: one argument contains the weights of all."""
     apply = jax.checkpoint(layer) if remat else layer
 
     def step(p: Params, m: Params, x: Array, y: Array) -> Any:
@@ -96,7 +96,7 @@ def scanned(remat: bool = False) -> Callable[..., Any]:
 
 
 def accumulated(p: Params, m: Params, xs: Array, ys: Array) -> Any:
-    """Gradients added up over microbatches, in a loop that holds a forward and a backward pass."""
+    """Accumulate gradients over microbatches, in a loop of a forward and a backward pass."""
 
     def turn(total: Params, batch: tuple[Array, Array]) -> Any:
         value, g = jax.value_and_grad(loss)(p, *batch)
@@ -108,7 +108,7 @@ def accumulated(p: Params, m: Params, xs: Array, ys: Array) -> Any:
 
 
 def many_steps(p: Params, m: Params, xs: Array, ys: Array) -> Any:
-    """A loop of whole training steps: what one turn updates, the next computes with."""
+    """Loop over whole training steps: each iteration computes with the previous iteration's update."""
 
     def turn(state: tuple[Params, Params], batch: tuple[Array, Array]) -> Any:
         p, m, value = momentum()(*state, *batch)
@@ -119,7 +119,7 @@ def many_steps(p: Params, m: Params, xs: Array, ys: Array) -> Any:
 
 
 def mixed(p: Params, m: Params, x: Array, y: Array) -> Any:
-    """Weights kept in float32, computed with in bfloat16."""
+    """Keep weights in float32 and compute in bfloat16."""
 
     def total(p: Params) -> Array:
         return loss(tree(lambda leaf: leaf.astype(jnp.bfloat16), p), x, y).astype(jnp.float32)
@@ -130,7 +130,7 @@ def mixed(p: Params, m: Params, x: Array, y: Array) -> Any:
 
 
 def where_finite(p: Params, m: Params, x: Array, y: Array) -> Any:
-    """An update that is only made where the loss is finite: both go through a conditional."""
+    """Update only where the loss is finite: both branches pass through a conditional."""
     value, g = jax.value_and_grad(loss)(p, x, y)
 
     def update(p: Params, m: Params) -> Any:
@@ -141,14 +141,14 @@ def where_finite(p: Params, m: Params, x: Array, y: Array) -> Any:
 
 
 def averaged(p: Params, average: Params, x: Array, y: Array) -> Any:
-    """Plain gradient descent, and a running mean of the weights that nothing is computed with."""
+    """Use plain gradient descent, and a running mean of the weights that no computation reads."""
     value, g = jax.value_and_grad(loss)(p, x, y)
     p = tree(lambda p, g: p - 0.1 * g, p, g)
     return p, tree(lambda a, p: 0.99 * a + 0.01 * p, average, p), value
 
 
 def low_rank(frozen: Params, p: Params, m: Params, x: Array, y: Array) -> Any:
-    """Two small factors are trained beside a weight that does not change, and does not come back."""
+    """Train two small factors next to a frozen weight, which is not returned."""
 
     def total(p: Params) -> Array:
         return jnp.mean((jnp.tanh(x @ frozen["up"] + x @ p["a"] @ p["b"]) @ frozen["down"] - y) ** 2)
@@ -159,7 +159,7 @@ def low_rank(frozen: Params, p: Params, m: Params, x: Array, y: Array) -> Any:
 
 
 def normalized(p: Params, mean: Array, x: Array, y: Array) -> Any:
-    """A running mean of what the forward pass makes, with which it also computes."""
+    """Keep a running mean of a result of the forward pass, which also computes with it."""
 
     def total(p: Params) -> Any:
         h = x @ p["up"]
@@ -170,7 +170,7 @@ def normalized(p: Params, mean: Array, x: Array, y: Array) -> Any:
 
 
 def decode(p: Params, cache: Params, x: Array, index: Array) -> Any:
-    """One token through attention over a cache of keys and values, written at `index`."""
+    """Return one token through attention over a cache of keys and values, written at `index`."""
     for i in range(LAYERS):
         w = p[f"layer_{i}"]
         key = lax.dynamic_update_slice(cache[f"layer_{i}"]["key"], x @ w["k"], (index, 0))
@@ -226,13 +226,13 @@ STEPS: dict[str, Step] = {
 
 @cache
 def compiled(name: str) -> bytes:
-    """A serialized HloProto."""
+    """Return a serialized HloProto."""
     step = STEPS[name]
     return hlo_proto(jax.jit(step.function, donate_argnums=step.donated).lower(*step.arguments).compile())
 
 
 def without_names(data: bytes) -> bytes:
-    """The same program with nothing in it that was named by people."""
+    """Return the same program without any name that people wrote."""
     proto = HloProto.FromString(data)
     for computation in proto.hlo_module.computations:
         for instruction in computation.instructions:
@@ -242,6 +242,6 @@ def without_names(data: bytes) -> bytes:
 
 
 def recording(name: str, *, named: bool = True) -> Recording:
-    """Of the main memory."""
+    """Return the recording of the main memory."""
     data = compiled(name)
     return read_hlo(data if named else without_names(data), source=name)[0]

@@ -1,6 +1,6 @@
 """All programs for tests of properties: from real profiles, compiled by JAX now, and generated.
 
-Each is read twice: with the compiler's traces, and with the traces hidden, so that all lifetimes are rebuilt.
+Each is read twice: with the compiler's traces, and without them, so that all lifetimes are rebuilt.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def parsed(name: str) -> HloProto:
 
 @cache
 def recordings(name: str, use_traces: bool) -> list[Recording]:
-    """One per memory space."""
+    """Return one subject per memory space."""
     return read_hlo(serialized(name), source=name, use_traces=use_traces)
 
 

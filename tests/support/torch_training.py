@@ -1,6 +1,6 @@
 """A PyTorch training loop as its caching allocator sees it, with stacks from PyTorch's own files.
 
-Linear layers and SGD with momentum: every tensor's role is known, because the loop says it.
+Linear layers and SGD with momentum: every tensor's role is known, because the loop records it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FORWARD = frames(
     ("train", "train.py", 30),
     MAIN,
 )
-# Of one block, called at model.py:20 for each layer: what its own lines keep for the backward pass.
+# Allocations of one block, called at model.py:20 for each layer: the tensors its lines keep for the backward pass.
 INNER = [
     frames(
         ("at::_ops::addmm::call(at::Tensor const&)", "??", 0),
@@ -65,16 +65,16 @@ STEP = frames(
 )
 ZERO = frames(("zero_grad", "/site-packages/torch/optim/optimizer.py", 900), ("train", "train.py", 31), MAIN)
 KEPT = frames(("append_loss", "train.py", 35), MAIN)
-LOSS = 40 << 20  # larger than what the loop frees: it gets a segment to itself, without rounding
+LOSS = 40 << 20  # larger than any block that the loop frees: it gets a segment of its own, without rounding
 STEP_MARK = "Optimizer.step#SGD.step"
 
 
 class Training:
-    """`truth` maps the number of each alloc event to the tensor's role.
+    """A training loop. `truth` maps the number of each alloc event to the tensor's role.
 
     `leaks`: each iteration keeps its loss. `steps`: iterations are marked as such. Activations are as large as
     the `batch`, which may be cut into `parts`, each with a forward and a backward pass of its own, before the step.
-    `blocks`: each layer keeps more than its result, or with `checkpoint` makes that again in its backward pass.
+    `blocks`: each layer keeps more than its result, or with `checkpoint` recomputes it in its backward pass.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Training:
 
 
 def recorded(training: Training) -> Recording:
-    """As a snapshot of it is read."""
+    """Return the training loop's snapshot as our reader reads it."""
     return read_snapshot(training.snapshot())
 
 

@@ -107,9 +107,9 @@ def union(blocks: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 @each_profile
 def test_holes_of_real_allocators_lie_between_what_is_live(path: Path) -> None:
-    """At some events of each: the address of every block is known from the raw events.
+    """Check some events of each allocator: the raw events contain the address of every block.
 
-    What no block ever lay in may be anybody's: of it nothing is known.
+    Bytes that no block ever used are skipped: their owner is unknown.
     """
     raw = events_of(path)
     for memory, of in recordings_of(path).items():

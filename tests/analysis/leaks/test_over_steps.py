@@ -251,7 +251,7 @@ class Repeating(NamedTuple):
 def steady_programs(draw: st.DrawFn) -> tuple[Program, int]:
     """Repeat the same allocations every `period` steps after a random warm-up; each is freed within one period.
 
-    Three periods fit into the steps after the warm-up: in fewer, nobody can tell that it repeats.
+    Three periods fit into the steps after the warm-up: fewer do not show that it repeats.
     """
     count = draw(st.integers(MIN_STEPS, 60))
     warm_up = min(max(1, count // 4), 10)

@@ -1,7 +1,7 @@
 """Answers of google/pprof for the profiles that tests read: python tests/data/pprof_answers/ask.py path/to/pprof
 
-Writes `answers.json.gz` beside this file: for each question the flat and cumulative figures of every function, and
-every call. pprof takes `<module>` and `<lambda>` for C++ templates and shortens them to nothing, unless told not to.
+Writes `answers.json.gz` next to this file: for each query the flat and cumulative figures of every function, and every
+call. By default, pprof treats `<module>` and `<lambda>` as C++ templates and shortens them to nothing.
 """
 
 import gzip

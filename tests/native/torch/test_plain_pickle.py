@@ -33,7 +33,7 @@ plain_data = st.recursive(
 
 
 def thaw(data: bytes, plain: plain_values.Plain, node: int) -> Any:
-    """A node as Python has it, but for tuples, which are lists, and integers, which are signed."""
+    """Return a node as Python has it, but with tuples as lists and integers as signed 64-bit numbers."""
     kind, value = int(plain.kind[node]), int(plain.value[node])
     if kind == plain_values.NONE:
         return None

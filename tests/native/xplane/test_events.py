@@ -30,7 +30,7 @@ Columns = dict[str, list[Any]]
 
 
 def plainly(plane: XPlane, kinds: dict[int, int], columns: dict[int, int]) -> Columns:
-    """What collect is to give; a cell is (form, value), and of a text its bytes."""
+    """Return the expected result of collect; an entry is (form, value), with text as bytes."""
     found: Columns = {name: [] for name in ("line", "offset_ps", "duration_ps", "kind", "cells")}
     for number, line in enumerate(plane.lines):
         for event in line.events:
@@ -47,7 +47,7 @@ def plainly(plane: XPlane, kinds: dict[int, int], columns: dict[int, int]) -> Co
 
 
 def cells(stats: Any, columns: dict[int, int]) -> list[tuple[int, Any]]:
-    """Of several stats in one column the last counts; one without a value says nothing."""
+    """Use the last of several stats in one column; a stat without a value is ignored."""
     row: list[tuple[int, Any]] = [(ABSENT, 0)] * width(columns)
     for stat in stats:
         form = stat.WhichOneof("value")
@@ -57,7 +57,7 @@ def cells(stats: Any, columns: dict[int, int]) -> list[tuple[int, Any]]:
 
 
 def bits(value: Any) -> Any:
-    """A number as its 64 bits, signed; a text as it is."""
+    """Return a number as a signed 64-bit integer, and a text unchanged."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, float):
@@ -90,7 +90,7 @@ def line_names(data: bytes, found: dict[str, Any]) -> list[bytes]:
 
 
 def every_plainly(plane: XPlane, kinds: dict[int, int], columns: dict[int, int]) -> Columns:
-    """What every is to give."""
+    """Return the expected result of every."""
     events = [event for line in plane.lines for event in line.events]
     stats = [
         (owner, columns[stat.metadata_id], bits(getattr(stat, form)))
@@ -119,7 +119,7 @@ def every_compiled(data: bytes, kinds: dict[int, int], columns: dict[int, int]) 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", profiles(), ids=lambda path: path.parents[3].name)
 def test_every_event_of_every_plane(path: Path) -> None:
-    """All stats of the rarer names, which the allocator's are among; all columns of the lines."""
+    """Select all stats with rare names, including the allocator's, and all columns of the lines."""
     for plane in XSpace.FromString(path.read_bytes()).planes:
         counts: dict[int, int] = {}
         for line in plane.lines:
@@ -179,7 +179,7 @@ def test_what_no_event_is_asked_about() -> None:
 
 @pytest.mark.parametrize("key", [0, 2**16 - 1, 2**16, 2**62, -1])
 def test_ids_far_from_1(key: int) -> None:
-    """Those of a plain writer are small, but any number will do."""
+    """Use large numbers: ordinary writers use small ones, but any are valid."""
     plane = XPlane()
     for metadata in (key, key + 1):
         event = plane.lines.add().events.add(metadata_id=metadata)
@@ -202,7 +202,7 @@ EVENTS = one_event()
 
 @pytest.mark.parametrize("length", range(len(EVENTS) + 1))
 def test_a_plane_cut_short_is_refused(length: int) -> None:
-    """Every cut but before and behind the line goes through a field."""
+    """Cut inside a field: every cut except those just before and after the line is inside one."""
     if length in (0, len(EVENTS)):
         assert len(collect(EVENTS[:length], {1: 0}, {2: 0, 3: 1}, 2)["line"]) == (length > 0)
         assert len(every(EVENTS[:length], {}, {})["kind"]) == (length > 0)
@@ -228,7 +228,7 @@ def test_a_flipped_byte_is_refused_or_read(plane: XPlane, data: st.DataObject) -
 
 
 def answers_or_refuses(data: bytes) -> None:
-    """Whatever is read lies within the bytes, and every column has a row per event."""
+    """Check that only the given bytes are read, and that every column has one row per event."""
     kinds, columns = {0: 0, 1: 1, 2: 2}, {0: 0, 1: 1, 2: 1}
     try:
         found, all_of_them = collect(data, kinds, columns, 2), every(data, kinds, columns)

@@ -38,7 +38,7 @@ def xprof_peak(made: Handmade, folder: Path) -> float:
     return peak_mib * MIB
 
 
-# Four matrix multiplications with gelu on the CPU: what JAX hands out has no trace.
+# Four matrix multiplications with gelu on the CPU: the program that JAX returns has no trace.
 
 
 def loss(weights: list[Array], x: Array) -> Array:
@@ -70,7 +70,7 @@ def test_temporaries_without_a_trace_are_found(gelu: tuple[bytes, int | None], t
     assert answer_of_xprof(data, tmp_path)["peakHeapMib"] * MIB == 671_088_684
 
 
-# Several traces, and traces that XProf cannot take.
+# Several traces, and traces that XProf cannot read.
 
 
 def test_all_traces_of_one_allocation_count(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_all_allocations_count(tmp_path: Path) -> None:
     made.trace((ALLOC, first.id), (FREE, first.id))
     made.trace((ALLOC, second.id), (FREE, second.id))
     assert peak(read(made)) == (6 * MIB, 1)
-    assert xprof_peak(made, tmp_path) == 3 * MIB  # one of the two, the rest is called fragmentation
+    assert xprof_peak(made, tmp_path) == 3 * MIB  # one of the two; XProf calls the rest fragmentation
 
 
 def test_an_allocation_without_a_trace_beside_one_with(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_one_trace_over_two_allocations(tmp_path: Path) -> None:
     made.trace((ALLOC, first.id), (ALLOC, second.id), (FREE, first.id), (FREE, second.id))
     assert peak(read(made)) == (6 * MIB, 1)
     pytest.importorskip("xprof")
-    with pytest.raises(Exception, match=r"(?i)no answer|allocation"):  # it refuses the whole program
+    with pytest.raises(Exception, match=r"(?i)no answer|allocation"):  # XProf rejects the whole program
         answer_of_xprof(made.data, tmp_path)
 
 
@@ -125,7 +125,7 @@ def test_a_buffer_that_comes_twice_counts_once(tmp_path: Path) -> None:
     assert peak(recording) == (6 * MIB, 1)
     assert usage(recording).live.max() <= reserved_bytes(recording)
     assert codes(recording) == {"inconsistent_events"}
-    assert xprof_peak(made, tmp_path) == 9 * MIB  # more than the program asks for
+    assert xprof_peak(made, tmp_path) == 9 * MIB  # more than the program requests
 
 
 def test_events_of_buffers_that_nobody_knows_are_left_out() -> None:
@@ -135,7 +135,7 @@ def test_events_of_buffers_that_nobody_knows_are_left_out() -> None:
     recording = read(made)
     (odd,) = [caveat for caveat in recording.caveats if caveat.code == "inconsistent_events"]
     assert odd.text.startswith("3 ")
-    assert peak(recording) == (6 * MIB, 1)  # the second has no event that makes sense: its life is rebuilt
+    assert peak(recording) == (6 * MIB, 1)  # the second has no valid event: its lifetime is rebuilt
 
 
 def test_memory_shared_after_its_first_owner_went_is_its_next_owner_s() -> None:
@@ -187,7 +187,7 @@ def test_a_shape_index_leads_through_nested_tuples(tmp_path: Path) -> None:
 
 
 def tiled(*dimensions: int) -> ShapeProto:
-    """As a TPU lays an array out: in tiles of 8 by 128."""
+    """Use a TPU's array layout: tiles of 8 by 128."""
     layout = LayoutProto(minor_to_major=[1, 0], tiles=[TileProto(dimensions=[8, 128])])
     return ShapeProto(element_type=F32, dimensions=dimensions, layout=layout)
 

@@ -17,7 +17,7 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 
 class Said(NamedTuple):
-    """The numbers of a failure, None where the text has none; and the bytes in use at the instant."""
+    """Return the numbers of a failure, None where the text has none, and the bytes in use at that moment."""
 
     memory: str
     asked: int | None = None
@@ -141,7 +141,7 @@ LINES = {
     "PyTorch 1.0": (
         "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 7.75 GiB total capacity; "
         "6.25 GiB already allocated; 14.00 MiB free; 256.00 MiB cached)",
-        # 256 MiB cached, of which more is allocated: older than the word "reserved"; nothing is unallocated.
+        # 256 MiB cached, more of it allocated: older than the word "reserved"; nothing is unallocated.
         Said("cuda:0", 20 * MIB, free=14 * MIB, capacity=8_321_499_136, used=8_306_819_072),
     ),
     "PyTorch 1.12": (
@@ -169,7 +169,7 @@ LINES = {
         "RuntimeError: MPS backend out of memory (MPS allocated: 17.50 GB, other allocations: 512.00 MB, max allowed: "
         "18.13 GB). Tried to allocate 256.00 MB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable "
         "upper limit for memory allocations (may cause system failure).",
-        # GB of this tool are 1024**3: 18.13 of them are 19466939269.12 bytes.
+        # This tool's GB are 1024**3: 18.13 GB are 19466939269.12 bytes.
         Said("MPS", 256 * MIB, free=139_586_437, capacity=19_466_939_269, used=18 * GIB),
     ),
     "PyTorch without numbers": (
@@ -181,7 +181,7 @@ LINES = {
         "(size_t, bool) Failed to allocate memory for requested buffer of size 2830172160",
         Said("ONNX Runtime arena", 2_830_172_160),
     ),
-    "jaxlib on a CPU": (  # real, jaxlib 0.12
+    "jaxlib on a CPU": (  # a real text of jaxlib 0.12
         "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 281474976710656 bytes.",
         Said("host memory", 2**48, host=True),
     ),
@@ -238,13 +238,13 @@ def test_the_numbers_of_each_wording(text: str, said: Said) -> None:
 def test_what_pytorch_keeps_and_may_use_is_told() -> None:
     text, _ = LINES["PyTorch 2.1, with its misspelling and a limit"]
     told = {caveat.code: caveat.bytes for caveat in only(text).caveats}
-    # Of 64 GiB, 7 GiB and 8 MiB are free; 40 GiB of the rest are this process's tensors.
+    # Of 64 GiB, 7 GiB and 8 MiB are free; this process's tensors take 40 GiB of the rest.
     assert told == {"not_listed": 58_360 * MIB - 40 * GIB, "reserved_unallocated": 8 * MIB, "limited": 48 * GIB}
 
 
 @pytest.mark.parametrize(("text", "said"), LINES.values(), ids=LINES.keys())
 def test_whatever_a_log_puts_around_a_line(text: str, said: Said) -> None:
-    """A cluster's prefix, colors and a quotation before each line, and another line end."""
+    """Put a cluster's prefix, colors and a quotation mark before each line, and use other line ends."""
     dressed = "\r\n".join(f"> \x1b[36m(Worker pid=489, ip=10.0.0.7)\x1b[0m {line}" for line in text.splitlines())
     assert only(dressed).out_of_memory == only(text).out_of_memory
 
@@ -261,7 +261,7 @@ def test_whatever_a_log_puts_around_a_line(text: str, said: Said) -> None:
     r"2017-10-11 11:19:34.115808: I C:\tf_jenkins\home\workspace\bfc_allocator.cc:643] ",
 ])  # fmt: skip
 def test_each_prefix_is_stripped(prefix: str) -> None:
-    """What must begin a line begins it only without its prefix."""
+    """Keep anchored patterns anchored: they match at the start of a line without its prefix."""
     text = "Ran out of memory in memory space hbm. Used 2.00G of 1.00G hbm.\nTotal hbm usage >= 2.00G:\narguments 1.00G"
     assert len(only("\n".join(prefix + line for line in text.splitlines())).allocations) == 1
 

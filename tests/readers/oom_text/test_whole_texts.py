@@ -67,9 +67,9 @@ def test_a_program_that_does_not_fit_a_tpu() -> None:
         ("copy.7", 4 * GIB, 4 * GIB),
         ("fusion.31", GIB, 72 * MIB),
         ("custom-call.2", 16 * MIB, 16 * MIB),
-        ("global allocations", 4 * MIB, 4 * MIB),  # the scoped ones are all in the list
+        ("global allocations", 4 * MIB, 4 * MIB),  # the list has all scoped buffers
     ]
-    # 19.25 GiB, of which 17 GiB and 20 MiB are listed; 3 of 4 GiB of outputs lie in arguments.
+    # 19.25 GiB, of which 17 GiB and 20 MiB are listed; 3 of 4 GiB of outputs share memory with arguments.
     assert caveats(recording) == {"not_listed": 2.25 * GIB - 20 * MIB, "outputs_not_shared": GIB}
     table = recording.allocations
     assert [table.op[row] for row in range(1, 4)] == ["fusion", "copy", "fusion"]
@@ -95,7 +95,7 @@ def test_the_older_wording_counts_what_the_system_reserves() -> None:
 
 
 def test_one_failure_of_a_gpu_told_four_times() -> None:
-    """By the compiler's warning, the allocator, XLA and the traceback, each line behind a cluster's colored prefix."""
+    """Mix the compiler's warning, the allocator, XLA and the traceback, each line behind a cluster's colored prefix."""
     recording = read("xla_gpu.txt")
     assert recording.memory == "GPU_0_bfc"
     assert recording.out_of_memory == OutOfMemory(asked=2_115_270_600)
@@ -109,12 +109,12 @@ def test_one_failure_of_a_gpu_told_four_times() -> None:
     assert caveats(recording) == {"not_listed": 79_461_073, "rematerialized": 2 * GIB, "occupancy": None}
     table = recording.allocations
     assert [table.op[row] for row in range(4)] == ["custom-call", "fusion", "parameter", "custom-call"]
-    assert [table.dtype[row] for row in range(4)] == ["f32", "f32", "f16", ""]  # the last is a tuple
+    assert [table.dtype[row] for row in range(4)] == ["f32", "f32", "f16", ""]  # the last one is a tuple
     assert recording.stacks.frames(int(table.stack[1])) == [("", "/home/user/model.py", 171)]
 
 
 def test_a_dump_is_a_map_of_addresses() -> None:
-    """Truth: what the dump itself sums up of its chunks in use, and its limit less that."""
+    """Compare with the dump's own sum of its chunks in use, and with its limit less that sum."""
     recording = read("bfc_tensorflow.txt")
     in_use = 8 * 4096 + 21 * MIB + 2_096_896 + 32 * MIB
     assert recording.out_of_memory == OutOfMemory(
@@ -139,7 +139,7 @@ def test_an_old_dump_lists_free_chunks_last() -> None:
 
 
 def test_free_neighbours_are_one_hole_but_not_across_segments() -> None:
-    """At 0: 2 in use, 3 and 4 free, 1 in use. At 10, a segment of its own: 5 free."""
+    """Return two segments. At 0: 2 in use, 3 and 4 free, 1 in use. At 10: 5 free."""
     text = "\n".join(
         [
             "Allocator (GPU_0_bfc) ran out of memory trying to allocate 8B (rounded to 8)requested by op x",
@@ -167,9 +167,13 @@ def test_a_dump_that_ends_early_says_how_much_it_explains() -> None:
     text = (TEXTS / "bfc_tensorflow.txt").read_text()
     cut = text[: text.index("InUse at 7f66313f8040") + 32]  # inside a number, of the third segment's third chunk
     (recording,) = read_oom_text(cut.encode())
-    assert sorted(recording.regions.size.tolist()) == [2 * MIB, 16 * MIB, 32 * MIB]  # as far as the third is listed
+    assert sorted(recording.regions.size.tolist()) == [
+        2 * MIB,
+        16 * MIB,
+        32 * MIB,
+    ]  # cut after the third segment
     assert len(recording.allocations) == 1 + 19 + 2
-    assert caveats(recording) == {"text_cut": None}  # the allocator's own sum comes after the end
+    assert caveats(recording) == {"text_cut": None}  # the allocator's own sum follows the cut
 
 
 def test_a_list_that_ends_early_says_how_much_it_explains() -> None:
@@ -183,7 +187,7 @@ def test_a_list_that_ends_early_says_how_much_it_explains() -> None:
 
 
 def test_workers_that_write_into_one_log_at_once() -> None:
-    """Two dumps, line by line in turns; the driver's lines between them."""
+    """Interleave the lines of two dumps, with the driver's lines between them."""
     texts = [(TEXTS / name).read_text().splitlines() for name in ("bfc_tensorflow.txt", "bfc_fragmented.txt")]
     log = []
     for number, pair in enumerate(zip_longest(*texts, fillvalue="")):
@@ -201,7 +205,7 @@ def test_workers_that_write_into_one_log_at_once() -> None:
 
 
 def test_a_list_without_its_head() -> None:
-    """Copied from where the buffers begin."""
+    """Start the copy at the list of buffers."""
     text = (TEXTS / "xla_gpu.txt").read_text()
     at = text.index("BufferAssignment stats")
     (recording,) = read_oom_text(text[at : text.index("Traceback", at)].encode())
@@ -229,11 +233,11 @@ def test_several_failures_are_several_recordings_and_the_fullest_comes_first() -
 
 def test_failures_of_one_memory_have_ids_of_their_own() -> None:
     line = "Out of memory while trying to allocate {} bytes.\n"
-    sizes = [2**20, *(2**i for i in range(21, 30)), 2**20]  # the first again, when it is no longer near
+    sizes = [2**20, *(2**i for i in range(21, 30)), 2**20]  # the first again, too far away to be merged
     recordings = read_oom_text("".join(line.format(size) for size in sizes).encode())
     assert [recording.out_of_memory.asked for recording in recordings if recording.out_of_memory] == sizes[::-1]
     assert len({recording.id for recording in recordings}) == len(sizes)
-    # The page tells recordings of one file apart by their memories.
+    # The page distinguishes recordings of one file by their memories.
     assert [recording.memory for recording in recordings[:3]] == [
         "device memory", "device memory (2)", "device memory (3)",
     ]  # fmt: skip
@@ -276,7 +280,7 @@ def test_damaged_bytes_cost_no_more_than_themselves(path: Path, random: random.R
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(ALL), st.randoms(use_true_random=False))
 def test_damaged_numbers(path: Path, random: random.Random) -> None:
-    """Each number may be any other."""
+    """Replace each number by an arbitrary one."""
 
     def other(match: re.Match[str]) -> str:
         return random.choice([match[0], "0", "9" * random.randrange(1, 25), "18446744073709551615", match[0] * 3])
@@ -311,7 +315,7 @@ def test_any_bytes(data: bytes) -> None:
 
 
 def check(data: bytes) -> None:
-    """Read into tables that make sense, or raise an InputError."""
+    """Expect valid tables, or an error with a message."""
     try:
         recordings = read_oom_text(data)
     except InputError:
@@ -331,7 +335,7 @@ def check(data: bytes) -> None:
     "running x Status Message: ", "*" * 49, "\\n", "Killed process 1 (a) anon-rss:", "Process 1 has ", '"',
 ])  # fmt: skip
 def test_no_text_takes_longer_than_its_length_explains(filler: str) -> None:
-    """A pattern that goes over the same text again from each of its places would take minutes."""
+    """Check run time: a pattern that rescans the text from every position would take minutes."""
     check((filler * (500_000 // len(filler))).encode())
     check(
         ("Ran out of memory in memory space hbm. Used 2.00G of 1.00G hbm." + filler * (200_000 // len(filler))).encode()

@@ -110,7 +110,7 @@ def test_a_stack_of_many_frames_and_a_recursion() -> None:
 
 def test_a_stack_whose_numbers_are_not_packed_is_the_same_stack() -> None:
     samples = [Sample([A, B], size, kind="", device="") for size in (5, 7)]
-    # Field 2 of the profile, 8 bytes long: locations 1 and 2, each a field of its own, then two values.
+    # Field 2 of the profile, 8 bytes long: locations 1 and 2, as a field each, then two values.
     plain = b"\x12\x08\x08\x01\x08\x02\x10\x01\x10\x09"
     recording = one(gzip.decompress(profile_of(samples)) + plain)
     assert rows_of(recording) == Counter(("", 1, size, tuple(A), tuple(B)) for size in (5, 7, 9))
@@ -144,7 +144,7 @@ def test_what_a_broken_file_leaves_out_is_a_caveat() -> None:
     del writer.profile.sample[0].value[:]
     writer.profile.sample[1].location_id[0] = 99
     writer.profile.sample[2].value[1] = 2**62
-    writer.profile.location[0].id = writer.profile.location[1].id  # ids that are there twice
+    writer.profile.location[0].id = writer.profile.location[1].id  # duplicate ids
     writer.profile.function[1].name = 10**6
     recording = one(writer.profile.SerializeToString())
     assert {c.code for c in recording.caveats} == {"broken_samples", "unknown_frames", "impossible_bytes"}

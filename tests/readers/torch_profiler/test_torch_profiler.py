@@ -40,7 +40,7 @@ def by_category(recording: Recording, position: int) -> dict[str, int]:
 
 
 def plainest(content: list[list[int]], upto: int) -> dict[str, int]:
-    """Bytes of each category after so many events that are no memory from before."""
+    """Return the bytes of each category after each number of events, without memory that predates the recording."""
     found: dict[str, int] = defaultdict(int)
     events = 0
     for _, action, change, category in content:
@@ -113,7 +113,7 @@ def test_a_real_trace_has_the_allocators_sums_and_explains_them(path: Path) -> N
         if "Total Allocated" in own[0]["args"]:
             assert usage(recording).live.tolist() == [event["args"]["Total Allocated"] for event in own]
         if recording.memory != "cpu":
-            # Nothing but what was there before, and that is a row: all is explained, at every event.
+            # All memory predates the recording and is one row, so everything is explained at every event.
             assert (explained_bytes(recording) == usage(recording).live).all()
             assert recording.held is not None
             assert recording.held.tolist() == [event["args"]["Total Reserved"] for event in own]

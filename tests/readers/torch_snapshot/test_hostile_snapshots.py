@@ -28,7 +28,7 @@ ODD: list[Any] = [
 
 
 def whole() -> dict[str, Any]:
-    """Of everything that a snapshot may hold."""
+    """Return a snapshot with everything that the format allows."""
     allocator = CachingAllocator(limit=60 * MIB, expandable=True)
     first = allocator.alloc(3 * MIB, [{"name": "f", "filename": "a.py", "line": 1}], 3, (0, 2), user_metadata="kv")
     assert first is not None
@@ -45,7 +45,7 @@ def whole() -> dict[str, Any]:
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    """Every (list or dict, key) in it."""
+    """Yield every (list or dict, key) in it."""
     keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
     return [place for key in keys for place in [(value, key), *places(value[key])]]
 
@@ -89,7 +89,7 @@ def test_any_byte_may_be_any_other(at: int, byte: int, end: int, protocol: int) 
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        # Lengths of what is not there: of text, of bytes, of a long integer, of a frame.
+        # Lengths of missing content: of text, of bytes, of a long integer, of a frame.
         ("x.pickle", b"\x80\x04\x8d" + b"\xff" * 7 + b"\x7f"),
         ("x.pickle", b"\x80\x04\x8e" + b"\xff" * 7 + b"\x7f"),
         ("x.pickle", b"\x80\x04\x8b\xff\xff\xff\x7f"),
@@ -101,7 +101,7 @@ def test_any_byte_may_be_any_other(at: int, byte: int, end: int, protocol: int) 
 def test_no_memory_is_taken_for_what_is_not_there(name: str, data: bytes, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(data)
-    bound = 3 << 30  # of addresses, most of which libraries take for themselves
+    bound = 3 << 30  # most of the address space, which libraries reserve
     code = (
         "import resource, sys\n"
         f"resource.setrlimit(resource.RLIMIT_AS, ({bound}, {bound}))\n"

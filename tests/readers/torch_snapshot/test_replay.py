@@ -20,7 +20,7 @@ from tb_memplugin.readers import open_file
 from tb_memplugin.views.terminal.explain import explain
 from tb_memplugin.views.terminal.explain_text import lines
 
-# What came with which version: a snapshot of an older one is without it.
+# The fields that each version added: a snapshot of an older version lacks them.
 SINCE = {
     "time_us": 2.02,
     "external_annotations": 2.05,
@@ -50,7 +50,7 @@ def acted(doings: list[tuple[str, int]], expandable: bool) -> CachingAllocator:
             live += [made] if made is not None else []
         elif doing == "free" and live:
             allocator.free(live.pop(number % len(live)))
-        elif doing == "late" and live:  # record_stream: another stream still uses it
+        elif doing == "late" and live:  # record_stream: another stream still uses the block
             pending.append(live.pop(number % len(live)))
             allocator.request_free(pending[-1])
         elif doing == "complete" and pending:
@@ -65,7 +65,7 @@ def acted(doings: list[tuple[str, int]], expandable: bool) -> CachingAllocator:
 
 
 def aged(snapshot: dict[str, Any], age: float, skipped: tuple[str, ...]) -> tuple[dict[str, Any], list[int]]:
-    """(the snapshot as that version wrote it, which events of the trace it kept)."""
+    """Return (the snapshot in the format of that version, the events of the trace that it kept)."""
     trace = snapshot["device_traces"][0]
     unknown = {*skipped, *(action for action, since in ACTIONS_SINCE.items() if since > age)}
     kept = [number for number, event in enumerate(trace) if event["action"] not in unknown]
@@ -196,7 +196,7 @@ def test_pinned_memory_of_the_host_is_a_recording_of_its_own(nested: bool) -> No
 
 
 def test_small_pinned_memory_is_as_large_as_its_events_say() -> None:
-    """The host's allocator rounds to powers of two, and writes that; the devices' 512 bytes are not its own."""
+    """Check host memory: that allocator rounds to powers of two and logs the result, not to the devices' 512 bytes."""
     where, small = {"addr": 0x5000_0000, "size": 64, "stream": 0}, {"addr": 0x6000_0000, "size": 16, "stream": 0}
     trace = [
         {"action": "segment_alloc", **where, "time_us": 1},
@@ -212,7 +212,7 @@ def test_small_pinned_memory_is_as_large_as_its_events_say() -> None:
 
 
 def test_what_pytorch_makes_of_its_profiler_has_categories_and_no_segments() -> None:
-    """torch.cuda._memory_viz._profile_to_snapshot: one segment spans all addresses, and nothing tells the time."""
+    """Use torch.cuda._memory_viz._profile_to_snapshot: one segment spans all addresses, and there are no timestamps."""
     low, high = 0x1000, 0x7F00_0000_0000
     names = "<built-in function linear>", "train.py(7): step"
     stack = [{"filename": "none", "line": 0, "name": name} for name in names]
@@ -232,7 +232,7 @@ def test_what_pytorch_makes_of_its_profiler_has_categories_and_no_segments() -> 
     assert usage(recording).live.tolist() == [200, 200, 100]
     assert (recording.held, len(recording.regions), recording.clock) == (None, 0, None)
     assert recording.allocations.role.tolist() == [Role.GRADIENT, Role.UNKNOWN]
-    assert recording.free_stack is None  # the frees have the stacks of their allocations
+    assert recording.free_stack is None  # the frees have their allocations' stacks
     leaf = int(recording.allocations.stack[0])
     assert recording.stacks.frames(leaf) == [("<built-in function linear>", "", 0), ("step", "train.py", 7)]
     assert {caveat.code for caveat in recording.caveats} == {"older_than_trace", "no_time"}

@@ -50,7 +50,7 @@ def live_at(recording: Recording, position: int) -> Counter[tuple[int, int]]:
 
 
 def plainest_live(snapshot: dict[str, Any]) -> list[int]:
-    """Bytes asked for that are live after each event, from an allocation on: one dict, event by event."""
+    """Return the requested bytes that are live after each event, starting at an allocation, with one dict."""
     live: dict[int, int] = {}
     found = []
     for event in snapshot["device_traces"][0]:
@@ -99,7 +99,7 @@ def test_stacks_of_a_real_trace(path: Path) -> None:
 
 
 def test_the_peak_of_a_real_trace_is_what_torch_says_of_it() -> None:
-    """PyTorch's allocated_size of all segments is in blocks, as our bytes are; requested bytes are never mixed in."""
+    """Compare PyTorch's allocated_size of all segments with our bytes: both count blocks, never requested bytes."""
     for path in SNAPSHOTS:
         snapshot = pickle.loads(path.read_bytes())
         [part] = open_file(path.read_bytes(), str(path), host="gpu")
@@ -223,7 +223,7 @@ def test_annotations_and_steps_are_spans() -> None:
 
 
 def versions() -> list[tuple[str, Any]]:
-    """The same memory as PyTorch wrote it at different ages."""
+    """Read the same memory as several versions of PyTorch wrote it."""
     allocator = CachingAllocator()
     kept, gone = allocator.alloc(3 * MIB, [{"name": "f", "filename": "a.py", "line": 3}]), allocator.alloc(700)
     assert kept is not None and gone is not None
@@ -263,7 +263,7 @@ def test_every_age_of_snapshot(name: str, snapshot: dict[str, Any], file: str) -
     assert peak(recording).bytes == 3 * MIB + 1024
     assert (recording.clock is None) == (name == "2.1")
     assert recording.stacks.frames(int(recording.allocations.stack[0])) == [("f", "a.py", 3)]
-    # As PyTorch prints addresses: those of the upper half, which it writes as negative numbers, too.
+    # As PyTorch prints addresses, including those of the upper half, which it writes as negative numbers.
     begins = {segment["address"] % 2**64 for segment in snapshot["segments"]}
     regions = [details(recording, row)["region"] for row in (0, 1)]
     assert all(region is not None and region["index"] in begins for region in regions)
@@ -332,7 +332,7 @@ def test_free_memory_is_what_the_segments_hold_beyond_their_blocks(doings: list[
     pieces = fragmentation(recording)
     assert pieces.largest_free[last] == max(free, default=0)
     assert recording.held is not None
-    # At every event, segments that came and went included.
+    # At every event, including segments that were allocated and freed in between.
     assert (pieces.largest_free + pieces.fragmented + usage(recording).live).tolist() == recording.held.tolist()
 
 

@@ -22,7 +22,7 @@ BUSY, IDLE = True, False
 
 
 def profile(*devices: tuple[str, bool], level: int | None = 2, device_level: int = 1, host: bool = True) -> XSpace:
-    """A profile of a host with work on it, and of devices; `level` None: what was asked for is not told."""
+    """Return a profile of a busy host and of devices; with `level` None, the requested level is not recorded."""
     space = XSpace()
     if host:
         plane = space.planes.add(name=b"/host:CPU")
@@ -92,7 +92,7 @@ def written(space: bytes, folder: Path, host: str = "host") -> Path:
 
 
 def captured(level: int, folder: Path) -> bytes:
-    """A profile of JAX on this machine's CPU, with the host's tracer at a level."""
+    """Return a profile of JAX on this machine's CPU, with the host's tracer at a level."""
     jax = pytest.importorskip("jax")
     options = jax.profiler.ProfileOptions()
     options.host_tracer_level, options.python_tracer_level = level, 0
@@ -113,7 +113,7 @@ def captured(level: int, folder: Path) -> bytes:
     ],
 )
 def test_what_jax_writes(level: int, device: bool | None, code: str, tmp_path: Path) -> None:
-    """Of two profiles end to end, protobuf makes one: that is how the device comes in."""
+    """Add the device by concatenating two profiles, which protobuf merges into one."""
     data = captured(level, tmp_path / "captured")
     added = XSpace()
     if device is not None:

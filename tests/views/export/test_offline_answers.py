@@ -29,7 +29,7 @@ def stored(route: str, recording_id: str, catalog: Catalog) -> bytes:
 
 
 def spread(first: int, last: int) -> list[int]:
-    """Both ends, and up to SAMPLES numbers between them."""
+    """Return both ends, and up to SAMPLES numbers between them."""
     return sorted({*range(first, last + 1, max((last - first) // SAMPLES, 1)), last})
 
 

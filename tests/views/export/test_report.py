@@ -28,13 +28,13 @@ from tb_memplugin.hosts import report
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.views.endpoints.endpoint import ENDPOINTS
 
-WHOLE = {"usage", "details", "joins"}  # answers for every window, row and position at once
+WHOLE = {"usage", "details", "joins"}  # answers for every window, row and position
 FUSED = DATA / "xplane" / "tracelens_te_fused_attn"
 LEAK, LOSS = "leak/cpu|localhost|allocator|cpu:0 live arrays", "train_step/cpu|localhost|jit_loss(2)|HBM"
 
 
 class Document(HTMLParser):
-    """What a browser finds in it: elements, the text of each script by its attributes, the answers by what is asked."""
+    """Parse a report as a browser does: elements, the text of each script by its attributes, the answers by request."""
 
     def __init__(self, content: str) -> None:
         super().__init__()
@@ -242,7 +242,7 @@ def test_a_page_that_is_not_built_says_so(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def run(*arguments: object, limit: int = report.MAX_BYTES) -> str:
-    """What `tb-memplugin export` prints, in a process of its own."""
+    """Run `tb-memplugin export` in a separate process and return its output."""
     code = "import sys; from tb_memplugin import cli; from tb_memplugin.hosts import report; "
     code += f"report.MAX_BYTES = {limit}; sys.exit(cli.main())"
     command = [sys.executable, "-c", code, "export", *map(str, arguments)]
@@ -266,6 +266,6 @@ def test_the_largest_come_first_and_the_rest_is_said_to_be_left_out(tmp_path: Pa
     document = Document(file.read_text())
     assert (document.index["recordings"], document.index["of"]) == (1, 2)
     assert "rows&id=cpu|localhost|jit_train_step(0)|HBM" in document.answers
-    # What is asked for by name is there, whatever its size.
+    # A recording requested by name is included, whatever its size.
     assert "2 recordings" in run(DEMO / "train_step", "--to", file, "--recording", "jit", "--force", limit=1)
     assert Document(file.read_text()).index["recordings"] == 2

@@ -61,12 +61,12 @@ def categories() -> list[str]:
 
 
 def plain_rows(of: Recording) -> Iterator[dict[str, Any]]:
-    """One row after the other, one value after the other."""
+    """Return the values row by row."""
     rows, regions, clock, role = of.allocations, of.regions, of.clock, roles(of)
     source, words = sources(of), categories()
     for row in range(len(rows)):
         start, end, region, offset = (int(c[row]) for c in (rows.start, rows.end, rows.region, rows.offset))
-        # At one moment nothing is seen to come.
+        # At a single position, the future is unknown.
         born, freed = start >= 0 and of.axis is not Axis.INSTANT, end < of.length
         program = of.kind == "program"
         placed = region >= 0 and (program or offset >= 0)
@@ -136,7 +136,7 @@ def as_parquet(recordings: list[Recording]) -> Any:
 
 
 def in_csv(value: object) -> str:
-    """As a spreadsheet is to see it."""
+    """Return a value as a spreadsheet must see it."""
     if value is None or isinstance(value, bool):
         return "" if value is None else str(value).lower()
     text = str(value)
@@ -186,7 +186,7 @@ def hostile(names: list[str], end: int = 3) -> Recording:
     return recording(rows, 4)
 
 
-# What Strings decodes: surrogates are no text.
+# The result of Strings: surrogates are not valid text.
 names = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=20)
 
 
@@ -252,7 +252,7 @@ def test_a_stack_that_goes_in_circles_or_on_for_ever_fits_a_cell() -> None:
 
 def test_many_long_stacks_at_once_are_cut_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack_cells, "MAX_TOTAL_LENGTH", 50)
-    texts = StackCells(hostile(["a"]).stacks).texts(np.array([0, 1, 0, -1], np.int32))  # three others: 16 each
+    texts = StackCells(hostile(["a"]).stacks).texts(np.array([0, 1, 0, -1], np.int32))  # three others: 16 bytes each
     assert [texts[row] for row in range(4)] == ["main (train.p...", "layer (model....", "main (train.p...", ""]
 
 

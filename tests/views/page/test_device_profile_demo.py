@@ -20,7 +20,7 @@ MB = 2**20  # pprof's
 
 @pytest.fixture(scope="session", params=["kept", "run here"])
 def profiles(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A logdir with both runs: the one in the repository, or one made now."""
+    """Return a logdir with both runs: the one in the repository, or one written now."""
     if request.param == "kept":
         return DEMO
     pytest.importorskip("jax")
@@ -52,7 +52,7 @@ def calls(found: CallGraph) -> dict[tuple[str, str], int]:
 
 def test_func2_and_its_callees_hold_what_the_page_says_and_func1_half_of_it(profiles: Path) -> None:
     found = build_call_graph(samples(profiles / "device_profile" / "memory.prof"), refine=Refine(fold=True))
-    # The page was written when JAX kept a few KiB more: 76.30MB. The arrays alone are 80,000,000 bytes: 76.29MB.
+    # JAX's guide has a few KiB more: 76.30MB. The arrays alone are 80,000,000 bytes: 76.29MB.
     assert cum(found)["func2"] / MB == pytest.approx(76.30, abs=0.02)
     assert cum(found)["func1"] / MB == pytest.approx(38.15, abs=0.02)
     assert calls(found)["func2", "func1"] == cum(found)["func1"]
@@ -66,7 +66,7 @@ def test_the_leak_is_blamed_on_normal_inside_anotherfunc(profiles: Path) -> None
     assert calls(grown)["anotherfunc", "normal"] == cum(grown)["normal"] == rows
     assert cum(grown).get("afunction", 0) == 0
     assert calls(grown).get(("afunction", "normal"), 0) == 0
-    assert f"{rows / grown.total:.2%}" == "43.56%"  # of the base: 4,000,000 bytes and the first row's 40,000
+    assert f"{rows / grown.total:.2%}" == "43.56%"  # relative to the base: 4,000,000 bytes and the first row's 40,000
 
 
 def test_the_script_knows_its_runs_and_they_are_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def figures(recording: Recording) -> dict[str, int | None]:
 
 
 def bytes_of(events: list[Event]) -> list[int]:
-    """Of each event; a free's is its allocation's where it does not say."""
+    """Return the size of each event; a free without a size has its allocation's."""
     held: dict[int, int] = {}
     found = []
     for event in events:
@@ -186,7 +186,7 @@ def test_the_api_serves_them() -> None:
 
 
 def small() -> Recording:
-    """70 bytes before, of which 20 are freed; then 100 that stay and 8 that go; a stack of 5 with the last."""
+    """Log 70 bytes from before, 20 of them freed; then 100 that stay and 8 freed; the last has a stack of 5."""
     log = Log()
     for second, (free, address, size, in_use, stack) in enumerate(
         [(True, 1, 20, 50, 0), (False, 2, 100, 150, 0), (False, 3, 8, 158, 5), (True, 3, 8, 150, 0)]
@@ -218,7 +218,7 @@ def test_a_small_log() -> None:
 
 
 def test_only_frees_count_as_frees() -> None:
-    """An allocation that ends another, at whose address it is, is none."""
+    """Expect no pair: the event ends another allocation at its address, and is not its free."""
     log = Log()
     for free, time in ((False, 0), (False, 1), (True, 2)):
         log.add(free, time, allocator_name="a", addr=1, allocation_bytes=8)
@@ -286,7 +286,7 @@ def test_windows_and_holes_over_http() -> None:
 
 
 def client_of(recording: Recording) -> Client:
-    """The app about one recording."""
+    """Return the app with one recording."""
 
     class One(Catalog):
         def recording(self, recording_id: str) -> Recording:

@@ -33,7 +33,7 @@ PARAMETER, OUTPUT, TEMPORARY = RegionKind.PARAMETER, RegionKind.OUTPUT, RegionKi
 
 
 def program(title: str, rows: Sequence[tuple[str, str, int, RegionKind]], memory: str = "HBM") -> Recording:
-    """Rows of (op, op_name, bytes, kind of region), each in a region of its own, all live at position 0."""
+    """Build (op, op_name, bytes, kind of region) rows, each in a region of its own, all live at position 0."""
     made = recording(
         [Row(size, 0, 1, region=i) for i, (_, _, size, _) in enumerate(rows)], 1, [(row[2], row[3]) for row in rows]
     )
@@ -94,9 +94,9 @@ def test_a_program_has_the_room_of_the_smallest_device_of_its_host() -> None:
         (OutOfMemory(asked=500, free=300, capacity=8000), -200),
         (OutOfMemory(asked=500, capacity=8000, in_use=7900), -400),
         (OutOfMemory(asked=9000, capacity=8000, phase=OutOfMemoryPhase.COMPILE), -1000),
-        (OutOfMemory(asked=100, free=300, largest_free=50), -50),  # what is free is in pieces
+        (OutOfMemory(asked=100, free=300, largest_free=50), -50),  # the free memory is fragmented
         (OutOfMemory(asked=100, free=300), -1),
-        (OutOfMemory(asked=100, free=300), -1),  # fragmented, though it does not say so
+        (OutOfMemory(asked=100, free=300), -1),  # fragmented, although it does not report so
         (OutOfMemory(asked=100), None),
         (OutOfMemory(), None),
     ],
@@ -108,7 +108,7 @@ def test_what_was_refused_lacked_room(failure: OutOfMemory, left: int | None) ->
 
 def test_what_was_there_together() -> None:
     [place] = co_residency([train_step(), evaluate()])
-    # 1018 + 1030 are held, 1000 of it by both; of 5000 and 400 temporary the larger.
+    # 1018 + 1030 are persistent, 1000 of it shared; of 5000 and 400 temporary bytes, the larger counts.
     assert (place.host, place.memory, place.bytes, place.executed) == ("host", "HBM", 1018 + 30 + 5000, False)
     assert [(r.program.title, r.persistent, r.shared, r.temporary, r.runs) for r in place.programs] == [
         ("jit_train(1)", 1018, 0, 5000, None),
@@ -174,7 +174,7 @@ def layered(*scopes: tuple[str, int]) -> Recording:
             [("jit(f)/jvp(logits)/a", 40), ("jit(f)/transpose(jvp(logits))/b", 5), ("jit(f)/mlp/c", 44)],
             HeaviestLayer("logits", 1, 45),
         ),
-        # Too little to be named.
+        # Too small to be named.
         ([("jit(f)/jvp(layer_0)/a", 1), ("jit(f)/jvp(layer_1)/a", 1), ("", 900)], None),
         ([("jit(f)/mul", 5)], None),
     ],
@@ -277,7 +277,7 @@ def test_real_profiles(path: Path) -> None:
             assert part is None or 0 < part["bytes"] <= row["peak_bytes"]
     room = [row["headroom_bytes"] for row in answer["rows"] if row["headroom_bytes"] is not None]
     assert room == sorted(room)
-    # The same figure as everywhere else.
+    # The same figure as in all other views.
     capacities = {found.id: summary(found)["capacity_bytes"] for found in listed}
     assert {row["id"]: row["capacity_bytes"] for row in answer["rows"]} == capacities
 

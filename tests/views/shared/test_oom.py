@@ -46,7 +46,7 @@ def file(name: str) -> Recording:
 
 
 def test_a_compiled_program_and_its_tell_tales() -> None:
-    """By bytes: 12 GiB of the backward pass, 8 GiB in one buffer, half of 9 GiB of f32, half of 4 GiB of arguments."""
+    """Use 12 GiB of the backward pass, 8 GiB in one buffer, half of 9 GiB of f32, half of 4 GiB of arguments."""
     said = sentences(file("tpu_compile.txt"))
     assert [sentence.split(" ", 2)[0:2] for sentence in said] == [
         ["The", "program"], ["That", "is"], ["12.0", "GiB"], ["One", "buffer,"], ["9.00", "GiB"], ["4.00", "GiB"],
@@ -55,7 +55,7 @@ def test_a_compiled_program_and_its_tell_tales() -> None:
 
 
 def test_padding_is_told_where_a_sharding_would_not_help() -> None:
-    """Of the 12 GiB buffer 960 MiB are data, so it is not the oversized one that it seems."""
+    """Use a 12 GiB buffer with 960 MiB of data: it is not the oversized buffer that it appears to be."""
     assert sentences(file("tpu_compile_old.txt"))[2:] == [
         "11.1 GiB is padding: model/one_hot s32[25165824,10]{1,0:T(8,128)} has 960 MiB of data in 12.0 GiB. Make its "
         "minor dimension a multiple of 128 and the next one a multiple of 8, or make a large dimension the minor one."
@@ -75,7 +75,7 @@ def test_fragmentation() -> None:
 
 
 def test_fragmentation_of_a_real_allocator() -> None:
-    """Six chunks of 4 MiB and one of 12 MiB are in use; of 28 MiB that are free no two neighbours are."""
+    """Return six chunks of 4 MiB and one of 12 MiB in use; the 28 MiB free have no adjacent chunks."""
     said = sentences(file("bfc_fragmented.txt"))
     assert said[0] == (
         "An allocation of 10.0 MiB in bfc_cpu_allocator_for_gpu for AddV2, a tensor of shape [2560,1024] and type "
@@ -99,7 +99,7 @@ def test_another_process_on_the_device() -> None:
 
 
 def test_in_a_container_the_process_that_is_listed_may_be_this_one() -> None:
-    """9 GiB of tensors and 1 GiB kept, in a process of 11 GiB, where 12 GiB less 1 GiB are in use: no room for two."""
+    """Return 9 GiB of tensors and 1 GiB cached, in a process of 11 GiB; 11 of 12 GiB are in use: no room for two."""
     recording = of(
         "CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 12.00 GiB of which 1.00 GiB is "
         "free. Process 77 has 11.00 GiB memory in use. Of the allocated memory 9.00 GiB is allocated by PyTorch, and "

@@ -25,7 +25,7 @@ STEPS = 12
 
 
 def training() -> Recording:
-    """One leak of 100 bytes a step, parameters of 1000 replaced in each, and 500 bytes from before."""
+    """Return one leak of 100 bytes a step, parameters of 1000 replaced in each, and 500 bytes from before."""
     return allocator(
         [
             Block("other", 500, -1, None),
@@ -44,7 +44,7 @@ def total(answer: dict[str, Any]) -> int:
 
 def test_what_is_live_at_the_peak_of_an_allocator() -> None:
     answer = explain(training())
-    # In the last step both generations of the parameters are live, beside every leaked block.
+    # In the last step, both generations of the parameters and every leaked block are live.
     assert answer["at"] == {"position": 34, "time_ns": 11_000_001, "step": "train", "bytes": 3700, "peak": True}
     assert [(g["site"], g["allocations"], g["bytes"]) for g in answer["groups"]] == [
         ("parameters", 2, 2000),

@@ -28,7 +28,7 @@ TOTALS = (
 )
 PEAK, UNPADDED, BUFFERS = "peakHeapMib", "peakUnpaddedHeapMib", "maxHeap"
 
-# What is wrong with XProf's answer, and in which fields.
+# The defect in XProf's answer, and the fields that it affects.
 PADDING = "Adds parameters, outputs and constants with their padding to what is said to be without padding."
 HELD_ELSEWHERE = "Lists what is held all along only in memory space 0: elsewhere a peak is made of nothing."
 NO_TRACE = "Replays a trace or nothing: where the compiler left none, as if the program had no temporaries."
@@ -72,13 +72,13 @@ def ours(data: bytes, space: int) -> Json:
 
 
 def bytes_of(mib: float) -> int:
-    """Every figure is a whole number of bytes, and MiB of it are exact."""
+    """Convert MiB to bytes: every figure is a whole number of bytes, and exact as MiB."""
     assert mib * MIB == int(mib * MIB)
     return int(mib * MIB)
 
 
 def buffers(answer: Json) -> Buffers:
-    """(id, instruction, bytes) of each buffer at the peak; the small ones, which both fold into one, have id -1."""
+    """Return (id, instruction, bytes) of each buffer at the peak; the small ones, which are merged, have id -1."""
     return Counter(
         (b.get("logicalBufferId", 0), b.get("instructionName", ""), bytes_of(b["logicalBufferSizeMib"]))
         for b in answer.get(BUFFERS, [])
@@ -91,7 +91,7 @@ def differing(a: Json, b: Json) -> set[str]:
 
 
 def check(case: Case, theirs: Json) -> None:
-    """They agree; or they differ just where the defect says, and there we are right."""
+    """Check that the answers agree, or that they differ exactly by the named defect and ours is right."""
     answer = ours(case.program.data, case.space)
     assert differing(theirs, answer) == (DEFECTS[case.defect] if case.defect else set())
     assert sum(size for _, _, size in buffers(answer).elements()) == bytes_of(answer.get(PEAK, 0))
@@ -140,7 +140,7 @@ def test_every_explanation_is_needed() -> None:
     assert {(c.program.profile, c.program.title, c.space) for c in CASES if c.defect} == set(EXPLAINED)
 
 
-# The right figures, from the messages themselves.
+# The correct figures, computed from the messages.
 
 
 def is_held(allocation: BufferAllocationProto) -> bool:
@@ -148,7 +148,7 @@ def is_held(allocation: BufferAllocationProto) -> bool:
 
 
 def held_by_hand(proto: HloProto, space: int) -> Buffers:
-    """The largest buffer of each allocation that is held all along."""
+    """Return the largest buffer of each persistent allocation."""
     found: Buffers = Counter()
     name = names(proto)
     for allocation in proto.buffer_assignment.buffer_allocations:
@@ -159,14 +159,14 @@ def held_by_hand(proto: HloProto, space: int) -> Buffers:
 
 
 def temporaries_by_hand(case: Case) -> int:
-    """What XProf leaves out. In the one case here the temporaries fill their allocation, and all live at once."""
+    """Return the buffers that XProf omits: temporaries that fill their allocation and are all live at once."""
     (temporary,) = (a for a in case.program.proto.buffer_assignment.buffer_allocations if not is_held(a))
     assert sum(placed.size for placed in temporary.assigned) == temporary.size
     return temporary.size
 
 
 def buffers_by_hand(case: Case, answer: Json) -> set[int]:
-    """The logical buffers at the peak, the folded ones too: held ones, and those between a trace's ALLOC and FREE."""
+    """Return the logical buffers at the peak: persistent ones, and those between ALLOC and FREE."""
     proto = case.program.proto
     held = {
         max(a.assigned, key=lambda placed: placed.size).logical_buffer_id
@@ -186,7 +186,7 @@ def buffers_by_hand(case: Case, answer: Json) -> set[int]:
 
 
 def unpadded_at_peak(proto: HloProto, live: set[int]) -> int:
-    """Elements times the bytes of one; pointers for tuples."""
+    """Return the elements times the bytes of one; pointers for tuples."""
     instructions = {i.id: i for c in proto.hlo_module.computations for i in c.instructions}
     total = 0
     for buffer in proto.buffer_assignment.logical_buffers:
@@ -203,7 +203,7 @@ def unpadded_at_peak(proto: HloProto, live: set[int]) -> int:
 
 
 def names(proto: HloProto) -> dict[int, str]:
-    """The instruction that defines each logical buffer, and the shape index in its result."""
+    """Return each logical buffer's defining instruction, and its shape index in the result."""
     instructions = {i.id: i.name.decode() for c in proto.hlo_module.computations for i in c.instructions}
     return {
         b.id: instructions[b.defined_at.instruction_id]

@@ -36,7 +36,7 @@ each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.paren
 
 
 def stored(path: Path) -> Json:
-    """What XProf 2.24.2 answers about the profile."""
+    """Return the answer of XProf 2.24.2 for the profile."""
     (file,) = (DATA / "xprof_2.24.2_answers" / path.parents[3].name).glob("memory_profile.*.json.gz")
     with gzip.open(file) as content:
         answer: Json = json.load(content)
@@ -45,14 +45,14 @@ def stored(path: Path) -> Json:
 
 @cache
 def answered(path: Path) -> Json:
-    """Ours, by way of JSON text."""
+    """Return our answer, after a round trip through JSON text."""
     answer: Json = json.loads(json.dumps(memory_profile(list(recordings_of(path).values())), allow_nan=False))
     return answer
 
 
 @cache
 def pairs(path: Path) -> list[tuple[str, Json, Json]]:
-    """Per memory: its name in the raw events, ours, XProf's."""
+    """Return, per memory, its name in the raw events, our answer and XProf's."""
     ours, theirs = answered(path)["memoryProfilePerAllocator"], stored(path)["memoryProfilePerAllocator"]
     assert set(ours) == set(theirs)
     return [(f"TPU core {name}" if name.isdigit() else name, ours[name], theirs[name]) for name in ours]
@@ -71,7 +71,7 @@ def test_fields_and_their_types_are_xprof_s(path: Path) -> None:
 
     ours, theirs = without_names(answered(path)), without_names(stored(path))
     assert {name: kind for name, kind in ours.items() if name in theirs} == theirs
-    # XProf lists no calls of programs but what a TPU tells itself.
+    # XProf lists no program calls except those that a TPU logs itself.
     assert {name for name in ours if name not in theirs} <= {name for name in ours if ".hloModules" in name}
 
 
@@ -85,7 +85,7 @@ def test_memories_are_xprof_s(path: Path) -> None:
 
 @each_profile
 def test_every_event_is_a_snapshot_with_the_raw_figures(path: Path) -> None:
-    """XProf sorts by the offset in a line, and so confuses events of lines that began at different times."""
+    """Compare as sets: XProf sorts by the offset in a line, and misorders lines that began at different times."""
     raw = events_of(path)
     for memory, ours, theirs in pairs(path):
         snapshots = ours["sampledTimelineSnapshots"]
@@ -112,9 +112,11 @@ def test_every_event_is_a_snapshot_with_the_raw_figures(path: Path) -> None:
 
 @each_profile
 def test_snapshots_are_xprof_s_but_for_its_defects(path: Path) -> None:
-    """What XProf says of the same events: frees on TPU have no size there, names in it are only the runtime's own,
-    and its steps are numbers of its own where the profile marks none. Where it confuses the order of events, their
-    figures are the same and come in another order."""
+    """Compare snapshots except for XProf's defects.
+
+    XProf gives frees on TPU no size, knows only the runtime's names, and invents step numbers in profiles without
+    steps. Where it misorders events, the figures are equal but in another order.
+    """
     for _, ours, theirs in pairs(path):
         left, right = ours["sampledTimelineSnapshots"], theirs["sampledTimelineSnapshots"]
         assert Counter(map(figures, left)) == Counter(map(figures, right))
@@ -137,7 +139,7 @@ def figures(snapshot: Json) -> tuple[Any, ...]:
 
 @each_profile
 def test_the_peak_and_its_figures(path: Path) -> None:
-    """XProf takes the last moment of the peak, we the first; its lifetime peak is what its last event tells."""
+    """Allow for XProf's last position of the peak, and ours, the first; its lifetime peak is its last event's."""
     raw = events_of(path)
     for memory, ours, theirs in pairs(path):
         our, their = ours["profileSummary"], theirs["profileSummary"]
@@ -154,7 +156,7 @@ def test_the_peak_and_its_figures(path: Path) -> None:
 
 
 def test_the_modules_of_tpu_cores_are_xprof_s() -> None:
-    """But for the clock: XProf leaves out when the host's lines began, which other planes' lines did not."""
+    """Shift the clock: XProf ignores the start times of the host's lines, which differ from other planes'."""
     path = next((path for path in REAL if path.parents[3].name == "xprof_tpu_inference_2_old"), None)
     if path is None:
         pytest.skip("the profiles beside the repository are not there")
@@ -171,7 +173,7 @@ def test_the_modules_of_tpu_cores_are_xprof_s() -> None:
 
 
 def test_the_lifetime_peak_that_xprof_loses() -> None:
-    """Its last event visited is not its latest: of two threads' events it shows what the first thread saw first."""
+    """Check XProf's bug: the last event it visits is not the latest, because it visits one thread after the other."""
     path = next((path for path in REAL if path.parents[3].name == GPU_DEMO), None)
     if path is None:
         pytest.skip("the profiles beside the repository are not there")
@@ -185,7 +187,7 @@ def test_the_lifetime_peak_that_xprof_loses() -> None:
 
 @each_profile
 def test_what_is_live_at_the_peak_adds_up_and_is_what_a_replay_leaves(path: Path) -> None:
-    """XProf replays only the events of the peak's step, and calls the rest unused memory."""
+    """Check that XProf replays only the events of the peak's step, and calls the rest unused memory."""
     raw = events_of(path)
     for memory, ours, _ in pairs(path):
         rows = live_at_peak(ours)
@@ -207,7 +209,7 @@ def test_what_is_live_at_the_peak_adds_up_and_is_what_a_replay_leaves(path: Path
 
 
 def live_at_peak(profile: Json) -> dict[tuple[str, int], int]:
-    """(name of a special row or "", bytes of one) -> how many, in the answer's order."""
+    """Map (name of a special row or "", bytes of one) to the count, in the answer's order."""
     rows: dict[tuple[str, int], int] = {}
     for active in profile["activeAllocations"]:
         snapshot, special = int(active["snapshotIndex"]), int(active["specialIndex"])
@@ -223,7 +225,7 @@ def live_at_peak(profile: Json) -> dict[tuple[str, int], int]:
 
 
 def two_steps() -> Log:
-    """30 bytes before; 100 twice alike, 50 freed again, then 7 that are still live; a stack of 1000 at the peak."""
+    """Log 30 bytes from before; 100 twice, 50 freed again, then 7 that are still live; a stack of 1000 at the peak."""
     common = {"allocator_name": "GPU_0_bfc", "fragmentation": 0.5, "peak_bytes_in_use": 900, "tf_op": "step"}
     log = Log().line(timestamp_ns=5)
     in_use = 30
@@ -296,7 +298,7 @@ def test_steps_count_from_the_first_that_is_marked() -> None:
 
 @pytest.mark.slow
 def test_a_long_log_keeps_peaks_and_valleys() -> None:
-    """XProf keeps the fullest moment of each stretch, and so loses nearly all frees."""
+    """Check XProf's sampling: it keeps the fullest position of each stretch, and so loses nearly all frees."""
     log = Log()
     for number in range(3 * MAX_SNAPSHOTS // 2):
         for free in (False, True):
@@ -335,7 +337,7 @@ def stock(environ: Any, start_response: Any) -> Any:
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
-    """Two hosts of one run, the second the fuller; a run without allocators; a damaged one."""
+    """Return two hosts of one run, the second fuller; a run without allocators; a damaged run."""
     for run, host, size in (("two", "a", 1), ("two", "b", 2), ("none", "c", 0)):
         folder = tmp_path / "plugins/profile" / run
         folder.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ OUTPUT = (2 * MIB, RegionKind.OUTPUT)
 
 @pytest.fixture
 def step() -> Recording:
-    """Four instructions: an argument and an output all along; 3 MiB over i0..i2, 5 MiB over i1, 1 KiB over i1..i2."""
+    """Use an argument and an output throughout; 3 MiB over i0..i2, 5 MiB over i1, 1 KiB over i1..i2."""
     return recording(
         [
             Row(4 * MIB, -1, 4, region=0, requested=3 * MIB, name="param"),

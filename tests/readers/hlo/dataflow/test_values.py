@@ -28,7 +28,7 @@ def values(of: Recording) -> DataflowValues:
 
 
 def read_by(proto: HloProto) -> dict[str, set[str]]:
-    """Names of instructions -> names of those that read their result. Of one computation without tuples inside."""
+    """Map names of instructions to the names of their users, for one computation without inner tuples."""
     module = proto.hlo_module
     entry = next(c for c in module.computations if c.id == module.entry_computation_id)
     by_id = {instruction.id: instruction for instruction in entry.instructions}
@@ -92,12 +92,12 @@ def test_arguments_and_results(name: str) -> None:
 )
 @pytest.mark.parametrize("named", [True, False], ids=["named", "nameless"])
 def test_input_output_pairs(name: str, pairs: list[tuple[int, int]], named: bool) -> None:
-    """(argument, leaf of the result): Adam's moments and weights are of one shape, and none is mistaken for another."""
+    """Check (argument, leaf of the result) pairs: Adam's moments and weights have one shape and are not confused."""
     of = recording(name, named=named)
     found = input_output_pairs(of)
     known = values(of)
     numbers = known.argument[found.argument].tolist()
-    # A step in a residual stream looks like one too: x comes back as x + f(x).
+    # A step in a residual stream has the same form: x is returned as x + f(x).
     which = [row for row, number in enumerate(numbers) if name != "decode" or number in dict(pairs)]
     assert [(numbers[row], int(found.leaf[row])) for row in which] == pairs
     donated = name in ("momentum_donated", "scanned", "accumulated", "many_steps", "decode")
@@ -111,7 +111,7 @@ def test_a_cache_is_written_in_place() -> None:
 
 
 def test_an_update_is_made_in_one_step_of_the_weight_and_in_more_of_its_moments() -> None:
-    """`w - lr * m / ...`: the one that is nearest is the twin."""
+    """Check `w - lr * m / ...`: the nearest argument is paired with the output."""
     of = recording("adam")
     found, known = input_output_pairs(of), values(of)
     weights = found.value[:LEAVES]
@@ -130,7 +130,7 @@ def test_values_are_worked_out_once_and_when_asked() -> None:
 
 
 def test_what_two_memory_spaces_hold_is_one_flow() -> None:
-    """A value in another memory has no row here, and its reads are known all the same."""
+    """Include users of a value in another memory, although that value has no row here."""
     made = Handmade()
     first = made.instruction("first", shape=f32(64))
     second = made.instruction("second", [first], shape=f32(64))
@@ -159,7 +159,7 @@ def test_a_recording_without_a_program_has_no_flow() -> None:
 
 
 def test_what_is_held_for_later_is_counted() -> None:
-    """Caches are bounded by it: before values are asked for, all that they come from is held."""
+    """Check nbytes, which bounds the caches: it includes all inputs of the values before they are computed."""
     fresh = read_hlo(compiled("adam"), source="fresh")[0]
     assert fresh.program is not None and fresh.program.values is not None
     before, columns = fresh.nbytes, fresh.nbytes - fresh.program.values.nbytes

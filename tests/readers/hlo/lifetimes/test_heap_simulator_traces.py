@@ -17,7 +17,7 @@ ENTERED = (b"call", b"conditional", b"async-start", b"while")
 
 
 def schedule(proto: HloProto) -> list[str]:
-    """Instructions as they run, with what they call before them; a loop's condition comes before its body."""
+    """Return instructions in execution order, callees before callers; a loop's condition precedes its body."""
     computations = {c.id: c for c in proto.hlo_module.computations}
     instructions = {i.id: i for c in proto.hlo_module.computations for i in c.instructions}
     order: list[str] = []
@@ -40,7 +40,7 @@ def schedule(proto: HloProto) -> list[str]:
 
 
 def replayed(proto: HloProto, spaces: set[int]) -> tuple[int, int]:
-    """(the most live, what is left at the end) over the traces one after the other, of buffers in these spaces."""
+    """Return (peak bytes, bytes left at the end) over consecutive traces, of buffers in these spaces."""
     buffers = {b.id: b for b in proto.buffer_assignment.logical_buffers}
     canonical, holders = dict[int, int](), Counter[int]()
     live = most = 0
@@ -72,7 +72,7 @@ def test_the_axis_is_the_flattened_schedule(name: str) -> None:
 
 @every_subject
 def test_events_land_on_the_schedule(name: str) -> None:
-    """A buffer comes at the instruction that defines it, where our row of it starts, and events never go back."""
+    """Check that a buffer is allocated where its row starts, at its definition, and that events are in order."""
     proto = parsed(name)
     position = {instruction: p for p, instruction in enumerate(schedule(proto))}
     instructions = {i.id: i.name for c in proto.hlo_module.computations for i in c.instructions}
@@ -90,7 +90,7 @@ def test_events_land_on_the_schedule(name: str) -> None:
 
 
 def temporary_starts(name: str) -> dict[int, int]:
-    """Logical buffer -> the position that its row starts at."""
+    """Map each logical buffer to the position where its row starts."""
     starts = {}
     for recording in recordings(name, TRACED):
         for buffer, row in zip(recording.allocations.id.tolist(), lives(recording), strict=True):
@@ -112,7 +112,7 @@ def test_all_that_a_trace_brings_it_takes_and_its_most_is_our_peak(name: str) ->
 
 @every_subject
 def test_reported_peak_is_xla_s_rule(name: str) -> None:
-    """The largest buffer of each allocation that is held, and the most that the traces have live, in all spaces."""
+    """Sum the largest buffer of each persistent allocation and the peak of the traces, over all spaces."""
     proto = parsed(name)
     held = sum(
         max((placed.size for placed in a.assigned), default=0)

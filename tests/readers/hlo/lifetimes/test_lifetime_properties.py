@@ -14,10 +14,10 @@ from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.protos.hlo_pb2 import HloProto, ShapeProto
 from tb_memplugin.readers.hlo import read_hlo
 
-TUPLE = 13  # of XLA's element types
+TUPLE = 13  # bytes of XLA's element types
 
-# How far a rebuilt peak is above the trace's, at most, over all subjects: the pointer tables of tuples, which traces
-# leave out. Nothing else differs, in no program.
+# Largest excess of a rebuilt peak over the trace's, over all subjects: the pointer tables of tuples, which traces
+# leave out. No program has any other difference.
 REBUILT_ABOVE_TRACED = 64
 
 
@@ -61,7 +61,7 @@ def test_live_in_a_temporary_region_is_never_below_nothing_nor_above_its_size(na
 @both_ways
 @every_subject
 def test_live_ends_where_it_began(name: str, use_traces: bool) -> None:
-    """What is held is held before and after; the rest comes within the program, and goes by its end."""
+    """Check that persistent rows are live before and after the program, and all others only within it."""
     for recording in recordings(name, use_traces):
         in_memory = (recording.regions.kind & RegionKind.THREAD_LOCAL) == 0
         held = recording.regions.size[in_memory & (recording.regions.kind != RegionKind.TEMPORARY)].sum()
@@ -86,7 +86,7 @@ def test_usage_is_the_sum_of_the_charges(name: str, use_traces: bool) -> None:
 
 @every_subject
 def test_rebuilding_understands_every_alias(name: str) -> None:
-    """Nothing is overwritten while our reading of the program still needs it, in any memory space."""
+    """Check that nothing is overwritten while the program, as read, still needs it, in any memory space."""
     codes = Counter(str(caveat.code) for recording in recordings(name, REBUILT) for caveat in recording.caveats)
     assert not codes["reused_early"]
 
@@ -100,7 +100,7 @@ def test_rebuilt_lifetimes_reach_the_traces_peak(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_without_a_trace_the_peak_is_that_of_the_same_program_with_one(name: str) -> None:
-    """What JAX hands out has no trace, and XLA's dump of the same program has."""
+    """Compare a program without a trace, as JAX returns it, with the trace in XLA's dump of the same program."""
     without = ahead_of_time(name).untraced
     proto = HloProto.FromString(without)
     assert not proto.buffer_assignment.heap_simulator_traces
@@ -110,7 +110,7 @@ def test_without_a_trace_the_peak_is_that_of_the_same_program_with_one(name: str
 
 
 def pointer_tables(proto: HloProto) -> int:
-    """Bytes of all tuples in temporary allocations."""
+    """Return the bytes of all tuples in temporary allocations."""
     shapes = {i.id: i.shape for c in proto.hlo_module.computations for i in c.instructions}
     tuples = set()
     for buffer in proto.buffer_assignment.logical_buffers:

@@ -21,7 +21,7 @@ from tb_memplugin.readers.xplane.allocator.events import (
 )
 from tb_memplugin.readers.xplane.planes import Plane
 
-EPOCH_NS = 1_760_000_000 * 10**9  # a clock that counts from 1970, which in picoseconds is beyond 64 bits
+EPOCH_NS = 1_760_000_000 * 10**9  # a clock that starts in 1970, which exceeds 64 bits in picoseconds
 COUNTS = {
     "tracelens_mi300_conv_minimal_08": 230,
     "tracelens_te_fused_attn": 59,
@@ -44,7 +44,7 @@ def test_every_column_of_every_event(path: Path) -> None:
     assert len(found) == len(expected) == COUNTS[path.parents[3].name]
     assert found.time_ps.tolist() == sorted(event.time_ps for event in expected)
     assert not found.impossible.any() and not found.unknown.any() and not found.out_of_order.any()
-    # No two events have one time, so it says which is which.
+    # No two events have the same time, so the time identifies the event.
     at = {event.time_ps: event for event in expected}
     assert len(at) == len(expected)
     for row, time in enumerate(found.time_ps.tolist()):
@@ -73,7 +73,7 @@ def test_a_plane_without_such_events_has_none(path: Path) -> None:
     "began", [0, 5, EPOCH_NS, 2**63 // 1000 - 150], ids=["0", "5", "since 1970", "at the overflow"]
 )
 def test_events_of_all_threads_are_in_order_of_absolute_time(began: int) -> None:
-    """By the offset in their line they would come as 1, 0, 3, 2."""
+    """Check the order: by the offset in their lines, the events would be in the order 1, 0, 3, 2."""
     log = Log().line(timestamp_ns=began + 200).add(False, 1000, addr=1).add(True, 3000, addr=3)
     log.line(timestamp_ns=began).add(False, 2000, addr=0).add(False, 202_000, addr=2)
     found = events(log.plane)
@@ -86,7 +86,7 @@ def test_events_of_all_threads_are_in_order_of_absolute_time(began: int) -> None
 
 
 def test_events_of_one_instant_stay_in_file_order() -> None:
-    """More of them than a sort that is only by chance in order keeps."""
+    """Use more events than an unstable sort would keep in order by chance."""
     log = Log()
     for number in range(1000):
         log.add(False, number % 2, addr=number)

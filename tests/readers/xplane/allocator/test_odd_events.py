@@ -15,7 +15,7 @@ from tb_memplugin.readers.xplane.planes import Plane
 
 
 def counts(recording: Recording) -> dict[str, int]:
-    """Of each caveat with a count, the count."""
+    """Return the count of each caveat that has one."""
     told = {caveat.code: caveat.text.partition(" of ")[0].replace(",", "") for caveat in recording.caveats}
     return {code: int(number) for code, number in told.items() if number.isdigit()}
 
@@ -24,7 +24,7 @@ GOOD = {"allocator_name": "a", "fragmentation": 0.0, "bytes_available": 10, "byt
 
 
 def made(*events: tuple[bool, dict[str, Any]]) -> Recording:
-    """Of a second each; what GOOD says unless said otherwise, and nothing where None."""
+    """Return events of one second each, with the fields of GOOD unless overridden; None removes a field."""
     log = Log()
     for second, (free, stats) in enumerate(events):
         said = {name: value for name, value in {**GOOD, **stats}.items() if value is not None}
@@ -107,7 +107,7 @@ def test_a_free_before_its_allocation_is_of_something_else() -> None:
 
 
 def test_two_allocations_at_one_address() -> None:
-    """The first can be there no more, though the allocator counts it: that stays unexplained."""
+    """Expect unexplained bytes: the first block cannot still be live, though the allocator counts it."""
     recording = made(
         (False, ALLOCATION), (False, {**ALLOCATION, "bytes_allocated": 16}), (True, {**FREE, "bytes_allocated": 8})
     )
@@ -139,7 +139,7 @@ def test_in_use_is_added_up_where_it_is_not_told() -> None:
 
 
 def test_sizes_that_are_not_told() -> None:
-    """A free's is its allocation's, else what in-use changed by; of what nothing tells, a caveat does."""
+    """Take a free's size from its allocation, else from the change in use; if neither is known, add a caveat."""
     recording = made(
         (False, {"addr": 1, "allocation_bytes": 8, "bytes_allocated": 8}),
         (False, {"addr": 2, "bytes_allocated": 13}),
@@ -174,7 +174,7 @@ def test_the_lifetime_peak_need_not_be_told_last() -> None:
 
 @pytest.mark.parametrize("began", [0, 1_760_000_000 * 10**9, 2**63 // 1000 - 150])
 def test_a_clock_that_counts_from_1970(began: int) -> None:
-    """In picoseconds it is beyond 64 bits, and passes the end of them within some profiles."""
+    """Use times that exceed 64 bits in picoseconds, and that overflow within some profiles."""
     log = Log().line(timestamp_ns=began).line(timestamp_ns=began + 100)
     log.add(False, 60_000, allocator_name="a", addr=1, allocation_bytes=8, bytes_allocated=8)
     log.plane.event_metadata[2].name = b"PjitFunction(f)"

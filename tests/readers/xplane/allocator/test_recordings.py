@@ -25,7 +25,7 @@ Life = tuple[int, int, int, int, int]  # start, end, size, requested, address
 
 
 def lifetimes(events: list[Event]) -> list[Life]:
-    """What a replay finds; frees of what was live before are from before."""
+    """Replay the events; frees of unknown blocks belong to memory from before the recording."""
     held: dict[int, int] = {}
     found: list[Life] = []
     for position, event in enumerate(events):
@@ -78,7 +78,7 @@ def test_rows_add_up_to_what_the_allocator_says_at_every_event(path: Path) -> No
 
 @each_profile
 def test_each_step_of_in_use_is_one_event_s_bytes(path: Path) -> None:
-    """Which shows that the log is complete, and that its order is the right one. On TPU, frees tell no bytes."""
+    """Check that the log is complete and in order. On TPU, frees log no bytes."""
     for memory, events in events_of(path).items():
         assert len({event.time_ps for event in events}) == len(events)
         for before, event in pairwise(events):
@@ -91,7 +91,7 @@ def test_each_step_of_in_use_is_one_event_s_bytes(path: Path) -> None:
 
 @each_profile
 def test_what_was_live_before_is_one_figure(path: Path) -> None:
-    """In use at first, less the first allocation: what the rows from before add up to, and the caveat tells."""
+    """Compare the sum of earlier rows, and the caveat, with the first bytes in use less the first allocation."""
     raw = events_of(path)
     for memory, recording in recordings_of(path).items():
         first, rows = raw[memory][0], recording.allocations
@@ -152,7 +152,7 @@ def test_pairs_are_those_of_a_replay(events: list[tuple[int, bool, bool]]) -> No
 
 @st.composite
 def sound_logs(draw: st.DrawFn) -> tuple[Log, list[int]]:
-    """Allocations and frees that a correct allocator makes, some of memory from before, over several threads."""
+    """Return allocations and frees of a correct allocator, some of memory from before, over several threads."""
     held: dict[int, int] = dict(enumerate(draw(st.lists(st.integers(1, 99), max_size=3))))
     in_use, fresh = sum(held.values()) + draw(st.sampled_from([0, 1000])), len(held)
     lines: list[list[tuple[bool, int, dict[str, Any]]]] = [[], [], []]
@@ -203,7 +203,7 @@ odd_event = st.tuples(st.booleans(), st.integers(-(10**6), 10**6), st.dictionari
 @same_each_time
 @given(st.lists(odd_event, min_size=1, max_size=12))
 def test_whatever_the_events_say_each_is_kept(events: list[tuple[bool, int, dict[str, Any]]]) -> None:
-    """Every event begins or ends a row, an allocation begins one; nothing fails, and rows are where they can be."""
+    """Check that every event starts or ends a row, every allocation starts one, and rows have possible addresses."""
     log = Log()
     for free, time, stats in events:
         log.add(free, time, **stats)

@@ -19,7 +19,7 @@ from tb_memplugin.views.page.recording_tables import rows
 
 each_profile = pytest.mark.parametrize("path", REAL, ids=lambda path: path.parents[3].name)
 
-# (allocations, with a stack, frees, with a stack), all memories of the profile together.
+# (allocations, with a stack, frees, with a stack), over all memories of the profile.
 SHARES = {
     "tracelens_mi300_conv_minimal_08": (115, 115, 115, 75),
     "tracelens_te_fused_attn": (30, 30, 29, 10),
@@ -46,7 +46,7 @@ class Call(NamedTuple):
 
 @cache
 def host(path: Path) -> list[Call]:
-    """Every event of the host, in file order."""
+    """Return every event of the host, in file order."""
     (plane,) = (p for p in XSpace.FromString(path.read_bytes()).planes if p.name == b"/host:CPU")
     names = {key: metadata.name.decode("utf-8", "replace") for key, metadata in plane.event_metadata.items()}
     stats = {key: metadata.name.decode() for key, metadata in plane.stat_metadata.items()}
@@ -74,21 +74,21 @@ class Calls:
 
 
 def around(calls: Calls, call: Call) -> list[Call]:
-    """What encloses an event on its line, innermost first."""
+    """Return the events that enclose an event on its line, innermost first."""
     found = [c for c in calls.on_line[call.line] if c.start <= call.start < c.stop and c is not call]
     found = [c for c in found if (c.start, -c.stop) < (call.start, -call.stop) or call.start == call.stop]
     return sorted(found, key=lambda c: (-c.start, c.stop))
 
 
 def whole(calls: Calls, call: Call) -> list[str]:
-    """The same, and then what the outermost consumer in it was caused by, with what is around that."""
+    """Return the enclosing events, then those around the producer that caused the outermost consumer."""
     chain = around(calls, call)
     stack = [c.name for c in chain]
     for consumer in reversed(chain):
         wanted = consumer.link("_ct", "_c")
         causes = [c for c in calls.causes[wanted] if wanted and c.start <= consumer.start]
         if causes:
-            # Of two that begin at once the file's last, as a stable sort has it.
+            # Of two that begin at once, the last in the file, as in a stable sort.
             cause = max(enumerate(causes), key=lambda numbered: (numbered[1].start, numbered[0]))[1]
             if cause.line != consumer.line:
                 return [*stack, cause.name, *whole(calls, cause)]
@@ -97,7 +97,7 @@ def whole(calls: Calls, call: Call) -> list[str]:
 
 @cache
 def enclosing(path: Path) -> dict[tuple[int, bool], list[str]]:
-    """By the nanosecond of an allocator event and whether it is a free: its stack, innermost first."""
+    """Map an allocator event's nanosecond, and whether it is a free, to its stack, innermost first."""
     calls = host(path)
     made = [(call.start // 1000, FREES[call.name], call) for call in calls if call.name in FREES]
     index = Calls(calls)
@@ -107,7 +107,7 @@ def enclosing(path: Path) -> dict[tuple[int, bool], list[str]]:
 
 
 def written(recording: Recording, leaf: int) -> list[str]:
-    """A stack as the profile has it; a Python frame is one text there."""
+    """Return a stack as the profile has it, with a Python frame as one text."""
     frames = recording.stacks.frames(leaf)
     return [f"${file}:{line} {function}" if file else function for function, file, line in frames]
 
@@ -162,7 +162,7 @@ def nested(log: Log, name: str, offset_ps: int, duration_ps: int) -> Log:
 
 
 def test_who_frees_is_told_from_who_allocates() -> None:
-    """An allocation at an address in use ends a row, but frees nothing; what was there before can be freed."""
+    """Allocate at an address that is in use: this ends a row but frees nothing. Memory from before can be freed."""
     log = Log()
     for time, (free, address) in enumerate([(False, 1), (True, 1), (False, 2), (False, 2), (True, 7)]):
         log.add(free, time * 10 + 5, allocator_name="a", addr=address, allocation_bytes=8)
@@ -191,7 +191,7 @@ def test_stacks_are_read_on_access_and_the_outline_has_none() -> None:
 
 
 def test_what_is_told_by_who_looked_has_no_stack_of_the_look() -> None:
-    """tb_memplugin.capture tells of arrays when it looks: what is around that call made none of them."""
+    """Ignore the enclosing call: tb_memplugin.capture logs arrays when it polls, so the call allocated none of them."""
     for name, stacks in (("cpu:0 live arrays", [-1]), ("GPU_0_bfc", [0])):
         log = Log().add(False, 5, allocator_name=name, addr=1, allocation_bytes=8, bytes_allocated=8)
         log.plane.event_metadata[9].name = b"$allocator_events.py:75 write"

@@ -23,7 +23,7 @@ def annotated(host: Host) -> list[tuple[str, int, int]]:
 
 
 def in_profile(path: Path) -> Counter[str]:
-    """Annotations of a profile by name, whether or not its allocators tell anything."""
+    """Return the annotations of a profile by name, also where its allocators log no events."""
     found = [host_calls(plane, []).spans for plane in read_planes(path.read_bytes()) if plane.name == "/host:CPU"]
     return Counter(name for spans in found for name, _, _ in of_kind(spans, SpanKind.ANNOTATION))
 
@@ -75,7 +75,7 @@ def test_annotations_need_not_come_in_order_of_the_file() -> None:
 
 @pytest.mark.parametrize("path", profiles(), ids=lambda path: path.parents[3].name)
 def test_the_real_profiles_hold_none(path: Path) -> None:
-    """Nobody annotated anything in them: their names were looked through. So whatever is found would be wrong."""
+    """Expect none: by a manual check of their names, these profiles contain no user annotations."""
     assert in_profile(path) == {}
 
 

@@ -16,7 +16,7 @@ Event = tuple[str, int, int, dict[str, int]]  # name, start and duration in ps, 
 
 
 def calls(*lines: tuple[int, list[Event]]) -> HostCalls:
-    """Stacks of the events named `alloc` of threads (timestamp in ns, events)."""
+    """Return the stacks of the events named `alloc` on threads (timestamp in ns, events)."""
     plane = xplane_pb2.XPlane(name=b"/host:CPU")
     names: dict[str, int] = {}
     stats: dict[str, int] = {}
@@ -112,7 +112,7 @@ def test_enclosing_beside_plain_python(intervals: list[tuple[int, int, int]]) ->
 
 @given(st.lists(st.tuples(st.integers(-1, 30), st.integers(0, 3), st.integers(-1, 30)), max_size=30))
 def test_chains_beside_plain_python(events: list[tuple[int, int, int]]) -> None:
-    """What caused an event, like what encloses it, comes before it here, so that no chain runs in a circle."""
+    """Order causes before effects, like enclosing events, so that no chain is a cycle."""
     parent = np.array([min(p, i - 1) for i, (p, _, _) in enumerate(events)], dtype=np.int32)
     name = np.array([n for _, n, _ in events], dtype=np.int32)
     cause = {i: min(c, i - 1) for i, (_, _, c) in enumerate(events) if i and c >= 0}
@@ -136,7 +136,7 @@ def test_chains_beside_plain_python(events: list[tuple[int, int, int]]) -> None:
 
 
 def test_each_task_of_a_thread_goes_on_with_what_caused_it() -> None:
-    """A thread's own loop may be one event around all of its tasks."""
+    """Use one event around all tasks, as a thread's own loop may be."""
     tasks: list[Event] = [
         ("loop", 0, 100, {}),
         ("run", 10, 20, {"_ct": 1, "_c": 1}), ("alloc", 12, 0, {}),

@@ -67,7 +67,7 @@ def test_tensorflow_s_groups_are_its_steps() -> None:
 
 
 def modules(plane: XPlane, began: int) -> list[Span]:
-    """Executions of a device's plane, read by protobuf; `began` is the host's clock."""
+    """Return the executions of a device's plane, read by protobuf; `began` is the host's clock."""
     return [
         (
             plane.event_metadata[event.metadata_id].name.decode(),
@@ -101,7 +101,7 @@ def test_a_tpu_core_s_executions_are_those_of_its_own_plane() -> None:
 
 
 def of_core(device: bytes) -> Recording:
-    """A TPU core's recording beside the plane of its device, whose bytes are given."""
+    """Return a TPU core's recording and the plane of its device, from the given bytes."""
     log = Log().line(timestamp_ns=1000)
     log.add(False, 7000, index_on_host=2, addr=1, allocation_bytes=8, bytes_allocated=8)
     log.plane.event_metadata[2].name = b"PjitFunction(f)"
@@ -135,7 +135,7 @@ def test_a_core_s_own_executions_make_calls_annotations() -> None:
 def test_a_damaged_device_costs_its_executions_alone() -> None:
     plane = bytearray(device_plane().SerializeToString())
     event = plane.index(b"\x22", plane.index(b"XLA Modules"))
-    plane[event + 1] = 0x7F  # its length: beyond the line
+    plane[event + 1] = 0x7F  # its length ends after the line
     recording = of_core(bytes(plane))
     assert [caveat.code for caveat in recording.caveats][-1] == "device_damaged"
     assert spans(recording, SpanKind.EXECUTION) == [("f", 5, 14)]
