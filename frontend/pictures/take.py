@@ -25,7 +25,7 @@ VIEWS = {
 
 
 @contextmanager
-def served() -> Iterator[str]:
+def serve() -> Iterator[str]:
     command = [sys.executable, "-m", "tb_memplugin.cli", "serve", "--logdir", str(DEMO), "--port", "0"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
@@ -51,7 +51,7 @@ def take(page: Page, url: str, name: str) -> None:
 
 def main() -> None:
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    with served() as url, sync_playwright() as playwright:
+    with serve() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(color_scheme="light")
         for name in VIEWS:

@@ -23,7 +23,7 @@ START = {"tab": "memory_viewer", "run": TRAIN, "module": LARGEST}
 
 
 @pytest.fixture(scope="module")
-def alone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+def standalone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("advice")
     shutil.copytree(logs, folder / "logs")
     with open_standalone(folder / "logs", folder) as host:
@@ -31,10 +31,10 @@ def alone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host
 
 
 @pytest.fixture
-def shown(alone: Host, browser: Browser) -> Iterator[Viewer]:
+def shown(standalone: Host, browser: Browser) -> Iterator[Viewer]:
     context = new_context(browser)
     page = context.new_page()
-    page.goto(alone.address(START))
+    page.goto(standalone.address(START))
     yield Viewer(page).wait_until_ready()
     context.close()
 
@@ -51,8 +51,8 @@ def pieces(viewer: Viewer) -> list[str]:
     return [str(text) for text in found]
 
 
-def test_each_piece_of_advice_shows_its_saving_and_its_change(shown: Viewer, alone: Host) -> None:
-    expected = advice_of(alone)
+def test_each_piece_of_advice_shows_its_saving_and_its_change(shown: Viewer, standalone: Host) -> None:
+    expected = advice_of(standalone)
     assert len(expected) > 1
     if len(pieces(shown)) < len(expected):
         shown.get("more-advice").click()
@@ -68,15 +68,15 @@ def test_each_piece_of_advice_shows_its_saving_and_its_change(shown: Viewer, alo
     )
 
 
-def test_the_change_is_copied_verbatim(shown: Viewer, alone: Host) -> None:
+def test_the_change_is_copied_verbatim(shown: Viewer, standalone: Host) -> None:
     pieces(shown)
     shown.get("copy-change").first.click()
     copied = until(lambda: str(shown.frame.evaluate("navigator.clipboard.readText()")), bool, "nothing was copied")
-    assert copied == advice_of(alone)[0]["change"]
+    assert copied == advice_of(standalone)[0]["change"]
 
 
-def test_the_buffers_of_a_piece_of_advice_filter_every_chart(shown: Viewer, alone: Host) -> None:
-    first = advice_of(alone)[0]
+def test_the_buffers_of_a_piece_of_advice_filter_every_chart(shown: Viewer, standalone: Host) -> None:
+    first = advice_of(standalone)[0]
     pieces(shown)
     before = shown.picture()
     shown.get("advice-rows").first.click()
@@ -93,7 +93,7 @@ def test_the_buffers_of_a_piece_of_advice_filter_every_chart(shown: Viewer, alon
     shown.wait_for_state(only=None)
 
 
-def test_a_program_without_advice_has_a_message(alone: Host, browser: Browser) -> None:
+def test_a_program_without_advice_has_a_message(standalone: Host, browser: Browser) -> None:
     context = new_context(browser)
 
     def nothing(route: Route) -> None:
@@ -101,17 +101,17 @@ def test_a_program_without_advice_has_a_message(alone: Host, browser: Browser) -
 
     context.route("**/api/advice?*", nothing)
     page = context.new_page()
-    page.goto(alone.address(START))
+    page.goto(standalone.address(START))
     viewer = Viewer(page).wait_until_ready()
     until(lambda: viewer.text("advice"), lambda text: "Nothing we know would lower this peak" in text, "no message")
     context.close()
 
 
-def test_the_page_does_not_wait_for_advice(alone: Host, browser: Browser) -> None:
+def test_the_page_does_not_wait_for_advice(standalone: Host, browser: Browser) -> None:
     context = new_context(browser)
     context.route("**/api/advice?*", lambda route: None)
     page = context.new_page()
-    page.goto(alone.address(START))
+    page.goto(standalone.address(START))
     viewer = Viewer(page).wait_until_ready()
     viewer.picture()
     assert len(viewer.table()) > 10
@@ -119,7 +119,7 @@ def test_the_page_does_not_wait_for_advice(alone: Host, browser: Browser) -> Non
     context.close()
 
 
-def test_names_that_are_markup_stay_text(alone: Host, browser: Browser) -> None:
+def test_names_that_are_markup_stay_text(standalone: Host, browser: Browser) -> None:
     module = f"{HOSTILE_MODULE}(2)"
     context = new_context(browser)
 
@@ -130,7 +130,7 @@ def test_names_that_are_markup_stay_text(alone: Host, browser: Browser) -> None:
 
     context.route("**/api/advice?*", hostile)
     page = context.new_page()
-    page.goto(alone.address({**START, "run": HOSTILE, "module": module}))
+    page.goto(standalone.address({**START, "run": HOSTILE, "module": module}))
     viewer = Viewer(page).wait_until_ready()
     assert pieces(viewer)[0].count(MARKUP) == 3
     assert page.evaluate("window.pwned") is None

@@ -58,7 +58,7 @@ def overlapping(space: XSpace) -> XSpace:
     return space
 
 
-def opened(page: Page, host: Host, run: str, **state: str) -> Viewer:
+def open_run(page: Page, host: Host, run: str, **state: str) -> Viewer:
     page.goto(host.address({"tab": "memory_profile", "run": run, **state}))
     viewer = Viewer(page).wait_until_ready()
     viewer.picture()
@@ -73,7 +73,7 @@ def rows_of(host: Host, run: str) -> dict[str, list[float]]:
 
 
 def test_curves_are_switched_in_the_legend_and_in_the_address(busy: Host, page: Page) -> None:
-    viewer = opened(page, busy, SMALL)
+    viewer = open_run(page, busy, SMALL)
     read = "chart => chart.querySelector('canvas').toDataURL()"
     before = viewer.get("usage-chart").evaluate(read)
     free = viewer.get("curve-free")
@@ -90,7 +90,7 @@ def test_curves_are_switched_in_the_legend_and_in_the_address(busy: Host, page: 
 
 
 def test_a_brush_zooms_and_a_double_click_shows_all_again(busy: Host, page: Page) -> None:
-    viewer = opened(page, busy, SMALL)
+    viewer = open_run(page, busy, SMALL)
     curve = viewer.curve()
     page.mouse.move(*curve.at(0.25, 0.5))
     page.mouse.down()
@@ -120,19 +120,19 @@ def test_a_brush_zooms_and_a_double_click_shows_all_again(busy: Host, page: Page
 
 
 def test_keys_zoom_the_curve_along_y(busy: Host, page: Page) -> None:
-    viewer = opened(page, busy, SMALL)
+    viewer = open_run(page, busy, SMALL)
     chart = viewer.get("usage-chart")
     chart.press("Alt++")
     low, high = map(float, until(viewer.state, lambda state: "bytes" in state, "no zoom")["bytes"].split(","))
-    whole = float(viewer.figures()["live_peak"].replace(",", "").partition(" ")[0])
+    peak = float(viewer.figures()["live_peak"].replace(",", "").partition(" ")[0])
     # The y axis ends 6% above the peak, and the zoom shows its middle half.
-    assert high - low == pytest.approx(whole * 1.06 / 2, rel=0.01)
+    assert high - low == pytest.approx(peak * 1.06 / 2, rel=0.01)
     chart.press("0")
     viewer.wait_for_state(bytes=None)
 
 
 def test_rows_are_grouped_by_the_step_that_allocated_them(busy: Host, page: Page) -> None:
-    viewer = opened(page, busy, LEAK, group="step")
+    viewer = open_run(page, busy, LEAK, group="step")
     lines = viewer.get("group-line").all_inner_texts()
     assert any("train 0" in line for line in lines)
     assert any("train 23" in line for line in lines)
@@ -144,7 +144,7 @@ def test_rows_are_grouped_by_the_step_that_allocated_them(busy: Host, page: Page
 
 
 def test_sites_that_do_not_grow_are_folded(busy: Host, page: Page) -> None:
-    viewer = opened(page, busy, LEAK)
+    viewer = open_run(page, busy, LEAK)
     growth, more = viewer.get("growth"), viewer.get("more-findings")
     until(more.count, bool, "nothing is folded away")
     assert "from the warm-up" not in growth.inner_text()
@@ -153,7 +153,7 @@ def test_sites_that_do_not_grow_are_folded(busy: Host, page: Page) -> None:
 
 
 def test_rows_are_grouped_by_call_stack_with_distinct_names(busy: Host, page: Page) -> None:
-    viewer = opened(page, busy, SMALL, group="stack")
+    viewer = open_run(page, busy, SMALL, group="stack")
     labels = viewer.get("group-line").evaluate_all("lines => lines.map(l => l.querySelector('.fold-label').title)")
     assert len(labels) == len(set(labels)) > 0
     assert all(" frame" in label for label in labels)
@@ -161,7 +161,7 @@ def test_rows_are_grouped_by_call_stack_with_distinct_names(busy: Host, page: Pa
 
 @pytest.mark.parametrize("run", [LEAK, SMALL])
 def test_the_csv_adds_up_to_the_bytes_in_use_and_has_times(busy: Host, page: Page, tmp_path: Path, run: str) -> None:
-    viewer = opened(page, busy, run, group="none")
+    viewer = open_run(page, busy, run, group="none")
     saved = tmp_path / "allocations.csv"
     viewer.download("Save CSV").save_as(saved)
     lines = list(csv.DictReader(saved.read_text().splitlines()))
@@ -176,7 +176,7 @@ def test_the_csv_adds_up_to_the_bytes_in_use_and_has_times(busy: Host, page: Pag
 
 
 def test_holes_are_listed_and_link_to_the_blocks_that_pin_them(busy: Host, page: Page) -> None:
-    viewer = opened(page, busy, SMALL, layout="address")
+    viewer = open_run(page, busy, SMALL, layout="address")
     rows = rows_of(busy, SMALL)
     position = int(viewer.text("inspected-position"))
     live = [row for row, start in enumerate(rows["start"]) if start <= position < rows["end"][row]]
@@ -196,7 +196,7 @@ def test_holes_are_listed_and_link_to_the_blocks_that_pin_them(busy: Host, page:
 
 
 def test_a_hovered_hole_shows_its_size_and_its_neighbors(busy: Host, page: Page) -> None:
-    viewer = opened(page, busy, SMALL, layout="address")
+    viewer = open_run(page, busy, SMALL, layout="address")
     plot, tooltip = viewer.plot(), viewer.get("timeline").locator(".tooltip")
     for down in range(5, 100, 5):
         page.mouse.move(*plot.at(0.5, down / 100))
@@ -212,21 +212,25 @@ def test_a_hovered_hole_shows_its_size_and_its_neighbors(busy: Host, page: Page)
 def test_the_address_map_only_counts_addresses_that_were_used(busy: Host, page: Page) -> None:
     """The arrays of a process can be terabytes apart."""
     rows, position = rows_of(busy, LEAK), 40
-    reached = whole = used = 0
+    reached = mapped = used = 0
     for row in sorted(range(len(rows["size"])), key=rows["offset"].__getitem__):
         offset, size = int(rows["offset"][row]), int(rows["size"][row])
         assert offset >= 0
-        whole += max(0, offset + size - max(reached, offset))
+        mapped += max(0, offset + size - max(reached, offset))
         reached = max(reached, offset + size)
         used += size if rows["start"][row] <= position < rows["end"][row] else 0
-    viewer = opened(page, busy, LEAK, chart="address", position=str(position))
-    words = f"{bytes_text(whole)}, {used / whole:.0%} in use"
+    viewer = open_run(page, busy, LEAK, chart="address", position=str(position))
+    use_text = f"{bytes_text(mapped)}, {used / mapped:.0%} in use"
     address_map = viewer.get("address-map")
-    until(lambda: address_map.count() and address_map.inner_text(), lambda text: words in str(text), f"not {words}")
+    until(
+        lambda: address_map.count() and address_map.inner_text(),
+        lambda text: use_text in str(text),
+        f"not {use_text}",
+    )
 
 
 def test_hidden_lanes_of_spans_are_counted_and_unfold(busy: Host, page: Page) -> None:
-    viewer = opened(page, busy, SMALL)
+    viewer = open_run(page, busy, SMALL)
     spans, more = viewer.get("spans"), viewer.get("more-lanes")
     assert more.inner_text().startswith("+")
     tops = "spans => new Set([...spans.children].map(span => span.style.top)).size"
@@ -239,7 +243,7 @@ def test_hidden_lanes_of_spans_are_counted_and_unfold(busy: Host, page: Page) ->
 def test_details_show_the_call_stack_of_the_free(busy: Host, page: Page) -> None:
     rows = rows_of(busy, SMALL)
     freed = next(row for row, end in enumerate(rows["end"]) if rows["start"][row] >= 0 and end < 2000)
-    viewer = opened(page, busy, SMALL, selected=str(freed))
+    viewer = open_run(page, busy, SMALL, selected=str(freed))
     assert "Freed at" in viewer.details()
 
 
@@ -249,7 +253,7 @@ def test_an_allocation_of_an_execution_links_to_its_program_and_buffers(browser:
     shutil.copytree(JOINED, logs / "joined")
     with open_standalone(logs, tmp_path) as host:
         context = new_context(browser)
-        viewer = opened(context.new_page(), host, "joined/run")
+        viewer = open_run(context.new_page(), host, "joined/run")
         until(viewer.get("executions").count, bool, "no programs are named")
         program = viewer.get("executions").get_by_test_id("program-link").first
         title = program.inner_text()
@@ -266,12 +270,12 @@ def test_an_allocation_of_an_execution_links_to_its_program_and_buffers(browser:
 
 
 def test_each_kind_of_span_has_labeled_lanes(busy: Host, page: Page) -> None:
-    heads = opened(page, busy, LEAK).get("lane-heads").locator("span")
+    heads = open_run(page, busy, LEAK).get("lane-heads").locator("span")
     until(heads.all_inner_texts, lambda heads: heads == ["steps", "executions"], "other lanes")
 
 
 def test_spans_are_reached_by_keys(busy: Host, page: Page) -> None:
-    viewer = opened(page, busy, LEAK)
+    viewer = open_run(page, busy, LEAK)
     first = viewer.get("spans").locator("button").first
     first.focus()
     for _ in range(3):
@@ -305,7 +309,7 @@ window.Worker = class extends Worker {
 
 def test_a_dragged_timeline_looks_like_a_reload_of_its_address(busy: Host, page: Page) -> None:
     page.add_init_script(LISTEN)
-    viewer = opened(page, busy, LARGE, zoom="20000.25,60000.75")
+    viewer = open_run(page, busy, LARGE, zoom="20000.25,60000.75")
     start = viewer.picture()
     plot = viewer.plot()
     page.mouse.move(*plot.at(0.5, 0.5))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator
 from support.browser.hosts import Host, open_standalone
-from support.browser.pages import Open, opening
+from support.browser.pages import Open, open_pages
 from support.browser.viewer import Viewer, until
 from support.pprof_files import Frame, Sample, write
 from support.servers import DEMO
@@ -39,7 +39,7 @@ def devices(folder: Path) -> None:
 
 @pytest.fixture
 def open_page(host: Host, browser: Browser) -> Iterator[Open]:
-    with opening(host, browser) as open:
+    with open_pages(host, browser) as open:
         yield open
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator
 from support.browser.hosts import Host, open_demo
-from support.browser.pages import Open, opening
+from support.browser.pages import Open, open_pages
 from support.browser.viewer import Viewer, until
 
 PROGRAM = {"tab": "memory_viewer", "run": "train_step/cpu", "module": "jit_train_step(0)"}
@@ -21,16 +21,16 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 @pytest.fixture
 def open_page(host: Host, browser: Browser) -> Iterator[Open]:
-    with opening(host, browser, **PROGRAM) as open:
+    with open_pages(host, browser, **PROGRAM) as open:
         yield open
 
 
-def reloaded(viewer: Viewer) -> Viewer:
+def reload(viewer: Viewer) -> Viewer:
     viewer.page.reload()
     return viewer.wait_until_ready()
 
 
-def becomes(line: Locator, name: str, value: str) -> None:
+def wait_for_attribute(line: Locator, name: str, value: str) -> None:
     until(lambda: line.get_attribute(name), lambda found: found == value, f"{name} is not {value}")
 
 
@@ -39,9 +39,9 @@ def test_a_group_stays_closed_until_it_is_opened_again(open_page: Open) -> None:
     group = viewer.get("group-line").filter(has_text="activation")
     assert group.get_attribute("aria-expanded") == "true"
     group.click()
-    becomes(group, "aria-expanded", "false")
+    wait_for_attribute(group, "aria-expanded", "false")
     opened = until(viewer.state, lambda state: "opened" in state, "no closed group in the address")["opened"]
-    becomes(reloaded(viewer).get("group-line").filter(has_text="activation"), "aria-expanded", "false")
+    wait_for_attribute(reload(viewer).get("group-line").filter(has_text="activation"), "aria-expanded", "false")
     assert viewer.state()["opened"] == opened
     viewer.get("group-line").filter(has_text="activation").click()
     viewer.wait_for_state(opened=None)
@@ -58,9 +58,9 @@ def test_a_tree_keeps_its_expanded_nodes_and_its_order(open_page: Open) -> None:
     line.get_by_test_id("tree-twist").click()
     opened = until(viewer.state, lambda state: "tree_opened" in state, "no expanded node in the address")["tree_opened"]
     assert int(opened, 36) == int(node or "")
-    again = reloaded(viewer).frame.locator(f"[data-testid=tree-line][data-node='{node}']")
-    becomes(again, "aria-expanded", "true")
-    becomes(viewer.get("tree-table").get_by_role("columnheader").first, "aria-sort", "ascending")
+    again = reload(viewer).frame.locator(f"[data-testid=tree-line][data-node='{node}']")
+    wait_for_attribute(again, "aria-expanded", "true")
+    wait_for_attribute(viewer.get("tree-table").get_by_role("columnheader").first, "aria-sort", "ascending")
     again.get_by_test_id("tree-twist").click()
     viewer.wait_for_state(tree_opened=None)
     viewer.get("tree-table").get_by_role("button", name="Total").click()
@@ -75,6 +75,6 @@ def test_selected_kinds_of_change_are_kept(open_page: Open) -> None:
     viewer = open_page(tab="compare", module="")
     viewer.get("change-only_b").click()
     viewer.wait_for_state(kinds="only_b")
-    becomes(reloaded(viewer).get("change-only_b"), "aria-pressed", "true")
+    wait_for_attribute(reload(viewer).get("change-only_b"), "aria-pressed", "true")
     viewer.get("change-only_b").click()
     viewer.wait_for_state(kinds=None)

@@ -78,7 +78,7 @@ def test_markup_in_names_stays_text(open_at: Open, host: Host, tmp_path: Path) -
     assert viewer.text("headline") == expected.meta["headline"]
     assert viewer.get("module-picker").input_value() == module
     viewer.picture()
-    row = expected.alone()[0]
+    row = expected.uncovered()[0]
     name = expected.rows["name"][row]
     assert MARKUP in name
     viewer.page.mouse.move(*expected.point(row, viewer.plot()))

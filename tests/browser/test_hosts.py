@@ -24,7 +24,7 @@ PREFIX = "some/prefix/"
 
 
 @contextmanager
-def proxied(server: Server) -> Iterator[Server]:
+def open_proxy(server: Server) -> Iterator[Server]:
     """Start a reverse proxy that serves a server below a path prefix."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -75,7 +75,7 @@ def check(host: Host, context: BrowserContext) -> None:
 
 
 def test_standalone_behind_a_proxy(tmp_path: Path, context: BrowserContext) -> None:
-    with open_standalone(DEMO, tmp_path) as host, proxied(host.server) as server:
+    with open_standalone(DEMO, tmp_path) as host, open_proxy(host.server) as server:
         check(Host(host.name, server), context)
 
 

@@ -40,7 +40,7 @@ def test_the_keyboard_alone_leads_to_the_details_of_a_buffer(open_at: Open, host
     until(viewer.get("details").count, bool, "no details")
     expected = recording(host)
     row = int(until(viewer.state, lambda state: "selected" in state, "nothing is selected")["selected"])
-    start, end = expected.life(row)
+    start, end = expected.lifetime(row)
     assert start <= expected.peak < end
     assert viewer.get("details").get_by_role("heading").first.inner_text() == expected.rows["name"][row]
     keyboard.press("]")

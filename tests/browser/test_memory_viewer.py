@@ -89,7 +89,7 @@ def check_table(viewer: Viewer, expected: Recording, position: int) -> None:
     """Check that the table and the bars show the rows that are live in the API's tables."""
     live = expected.live(position)
     rows = expected.rows
-    content = copied(viewer)
+    content = copied_rows(viewer)
     found = sorted((row["name"], int(row["size_bytes"]), int(row["defined_at"])) for row in content)
     assert found == sorted((rows["name"][row], int(rows["size"][row]), rows["defined"][row]) for row in live)
     assert sum(int(row["size_bytes"]) for row in content) == expected.bytes_of(live)
@@ -98,7 +98,7 @@ def check_table(viewer: Viewer, expected: Recording, position: int) -> None:
         assert f": {len(live)} buffers" in str(viewer.get(f"bar-{order}").get_attribute("aria-label"))
 
 
-def copied(viewer: Viewer) -> list[dict[str, str]]:
+def copied_rows(viewer: Viewer) -> list[dict[str, str]]:
     """Return the table from the clipboard."""
     viewer.frame.evaluate("navigator.clipboard.writeText('')")
     viewer.frame.get_by_role("button", name=re.compile("^Cop(y CSV|ied)")).click()
@@ -241,7 +241,7 @@ def test_saved_and_copied_csv_are_the_table(viewer: Viewer, host: Host, tmp_path
     assert saved.suggested_filename.endswith(".csv")
     saved.save_as(tmp_path / "table.csv")
     content = list(csv.DictReader(io.StringIO((tmp_path / "table.csv").read_text())))
-    assert content == copied(viewer)
+    assert content == copied_rows(viewer)
     shown = viewer.table()
     assert len(shown) > 10
     for row, line in zip(shown, content, strict=False):

@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 @pytest.fixture(scope="module")
-def lasting_page(server: Host, browser: Browser) -> Iterator[Viewer]:
+def shared_page(server: Host, browser: Browser) -> Iterator[Viewer]:
     context = new_context(browser)
     page = context.new_page()
     page.goto(server.address({"tab": "overview", "run": TRAIN}))
@@ -36,11 +36,11 @@ def lasting_page(server: Host, browser: Browser) -> Iterator[Viewer]:
 
 
 @pytest.fixture
-def train(lasting_page: Viewer, server: Host) -> Viewer:
+def train(shared_page: Viewer, server: Host) -> Viewer:
     """Return a page freshly opened at the run with two programs."""
-    lasting_page.page.goto("about:blank")
-    lasting_page.page.goto(server.address({"tab": "overview", "run": TRAIN}))
-    return lasting_page.wait_until_ready()
+    shared_page.page.goto("about:blank")
+    shared_page.page.goto(server.address({"tab": "overview", "run": TRAIN}))
+    return shared_page.wait_until_ready()
 
 
 def answer(host: Host, run: str = TRAIN) -> dict[str, Any]:
@@ -72,8 +72,8 @@ def test_the_table_shows_the_answer_of_the_server(train: Viewer, server: Host) -
     assert (first["Memory"], first["Peak"]) == ("HBM", "756 MiB")
     assert first["Largest part"] == "75% layer_* \u00d74"
     assert not {"Capacity", "Left", "Host"} & first.keys(), "columns without a value in any row"
-    [place] = overview["together"]
-    assert place["sentence"] in train.text("co-residency")
+    [memory] = overview["together"]
+    assert memory["sentence"] in train.text("co-residency")
 
 
 def test_a_line_opens_its_recording_and_back_returns(train: Viewer) -> None:

@@ -56,7 +56,9 @@ def dark(browser: Browser) -> Iterator[BrowserContext]:
     context.close()
 
 
-def saved(host: Host, context: BrowserContext, chart: str, state: dict[str, str], folder: Path) -> tuple[Path, Path]:
+def save_chart(
+    host: Host, context: BrowserContext, chart: str, state: dict[str, str], folder: Path
+) -> tuple[Path, Path]:
     """Save the chart as SVG and as PNG from a dark page."""
     page = context.new_page()
     page.emulate_media(color_scheme="dark")
@@ -81,7 +83,7 @@ def texts(svg: Path) -> list[str]:
 @pytest.mark.parametrize("chart", CHARTS)
 def test_a_chart_is_saved(chart: str, host: Host, dark: BrowserContext, tmp_path: Path) -> None:
     state, words = CHARTS[chart]
-    svg, png = saved(host, dark, chart, state, tmp_path)
+    svg, png = save_chart(host, dark, chart, state, tmp_path)
     root = ElementTree.parse(svg).getroot()
     ground = root.find(f"{SVG}rect")
     assert ground is not None and ground.get("fill") == "#ffffff"
@@ -97,7 +99,7 @@ def test_a_chart_is_saved(chart: str, host: Host, dark: BrowserContext, tmp_path
 
 @pytest.mark.parametrize("chart", ["flame-graph", "call-graph"])
 def test_names_are_text_in_a_picture(chart: str, host: Host, dark: BrowserContext, tmp_path: Path) -> None:
-    svg, _ = saved(host, dark, chart, MARKUP | {"by": "stack"}, tmp_path)
+    svg, _ = save_chart(host, dark, chart, MARKUP | {"by": "stack"}, tmp_path)
     root = ElementTree.parse(svg).getroot()
     assert any("script" in text for text in texts(svg))
     assert {element.tag for element in root.iter() if "script" in str(element.tag)} == set()

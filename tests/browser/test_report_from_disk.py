@@ -86,7 +86,7 @@ def offline(browser: Browser, file: Path) -> Iterator[Offline]:
     assert found.problems == []
 
 
-def same(shown: Callable[[], T], expected: Callable[[], T]) -> None:
+def wait_until_equal(shown: Callable[[], T], expected: Callable[[], T]) -> None:
     """Wait until both values are equal and not empty."""
     until(lambda: (shown(), expected()), lambda pair: bool(pair[0]) and pair[0] == pair[1], "not the same")
 
@@ -115,13 +115,13 @@ def test_a_report_shows_the_same_as_the_server(both: Both) -> None:
     assert report.text("headline") == page.text("headline")
     assert report.figures() == page.figures() != {}
     report.assert_picture(page.picture())
-    same(report.table, page.table)
-    same(report.get("advice-piece").all_inner_texts, page.get("advice-piece").all_inner_texts)
+    wait_until_equal(report.table, page.table)
+    wait_until_equal(report.get("advice-piece").all_inner_texts, page.get("advice-piece").all_inner_texts)
 
 
 def test_a_click_selects_and_keys_move_the_position(both: Both, served: Host) -> None:
     expected = recording(served, TRAIN, LARGEST)
-    row = expected.alone()[0]
+    row = expected.uncovered()[0]
     report, page = both(run=TRAIN, module=LARGEST)
     for viewer in (report, page):
         viewer.picture()
@@ -133,7 +133,7 @@ def test_a_click_selects_and_keys_move_the_position(both: Both, served: Host) ->
     details = report.details()
     assert details == page.details()
     assert "make_demo.py:" in details
-    same(report.table, page.table)
+    wait_until_equal(report.table, page.table)
 
 
 def test_an_address_restores_the_same_picture(offline: Offline, file: Path, served: Host) -> None:
@@ -152,13 +152,13 @@ def test_trees_open(both: Both) -> None:
     for viewer in (report, page):
         viewer.frame.get_by_role("button", name="Tree table").click()
         until(viewer.get("tree-table").get_by_role("row").count, lambda count: count > 3, "no lines in the tree")
-    same(report.get("tree-table").inner_text, page.get("tree-table").inner_text)
+    wait_until_equal(report.get("tree-table").inner_text, page.get("tree-table").inner_text)
 
 
 def test_a_zoomed_curve_is_as_detailed(both: Both, served: Host) -> None:
     report, page = both(run=LONG)
     coarse = until(lambda: curve(page), bool, "no curve")
-    same(lambda: curve(report), lambda: curve(page))
+    wait_until_equal(lambda: curve(report), lambda: curve(page))
     zoomed = served.address({"run": LONG, "zoom": "2000,2300"})
     with page.page.expect_response(lambda answer: "/api/usage" in answer.url):
         page.go(zoomed)
@@ -166,7 +166,7 @@ def test_a_zoomed_curve_is_as_detailed(both: Both, served: Host) -> None:
     # The server's answer is drawn once the page is at rest; the report may take longer.
     page.picture()
     assert curve(page) != coarse
-    same(lambda: curve(report), lambda: curve(page))
+    wait_until_equal(lambda: curve(report), lambda: curve(page))
 
 
 def curve(viewer: Viewer) -> str:
@@ -178,7 +178,7 @@ def test_an_allocator_has_its_tab(both: Both) -> None:
     report, page = both(tab="memory_profile", run="leak/cpu")
     assert report.text("headline") == page.text("headline")
     until(page.get("growth").inner_text, lambda text: "leak" in text, "no leak")
-    same(report.get("growth").inner_text, page.get("growth").inner_text)
+    wait_until_equal(report.get("growth").inner_text, page.get("growth").inner_text)
 
 
 def test_a_device_profile_has_its_call_graph(both: Both) -> None:
@@ -187,7 +187,7 @@ def test_a_device_profile_has_its_call_graph(both: Both) -> None:
         viewer.get("granularity").get_by_role("button", name="Line").click()
         viewer.wait_for_state(calls="line")
         viewer.wait_until_ready()
-    same(lambda: report.text("call-graph-summary"), lambda: page.text("call-graph-summary"))
+    wait_until_equal(lambda: report.text("call-graph-summary"), lambda: page.text("call-graph-summary"))
     # Only a server can filter a call graph.
     for viewer, offered in ((report, 0), (page, 1)):
         viewer.get("top-row").first.click()
@@ -220,7 +220,7 @@ def test_markup_in_names_stays_text(offline: Offline, file: Path, served: Host) 
     expected = recording(served, HOSTILE, f"{HOSTILE_MODULE}(2)")
     assert viewer.text("headline") == expected.meta["headline"]
     viewer.picture()
-    viewer.page.mouse.click(*expected.point(expected.alone()[0], viewer.plot()))
+    viewer.page.mouse.click(*expected.point(expected.uncovered()[0], viewer.plot()))
     details = viewer.details()
     assert MARKUP in details
     assert SCRIPT in details

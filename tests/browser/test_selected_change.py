@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 from support.browser.hosts import Host, open_demo
-from support.browser.pages import Open, opening
+from support.browser.pages import Open, open_pages
 from support.browser.viewer import Viewer, until
 
 PROGRAM = "train_step/cpu|localhost|jit_train_step(0)|HBM"
@@ -21,7 +21,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 @pytest.fixture
 def open_page(host: Host, browser: Browser) -> Iterator[Open]:
-    with opening(host, browser) as open:
+    with open_pages(host, browser) as open:
         yield open
 
 

@@ -29,7 +29,7 @@ def test_the_link_opens_a_timeline_that_can_be_shared(viewer: Viewer, expected: 
     alone = Viewer(popup.value).wait_until_ready()
     assert alone.get("headline").count() == 0
     alone.picture()
-    row = expected.alone()[3]
+    row = expected.uncovered()[3]
     alone.page.mouse.click(*expected.point(row, alone.plot()))
     details = alone.details()
     assert alone.get("details").get_by_role("heading").first.inner_text() == expected.rows["name"][row]
@@ -65,7 +65,7 @@ def test_the_link_opens_a_timeline_that_can_be_shared(viewer: Viewer, expected: 
 
 def test_reload_in_the_host_gives_the_same_picture(viewer: Viewer, expected: Recording) -> None:
     """In TensorBoard and XProf, users copy the address of the host."""
-    row = expected.alone()[2]
+    row = expected.uncovered()[2]
     viewer.page.mouse.click(*expected.point(row, viewer.plot()))
     details = viewer.details()
     viewer.picture()
@@ -86,7 +86,7 @@ def under(window: list[float], share: float) -> float:
 
 def test_wheel_drag_and_minimap(viewer: Viewer, expected: Recording) -> None:
     mouse, keyboard, plot = viewer.page.mouse, viewer.page.keyboard, viewer.plot()
-    whole = [0.0, float(expected.length)], [0.0, expected.temporaries_top()]
+    full = [0.0, float(expected.length)], [0.0, expected.temporaries_top()]
     assert viewer.windows() == ([], [])
     point = plot.at(0.3, 0.4)
     mouse.move(*point)
@@ -95,14 +95,14 @@ def test_wheel_drag_and_minimap(viewer: Viewer, expected: Recording) -> None:
     assert not yzoom
     assert zoom[1] - zoom[0] < 0.6 * expected.length
     # The pointer is at a whole pixel.
-    assert under(zoom, 0.3) == pytest.approx(under(whole[0], 0.3), abs=expected.length / plot.width)
+    assert under(zoom, 0.3) == pytest.approx(under(full[0], 0.3), abs=expected.length / plot.width)
     keyboard.down("Alt")
     mouse.wheel(0, -400)
     keyboard.up("Alt")
     same, yzoom = viewer.windows()
     assert same == zoom
-    assert yzoom[1] - yzoom[0] < 0.6 * whole[1][1]
-    assert under(yzoom, 0.6) == pytest.approx(under(whole[1], 0.6), abs=whole[1][1] / plot.height)
+    assert yzoom[1] - yzoom[0] < 0.6 * full[1][1]
+    assert under(yzoom, 0.6) == pytest.approx(under(full[1], 0.6), abs=full[1][1] / plot.height)
     mouse.down()
     mouse.move(point[0] + 100, point[1] + 30, steps=4)
     mouse.up()
@@ -130,7 +130,7 @@ def test_wheel_drag_and_minimap(viewer: Viewer, expected: Recording) -> None:
     keyboard.up("Shift")
     zoom, yzoom = viewer.windows()
     assert zoom == pytest.approx([0.25 * expected.length, 0.5 * expected.length], abs=0.02)
-    assert yzoom == pytest.approx([0.25 * whole[1][1], 0.75 * whole[1][1]], abs=2 * whole[1][1] / plot.height)
+    assert yzoom == pytest.approx([0.25 * full[1][1], 0.75 * full[1][1]], abs=2 * full[1][1] / plot.height)
 
 
 def test_keys_zoom_and_pan(viewer: Viewer, expected: Recording) -> None:
@@ -206,7 +206,7 @@ def test_files_full_window_and_other_buffers(viewer: Viewer, expected: Recording
     svg, more = tmp_path / "timeline.svg", tmp_path / "more.svg"
     viewer.download("SVG").save_as(svg)
     names = shapes(svg)
-    largest = [expected.rows["name"][row] for row in expected.alone()[:20]]
+    largest = [expected.rows["name"][row] for row in expected.uncovered()[:20]]
     assert all(name in names for name in largest)
     saved = tmp_path / "timeline.png"
     viewer.download("PNG").save_as(saved)
@@ -245,7 +245,7 @@ def check_png(content: bytes, at_least: float) -> None:
 
 
 def test_a_tooltip_names_the_block_under_the_pointer(viewer: Viewer, expected: Recording) -> None:
-    row = expected.alone()[0]
+    row = expected.uncovered()[0]
     viewer.page.mouse.move(*expected.point(row, viewer.plot()))
     tooltip = viewer.get("timeline").locator(".tooltip")
     until(tooltip.count, bool, "no tooltip")

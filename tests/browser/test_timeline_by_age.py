@@ -107,7 +107,7 @@ def test_the_top_edge_is_the_bytes_in_use_at_every_event(viewer: Viewer, stack: 
 @pytest.mark.parametrize("place", [0, 1], ids=["before", "after"])
 def test_a_block_is_hovered_and_selected_after_it_moves_down(viewer: Viewer, stack: Stack, place: int) -> None:
     plot = viewer.plot()
-    row, places = sinking(stack, plot.width, plot.height)
+    row, places = find_moving_row(stack, plot.width, plot.height)
     position, bottom, top = places[place]
     across, down = (position + 0.5) / stack.length, 1 - (bottom + top) / 2 / max(stack.in_use())
     viewer.page.mouse.move(*plot.at(across, down))
@@ -146,7 +146,7 @@ def test_the_memory_that_programs_reserve_is_a_block_too(browser: Browser, tmp_p
         context.close()
 
 
-def sinking(stack: Stack, width: float, height: float) -> tuple[int, list[tuple[int, int, int]]]:
+def find_moving_row(stack: Stack, width: float, height: float) -> tuple[int, list[tuple[int, int, int]]]:
     """Return a row that moves down by at least its height, with its first and last (event, bottom, top)."""
     assert width / stack.length >= 2, "events are too narrow for the pointer"
     least = max(stack.in_use()) * MIN_HIT / height

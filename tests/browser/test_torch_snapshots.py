@@ -55,7 +55,7 @@ def timeline(folder: Path) -> None:
     (folder / "worker.raw.json.gz").write_bytes(gzip.compress(json.dumps(rows).encode()))
 
 
-def opened(page: Page, host: Host, run: str, **state: str) -> Viewer:
+def open_run(page: Page, host: Host, run: str, **state: str) -> Viewer:
     page.goto(host.address({"tab": "memory_profile", "run": run, **state}))
     return Viewer(page).wait_until_ready()
 
@@ -67,7 +67,7 @@ def row_of(metadata: str) -> str:
 
 
 def test_an_out_of_memory_failure_is_marked_and_a_click_goes_there(page: Page, host: Host) -> None:
-    viewer = opened(page, host, "kept")
+    viewer = open_run(page, host, "kept")
     assert "Out of memory: 40.0 MiB requested, 10.0 MiB free." in text(viewer, "headline")
     mark = viewer.frame.get_by_test_id("out-of-memory")
     title = mark.get_attribute("title")
@@ -82,14 +82,14 @@ def test_an_out_of_memory_failure_is_marked_and_a_click_goes_there(page: Page, h
 def test_surviving_gradients_are_reported(page: Page, host: Host) -> None:
     for run, sentence in (("kept", "Gradients survive into the next iteration: 18.0 MiB"),
                           ("cleared", "Gradients do not survive into the next iteration")):  # fmt: skip
-        viewer = opened(page, host, run)
+        viewer = open_run(page, host, run)
         growth = until(lambda: text(viewer, "growth"), lambda found: "Gradients" in found, "growth")  # noqa: B023
         assert sentence in growth
         assert "The optimizer's state, 19.0 MiB, appears in its first step here." in growth
 
 
 def test_details_of_a_tensor_show_all_its_annotations(page: Page, host: Host) -> None:
-    viewer = opened(page, host, "kept", selected=row_of(HOSTILE))
+    viewer = open_run(page, host, "kept", selected=row_of(HOSTILE))
     details = until(lambda: text(viewer, "details"), lambda found: "Freed at" in found, "the stacks")
     for known in (
         "5,243,392 bytes", "511 B rounding", "private pool (0, 2), stream 0x9", "Torch-Compiled Region: 1/0", HOSTILE,
@@ -100,7 +100,7 @@ def test_details_of_a_tensor_show_all_its_annotations(page: Page, host: Host) ->
 
 
 def test_roles_are_a_column(page: Page, host: Host) -> None:
-    viewer = opened(page, host, "kept", group="none")
+    viewer = open_run(page, host, "kept", group="none")
     page_text = viewer.frame.locator("main").inner_text()
     for role in ("parameter", "optimizer state", "gradient", "activation"):
         assert role in page_text
@@ -108,13 +108,13 @@ def test_roles_are_a_column(page: Page, host: Host) -> None:
 
 
 def test_a_timeline_has_its_categories(page: Page, host: Host) -> None:
-    viewer = opened(page, host, "timeline")
+    viewer = open_run(page, host, "timeline")
     assert text(viewer, "headline").startswith("Peak 14.0 MiB allocated on device: 57% parameter")
     assert "torch.profiler" in until(lambda: text(viewer, "growth"), lambda found: "steps" in found, "growth")
 
 
 def test_a_snapshot_without_a_trace_shows_one_moment(page: Page, host: Host) -> None:
-    viewer = opened(page, host, "moment", chart="address")
+    viewer = open_run(page, host, "moment", chart="address")
     assert text(viewer, "headline").startswith("Peak ") and " allocated of " in text(viewer, "headline")
     assert "only the moment at which it was taken" in text(viewer, "caveats")
     assert "JAX" not in viewer.frame.locator("main").inner_text()

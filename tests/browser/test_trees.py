@@ -26,7 +26,7 @@ LINE = 20  # src/layout/tree/flame.ts: height of a level
 
 
 @pytest.fixture(scope="module")
-def alone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+def standalone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("trees")
     shutil.copytree(logs, folder / "logs")
     shutil.copytree(DEMO / "leak", folder / "logs" / "leak")
@@ -35,10 +35,10 @@ def alone(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host
 
 
 @pytest.fixture
-def trees(alone: Host, browser: Browser) -> Iterator[Viewer]:
+def trees(standalone: Host, browser: Browser) -> Iterator[Viewer]:
     context = new_context(browser)
     page = context.new_page()
-    page.goto(alone.address({"tab": "memory_viewer", "run": TRAIN, "module": LARGEST}))
+    page.goto(standalone.address({"tab": "memory_viewer", "run": TRAIN, "module": LARGEST}))
     yield Viewer(page).wait_until_ready()
     context.close()
 
@@ -102,9 +102,9 @@ def inspect(viewer: Viewer, position: int) -> None:
         viewer.page.keyboard.press("[")
 
 
-def test_the_tree_table_adds_up_the_rows_at_every_position(trees: Viewer, alone: Host) -> None:
+def test_the_tree_table_adds_up_the_rows_at_every_position(trees: Viewer, standalone: Host) -> None:
     show(trees, "Tree table")
-    forest = Forest(alone, "model")
+    forest = Forest(standalone, "model")
     seen = set()
     last = forest.expected.length - 1
     for position in (forest.expected.peak, last, last - 1, last - 2):
@@ -126,9 +126,9 @@ def heaviest(weights: dict[tuple[str, ...], int], below: tuple[str, ...] = ()) -
     return max((path for path in weights if path[:-1] == below and path != below), key=lambda path: weights[path])
 
 
-def test_a_click_zooms_and_the_breadcrumbs_lead_back(trees: Viewer, alone: Host) -> None:
+def test_a_click_zooms_and_the_breadcrumbs_lead_back(trees: Viewer, standalone: Host) -> None:
     show(trees, "Flame graph")
-    forest = Forest(alone, "model")
+    forest = Forest(standalone, "model")
     weights = forest.weights(forest.expected.peak)
     first = heaviest(weights)
     second = heaviest(weights, first)
@@ -148,9 +148,9 @@ def test_a_click_zooms_and_the_breadcrumbs_lead_back(trees: Viewer, alone: Host)
     trees.wait_for_state(node=None)
 
 
-def test_keys_move_zoom_and_return(trees: Viewer, alone: Host) -> None:
+def test_keys_move_zoom_and_return(trees: Viewer, standalone: Host) -> None:
     show(trees, "Flame graph")
-    forest = Forest(alone, "model")
+    forest = Forest(standalone, "model")
     first = heaviest(forest.weights(forest.expected.peak))
     graph = trees.get("flame-graph")
     item = graph.get_by_role("treeitem")
@@ -168,9 +168,9 @@ def test_keys_move_zoom_and_return(trees: Viewer, alone: Host) -> None:
     trees.wait_for_state(node=None)
 
 
-def test_a_search_marks_nodes_and_counts_each_byte_once(trees: Viewer, alone: Host) -> None:
+def test_a_search_marks_nodes_and_counts_each_byte_once(trees: Viewer, standalone: Host) -> None:
     show(trees, "Flame graph")
-    forest = Forest(alone, "model")
+    forest = Forest(standalone, "model")
     live = forest.expected.live(forest.expected.peak)
     trees.get("tree-search").fill("mlp|layer_1")
     matching = [row for row in live if re.search("mlp|layer_1", "\n".join(forest.path(forest.leaf[row])))]
@@ -186,8 +186,8 @@ def curve_of(viewer: Viewer) -> str:
     return str(viewer.get("usage-chart").locator("canvas").first.evaluate("canvas => canvas.toDataURL()"))
 
 
-def test_a_node_filters_every_chart_until_the_filter_is_cleared(trees: Viewer, alone: Host) -> None:
-    forest = Forest(alone, "model")
+def test_a_node_filters_every_chart_until_the_filter_is_cleared(trees: Viewer, standalone: Host) -> None:
+    forest = Forest(standalone, "model")
     weights = forest.weights(forest.expected.peak)
     first = heaviest(weights)
     everything = trees.picture()
@@ -224,9 +224,9 @@ def test_a_node_filters_every_chart_until_the_filter_is_cleared(trees: Viewer, a
     assert trees.picture()[0] == everything[0]
 
 
-def test_bottom_up_and_merged_trees_have_the_same_total(trees: Viewer, alone: Host) -> None:
+def test_bottom_up_and_merged_trees_have_the_same_total(trees: Viewer, standalone: Host) -> None:
     show(trees, "Tree table")
-    merged = Forest(alone, "model", merge=True).weights(recording(alone).peak)
+    merged = Forest(standalone, "model", merge=True).weights(recording(standalone).peak)
     before = until(lambda: lines(trees)[:1], bool, "an empty tree")
     trees.frame.get_by_label("Merge layers").check()
     names = until(lambda: [line["name"] for line in lines(trees)], lambda found: "layer_*" in found, "none merged")
@@ -234,7 +234,7 @@ def test_bottom_up_and_merged_trees_have_the_same_total(trees: Viewer, alone: Ho
     assert lines(trees)[:1] == before
     trees.frame.get_by_label("Merge layers").uncheck()
     trees.frame.get_by_label("Bottom-up").check()
-    forest = Forest(alone, "model")
+    forest = Forest(standalone, "model")
     ends: dict[str, int] = {}
     for row in forest.expected.live(forest.expected.peak):
         end = (forest.path(forest.leaf[row]) or ("no model path",))[-1]
@@ -248,9 +248,9 @@ def test_bottom_up_and_merged_trees_have_the_same_total(trees: Viewer, alone: Ho
     assert lines(trees)[:1] == before
 
 
-def test_bytes_times_lifetime(trees: Viewer, alone: Host) -> None:
+def test_bytes_times_lifetime(trees: Viewer, standalone: Host) -> None:
     show(trees, "Tree table")
-    forest = Forest(alone, "model")
+    forest = Forest(standalone, "model")
     rows, length = forest.expected.rows, forest.expected.length
     weights: dict[tuple[str, ...], int] = {}
     for row in forest.expected.live(forest.expected.peak):
@@ -267,9 +267,9 @@ def test_bytes_times_lifetime(trees: Viewer, alone: Host) -> None:
     trees.wait_for_state(weight="time")
 
 
-def test_keys_expand_collapse_and_filter_the_tree_table(trees: Viewer, alone: Host) -> None:
+def test_keys_expand_collapse_and_filter_the_tree_table(trees: Viewer, standalone: Host) -> None:
     show(trees, "Tree table")
-    forest = Forest(alone, "model")
+    forest = Forest(standalone, "model")
     first = heaviest(forest.weights(forest.expected.peak))
     before = until(lambda: lines(trees), bool, "an empty tree")
     assert before[1]["name"] == first[0]
@@ -288,9 +288,9 @@ def test_keys_expand_collapse_and_filter_the_tree_table(trees: Viewer, alone: Ho
     trees.wait_for_state(node=None)
 
 
-def test_a_treemap_has_the_keys_and_clicks_of_a_flame_graph(trees: Viewer, alone: Host) -> None:
+def test_a_treemap_has_the_keys_and_clicks_of_a_flame_graph(trees: Viewer, standalone: Host) -> None:
     show(trees, "Treemap")
-    first = heaviest(Forest(alone, "model").weights(recording(alone).peak))
+    first = heaviest(Forest(standalone, "model").weights(recording(standalone).peak))
     treemap = trees.get("treemap")
     treemap.press("ArrowDown")
     item = treemap.get_by_role("treeitem")
@@ -310,14 +310,14 @@ def test_in_every_host_an_address_opens_a_node_of_a_tree(go_to: Open, host: Host
     assert first[0] in viewer.get("crumbs").get_by_role("listitem").last.inner_text()
 
 
-def test_the_saved_tree_adds_up(trees: Viewer, alone: Host, tmp_path: Path) -> None:
+def test_the_saved_tree_adds_up(trees: Viewer, standalone: Host, tmp_path: Path) -> None:
     show(trees, "Tree table")
     trees.get("tree-by").select_option("role")
     until(lambda: lines(trees)[:1], bool, "an empty tree")
     saved = trees.download("Save tree as CSV")
     saved.save_as(tmp_path / "tree.csv")
     content = list(csv.DictReader(io.StringIO((tmp_path / "tree.csv").read_text())))
-    total = recording(alone).bytes_of(recording(alone).live(recording(alone).peak))
+    total = recording(standalone).bytes_of(recording(standalone).live(recording(standalone).peak))
     assert sum(int(line["self_bytes"]) for line in content) == total == int(content[0]["total_bytes"])
     assert sum(int(line["total_bytes"]) for line in content if line["depth"] == "1") == total
 
@@ -332,10 +332,10 @@ def test_other_charts_do_not_move_while_the_position_changes(trees: Viewer) -> N
         assert trees.get("buffer-table").evaluate("table => table.getBoundingClientRect().top + scrollY") == top
 
 
-def test_names_that_are_markup_stay_text(alone: Host, browser: Browser) -> None:
+def test_names_that_are_markup_stay_text(standalone: Host, browser: Browser) -> None:
     context = new_context(browser)
     page = context.new_page()
-    page.goto(alone.address({"tab": "memory_viewer", "run": HOSTILE, "chart": "tree", "by": "stack"}))
+    page.goto(standalone.address({"tab": "memory_viewer", "run": HOSTILE, "chart": "tree", "by": "stack"}))
     viewer = Viewer(page).wait_until_ready()
     names = until(lambda: [line["name"] for line in lines(viewer)], lambda found: len(found) > 2, "an empty tree")
     assert any(MARKUP in name for name in names)
@@ -348,10 +348,10 @@ def test_names_that_are_markup_stay_text(alone: Host, browser: Browser) -> None:
     context.close()
 
 
-def test_an_allocators_tree_adds_up_to_the_bytes_in_use(alone: Host, browser: Browser) -> None:
+def test_an_allocators_tree_adds_up_to_the_bytes_in_use(standalone: Host, browser: Browser) -> None:
     context = new_context(browser)
     page = context.new_page()
-    page.goto(alone.address({"tab": "memory_profile", "run": "leak/cpu", "chart": "tree"}))
+    page.goto(standalone.address({"tab": "memory_profile", "run": "leak/cpu", "chart": "tree"}))
     viewer = Viewer(page).wait_until_ready()
     for key in ("End", "ArrowLeft", "ArrowLeft", "Home"):
         viewer.get("usage-chart").press(key)

@@ -40,7 +40,7 @@ class Recording:
         bands = zip(self.regions["base"], self.regions["size"], self.regions["temporary"], strict=True)
         return float(max(base + size for base, size, temporary in bands if temporary))
 
-    def life(self, row: int) -> tuple[int, int]:
+    def lifetime(self, row: int) -> tuple[int, int]:
         """Return the first position of a row's block and the one after its last."""
         return max(self.rows["defined"][row], 0), min(self.rows["last_used"][row] + 1, self.length)
 
@@ -50,25 +50,25 @@ class Recording:
 
     def middle(self, row: int) -> tuple[float, float]:
         """Return the middle of a row's block: position and byte."""
-        start, end = self.life(row)
+        start, end = self.lifetime(row)
         return (start + end) / 2, self.bottom(row) + self.rows["size"][row] / 2
 
     def temporaries(self) -> list[int]:
         """Return the rows in temporary memory."""
         return [row for row, region in enumerate(self.rows["region"]) if self.regions["temporary"][region]]
 
-    def alone(self) -> list[int]:
+    def uncovered(self) -> list[int]:
         """Return the temporary rows whose block no other covers in its middle, the largest first."""
         rows = self.temporaries()
         found = [row for row in rows if [other for other in rows if self._covers(other, *self.middle(row))] == [row]]
         return sorted(found, key=self._area, reverse=True)
 
     def _area(self, row: int) -> float:
-        start, end = self.life(row)
+        start, end = self.lifetime(row)
         return float(self.rows["size"][row] * (end - start))
 
     def _covers(self, row: int, position: float, byte: float) -> bool:
-        start, end = self.life(row)
+        start, end = self.lifetime(row)
         bottom = self.bottom(row)
         return start <= position < end and bottom <= byte < bottom + float(self.rows["size"][row])
 

@@ -32,7 +32,7 @@ def open_page(host: Host, context: BrowserContext, expected: str, state: dict[st
 
 
 @contextmanager
-def opening(host: Host, browser: Browser, **always: str) -> Iterator[Open]:
+def open_pages(host: Host, browser: Browser, **always: str) -> Iterator[Open]:
     """Yield a function that opens pages of a host at `always` and a state; all are closed at the end."""
     context = new_context(browser)
 
