@@ -26,36 +26,36 @@ def expected(host: Host) -> Recording:
 def test_the_link_opens_a_timeline_that_can_be_shared(viewer: Viewer, expected: Recording, browser: Browser) -> None:
     with viewer.page.expect_popup() as popup:
         viewer.get("timeline-link").click()
-    alone = Viewer(popup.value).wait_until_ready()
-    assert alone.get("headline").count() == 0
-    alone.picture()
+    timeline = Viewer(popup.value).wait_until_ready()
+    assert timeline.get("headline").count() == 0
+    timeline.picture()
     row = expected.uncovered()[3]
-    alone.page.mouse.click(*expected.point(row, alone.plot()))
-    details = alone.details()
-    assert alone.get("details").get_by_role("heading").first.inner_text() == expected.rows["name"][row]
-    alone.picture()
+    timeline.page.mouse.click(*expected.point(row, timeline.plot()))
+    details = timeline.details()
+    assert timeline.get("details").get_by_role("heading").first.inner_text() == expected.rows["name"][row]
+    timeline.picture()
     # A window of bytes and positions around the block, and a position on the axis below.
-    plot = alone.plot()
+    plot = timeline.plot()
     point = plot.at(expected.middle(row)[0] / expected.length, 0.5)
-    alone.page.mouse.move(*point)
-    alone.page.keyboard.down("Control")
-    alone.page.mouse.wheel(0, -300)
-    alone.page.keyboard.up("Control")
-    alone.windows()
-    alone.page.mouse.click(plot.left + 0.25 * plot.width, plot.top + plot.height + 8)
-    alone.page.mouse.move(1, 1)
-    state = alone.wait_for_state(selected=str(row), full="true", module=LARGEST)
-    until(alone.state, lambda state: "position" in state and "yzoom" in state, "no position or zoom in the address")
-    state, picture = alone.state(), alone.picture()
-    alone.page.reload()
-    alone.wait_until_ready()
-    assert alone.details() == details
-    alone.assert_picture(picture)
-    assert alone.state() == state
+    timeline.page.mouse.move(*point)
+    timeline.page.keyboard.down("Control")
+    timeline.page.mouse.wheel(0, -300)
+    timeline.page.keyboard.up("Control")
+    timeline.windows()
+    timeline.page.mouse.click(plot.left + 0.25 * plot.width, plot.top + plot.height + 8)
+    timeline.page.mouse.move(1, 1)
+    state = timeline.wait_for_state(selected=str(row), full="true", module=LARGEST)
+    until(timeline.state, lambda state: "position" in state and "yzoom" in state, "no position or zoom in the address")
+    state, picture = timeline.state(), timeline.picture()
+    timeline.page.reload()
+    timeline.wait_until_ready()
+    assert timeline.details() == details
+    timeline.assert_picture(picture)
+    assert timeline.state() == state
     other = new_context(browser)
     try:
         page = other.new_page()
-        page.goto(alone.address())
+        page.goto(timeline.address())
         shared = Viewer(page).wait_until_ready()
         assert shared.details() == details
         shared.assert_picture(picture)
