@@ -215,7 +215,7 @@ def test_what_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:
     assert file.read_text() == "mine" and list(tmp_path.iterdir()) == [file]
 
 
-def test_a_file_has_the_rights_that_files_have(tmp_path: Path) -> None:
+def test_exported_files_have_the_default_mode(tmp_path: Path) -> None:
     """Check the file mode: a temporary file would be readable by its owner only."""
     (tmp_path / "plain").touch()
     with export._atomic_file(str(tmp_path / "rows.csv")) as stream:

@@ -55,7 +55,7 @@ def data(server: Server, **parameters: str) -> dict[str, object]:
     return content
 
 
-def test_the_seam_in_xprof_is_where_it_was() -> None:
+def test_xprof_still_has_the_functions_that_we_replace() -> None:
     """Check the parts of XProf that hosts/xprof.py uses; after a failure, read XProf's changes."""
     from xprof import profile_plugin, server
 

@@ -227,7 +227,7 @@ def test_only_frees_count_as_frees() -> None:
     assert (counted.allocated_bytes, counted.freed_bytes) == (16, 8)
 
 
-def test_what_the_allocator_does_not_tell_is_not_a_zero() -> None:
+def test_missing_allocator_figures_are_not_zero() -> None:
     log = Log().add(False, 0, allocator_name="a", addr=1, allocation_bytes=8, bytes_allocated=8)
     told = figures(log.only())
     assert [told[name] for name in ("capacity", "free", "reported_peak", "fragmented")] == [None] * 4

@@ -29,7 +29,7 @@ def test_what_earlier_steps_leave_behind() -> None:
     assert "11 allocations from earlier steps, made at history, still take 22.0 MiB." in advice.sentence
 
 
-def test_a_source_that_tells_of_no_regions() -> None:
+def test_earlier_steps_are_found_without_regions() -> None:
     """Drop the regions, because PyTorch's profiler records sizes only."""
     told = run([Block("history", 2 * MIB, step, None) for step in range(STEPS)])
     nowhere = np.full_like(told.allocations.region, -1)
@@ -49,7 +49,7 @@ def test_steps_that_free_what_they_allocate() -> None:
     assert AdviceKind.LATE_FREE not in kinds(run([Block("weights", 64 * MIB, 0, None)]))
 
 
-def test_one_line_that_allocates_several_sizes_is_told_once() -> None:
+def test_one_line_that_allocates_several_sizes_gives_one_entry() -> None:
     """Allocate a state of three arrays on one line of the user's code, again in each step."""
     kept = [
         Block(f"w{i}", (4 + i) * MIB, step, step + 1 if step + 1 < STEPS else None, stack=1)

@@ -18,7 +18,7 @@ def test_optimizer_state_is_read_after_the_peak() -> None:
     assert advice.sentence.endswith("device and host memory are the same, so this saves nothing.")
 
 
-def test_what_is_not_donated_waits_on_the_host_twice() -> None:
+def test_offloaded_state_is_counted_twice_without_donation() -> None:
     before = stepped(adam, 8192, donated=())
     advice = given(before, AdviceKind.OFFLOAD)
     assert advice.saving_bytes > advice.bytes == 48 * MIB
@@ -38,7 +38,7 @@ def test_a_counter_in_the_state_is_read_early_and_is_small() -> None:
     assert given(before, AdviceKind.OFFLOAD, "Offload state").bytes == 48 * MIB
 
 
-def test_what_is_read_all_along_is_where_it_should_be() -> None:
+def test_buffers_read_throughout_are_not_offloaded() -> None:
     """Compile only updates: each layer reads its decayed weight and its momentum in turn."""
 
     def update(params: Any, momentum: Any) -> Any:

@@ -183,7 +183,7 @@ def test_a_single_layer_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("one", [layer, gated])
-def test_the_cpu_s_compiler_undoes_it_and_that_is_said(one: Any) -> None:
+def test_advice_mentions_that_the_cpu_compiler_undoes_checkpointing(one: Any) -> None:
     """Check the default; the other tests here turn it off and get the saving."""
     arguments = weights(), array(4096, WIDTH)
     before = compiled(jax.value_and_grad(unrolled(one)), *arguments)

@@ -158,7 +158,7 @@ def test_a_recording_without_a_program_has_no_flow() -> None:
     assert uses(plain)[0].tolist() == [0, 0]
 
 
-def test_what_is_held_for_later_is_counted() -> None:
+def test_lazy_values_count_toward_nbytes() -> None:
     """Check nbytes, which bounds the caches: it includes all inputs of the values before they are computed."""
     fresh = read_hlo(compiled("adam"), source="fresh")[0]
     assert fresh.program is not None and fresh.program.values is not None

@@ -161,7 +161,7 @@ def nested(log: Log, name: str, offset_ps: int, duration_ps: int) -> Log:
     return log
 
 
-def test_who_frees_is_told_from_who_allocates() -> None:
+def test_an_allocation_at_an_address_in_use_is_not_a_free() -> None:
     """Allocate at an address that is in use: this ends a row but frees nothing. Memory from before can be freed."""
     log = Log()
     for time, (free, address) in enumerate([(False, 1), (True, 1), (False, 2), (False, 2), (True, 7)]):
