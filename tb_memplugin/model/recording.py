@@ -9,13 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.model.program import Program
-from tb_memplugin.model.tables import Allocations, NamedSpans, Regions, ReportedMemory, Stacks
+from tb_memplugin.model.tables import (
+    Allocations,
+    CachingAllocatorState,
+    DeviceProfileCounts,
+    NamedSpans,
+    Regions,
+    ReportedMemory,
+    Stacks,
+)
 from tb_memplugin.model.text import Text
 
 
@@ -36,12 +46,11 @@ class Recording:
     stacks: Stacks
     program: Program | None = None
     reported: ReportedMemory | None = None
+    caching_allocator: CachingAllocatorState | None = None  # PyTorch only
+    device_profile: DeviceProfileCounts | None = None  # device profiles only
     clock: I64 | None = None  # nanoseconds of each position since the profile began; axis TIME only
     spans: NamedSpans | None = None  # steps, executions, annotations; axis TIME only
     free_stack: I32 | None = None  # per row: the call stack that freed it, -1 unknown; None if the source has none
-    events: Text | None = None  # the source's name of the event at each position; axis TIME only
-    held: I64 | None = None  # bytes that the allocator has from the device, per position; None if not recorded
-    counts: I64 | None = None  # per row: number of allocations of one size that it represents; None: one each
     capture_info: CaptureInfo | None = None
     reported_peak: int | None = None
     capacity: int | None = None  # bytes of memory on the device
@@ -57,6 +66,18 @@ class Recording:
     def load(self) -> Recording:
         """Read everything that would be read on access. InputError where that is damaged."""
         return self
+
+    @property
+    def reserved(self) -> I64 | None:
+        """Return the bytes that a caching allocator has reserved, per position; None if not recorded."""
+        return self.caching_allocator.reserved if self.caching_allocator is not None else None
+
+    def allocation_counts(self, rows: I64 | None = None) -> I64:
+        """Return the number of allocations that each row represents: one, except in device profiles. None: all rows."""
+        if self.device_profile is None:
+            return np.ones(len(self.allocations) if rows is None else len(rows), dtype=np.int64)
+        counts = self.device_profile.allocations
+        return counts if rows is None else counts[rows]
 
     @property
     def id(self) -> str:

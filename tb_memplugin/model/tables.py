@@ -87,6 +87,21 @@ class ReportedMemory:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class CachingAllocatorState:
+    """State that only PyTorch's caching allocator records: one row per position."""
+
+    reserved: I64 | None = None  # bytes reserved from the device: torch.cuda.memory_reserved(); None if not recorded
+    events: Text | None = None  # PyTorch's name of the event, such as `segment_map`; None if not recorded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceProfileCounts:
+    """Numbers of allocations that only device profiles record. A device profile merges allocations of equal size."""
+
+    allocations: I64  # per row of Allocations, the number of allocations that it represents
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class NamedSpans:
     """Intervals [start, end) in nanoseconds since the profile began, sorted by start."""
 

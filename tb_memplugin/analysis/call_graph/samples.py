@@ -31,7 +31,7 @@ def live_samples(recordings: Sequence[Recording], position: int = 0) -> Samples:
     stacks, shift = _merge_trees([r.stacks for r in recordings])
     leaf = [_shift(r.allocations.stack[rows], by) for (r, rows), by in zip(parts, shift, strict=True)]
     size = np.concatenate([r.allocations.charge[rows] for r, rows in parts])
-    count = np.concatenate([np.ones(len(rows), np.int64) if r.counts is None else r.counts[rows] for r, rows in parts])
+    count = np.concatenate([r.allocation_counts(rows) for r, rows in parts])
     return Samples(stacks, np.concatenate(leaf), size, count, int(size.sum()), int(count.sum()))
 
 

@@ -108,8 +108,7 @@ def _side(recording: Recording, at: int | None) -> _Side:
     inside = 0 <= position < recording.length
     charged = int(recording.allocations.charge[rows].sum())
     rest = int(usage(recording).live[position] - explained_bytes(recording)[position]) if inside else 0
-    counts = np.ones(len(rows), np.int64) if recording.counts is None else recording.counts[rows]
-    return _Side(recording, position, rows, counts, charged + rest, rest)
+    return _Side(recording, position, rows, recording.allocation_counts(rows), charged + rest, rest)
 
 
 def _entries(a: _Side, b: _Side, matching: LineMatching) -> Entries:

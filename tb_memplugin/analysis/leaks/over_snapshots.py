@@ -111,8 +111,7 @@ def _site_table(series: Sequence[Recording]) -> tuple[I64, I64, I64, I64]:
         )
         site = np.array([sites.setdefault((one, role), len(sites)) for one, role in keys.tolist()], dtype=np.int64)
         size = np.bincount(which.ravel(), recording.allocations.charge[rows], len(keys)).astype(np.int64)
-        counts = np.ones(len(rows), np.int64) if recording.counts is None else recording.counts[rows]
-        many = np.bincount(which.ravel(), counts, len(keys)).astype(np.int64)
+        many = np.bincount(which.ravel(), recording.allocation_counts(rows), len(keys)).astype(np.int64)
         for s, r, n in zip(site.tolist(), rows[first].tolist(), many.tolist(), strict=True):
             holder[s], row[s], allocations[s] = number, r, n
         cells.append((site, size))

@@ -33,8 +33,7 @@ def breakdown(recording: Recording, position: int) -> Breakdown:
     early = live[rows.start[live] < 0] if over_time else live[:0]
     own = live[rows.start[live] >= 0] if over_time else live
     group, groups = group_by_site(rows, own)
-    each = np.ones(len(own)) if recording.counts is None else recording.counts[own]
-    count = np.bincount(group, each, groups).astype(np.int64)
+    count = np.bincount(group, recording.allocation_counts(own), groups).astype(np.int64)
     size = np.bincount(group, rows.charge[own], groups).astype(np.int64)
     _, first = np.unique(group, return_index=True)  # live rows come largest first
     order = np.argsort(-size[: len(first)], kind="stable")

@@ -80,8 +80,8 @@ def reserved_bytes(recording: Recording) -> int:
     Thread-local buffers lie on the threads' stacks.
     """
     regions = recording.regions
-    if recording.held is not None:
-        return int(recording.held.max(initial=0))
+    if recording.reserved is not None:
+        return int(recording.reserved.max(initial=0))
     if recording.reported is not None and (recording.axis is not Axis.INSTANT or not len(regions)):
         return peak(recording).bytes
     if not len(regions):  # only live bytes are known

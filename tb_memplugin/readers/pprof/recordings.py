@@ -14,7 +14,7 @@ from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind, Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import Allocations, Regions
+from tb_memplugin.model.tables import Allocations, DeviceProfileCounts, Regions
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.common.limits import MAX_BYTES
@@ -59,7 +59,7 @@ def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) 
                 ),
                 stacks=profile.stacks,
                 reported=notes.reported(device),
-                counts=np.clip(profile.count[rows], 0, MAX_BYTES),
+                device_profile=DeviceProfileCounts(np.clip(profile.count[rows], 0, MAX_BYTES)),
                 capture_info=CaptureInfo(profile.time_ns, note.step),
                 reported_peak=device.get("peak_bytes_in_use"),
                 capacity=device.get("bytes_limit"),

@@ -113,7 +113,7 @@ def _device(
             lifetime_peak=np.maximum.accumulate(in_use),
             fragmentation=np.full(n, np.nan),
         ),
-        held=reserved if (reserved > 0).all() else None,
+        reserved=reserved if (reserved > 0).all() else None,
         spans=spans,
         caveats=caveats,
     )

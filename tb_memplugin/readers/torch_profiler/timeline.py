@@ -11,7 +11,7 @@ from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans, ReportedMemory, Stacks
+from tb_memplugin.model.tables import CachingAllocatorState, NamedSpans, ReportedMemory, Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 
@@ -30,7 +30,7 @@ def timeline_recording(
     *,
     address: I64 | None = None,
     reported: ReportedMemory | None = None,
-    held: I64 | None = None,
+    reserved: I64 | None = None,
     spans: NamedSpans | None = None,
     caveats: Sequence[Caveat] = (),
 ) -> Recording:
@@ -57,7 +57,7 @@ def timeline_recording(
         clock=clock - first,
         capture_info=CaptureInfo(time_ns=first) if first else None,
         reported=reported,
-        held=held,
+        caching_allocator=None if reserved is None else CachingAllocatorState(reserved),
         spans=spans and NamedSpans(spans.name, spans.kind, spans.start_ns - first, spans.end_ns - first),
         caveats=tuple(caveats),
     )

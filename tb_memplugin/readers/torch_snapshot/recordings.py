@@ -13,7 +13,7 @@ from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.kinds import Axis, RecordingKind
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.tables import NamedSpans
+from tb_memplugin.model.tables import CachingAllocatorState, NamedSpans
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 from tb_memplugin.readers.torch_snapshot.allocations.addresses import locate_in_segments
@@ -120,8 +120,10 @@ def _recording(
         clock=clock,
         spans=spans,
         free_stack=_free_stacks(lives, of_event) if not segments.synthetic else None,
-        held=reserved if not segments.synthetic else None,
-        events=trace.name if n else Text.of(["snapshot"]),
+        caching_allocator=CachingAllocatorState(
+            reserved=reserved if not segments.synthetic else None,
+            events=trace.name if n else Text.of(["snapshot"]),
+        ),
         capture_info=CaptureInfo(time_ns=_start_time_ns(trace)),
         out_of_memory=_last_out_of_memory(trace),
         caveats=caveats(trace, lives, settings, backwards),

@@ -61,7 +61,7 @@ def _table(recording: Recording, stacks: StackCells, which: I64) -> ExportTable:
         "size_bytes": Numbers(rows.size[which], known),
         "requested_bytes": Numbers(rows.requested[which], known),
         "charge_bytes": Numbers(rows.charge[which], known),
-        "count": Numbers(which * 0 + 1 if recording.counts is None else recording.counts[which], known),
+        "count": Numbers(recording.allocation_counts(which), known),
         "shape": rows.shape.take(which),
         "dtype": rows.dtype.take(which),
         "op": rows.op.take(which),

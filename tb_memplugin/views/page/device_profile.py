@@ -80,14 +80,13 @@ def device_profile(recording: Recording, beside: Sequence[Recording]) -> DeviceP
 
 def kinds(recording: Recording) -> list[KindBytesJson]:
     """Buffers and executables: how many, and bytes."""
-    rows, counts = recording.allocations, recording.counts
-    of_each = counts if counts is not None else np.ones(len(rows), np.int64)
+    rows, counts = recording.allocations, recording.allocation_counts()
     codes, which = np.unique(rows.name.codes, return_inverse=True)
     return [
         {
             "kind": (rows.name.strings[code] if code >= 0 else "") or "unknown",
             "bytes": int(rows.charge[which == i].sum()),
-            "allocations": int(of_each[which == i].sum()),
+            "allocations": int(counts[which == i].sum()),
         }
         for i, code in enumerate(codes.tolist())
     ]
@@ -97,7 +96,7 @@ def headline(recording: Recording) -> str:
     """The answer in words: how much, in how many arrays, and the line that holds most of it."""
     rows = recording.allocations
     executable = rows.role == Role.EXECUTABLE
-    counts = recording.counts if recording.counts is not None else np.ones(len(rows), np.int64)
+    counts = recording.allocation_counts()
     arrays, code = int(rows.charge[~executable].sum()), int(rows.charge[executable].sum())
     number = int(counts[~executable].sum())
     said = f"{bytes_text(arrays)} in {counted(number, 'live buffer')} on {recording.memory}"

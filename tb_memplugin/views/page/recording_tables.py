@@ -122,7 +122,8 @@ def _position_table(recording: Recording) -> Table:
 
 def _event_table(recording: Recording) -> Table:
     n = recording.length
-    kind = _event_kinds(recording) if recording.events is None else recording.events
+    state = recording.caching_allocator
+    kind = _event_kinds(recording) if state is None or state.events is None else state.events
     nothing = Text(np.full(n, -1, dtype=np.int32), Strings.of([]))
     # A single moment needs no time. The page numbers several events that have none.
     clock = np.zeros(1, dtype=np.int64) if n == 1 else recording.clock

@@ -21,7 +21,7 @@ def headline(recording: Recording) -> str:
     """The answer in words."""
     top = peak(recording)
     parts = [f"Peak {bytes_text(top.bytes)} allocated"]
-    if recording.held is not None:
+    if recording.reserved is not None:
         parts.append(f" of {bytes_text(reserved_bytes(recording))} reserved")
     parts.append(f" on {recording.memory}")
     known = [
@@ -46,15 +46,15 @@ def headline(recording: Recording) -> str:
 def figures(recording: Recording) -> list[Figure]:
     """Return the figures in reading order."""
     top, rows = peak(recording), recording.allocations
-    held, pieces, moved = recording.held, fragmentation(recording), traffic(recording)
+    reserved, pieces, moved = recording.reserved, fragmentation(recording), traffic(recording)
     live = (rows.start <= top.position) & (top.position < rows.end)
     waiting = live & (rows.last_used <= top.position) & (rows.start < rows.last_used)
     rounding = int((rows.charge - rows.requested)[live].sum())
-    at = int(held[top.position]) if held is not None else None
+    at = int(reserved[top.position]) if reserved is not None else None
     largest = pieces.largest_free[top.position] if len(pieces.largest_free) else np.nan
     return [
         define(TORCH, "live_peak", top.bytes),
-        define(TORCH, "reserved", int(held.max()) if held is not None else None),
+        define(TORCH, "reserved", int(reserved.max()) if reserved is not None else None),
         define(TORCH, "cached", at - top.bytes if at is not None else None),
         define(TORCH, "largest_free", None if np.isnan(largest) else int(largest)),
         define(TORCH, "rounding", rounding),
@@ -69,15 +69,17 @@ def figures(recording: Recording) -> list[Figure]:
 
 def within_reach(recording: Recording) -> list[Figure]:
     """Return the bytes of the device that this process could get at its last out-of-memory failure, if any."""
+    state = recording.caching_allocator
     if (
-        recording.held is None
+        state is None
+        or state.reserved is None
         or recording.out_of_memory is None
         or recording.out_of_memory.free is None
-        or not recording.events
+        or not state.events
     ):
         return []
-    at = int(np.flatnonzero(recording.events.isin({"oom"}))[-1])
-    total = int(recording.held[at]) + recording.out_of_memory.free
+    at = int(np.flatnonzero(state.events.isin({"oom"}))[-1])
+    total = int(state.reserved[at]) + recording.out_of_memory.free
     return [define(TORCH, "within_reach", total)]
 
 

@@ -17,7 +17,7 @@ from tb_memplugin.views.shared.payload import Table, encode, narrow
 
 # As many as a wide screen has pixels. The first view has all positions of a recording that is no longer than this.
 FIRST_BUCKETS = 4096
-# The allocator's own figures that a recording over time may have.
+# The allocator's own figures that a recording over time may have. The payload's `held` is reserved bytes.
 REPORTED = ("held", "heap", "stack", "free", "largest_free", "fragmentation")
 DEFAULT_BUCKETS = 1024
 MAX_BUCKETS = 8192  # twice the pixels of a wide screen; the page requests one bucket per pixel
@@ -73,9 +73,9 @@ def usage_over_time(recording: Recording, start: int, end: int, count: int) -> T
 def _reported(recording: Recording) -> dict[str, I64 | F64]:
     """Return the allocator's own figures and the layout of its free memory, at every event."""
     pieces, reported = fragmentation(recording), recording.reported
-    if recording.held is not None:  # the free memory that this process keeps for itself
-        free = (recording.held - usage_of(recording).live).astype(np.float64)
-        return {"held": recording.held, "free": free, "largest_free": pieces.largest_free}
+    if recording.reserved is not None:  # the free memory is cached for this process
+        free = (recording.reserved - usage_of(recording).live).astype(np.float64)
+        return {"held": recording.reserved, "free": free, "largest_free": pieces.largest_free}
     if reported is None:
         return {"largest_free": pieces.largest_free}
     nothing = np.full(recording.length, np.nan)

@@ -18,7 +18,7 @@ def summary(recording: Recording) -> SummaryJson:
         "host": recording.host,
         "memory": recording.memory,
         "axis": recording.axis.value,
-        "allocations": len(recording.allocations) if recording.counts is None else int(recording.counts.sum()),
+        "allocations": int(recording.allocation_counts().sum()),
         "peak_bytes": top.bytes,
         "peak_position": top.position,
         "reserved_bytes": None if _reserved_unknown(recording) else reserved_bytes(recording),
@@ -30,4 +30,4 @@ def summary(recording: Recording) -> SummaryJson:
 
 def _reserved_unknown(recording: Recording) -> bool:
     """Return whether reserved bytes are missing: PyTorch's profiler may record tensors without their segments."""
-    return recording.kind.is_torch and recording.held is None
+    return recording.kind.is_torch and recording.reserved is None

@@ -126,9 +126,9 @@ def test_headline_and_figures_of_tensors() -> None:
     assert memory_profile.headline(recording).startswith(f"Peak {bytes_text(peak(recording).bytes)} allocated of ")
     shown = {figure.key: figure.bytes for figure in memory_profile.figures(recording)}
     assert shown["reserved"] == sum(segment.size for segment in training.allocator.segments)
-    assert recording.held is not None
+    assert recording.reserved is not None
     position = peak(recording).position
-    assert shown["cached"] == recording.held[position] - peak(recording).bytes
+    assert shown["cached"] == recording.reserved[position] - peak(recording).bytes
     asked = {event: entry["size"] for event, entry in enumerate(training.allocator.trace) if entry["action"] == "alloc"}
     rows = recording.allocations
     live = np.flatnonzero((rows.start <= position) & (position < rows.end))

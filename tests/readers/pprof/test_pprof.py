@@ -34,9 +34,14 @@ def one(data: bytes) -> Recording:
 
 def rows_of(recording: Recording) -> Counter[tuple[object, ...]]:
     rows = recording.allocations
-    assert recording.counts is not None
+    assert recording.device_profile is not None
     return Counter(
-        (rows.name[i], int(recording.counts[i]), int(rows.charge[i]), *recording.stacks.frames(int(rows.stack[i])))
+        (
+            rows.name[i],
+            int(recording.device_profile.allocations[i]),
+            int(rows.charge[i]),
+            *recording.stacks.frames(int(rows.stack[i])),
+        )
         for i in range(len(rows))
     )
 
@@ -81,7 +86,7 @@ def test_executables_whose_size_the_runtime_does_not_know() -> None:
     assert [(c.code, c.text.split(" allocations")[0].rpartition(" ")[2]) for c in on_device.caveats] == [
         ("size_unknown", "3")
     ]
-    assert on_device.counts is not None and on_device.counts.sum() == 4
+    assert on_device.device_profile is not None and on_device.device_profile.allocations.sum() == 4
     assert peak(untold).bytes == 0 and [c.code for c in untold.caveats] == ["size_unknown"]
 
 
@@ -190,8 +195,8 @@ def test_of_several_types_the_default_one_or_the_last() -> None:
         if default:
             writer.profile.default_sample_type = writer.text(default)
         recording = one(writer.profile.SerializeToString())
-        assert recording.counts is not None
-        assert (int(recording.counts[0]), peak(recording).bytes) == expected
+        assert recording.device_profile is not None
+        assert (int(recording.device_profile.allocations[0]), peak(recording).bytes) == expected
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

@@ -115,8 +115,8 @@ def test_a_real_trace_has_the_allocators_sums_and_explains_them(path: Path) -> N
         if recording.memory != "cpu":
             # All memory predates the recording and is one row, so everything is explained at every event.
             assert (explained_bytes(recording) == usage(recording).live).all()
-            assert recording.held is not None
-            assert recording.held.tolist() == [event["args"]["Total Reserved"] for event in own]
+            assert recording.reserved is not None
+            assert recording.reserved.tolist() == [event["args"]["Total Reserved"] for event in own]
 
 
 @pytest.mark.parametrize(

@@ -125,4 +125,4 @@ def test_sizes_that_cannot_be_are_left_out_of_the_sums() -> None:
     recording = part.read()[0]
     assert "impossible_bytes" in {caveat.code for caveat in recording.caveats}
     assert recording.allocations.size.max() < 1 << 30
-    assert recording.held is not None and np.abs(recording.held).max() < 1 << 30
+    assert recording.reserved is not None and np.abs(recording.reserved).max() < 1 << 30

@@ -127,15 +127,15 @@ def test_reserved_bytes_are_those_of_the_segments_and_hold_the_blocks(
     allocator = acted(doings, expandable)
     if not allocator.trace:
         return
-    held = read(allocator.snapshot()).held
-    assert held is not None
+    reserved = read(allocator.snapshot()).reserved
+    assert reserved is not None
     given, expected = 0, []
     for event in allocator.trace:
         sign = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
         given += sign.get(event["action"], 0) * event["size"]
         expected.append(given)
-    assert held.tolist() == expected
-    assert (usage(read(allocator.snapshot())).live <= held).all()
+    assert reserved.tolist() == expected
+    assert (usage(read(allocator.snapshot())).live <= reserved).all()
 
 
 def test_a_tensor_tells_its_pool_its_stream_what_was_compiled_and_what_the_user_says() -> None:
@@ -190,8 +190,8 @@ def test_pinned_memory_of_the_host_is_a_recording_of_its_own(nested: bool) -> No
     assert (cuda.memory, pinned.memory) == ("cuda:0", "pinned host")
     assert usage(pinned).live.tolist() == [0, 4 * MIB, 4 * MIB, 5 * MIB, 5 * MIB, 4 * MIB]
     assert pinned.allocations.requested.tolist() == [3 * MIB, 600_000]
-    assert pinned.held is not None
-    assert pinned.held.tolist() == [4 * MIB] * 2 + [5 * MIB] * 4
+    assert pinned.reserved is not None
+    assert pinned.reserved.tolist() == [4 * MIB] * 2 + [5 * MIB] * 4
     assert np.array_equal(np.sort(pinned.regions.size), [MIB, 4 * MIB])
 
 
@@ -230,7 +230,7 @@ def test_what_pytorch_makes_of_its_profiler_has_categories_and_no_segments() -> 
     segment = {"device": 0, "address": low, "total_size": high - low + 100, "stream": 0, "blocks": [kept, hole]}
     recording = read({"segments": [segment], "device_traces": [trace]})
     assert usage(recording).live.tolist() == [200, 200, 100]
-    assert (recording.held, len(recording.regions), recording.clock) == (None, 0, None)
+    assert (recording.reserved, len(recording.regions), recording.clock) == (None, 0, None)
     assert recording.allocations.role.tolist() == [Role.GRADIENT, Role.UNKNOWN]
     assert recording.free_stack is None  # the frees have their allocations' stacks
     leaf = int(recording.allocations.stack[0])

@@ -75,9 +75,9 @@ def test_the_replay_of_a_real_trace_ends_in_its_blocks(path: Path) -> None:
         here = of_trace & (rows.start <= position) & (position < rows.end)
         assert rows.requested[here].sum() == expected
     assert (rows.requested <= rows.size).all()
-    assert recording.held is not None
-    assert recording.held[-1] == sum(segment["total_size"] for segment in snapshot["segments"])
-    assert (usage(recording).live <= recording.held).all()
+    assert recording.reserved is not None
+    assert recording.reserved[-1] == sum(segment["total_size"] for segment in snapshot["segments"])
+    assert (usage(recording).live <= recording.reserved).all()
 
 
 @pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.stem)
@@ -331,9 +331,9 @@ def test_free_memory_is_what_the_segments_hold_beyond_their_blocks(doings: list[
     assert sorted(holes(recording, last).size.tolist()) == free
     pieces = fragmentation(recording)
     assert pieces.largest_free[last] == max(free, default=0)
-    assert recording.held is not None
+    assert recording.reserved is not None
     # At every event, including segments that were allocated and freed in between.
-    assert (pieces.largest_free + pieces.fragmented + usage(recording).live).tolist() == recording.held.tolist()
+    assert (pieces.largest_free + pieces.fragmented + usage(recording).live).tolist() == recording.reserved.tolist()
 
 
 def test_pool_and_stream_are_told_where_they_are_not_the_default() -> None:

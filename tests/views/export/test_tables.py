@@ -79,7 +79,7 @@ def plain_rows(of: Recording) -> Iterator[dict[str, Any]]:
             "size_bytes": int(rows.size[row]),
             "requested_bytes": int(rows.requested[row]),
             "charge_bytes": int(rows.charge[row]),
-            "count": 1 if of.counts is None else int(of.counts[row]),
+            "count": 1 if of.device_profile is None else int(of.device_profile.allocations[row]),
             "shape": rows.shape[row],
             "dtype": rows.dtype[row],
             "op": rows.op[row],

@@ -51,7 +51,8 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 def _torch_change(recording: Recording) -> str:
     """Return the change for PyTorch. Only expandable segments have `segment_map` events."""
-    strings = recording.events.strings if recording.events is not None else ()
+    state = recording.caching_allocator
+    strings = state.events.strings if state is not None and state.events is not None else ()
     return EXPANDABLE if "segment_map" in (strings[i] for i in range(len(strings))) else TORCH
 
 
