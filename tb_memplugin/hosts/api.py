@@ -1,8 +1,7 @@
-"""The WSGI app that every host mounts: the page and the data it asks for.
+"""The WSGI app that every host mounts: the page and its data.
 
-It knows nothing of who serves it: it looks at the path below its mount, and the page's own URLs are relative.
-All routes answer GET and HEAD, with an ETag, and compressed where the client can read that; what is sent to us is
-POSTed, by our own page alone.
+It does not depend on its host: it reads the path below its mount, and the page's own URLs are relative. Routes answer
+GET and HEAD with an ETag, compressed where the client accepts gzip. POST routes accept requests from our own page only.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import static
 from tb_memplugin.hosts.request_body import NotAccepted
-from tb_memplugin.hosts.responses import error_response, finished
+from tb_memplugin.hosts.responses import error_response, finish
 from tb_memplugin.hosts.routes import Routes
 from tb_memplugin.views.endpoints.inputs import BadParameter
 
@@ -28,21 +27,21 @@ logger = logging.getLogger(__name__)
 
 
 class MemoryApp:
-    """Answers about one logdir."""
+    """The app for one logdir."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._routes = Routes(catalog)
 
     def paths(self) -> list[str]:
-        """Everything there is below the mount, for hosts that route by whole paths."""
+        """Return all paths below the mount, for hosts that route by complete paths."""
         return [*self._routes.paths(), *static.names()]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
-        return finished(request, self._answer(request))(environ, start_response)
+        return finish(request, self._answer(request))(environ, start_response)
 
     def mounted(self, mount: str) -> WSGIApplication:
-        """This app for a host that leaves its own path, `mount`, in PATH_INFO."""
+        """Return this app for a host that leaves its own path, `mount`, in PATH_INFO."""
 
         def below(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             path = environ.get("PATH_INFO", "").removeprefix(mount)
@@ -72,5 +71,5 @@ class MemoryApp:
         except Exception:
             logger.exception("Answering %s", request.full_path)
             return error_response(
-                500, InputError("Internal error", path, "the server's log says why; other views still work")
+                500, InputError("Internal error", path, "see the server's log; other views still work")
             )

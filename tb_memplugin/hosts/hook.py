@@ -1,7 +1,7 @@
-"""What makes the plain `xprof` command show our page: two start-up files in this environment, by choice only.
+"""The hook: two start-up files in this environment that make the plain `xprof` command show our page.
 
-Python reads start-up files in every process, so they look at the program's name and no further; this module, which
-they name, imports no more than it must before it knows that the program is `xprof`.
+Python reads start-up files in every process, so ours only check the program's name. They name this module, which
+imports little until it knows that the program is `xprof`.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ OFF_SWITCH = "TB_MEMPLUGIN_HOOK"  # "0" leaves XProf as it is
 NAME = "tb_memplugin_hook"
 SERVER = "xprof.server"
 
-# A .pth line runs as it stands. It imports us only in a program called xprof, and is silent if we are gone.
+# Python runs this .pth line. It imports us only in a program named xprof, and does nothing if we are uninstalled.
 PTH = (
     "import sys; "
     "exec('try:\\n from tb_memplugin.hosts.hook import start; start()\\nexcept ImportError: pass') "
     "if next((a for a in sys.orig_argv[1:] if a[:1] != '-'), '').replace('\\\\', '/').rpartition('/')[2] "
     "in ('xprof', 'xprof.exe') else None\n"
 )
-# From Python 3.15 on such lines give way to files that name a callable (PEP 829).
+# Python 3.15 and later replace such lines by files that name a callable (PEP 829).
 START = "tb_memplugin.hosts.hook:start\n"
 
 
 def install() -> str:
-    """Writes the start-up files; says what that means."""
+    """Write the start-up files; return a message for the user."""
     from tb_memplugin.errors import InputError
 
     try:
@@ -49,13 +49,13 @@ def install() -> str:
 def status() -> str:
     found = [str(path) for path in _files() if path.exists()]
     if not found:
-        return "Not installed: `xprof` is as it was."
+        return "Not installed: `xprof` is unchanged."
     off = f" Switched off here by {OFF_SWITCH}=0." if os.environ.get(OFF_SWITCH) == "0" else ""
     return f"Installed: {', '.join(found)}.{off}"
 
 
 def remove() -> str:
-    """Leaves nothing behind."""
+    """Delete the start-up files; return a message for the user."""
     from tb_memplugin.errors import InputError
 
     found = [path for path in _files() if path.exists()]
@@ -80,7 +80,7 @@ def _folder() -> Path:
 
 
 def start() -> None:
-    """At start-up: in a process of `xprof`, waits for its server to be imported."""
+    """Prepare for the import of XProf's server. Python calls this at start-up in a process of `xprof`."""
     program = next((argument for argument in sys.orig_argv[1:] if not argument.startswith("-")), "")
     name = program.replace("\\", "/").rpartition("/")[2]
     if name not in ("xprof", "xprof.exe") or os.environ.get(OFF_SWITCH) == "0":
@@ -90,7 +90,7 @@ def start() -> None:
 
 
 class _WhenImported:
-    """A finder that adds our page to xprof.server once, as soon as that is imported."""
+    """A finder that adds our page to xprof.server when it is imported."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != SERVER:
@@ -111,7 +111,7 @@ class _WhenImported:
 
 
 def _install_in(server: ModuleType) -> None:
-    """Whatever fails on our side, the user's `xprof` starts."""
+    """Add our page. If that fails, XProf starts without it."""
     try:
         from tb_memplugin.hosts import xprof
 

@@ -1,7 +1,7 @@
-"""A page in one file, to be mailed and opened from disk: all that it would ask a server for lies in it.
+"""An offline report: the page and all answers that it needs in one HTML file, to be mailed and opened from disk.
 
-The page's files and the answers are base64, in elements that no browser runs: no name of a profile is ever part of the
-markup. The page's own script is the only one that may run, by its hash, and nothing may be loaded from anywhere.
+The page's files and the answers are base64, in elements that browsers do not run, so names in a profile are never part
+of the markup. The policy allows only the page's own script, by its hash, and loads nothing from elsewhere.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tb_memplugin.views.export.report import ReportSource, StoredAnswer, answers
 
 logger = logging.getLogger(__name__)
 
-# A mail takes 25 MB or so, and 100,000 buffers are 8 of them.
+# Mail servers accept about 25 MB. A program of 100,000 buffers takes 8 MB.
 MAX_BYTES = 20 << 20
 SCRIPT = "index.js"
 GZIP_LEVEL = 4  # a tenth of the time of the highest, for 3% more bytes
 
-# Workers, the style sheet and pictures to save are blobs that the script makes of what lies in the document.
+# Workers, the style sheet and saved pictures are blobs that the script makes from the document.
 POLICY = (
     "default-src 'none'; script-src 'sha256-{script}'; worker-src blob:; style-src blob:; img-src data: blob:; "
     "base-uri 'none'; form-action 'none'"
@@ -45,22 +45,22 @@ HEAD = """<!doctype html>
   </head>
   <body>
     <p data-unread>
-      Reading this report. If it stays so, the file has not come whole, JavaScript is off, or the browser is from before
-      2023.
+      Reading this report. If this message stays, the file is incomplete, JavaScript is off, or the browser is
+      older than 2023.
     </p>
 """
 TAIL = "  </body>\n</html>\n"
 
 
 class Written(NamedTuple):
-    """How many of the recordings are in the report, and its size."""
+    """The number of recordings in a report, and its size."""
 
     recordings: int
     bytes: int
 
 
 def write(to: BinaryIO, title: str, recordings: Sequence[Recording], every: Sequence[Recording], most: int) -> Written:
-    """A report of `recordings`, in their order, until `most` bytes are written; `every` is what they were chosen from.
+    """Write a report of `recordings`, in order, until it has `most` bytes; `every` is the list they are chosen from.
 
     InputError where the page has not been built.
     """
@@ -84,7 +84,7 @@ def write(to: BinaryIO, title: str, recordings: Sequence[Recording], every: Sequ
 class _Document:
     def __init__(self, to: BinaryIO) -> None:
         self._to = to
-        self._numbers: dict[str, int] = {}  # of the elements that answer, by what is asked
+        self._numbers: dict[str, int] = {}  # numbers of the elements with the answers, by key
         self.size = 0
 
     def begin(self, title: str) -> None:
@@ -120,7 +120,7 @@ class _Document:
 
 
 def _script() -> bytes:
-    """The page's code, free of what would end its element: such can be in it only as parts of strings."""
+    """Return the page's code without text that would end its element, which occurs only inside strings."""
     try:
         code = (FOLDER / SCRIPT).read_bytes()
     except OSError as error:

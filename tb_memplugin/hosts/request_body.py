@@ -1,7 +1,7 @@
-"""What is sent to us: by our own page, and not too much of it.
+"""Bodies of POST requests: from our own page only, and of limited size.
 
-A page of any other site that a user visits could send to a server on localhost as well; a browser says of each
-request where it is from, and other programs say nothing.
+Any other site that a user visits could send requests to a server on localhost. Browsers mark each request with its
+origin; other programs send no mark.
 """
 
 from __future__ import annotations
@@ -12,24 +12,26 @@ from werkzeug.wrappers import Request
 
 from tb_memplugin.errors import InputError
 
-MAX_BYTES = 16 << 20  # as much as is read of any text
+MAX_BYTES = 16 << 20  # the same limit as for text files
 
 
 class NotAccepted(InputError):
-    """A body that is not read; `status` is HTTP's."""
+    """A body that is rejected with an HTTP status."""
 
     def __init__(self, status: int, what: str, where: str, remedy: str) -> None:
         super().__init__(what, where, remedy)
         self.status = status
 
 
-def sent(request: Request) -> bytes:
-    """The body. NotAccepted where another site sends it, or where it is too large or of unknown length."""
+def read_body(request: Request) -> bytes:
+    """Return the body. NotAccepted if it comes from another site, is too large or has an unknown length."""
     if not _from_our_page(request):
-        raise NotAccepted(403, "Sent by another site", request.headers.get("Origin", "unknown"), "open our own page")
+        raise NotAccepted(
+            403, "Sent by another site", request.headers.get("Origin", "unknown"), "use the page of this server"
+        )
     length = request.content_length
     if length is None:
-        raise NotAccepted(411, "Length unknown", "Content-Length", "send the text in one piece")
+        raise NotAccepted(411, "Unknown length", "Content-Length", "send the text in one piece")
     if length > MAX_BYTES:
         remedy = f"send the last {MAX_BYTES >> 20} MiB, or run tb-memplugin explain on the file"
         raise NotAccepted(413, "The text is too large", f"{length} bytes", remedy)
@@ -37,7 +39,7 @@ def sent(request: Request) -> bytes:
 
 
 def _from_our_page(request: Request) -> bool:
-    """Proxies may change the host that we see, but a browser knows whether the page was the server's own."""
+    """Return whether our own page sent the request. A proxy may change the host, but not the browser's own mark."""
     if (site := request.headers.get("Sec-Fetch-Site")) is not None:
         return site == "same-origin"
     if (origin := request.headers.get("Origin")) is None:

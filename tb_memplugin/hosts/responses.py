@@ -1,4 +1,4 @@
-"""The kinds of answer there are, and what every one of them has."""
+"""Responses: JSON, tables and errors, and the headers that all of them have."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def tables_response(content: bytes) -> Response:
     return Response(content, content_type=TABLES)
 
 
-def finished(request: Request, response: Response) -> Response:
-    """What every answer of ours has: an ETag, no sniffing, and gzip where the client reads it."""
+def finish(request: Request, response: Response) -> Response:
+    """Add the headers of every response, and compress it where the client accepts gzip."""
     response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Cache-Control"] = "no-cache"  # keep it, but ask: a file may have been written again
+    response.headers["Cache-Control"] = "no-cache"  # revalidate: a file may have changed
     response.headers["Vary"] = "Accept-Encoding"
     if response.status_code != 200:
         return response
     body = response.get_data()
     response.set_etag(blake2b(body, digest_size=16).hexdigest(), weak=True)
     response.make_conditional(request.environ)
-    wanted = request.accept_encodings.quality("gzip") > 0
-    if wanted and response.status_code == 200 and len(body) >= GZIP_FROM_BYTES:
+    accepts = request.accept_encodings.quality("gzip") > 0
+    if accepts and response.status_code == 200 and len(body) >= GZIP_FROM_BYTES:
         response.set_data(gzip.compress(body, GZIP_LEVEL, mtime=0))
         response.headers["Content-Encoding"] = "gzip"
     return response

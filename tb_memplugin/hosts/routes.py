@@ -6,7 +6,7 @@ from werkzeug.wrappers import Request, Response
 
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.hosts.catalog_source import CatalogSource
-from tb_memplugin.hosts.request_body import sent
+from tb_memplugin.hosts.request_body import read_body
 from tb_memplugin.hosts.responses import json_response, tables_response
 from tb_memplugin.views.endpoints.endpoint import endpoints
 from tb_memplugin.views.endpoints.inputs import Call
@@ -33,6 +33,6 @@ class Routes:
     def answer(self, path: str, request: Request) -> Response:
         """Answer a request for one of `paths`."""
         endpoint = self._endpoints[path.removeprefix(PREFIX)]
-        body = sent(request) if endpoint.post else b""
+        body = read_body(request) if endpoint.post else b""
         answer = endpoint.answer(Call(request.args.to_dict(), self._source, body))
         return tables_response(answer) if isinstance(answer, bytes) else json_response(answer)

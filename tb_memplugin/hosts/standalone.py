@@ -1,4 +1,4 @@
-"""The page on its own: a threaded server on localhost."""
+"""A server for the page alone: threaded, on localhost."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class QuietHandler(WSGIRequestHandler):
-    """One line per request is noise in a terminal that a person reads a URL from."""
+    """A handler that logs no requests, so that the URL stays visible in the terminal."""
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None: ...
 
 
 def serve(root: str, host: str, port: int, open_browser: bool = False) -> None:
-    """Serves until interrupted, the URL printed first. InputError where the port cannot be used."""
+    """Print the URL, and serve until interrupted. InputError if the port is not available."""
     catalog = Catalog(root)
     try:
         catalog.runs()
     except InputError as error:
-        # A logdir may fill later; only say so.
+        # Profiles may be written later.
         print(f"warning: {error}", flush=True)
     try:
         server = make_server(
@@ -52,7 +52,7 @@ def serve(root: str, host: str, port: int, open_browser: bool = False) -> None:
 
 
 def below_any_prefix(app: MemoryApp) -> WSGIApplication:
-    """Proxies put servers below a path, and some leave it on: what stands before a known path is dropped."""
+    """Accept any path prefix: some proxies leave theirs on, so the text before a known path is dropped."""
 
     def passing(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         known = {"", *app.paths()}

@@ -1,4 +1,4 @@
-"""The built page: the files of tb_memplugin/static, as vite left them."""
+"""The built page: the files that vite writes to tb_memplugin/static."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from werkzeug.wrappers import Response
 
 FOLDER = Path(__file__).resolve().parent.parent / "static"
 
-# Own scripts and workers, no other origin. Charts place themselves with inline style, and exported pictures
-# are data: and blob: images.
+# Only own scripts and workers. Charts are positioned by inline styles; exported pictures are data: and blob: images.
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'; script-src 'self'; worker-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; object-src 'none'; base-uri 'self'; form-action 'none'"
 )
 
-# A machine's own registry may call .js text/plain, which browsers refuse to run as a module.
+# A machine's registry may map .js to text/plain, which browsers do not run as a module.
 CONTENT_TYPES = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8"}
 
 NOT_BUILT = (
@@ -27,13 +26,13 @@ NOT_BUILT = (
 
 
 def names(folder: Path = FOLDER) -> list[str]:
-    """Every file of the page, relative to it, `index.html` among them even where it is not built."""
+    """Return the paths of all files of the page; `index.html` is included even if the page is not built."""
     built = [str(path.relative_to(folder).as_posix()) for path in sorted(folder.rglob("*")) if path.is_file()]
     return sorted({"index.html", *built})
 
 
 def response(name: str, folder: Path = FOLDER) -> Response:
-    """`name` must be one of names(): no path of a request is ever joined to a folder."""
+    """Return a file of the page. `name` must be one of names(): paths of requests are never joined to a folder."""
     path = folder / name
     if not path.is_file():
         return page(NOT_BUILT, 503)

@@ -1,7 +1,7 @@
 """TensorBoard's "Memory" tab.
 
-TensorBoard imports this module when it starts, and an exception here would keep it from starting at all: so
-nothing else of ours is imported before load(), whose failures TensorBoard logs and survives.
+TensorBoard imports this module when it starts, and an exception here would keep it from starting. So our other
+modules are imported in load(): TensorBoard logs its failures and continues.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 try:
     from tensorboard.plugins import base_plugin
-except ImportError:  # only looked at, by a tool that lists entry points
+except ImportError:  # a tool that lists entry points imports this module, too
     from types import SimpleNamespace
 
     base_plugin = SimpleNamespace(TBLoader=object, TBPlugin=object)
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 NAME = "memory"
-# TensorBoard's page waits for this answer; a local logdir takes milliseconds, a remote one may take minutes.
+# TensorBoard's page waits for this answer. A local logdir takes milliseconds, a remote one may take minutes.
 ACTIVE_WAIT_SECONDS = 1.0
 
 
@@ -46,7 +46,7 @@ class MemoryPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return {"/*": always_typed(self._app.mounted(f"/data/plugin/{NAME}"))}
 
     def is_active(self) -> bool:
-        """Whether the logdir holds a profile; "no" while a slow one is still being looked through."""
+        """Return whether the logdir contains a profile; False while a slow logdir is still being searched."""
         if not self._active.is_set() and (self._search is None or not self._search.is_alive()):
             self._search = threading.Thread(target=self._look, name="memory-is-active", daemon=True)
             self._search.start()
@@ -64,7 +64,7 @@ class MemoryPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
 
 def always_typed(app: WSGIApplication) -> WSGIApplication:
-    """TensorBoard asks for a Content-Type even where HTTP has none to give: on 304 Not Modified."""
+    """Add a Content-Type where there is none: TensorBoard requires it even for 304 Not Modified."""
 
     def typed(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
@@ -78,14 +78,14 @@ def always_typed(app: WSGIApplication) -> WSGIApplication:
 
 
 def roots(context: Any) -> dict[str, str]:
-    """Logdirs by the name their runs get: one without a name, or those of --logdir_spec=name:path,path."""
+    """Return logdirs by the prefix of their runs: one without a prefix, or those of --logdir_spec=name:path,path."""
     if context.logdir:
         return {"": context.logdir}
     spec = getattr(context.flags, "logdir_spec", "") or ""
     named = {}
     for part in filter(None, spec.split(",")):
         name, colon, path = part.partition(":")
-        # `gs://bucket` has a colon too, and is all path.
+        # `gs://bucket` has a colon, too, but no name.
         is_named = bool(colon) and not path.startswith("//") and "/" not in name
         path = path if is_named else part
         named[name if is_named else path.strip("/")] = path

@@ -1,7 +1,7 @@
-"""XProf's own server, with our page where its Memory Viewer stands.
+"""XProf's own server, with our page in place of its Memory Viewer.
 
-The seam is one function, `xprof.server.make_wsgi_app(plugin)`: what it returns is wrapped in XProfApp. Nothing
-else of XProf is replaced, so its other tools are as they were, and where XProf fails our routes still answer.
+The only replaced function is `xprof.server.make_wsgi_app(plugin)`: its result is wrapped in XProfApp. XProf's other
+tools stay unchanged, and our routes answer even where XProf fails.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tb_memplugin import logdir
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
-from tb_memplugin.hosts.responses import finished
+from tb_memplugin.hosts.responses import finish
 from tb_memplugin.hosts.xprof_answers import Answers, Elsewhere
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TESTED = "2.24."  # what the contract test runs against; any other version gets a link in place of the overlay
+TESTED = "2.24."  # the version of the contract test; other versions get a link instead of the overlay
 PREFIX = "/data/plugin/profile"
 TAGS = ("memory_viewer", "memory_profile")
 LISTS = ("/runs", "/run_tools", "/hosts", "/module_list")
 
 
 def serve(root: str, port: int, arguments: Sequence[str]) -> int:
-    """Runs `xprof --logdir=root --port=port arguments...` with our page in it, until interrupted."""
+    """Run `xprof --logdir=root --port=port arguments...` with our page in it, until interrupted."""
     try:
         from xprof import server
     except ImportError as error:
@@ -48,7 +48,7 @@ def serve(root: str, port: int, arguments: Sequence[str]) -> int:
             "pip install 'tb-memplugin[xprof]', or use tb-memplugin serve",
         ) from error
     if not logdir.is_remote(root) and not os.path.isdir(os.path.expanduser(root)):
-        raise InputError("Cannot open the logdir", root, "there is no such folder")
+        raise InputError("Cannot open the logdir", root, "the folder does not exist")
     install(server)
     print(f"tb-memplugin in XProf serves {root} at http://localhost:{port}/ (Ctrl+C ends it)", flush=True)
     status: int = server.main(["--logdir", root, "--port", str(port), *arguments])
@@ -56,17 +56,17 @@ def serve(root: str, port: int, arguments: Sequence[str]) -> int:
 
 
 def install(server: ModuleType) -> None:
-    """Puts our page into every app that this `xprof.server` makes. InputError where that cannot be."""
+    """Add our page to every app that `xprof.server` makes. InputError if its interface is unknown."""
     stock = getattr(server, "make_wsgi_app", None)
     if stock is None or list(inspect.signature(stock).parameters) != ["plugin"]:
         raise InputError(
-            "This XProf is built differently",
+            "Unknown interface of XProf",
             version(),
             "use tb-memplugin serve, or pip install 'xprof>=2.24,<2.25'",
         )
     if not version().startswith(TESTED):
         print(
-            f"warning: tb-memplugin was not tested with XProf {version()}: its Memory Viewer stays as it is, "
+            f"warning: tb-memplugin was not tested with XProf {version()}: its Memory Viewer stays unchanged "
             "and links to ours",
             file=sys.stderr,
         )
@@ -84,7 +84,7 @@ def version() -> str:
 
 
 class XProfApp:
-    """The stock app, with our routes below `memory/` and our answers to what its memory tools ask."""
+    """The stock app, with our routes below `memory/` and our answers to its memory tools."""
 
     def __init__(self, stock: WSGIApplication, root: str, *, tested: bool) -> None:
         catalog = Catalog({"": root} if root else {})
@@ -112,7 +112,7 @@ class XProfApp:
         return self._stock
 
     def _page(self, request: Request) -> Response:
-        """XProf's page with our script in it, which lays our page over the tool's."""
+        """Return XProf's page with our script, which shows our page over the tool's."""
         page = Response.from_app(self._stock, request.environ)
         if page.mimetype == "text/html" and page.status_code == 200:
             compressed = page.headers.pop("Content-Encoding", None) == "gzip"
@@ -121,23 +121,23 @@ class XProfApp:
         return page
 
     def _data(self, request: Request) -> WSGIApplication:
-        """The stock pages of the memory tools are fed our numbers, and the timeline link leads to our timeline."""
+        """Answer XProf's memory tools with our numbers. Their timeline link leads to our timeline."""
         try:
             if request.args.get("tag") == "memory_profile":
-                return finished(request, self._answers.memory_profile(request.args))
+                return finish(request, self._answers.memory_profile(request.args))
             if request.args.get("view_memory_allocation_timeline"):
-                return finished(request, redirect(self._answers.timeline(request.args)))
-            return finished(request, self._answers.memory_viewer(request.args))
+                return finish(request, redirect(self._answers.timeline(request.args)))
+            return finish(request, self._answers.memory_viewer(request.args))
         except InputError as error:
-            return finished(request, Response(str(error), 404, content_type="text/plain; charset=utf-8"))
+            return finish(request, Response(str(error), 404, content_type="text/plain; charset=utf-8"))
         except Elsewhere:
             return self._stock
         except Exception:
-            logger.exception("Answering %s; XProf's own answer is given", request.full_path)
+            logger.exception("Answering %s failed; XProf's own answer is sent", request.full_path)
             return self._stock
 
     def _list(self, request: Request, route: str) -> WSGIApplication:
-        """XProf's list, or ours where it fails or has nothing to say."""
+        """Return XProf's list, or ours where XProf fails or its list is empty."""
         try:
             stock = Response.from_app(self._stock, request.environ, buffered=True)
             body = stock.get_data()
@@ -145,9 +145,9 @@ class XProfApp:
             if stock.status_code == 200 and body not in (b"", b"[]"):
                 return stock
         except Exception:
-            logger.exception("XProf could not answer %s; tb-memplugin does", request.full_path)
+            logger.exception("XProf failed to answer %s; tb-memplugin answers", request.full_path)
             stock = Response("No Data", 500, content_type="text/plain")
         try:
-            return finished(request, self._answers.listed(route, request.args))
+            return finish(request, self._answers.listed(route, request.args))
         except (InputError, Elsewhere):
             return stock

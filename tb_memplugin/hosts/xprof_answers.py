@@ -1,8 +1,7 @@
-"""XProf's own questions, answered from our Recordings: what its two memory tools ask, and the lists beside them.
+"""Answers to XProf's own requests, from our recordings: its two memory tools, and its lists of runs and hosts.
 
 The parameters are XProf's: `run`, or `session_path` (the folder of one run), or `run_path` (a folder of runs)
-with `run`; `host`; `module_name`, or `program_id`; `memory_space`. `use_saved_result` changes nothing, as nothing
-is saved.
+with `run`; `host`; `module_name`, or `program_id`; `memory_space`. `use_saved_result` is ignored: nothing is saved.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from tb_memplugin.views.xprof import memory_profile, memory_viewer
 
 Parameters = MultiDict[str, str]
 
-# XProf lists a run's tools in a file that it writes beside the profile, and lists none where it cannot write, or
-# where the first host's file is damaged. These open without anything written.
+# XProf lists a run's tools in a file that it writes next to the profile. It lists none where it cannot write, or where
+# the first host's file is damaged. The tools below open without that file.
 TOOLS = (
     "overview_page",
     "trace_viewer",
@@ -40,19 +39,19 @@ TOOLS = (
 
 
 class Elsewhere(Exception):
-    """Only XProf itself can answer: a folder outside the logdir, or nothing that we could read."""
+    """A request that only XProf can answer: for a folder outside the logdir, or without files that we can read."""
 
 
 class Answers:
-    """About the runs of one logdir. InputError where there is no such run, host or module."""
+    """Answers about the runs of one logdir. InputError for an unknown run, host or module."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
     def listed(self, route: str, parameters: Parameters) -> Response:
-        """What /runs, /run_tools, /hosts and /module_list answer, in XProf's forms."""
+        """Answer /runs, /run_tools, /hosts and /module_list in XProf's format."""
         if route == "/runs":
-            # What was pasted has no profile, and none of its tools.
+            # A pasted text has no profile, so XProf's tools cannot open it.
             return json_response([run.name for run in self._catalog.runs() if run.folder])
         run = self._run(parameters)
         if route == "/run_tools":
@@ -63,17 +62,15 @@ class Answers:
         return Response(",".join(sorted({program.title for program in programs})), content_type="text/plain")
 
     def memory_viewer(self, parameters: Parameters) -> Response:
-        """`/data?tag=memory_viewer` in XProf's JSON."""
+        """Answer `/data?tag=memory_viewer` in XProf's JSON."""
         run = self._run(parameters)
         module = self._module(run, parameters)
         return json_response(memory_viewer.memory_viewer(module, memory_space(parameters)))
 
     def memory_profile(self, parameters: Parameters) -> Response:
-        """`/data?tag=memory_profile` in XProf's JSON: of the asked host, else of the one with the largest peak."""
-        asked = parameters.get("host")
-        listing = self._catalog.listing_of_run(
-            self._run(parameters), None if asked in (None, "", "ALL_HOSTS") else asked
-        )
+        """Answer `/data?tag=memory_profile` in XProf's JSON, for the requested host or that with the largest peak."""
+        host = parameters.get("host")
+        listing = self._catalog.listing_of_run(self._run(parameters), None if host in (None, "", "ALL_HOSTS") else host)
         allocators = [recording for recording in listing.recordings if recording.kind.runs_programs]
         if not allocators and listing.problems:
             raise Elsewhere
@@ -81,7 +78,7 @@ class Answers:
         return json_response(memory_profile.memory_profile(of_host))
 
     def timeline(self, parameters: Parameters) -> str:
-        """Where our page shows what XProf's timeline link is about, relative to `/data`."""
+        """Return the URL of our page for XProf's timeline link, relative to `/data`."""
         run = self._run(parameters)
         kept = {"run": run.name}
         for name in ("host", "module_name"):
@@ -117,10 +114,10 @@ class Answers:
         return [recording for recording in recordings if recording.program is not None]
 
     def _module(self, run: Run, parameters: Parameters) -> list[Recording]:
-        """One program's recordings, one per memory space: the asked host's, else the largest of that name."""
+        """Return one program's recordings, one per memory space, of the requested host or the largest."""
         name, number = parameters.get("module_name"), parameters.get("program_id")
-        asked = parameters.get("host")
-        for host in (None,) if asked in (None, "", "ALL_HOSTS") else (asked, None):
+        requested = parameters.get("host")
+        for host in (None,) if requested in (None, "", "ALL_HOSTS") else (requested, None):
             for program in self._programs(run, host):
                 if program.title == name if name else program.title.endswith(f"({number})"):
                     same = self._programs(run, program.host)

@@ -1,4 +1,4 @@
-"""What would help: as JSON, and as lines for a terminal."""
+"""Advice: changes that would lower the peak, as JSON and as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class AdviceListJson(TypedDict):
 
 @endpoint("advice", RECORDING, report=EACH_CHOICE)
 def advice(recording: Recording) -> AdviceListJson:
-    """The answer of api/advice: pieces by what they save, each with all rows that it rests on."""
+    """Return all advice about a recording, the largest saving first, with the rows that each is about."""
     return {
         "peak_bytes": peak(recording).bytes,
         "advice": [
@@ -65,7 +65,7 @@ def advice(recording: Recording) -> AdviceListJson:
 
 
 def _ranges(rows: I64) -> list[tuple[int, int]]:
-    """[first, last] of each run of numbers that follow one another, rising."""
+    """Return the first and the last of each run of consecutive numbers, in ascending order."""
     ordered = np.sort(rows)
     first = np.diff(ordered, prepend=-2) != 1
     last = np.roll(first, -1)
@@ -73,13 +73,13 @@ def _ranges(rows: I64) -> list[tuple[int, int]]:
 
 
 def advice_lines(recording: Recording) -> Iterator[str]:
-    """The same for people, with what saves most first; nothing where nothing would help."""
+    """Yield the advice as text, the largest saving first; nothing where there is no advice."""
     answer = advice(recording)
     yield from lines(answer["advice"], answer["peak_bytes"])
 
 
 def lines(pieces: Sequence[AdviceJson], peak_bytes: int) -> Iterator[str]:
-    """Of the pieces of `advice`. Names are as the file has them: the caller keeps control characters off."""
+    """Yield lines of text for pieces of advice. Names are raw: the caller removes control characters."""
     if not pieces:
         return
     yield "What would help, each on its own:"

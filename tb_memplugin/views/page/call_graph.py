@@ -121,7 +121,7 @@ def call_graph_of_device(
 def call_graph(
     recordings: Sequence[Recording], base: Sequence[Recording] | None, by: Granularity, refine: Refine, most: int
 ) -> CallGraphJson:
-    """Of these recordings together, or of their change since `base`. InputError where `refine` makes no sense."""
+    """Return the call graph of all `recordings`, or of their change since `base`. InputError for a bad expression."""
     samples: Samples = live_samples(recordings)
     if base is not None:
         samples = diff_samples(live_samples(base), samples)
@@ -130,7 +130,7 @@ def call_graph(
 
 def _encoded(found: CallGraph, by: Granularity) -> CallGraphJson:
     nodes, calls = found.nodes, found.calls
-    listed = slice(0, MAX_LISTED)  # those of the picture come first: they are the largest
+    listed = slice(0, MAX_LISTED)  # functions in the picture come first: they are the largest
     function, file = (compact(text.take(np.arange(len(text))[listed])) for text in (nodes.function, nodes.file))
     left = nodes.cum[MAX_LISTED:]
     return {

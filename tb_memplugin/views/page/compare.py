@@ -1,4 +1,4 @@
-"""What changed between two recordings: as JSON for the page and for programs."""
+"""The changes between two recordings, as JSON for the page and for programs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tb_memplugin.views.shared.json_types import SummaryJson
 from tb_memplugin.views.shared.site_text import site_text, source_text
 from tb_memplugin.views.shared.summary import summary
 
-ENTRIES_LISTED = 2000  # the largest changes; more is no list that anybody reads
-STEPS_LISTED = 12
+MAX_ENTRIES = 2000  # the largest changes; nobody reads a longer list
+MAX_STEPS = 12
 REST = "everything else"
 MAX_PERCENT = 1000
 ChangeKind = Literal["only_a", "only_b", "grown", "shrunk", "same"]
@@ -107,13 +107,13 @@ class ComparisonJson(TypedDict):
     Choice("by", CompareBy),
 )
 def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by: CompareBy) -> ComparisonJson:
-    """Plain values only. InputError where the two are not of a kind."""
+    """Return the changes from `a` to `b`, at the peaks or at positions. InputError where their kinds differ."""
     found = compare(a, b, at_a, at_b, by)
-    shown = _kinds(found.entries)[:ENTRIES_LISTED].tolist()
+    shown = _kinds(found.entries)[:MAX_ENTRIES].tolist()
     grown = np.abs(found.entries.bytes_b - found.entries.bytes_a)
-    steps = _listed(found.steps)
+    steps = _list_steps(found.steps)
     listed = {step.label: i for i, step in enumerate(steps)}
-    # What has no step of its own is in the last one, which is the rest.
+    # Entries without a step of their own belong to the last step, the rest.
     step_of = [listed.get(found.steps[i].label, len(steps) - 1) for i in found.step_of[: len(shown)].tolist()]
     return {
         "verdict": verdict(found),
@@ -130,7 +130,7 @@ def compared(a: Recording, b: Recording, at_a: int | None, at_b: int | None, by:
 
 
 def verdict(found: Comparison) -> str:
-    """How much more or less, in words, and no names."""
+    """Return a sentence with the change of the total, without names."""
     change = found.total_b - found.total_a
     both = f"{bytes_text(found.total_b)} in B, {bytes_text(found.total_a)} in A"
     if not changed(found):
@@ -139,7 +139,7 @@ def verdict(found: Comparison) -> str:
 
 
 def _amount(change: int, before: int) -> str:
-    """A change as people say it: in percent, or as times where that were thousands of percent."""
+    """Return a change in words: in percent, or as a factor above 1000%."""
     if change == 0:
         return "As much as before"
     size, part = bytes_text(abs(change)), share(change, before)
@@ -149,7 +149,7 @@ def _amount(change: int, before: int) -> str:
 
 
 def headline(a: Recording, b: Recording, found: Comparison) -> str:
-    """The answer in words: how much more or less, and what changed most."""
+    """Return the change of the total and the largest single change, in sentences."""
     entries = found.entries
     if not changed(found):
         return verdict(found)
@@ -173,17 +173,17 @@ def signed(size: int) -> str:
 
 
 def pairs(a: Sequence[Recording], b: Sequence[Recording]) -> list[Pair]:
-    """Those that are the same thing in two listings, in the order of the first; two that are alone are a pair."""
+    """Return the matching recordings of two listings, in the first's order. Two single recordings are a pair."""
     if len(a) == len(b) == 1:
         return [(a[0], b[0])]
     waiting: dict[tuple[str, ...], list[Recording]] = {}
     for recording in b:
-        waiting.setdefault(_what(recording), []).append(recording)
-    return [(one, others.pop(0)) for one in a if (others := waiting.get(_what(one), []))]
+        waiting.setdefault(_identity(recording), []).append(recording)
+    return [(one, others.pop(0)) for one in a if (others := waiting.get(_identity(one), []))]
 
 
-def _what(recording: Recording) -> tuple[str, ...]:
-    """A program's id is another one after each change."""
+def _identity(recording: Recording) -> tuple[str, ...]:
+    """Return kind, title and memory. A program's id is left out of its title: it differs after every change."""
     return (recording.kind, PROGRAM_ID.sub("", recording.title), recording.memory)
 
 
@@ -199,11 +199,11 @@ def _moment(recording: Recording, position: int, total: int) -> ComparedSideJson
     }
 
 
-def _listed(steps: Sequence[Step]) -> list[Step]:
-    """The largest changes, in their order, and the rest as one step, so that the sum stays what it is."""
+def _list_steps(steps: Sequence[Step]) -> list[Step]:
+    """Return the largest steps, in their order, and one step for the rest, so that the sum stays the same."""
     moved = sorted(steps, key=lambda step: -abs(step.bytes_b - step.bytes_a))
-    chosen = set(moved[:STEPS_LISTED])
-    rest = moved[STEPS_LISTED:]
+    chosen = set(moved[:MAX_STEPS])
+    rest = moved[MAX_STEPS:]
     listed = [step for step in steps if step in chosen]
     if rest:
         listed.append(Step(REST, sum(step.bytes_a for step in rest), sum(step.bytes_b for step in rest)))
@@ -211,7 +211,7 @@ def _listed(steps: Sequence[Step]) -> list[Step]:
 
 
 def _changes(entries: Entries) -> dict[ChangeKind, ChangedJson]:
-    """How many things changed in which way, and by how many bytes together."""
+    """Return the number of entries and the sum of their changes, for each kind of change."""
     moved, kinds = entries.bytes_b - entries.bytes_a, _kinds(entries)
     return {
         kind: {"entries": int((kinds == i).sum()), "bytes": int(moved[kinds == i].sum())}
@@ -220,7 +220,7 @@ def _changes(entries: Entries) -> dict[ChangeKind, ChangedJson]:
 
 
 def _kinds(entries: Entries) -> U8:
-    """Per entry the number of its kind in CHANGES."""
+    """Return the index in CHANGES of each entry's kind of change."""
     moved = entries.bytes_b - entries.bytes_a
     cases = [entries.row_b < 0, entries.row_a < 0, moved > 0, moved < 0]
     return np.select(cases, range(4), 4).astype(np.uint8)
@@ -252,7 +252,7 @@ def _entry(a: Recording, b: Recording, entries: Entries, i: int, kind: int, step
 
 
 def _example(a: Recording, b: Recording, entries: Entries, i: int) -> tuple[Recording, int]:
-    """The largest allocation of an entry: of the second recording, if it is there."""
+    """Return the largest allocation of an entry: of the second recording, if it has one."""
     return (b, int(entries.row_b[i])) if entries.row_b[i] >= 0 else (a, int(entries.row_a[i]))
 
 

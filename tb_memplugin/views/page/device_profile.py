@@ -1,4 +1,4 @@
-"""What the page is given of a device profile: its figures, the devices of its file, its call graph, its series."""
+"""A device profile: its headline, its figures, and the devices of its file."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def has_call_graph(recording: Recording) -> bool:
 
 
 @endpoint("device_profile", RECORDING, FILE, report=InReport(has_call_graph))
-def device_profile(recording: Recording, beside: Sequence[Recording]) -> DeviceProfileJson:
-    """`beside`: what else its file holds, itself among them, a recording for each device."""
+def device_profile(recording: Recording, file: Sequence[Recording]) -> DeviceProfileJson:
+    """Return a device profile. `file` are all recordings of its file: one for each device, itself included."""
     return {
         "recording": summary(recording),
         "headline": headline(recording),
@@ -72,14 +72,14 @@ def device_profile(recording: Recording, beside: Sequence[Recording]) -> DeviceP
         },
         "devices": [
             {"id": other.id, "memory": other.memory, "bytes": peak(other).bytes, "kinds": kinds(other)}
-            for other in sorted(beside, key=lambda other: natural_key(other.memory))
+            for other in sorted(file, key=lambda other: natural_key(other.memory))
             if other.kind.has_call_graph
         ],
     }
 
 
 def kinds(recording: Recording) -> list[KindBytesJson]:
-    """Buffers and executables: how many, and bytes."""
+    """Return the count and the bytes of buffers and of executables."""
     rows, counts = recording.allocations, recording.allocation_counts()
     codes, which = np.unique(rows.name.codes, return_inverse=True)
     return [
@@ -93,39 +93,39 @@ def kinds(recording: Recording) -> list[KindBytesJson]:
 
 
 def headline(recording: Recording) -> str:
-    """The answer in words: how much, in how many arrays, and the line that holds most of it."""
+    """Return the bytes of buffers and executables, and the line with the most bytes, in sentences."""
     rows = recording.allocations
     executable = rows.role == Role.EXECUTABLE
     counts = recording.allocation_counts()
     arrays, code = int(rows.charge[~executable].sum()), int(rows.charge[executable].sum())
     number = int(counts[~executable].sum())
-    said = f"{bytes_text(arrays)} in {counted(number, 'live buffer')} on {recording.memory}"
+    text = f"{bytes_text(arrays)} in {counted(number, 'live buffer')} on {recording.memory}"
     if executable.any():
-        said += f", {bytes_text(code)} in {counted(int(counts[executable].sum()), 'executable')}"
+        text += f", {bytes_text(code)} in {counted(int(counts[executable].sum()), 'executable')}"
     if recording.reported is not None:
-        said += f"; the device has {bytes_text(peak(recording).bytes)} in use"
+        text += f"; the device has {bytes_text(peak(recording).bytes)} in use"
     top = _largest_line(recording)
-    return f"{said}. {top}" if top else f"{said}."
+    return f"{text}. {top}" if top else f"{text}."
 
 
 def _largest_line(recording: Recording) -> str:
-    """By the user's innermost frames."""
+    """Return a sentence about the line with the most bytes, by the user's innermost frames; empty if none is known."""
     rows, stacks = recording.allocations, recording.stacks
     held = np.bincount(np.r_[nearest_frames(stacks, ~framework_frames(stacks)), -1][rows.stack] + 1, rows.charge)
     frames = np.flatnonzero(held[1:])
     if not len(frames):
         return ""
-    # One line of code is many frames, each called from elsewhere. Few lines have a text made for them.
+    # A line has one frame for each of its callers. Texts are made only for the line that is returned.
     keys = np.stack([stacks.function.codes[frames], stacks.file.codes[frames], stacks.line[frames]])
     lines, which = np.unique(keys, axis=1, return_inverse=True)
     of_line = np.bincount(which.ravel(), held[1:][frames], lines.shape[1])
     most = int(np.argmax(of_line))
-    said = frame_text(stacks, int(frames[np.argmax(which.ravel() == most)]))
-    return f"The line with the most, {bytes_text(int(of_line[most]))}, is {said}."
+    line = frame_text(stacks, int(frames[np.argmax(which.ravel() == most)]))
+    return f"The line with the most, {bytes_text(int(of_line[most]))}, is {line}."
 
 
 def figures(recording: Recording) -> list[Figure]:
-    """In the order in which they are read."""
+    """Return the figures in display order."""
     rows = recording.allocations
     executable = rows.role == Role.EXECUTABLE
     known, reported = int(explained_bytes(recording)[0]), recording.reported

@@ -53,7 +53,7 @@ class GrowthJson(TypedDict):
 
 @endpoint("growth", RECORDING, SAME_RUN, report=InReport(has_call_graph))
 def series(recording: Recording, recordings: Sequence[Recording]) -> GrowthJson:
-    """The answer of api/growth: a point for each of one series with `recording`, and sites, those that leak first."""
+    """Return the series of `recording`: a point for each profile, and its call sites, leaks first."""
     found = growth(find_series(recording, recordings))
     sites = found.leaks.sites
     shown = range(min(MAX_SITES, len(found.holder))) if sites is not None else range(0)

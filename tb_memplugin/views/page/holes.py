@@ -1,4 +1,4 @@
-"""The free pieces of memory at a position, and who pins each."""
+"""The free pieces of memory at a position, and the rows around them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import endpoint
 from tb_memplugin.views.endpoints.inputs import OUTLINE, Integer, last_position
 
-LISTED = 200
+MAX_HOLES = 200
 
 
 class HoleJson(TypedDict):
@@ -42,13 +42,13 @@ class HolesJson(TypedDict):
 
 @endpoint("holes", OUTLINE, Integer("at", -1, last_position))
 def holes(recording: Recording, position: int) -> HolesJson:
-    """The answer of api/holes, largest first. `below` and `above` are rows of api/rows, null at a region's edge.
+    """Return the holes at a position, largest first; -1 is before the first position.
 
-    `told`: the largest free block is what the allocator says of itself; else it is that of the holes, or null where
-    something that is live (`unplaced_bytes`) may lie in one of them.
+    Where the allocator does not report its largest free block, it is the largest hole, or None while live rows without
+    an address may lie in one of the holes.
     """
     found, rows = fragmentation.holes(recording, position), recording.allocations
-    columns = (column[:LISTED].tolist() for column in found)
+    columns = (column[:MAX_HOLES].tolist() for column in found)
     pieces = fragmentation.fragmentation(recording)
     known = 0 <= position < recording.length
     return {

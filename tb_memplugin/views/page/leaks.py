@@ -1,4 +1,4 @@
-"""Leak findings: one per site, each with a verdict in a sentence, and the numbers that it rests on."""
+"""Leak findings: one for each allocation site, with a verdict, a sentence and the numbers behind it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tb_memplugin.views.page.torch_profile import retained_gradients_sentences
 from tb_memplugin.views.shared.json_types import SiteJson
 from tb_memplugin.views.shared.site_text import site
 
-LISTED = 200
-CURVE_POINTS = 64  # of a finding's bytes over the steps: for a small chart
+MAX_FINDINGS = 200
+CURVE_POINTS = 64  # of the small chart of a finding
 VerdictName = Literal["leak", "cache that stopped growing", "sawtooth", "kept one step", "warm-up", "steady"]
 NAMES: dict[Verdict, VerdictName] = {
     Verdict.LEAK: "leak",
@@ -66,10 +66,10 @@ class LeaksJson(TypedDict):
 
 @endpoint("leaks", RECORDING, report=InReport(lambda recording: recording.axis is Axis.TIME))
 def findings(recording: Recording) -> LeaksJson:
-    """The answer of api/leaks. `message` says why there are no findings, or what their steps are guessed from."""
+    """Return the findings. `message` explains why there are none, or what the steps are derived from."""
     found = leaks(recording)
     sites = found.sites
-    shown = range(min(LISTED, len(sites.row))) if sites is not None else range(0)
+    shown = range(min(MAX_FINDINGS, len(sites.row))) if sites is not None else range(0)
     verdicts = sites.verdict if sites is not None else np.empty(0, np.uint8)
     counts = np.bincount(verdicts, minlength=len(Verdict)).tolist()
     points = np.unique(np.linspace(0, max(len(found.sampled_steps) - 1, 0), CURVE_POINTS).round().astype(np.int64))
@@ -107,7 +107,7 @@ def _finding(recording: Recording, found: Leaks, sites: LeakSites, i: int, point
 
 
 def sentence(found: Leaks, sites: LeakSites, i: int) -> str:
-    """The verdict in plain words, with its numbers."""
+    """Return the verdict in a sentence, with its numbers."""
     unit = found.steps.unit
     units = several(unit)
     evidence, rate = int(sites.evidence[i]), bytes_text(round(float(sites.bytes_per_step[i])))
@@ -116,33 +116,33 @@ def sentence(found: Leaks, sites: LeakSites, i: int) -> str:
         case Verdict.LEAK:
             measured = len(found.steps.position) - found.warm_up
             return (
-                f"Grows by {rate} per {unit}: it did so in {evidence} of the {measured} {units} after the warm-up, "
-                f"holds {held} at the end, and nothing says that it stops.{_later(found, sites, i)}"
+                f"Grows by {rate} per {unit}: it grew in {evidence} of the {measured} {units} after the warm-up, "
+                f"has {held} at the end, and shows no sign of stopping.{_later(found, sites, i)}"
             )
         case Verdict.CACHE:
             return f"Grew to {held} after the warm-up, and has not grown in the last {evidence} {units}."
         case Verdict.SAWTOOTH:
-            return f"Gathers up to {most} over several {units} and frees it at once; it did so {_times(evidence)}."
+            return f"Accumulates up to {most} over several {units}, then frees it; this happened {_times(evidence)}."
         case Verdict.KEPT:
             return (
-                f"What one {unit} allocates here is freed in the next one, so {most} of the one before is live beside "
-                "it: new parameters that are not donated do so, and gradients that are not cleared."
+                f"Memory that one {unit} allocates here is freed in the next one, so {most} of the previous {unit} is "
+                "still live. Typical causes are parameters that are not donated and gradients that are not cleared."
             )
         case Verdict.WARM_UP:
-            return f"Holds {held} from the warm-up, and has not changed in the {evidence} {units} since."
+            return f"Has {held} since the warm-up, unchanged in the {evidence} {units} after it."
         case Verdict.STEADY:
-            return f"Does not grow: holds {held} at the end, {most} at most between {units}."
+            return f"Does not grow: {held} at the end, at most {most} between {units}."
 
 
 def _later(found: Leaks, sites: LeakSites, i: int) -> str:
     part = float(sites.freed_later[i])
     if part < 0.005:
         return ""
-    return f" {part:.0%} of that was freed after the last {found.steps.unit}: the loop may just have lagged behind."
+    return f" {part:.0%} of that was freed after the last {found.steps.unit}: the loop may only be lagging."
 
 
 def several(unit: str) -> str:
-    """`steps`, `runs of jit_f`."""
+    """Return the plural of a unit: `steps`, `runs of jit_f`."""
     return unit.replace("run", "runs", 1) if unit.startswith("run ") else f"{unit}s"
 
 

@@ -33,7 +33,7 @@ def first_view(recording: Recording) -> bytes:
 
 
 def headline(recording: Recording) -> str:
-    """The answer in words."""
+    """Return the peak, and the memory that was never freed, in sentences."""
     if recording.kind.is_torch:
         return torch_profile.headline(recording)
     top = peak(recording)
@@ -41,8 +41,8 @@ def headline(recording: Recording) -> str:
     when = _seconds(recording, top.position)
     moved = traffic(recording)
     reserved = _at(recording.reported, top.position)["reserved"]
-    # Allocations and frees say nothing of the stack, which may be all of the peak and held to the end.
-    stack = f", {bytes_text(reserved)} of it stack, which programs reserve" if reserved else ""
+    # Allocations and frees do not include the stack, which may be the whole peak and reserved to the end.
+    stack = f", {bytes_text(reserved)} of it reserved as stack by programs" if reserved else ""
     kept = f"{bytes_text(moved.never_freed_bytes)} of the new memory was not freed by the end"
     return (
         f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when} into the profile{stack}. "
@@ -57,7 +57,7 @@ def _seconds(recording: Recording, position: int) -> str:
 
 
 def figures(recording: Recording) -> list[Figure]:
-    """In the order in which they are read."""
+    """Return the figures in display order."""
     if recording.kind.is_torch:
         return torch_profile.figures(recording)
     top = peak(recording)

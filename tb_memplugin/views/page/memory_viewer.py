@@ -31,7 +31,7 @@ def first_view(recording: Recording) -> bytes:
 
 
 def headline(recording: Recording) -> str:
-    """The answer in words: how much, of what, and what most of it is."""
+    """Return the peak, its roles and its largest buffer, in sentences."""
     if recording.out_of_memory is not None:
         return oom.headline(recording)
     top = peak(recording)
@@ -48,7 +48,7 @@ def headline(recording: Recording) -> str:
     return (
         f"Peak {bytes_text(top.bytes)} of {bytes_text(reserved_bytes(recording))} reserved in {recording.title}, "
         f"{recording.memory}: {', '.join(parts)}. "
-        f"The largest buffer there is {name}, {bytes_text(int(allocations.charge[largest]))}."
+        f"The largest buffer is {name}, {bytes_text(int(allocations.charge[largest]))}."
     )
 
 

@@ -1,4 +1,4 @@
-"""A run at a glance: one line per recording, the tightest first, and what was on a device at the same time."""
+"""A run at a glance: a row for each recording, the least headroom first, and the programs that share a memory."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def overview_of_run(source: Source, run: str) -> OverviewJson:
 
 
 def overview(recordings: Sequence[Recording]) -> OverviewJson:
-    """Of all recordings of a run; plain values only."""
+    """Return the overview of all recordings of a run."""
     every = [_readable(recording) for recording in recordings]
     room = {recording.id: headroom(recording) for recording in every}
     ordered = sorted(every, key=lambda recording: _tightness(recording, room[recording.id]))
@@ -124,15 +124,15 @@ def _readable(recording: Recording) -> Recording:
 
 
 def _tightness(recording: Recording, room: Headroom) -> tuple[bool, int, int, str]:
-    """Least room first, then what has the largest peak; where the room is not known, by the peak alone."""
+    """Return a sort key: the least headroom first, then the largest peak. Recordings without headroom come last."""
     top = peak(recording).bytes
     return (room.left is None, room.left or 0, -top, recording.id)
 
 
 def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
-    """The tightest, in words; `ordered` begins with it."""
+    """Return a sentence about the recording with the least headroom, the first of `ordered`."""
     if not ordered:
-        return "This run holds no memory that can be shown."
+        return "This run has no recordings."
     many = f"{len(ordered)} recordings. " if len(ordered) > 1 else ""
     first = ordered[0]
     name, known = _name(first), room[first.id]
@@ -140,7 +140,7 @@ def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
         return f"{many}{' '.join(sentences(first)[:2])}"
     if known.left is None or known.capacity is None:
         top = max(ordered, key=lambda recording: peak(recording).bytes)
-        unknown = "How much memory there is, this run does not tell."
+        unknown = "Device capacity is not recorded in this run."
         return f"{many}The largest peak is {bytes_text(peak(top).bytes)}, of {_name(top)}. {unknown}"
     if known.left < 0:
         return (
@@ -148,7 +148,7 @@ def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
             f"{bytes_text(-known.left)} too much."
         )
     return (
-        f"{many}The tightest is {name}: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)} "
+        f"{many}{name} has the least headroom: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)} "
         f"({share(known.needed, known.capacity):.1%}), and {bytes_text(known.left)} is left."
     )
 
@@ -180,7 +180,7 @@ def _row(recording: Recording, room: Headroom) -> OverviewRowJson:
         }
         if part is not None
         else None,
-        # What an error's own text allows to say; the others' advice takes longer, and is asked for on its own.
+        # From the text of an out-of-memory failure. The other advice takes longer, and the page requests it separately.
         "remedy": next(iter(sentences(recording)[2:]), None),
     }
 
@@ -208,16 +208,16 @@ def _place(place: CoResidency, recordings: Sequence[Recording]) -> CoResidencyJs
 
 
 def _how(place: CoResidency, fullest: Recording | None) -> str:
-    """How the sum was worked out, and what it is worth."""
-    which = "ran in this profile" if place.executed else "are in this run; whether all of them ran, it does not tell"
+    """Return how the sum is computed, and how far it can be trusted."""
+    which = "ran in this profile" if place.executed else "are in this run; whether all of them ran is not recorded"
     return (
-        f"At most {bytes_text(place.bytes)}, from the {len(place.programs)} programs that {which}. They take turns, so "
-        "that only the largest temporaries count; what each of them holds is added up, arguments of the same path and "
-        "shape once. Where one's output is another's argument, it is less."
+        f"At most {bytes_text(place.bytes)}, from the {len(place.programs)} programs that {which}. They run one "
+        "after the other, so only the largest temporaries count. Persistent memory is added up; arguments of the same "
+        "path and shape count once. The sum is smaller where one program's output is another's argument."
     ) + (_measured(fullest) if fullest is not None else "")
 
 
 def _measured(device: Recording) -> str:
     running = running_at_peak(device)
     ran = f", while {' and '.join(running)} ran" if running else ""
-    return f" The fullest device, {device.memory}, held {bytes_text(peak(device).bytes)}{ran}."
+    return f" The fullest device, {device.memory}, had {bytes_text(peak(device).bytes)} in use{ran}."

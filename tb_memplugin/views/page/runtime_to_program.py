@@ -1,4 +1,4 @@
-"""What of a runtime's memory is a compiled program's, and which program runs at a position."""
+"""The allocations of compiled programs in a runtime's memory, and the programs that run at a position."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> A
     report=InReport(lambda recording: recording.axis is Axis.TIME, every=_of_every_position),
 )
 def joins(recording: Recording, programs: Sequence[Recording], position: int) -> RuntimeToProgramJson:
-    """The answer of api/joins: what executions allocated, and what of it no planned memory was found for.
+    """Return the allocations of programs' executions, and those that match no planned memory.
 
-    `programs` are those that any was joined to, the most bytes first, and those that run at the position: a program of
-    several memories once, where nothing was joined to any of them.
+    The programs in the answer are those with a matching allocation, the most bytes first, and those that run at the
+    position. A program with several memories and no matching allocation is listed once.
     """
     joined = link_to_programs(recording, programs)
     size = recording.allocations.size

@@ -1,4 +1,4 @@
-"""What the Memory Profile says of PyTorch's tensors: figures and headline, beside those of other allocators."""
+"""Figures and headline of PyTorch recordings over time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tb_memplugin.sizes import bytes_text
 
 
 def headline(recording: Recording) -> str:
-    """The answer in words."""
+    """Return the peak and its roles, in sentences."""
     top = peak(recording)
     parts = [f"Peak {bytes_text(top.bytes)} allocated"]
     if recording.reserved is not None:
@@ -33,8 +33,8 @@ def headline(recording: Recording) -> str:
     old = possible_state_bytes(recording, top.position)
     if old * 100 >= top.bytes > 0:
         parts.append(
-            f" Of the unknown, {bytes_text(old)} is older than the trace, in blocks as large as the optimizer's state: "
-            "parameters, gradients or state of earlier steps."
+            f" Of the unknown memory, {bytes_text(old)} predates the trace, in blocks of the size of the optimizer's "
+            "state: parameters, gradients or state of earlier steps."
         )
     if recording.out_of_memory is not None and recording.out_of_memory.asked is not None:
         free = recording.out_of_memory.free
@@ -102,7 +102,11 @@ def retained_gradients_sentences(recording: Recording) -> list[str]:
     )
     state = int(found.state.max())
     appeared = recording.allocations.start[_state(recording)]
-    first = f"The optimizer's state, {bytes_text(state)}, appears in its first step here." if len(appeared) else ""
+    first = (
+        f"The optimizer's state, {bytes_text(state)}, is allocated in the first step of this trace."
+        if len(appeared)
+        else ""
+    )
     return [gradients, *([first] if first else [])]
 
 

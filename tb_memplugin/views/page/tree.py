@@ -1,4 +1,4 @@
-"""A forest on the wire: what the rows of a recording are classified into, for the page to weigh at any position."""
+"""A forest: the classification of a recording's rows, from which the page computes weights at any position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_memplugin.views.shared.payload import Table, encode
 
 @endpoint("tree", RECORDING, Choice("by", Classification), Flag("merge", False), report=EACH_CHOICE)
 def tree(recording: Recording, by: Classification, merge: bool) -> bytes:
-    """Tables `tree`, one row per node in preorder, and `leaf`, the node of each row of the allocation table."""
+    """Return the tables `tree`, one row per node in preorder, and `leaf`, the node of each allocation."""
     found = forest(recording, by, merge)
     nodes: Table = {
         "label": found.label,

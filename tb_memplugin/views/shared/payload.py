@@ -1,4 +1,4 @@
-"""Tables on the wire: one answer of columns that a browser uses as typed arrays without copying.
+"""Tables in binary form: columns that a browser uses as typed arrays without copying.
 
     "TBM1" | u32 length of the header | JSON header, padded with spaces | buffers, each aligned to 8, little-endian
 
@@ -32,7 +32,7 @@ class _Buffers:
         self.size = 0
 
     def add(self, piece: bytes | memoryview) -> int:
-        """Where the piece starts."""
+        """Append a piece; return its offset."""
         at = self.size
         gap = -len(piece) % ALIGNMENT
         self.pieces += [piece, b"\0" * gap]
@@ -41,7 +41,7 @@ class _Buffers:
 
 
 def encode(meta: Mapping[str, Any], tables: Mapping[str, Table]) -> bytes:
-    """Columns of a table have equal lengths. Arrays of int64 go as float64, which is exact to 2**53."""
+    """Return tables as bytes. The columns of a table have equal lengths; int64 becomes float64, exact to 2**53."""
     buffers = _Buffers()
     dictionaries: dict[str, dict[str, int]] = {}
     known: dict[int, str] = {}
@@ -73,7 +73,7 @@ def encode(meta: Mapping[str, Any], tables: Mapping[str, Table]) -> bytes:
 
 
 def _dictionary(strings: Strings, buffers: _Buffers) -> dict[str, int]:
-    offsets = strings.offsets.astype(np.uint32)  # an answer of 4 GiB of text is no answer
+    offsets = strings.offsets.astype(np.uint32)  # no answer contains 4 GiB of text
     return {
         "length": len(strings),
         "offsets": buffers.add(_bytes(offsets)),
@@ -87,12 +87,12 @@ def _bytes(array: npt.NDArray[Any]) -> bytes:
 
 
 def narrow(column: npt.NDArray[np.int64]) -> I32:
-    """Positions and row numbers as 32 bits."""
+    """Return positions or row numbers as 32-bit integers."""
     return column.astype(np.int32)
 
 
 def compact(text: Text) -> Text:
-    """The same column over only the strings it shows: for a few rows of a long table."""
+    """Return the same column with only the strings that it uses, for a few rows of a long table."""
     used, codes = np.unique(text.codes, return_inverse=True)
     strings = [text.strings[code] if code >= 0 else "" for code in used.tolist()]
     return Text(codes.astype(np.int32), Strings.of(strings))

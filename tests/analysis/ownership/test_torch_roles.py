@@ -108,7 +108,7 @@ def test_what_is_older_than_the_trace_and_as_large_as_state_is_told_apart_from_t
     parameters = sum(training.allocator.truth[event] for event in training.truth if event < made)
     position = peak(recording).position
     assert possible_state_bytes(recording, position) == parameters
-    assert f"Of the unknown, {bytes_text(parameters)} is older than the trace" in memory_profile.headline(recording)
+    assert f"Of the unknown memory, {bytes_text(parameters)} predates the trace" in memory_profile.headline(recording)
     assert "Of the unknown" not in memory_profile.headline(recorded(Training(4, clears=True)))
 
 

@@ -90,7 +90,7 @@ def test_every_figure(path: Path) -> None:
         assert meta["peak"]["position"] == top
         assert f"{len(allocated)} allocations and {len(freed)} frees" in meta["headline"]
         assert ("all of the new memory was freed" in meta["headline"]) == (not held)
-        assert ("of it stack" in meta["headline"]) == (stats[top]["bytes_reserved"] > 0)
+        assert ("of it reserved as stack" in meta["headline"]) == (stats[top]["bytes_reserved"] > 0)
         labels = {figure["key"]: figure["label"] for figure in meta["figures"]}
         assert labels["freed_before"].endswith(f": {len(orphans):,}") and labels["never_freed"].endswith(
             f": {len(held):,}"
@@ -207,7 +207,7 @@ def test_a_small_log() -> None:
     }  # fmt: skip
     meta, tables = decode(first_view(small()))
     assert meta["headline"] == (
-        "Peak 163 B of 0.98 KiB on GPU_0_bfc, 2.000 s into the profile, 5 B of it stack, which programs reserve. "
+        "Peak 163 B of 0.98 KiB on GPU_0_bfc, 2.000 s into the profile, 5 B of it reserved as stack by programs. "
         "2 allocations and 2 frees; 100 B of the new memory was not freed by the end."
     )
     assert tables["rows"]["charge"] == [100, 50, 8]

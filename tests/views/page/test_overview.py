@@ -198,7 +198,8 @@ def test_the_tightest_comes_first_and_what_is_unknown_last() -> None:
     assert [row["id"] for row in answer["rows"]] == [tight.id, roomy.id, larger.id, unknown.id]
     assert [row["headroom_bytes"] for row in answer["rows"]] == [52, 10**6 - 2048, None, None]
     assert answer["headline"] == (
-        "4 recordings. The tightest is gpu_host_bfc of b: it needs 2.00 KiB of 2.05 KiB (97.5%), and 52 B is left."
+        "4 recordings. gpu_host_bfc of b has the least headroom: "
+        "it needs 2.00 KiB of 2.05 KiB (97.5%), and 52 B is left."
     )
     [place] = answer["together"]
     assert place["measured"] == []
@@ -218,9 +219,9 @@ def test_headlines() -> None:
         return said
 
     step = train_step()
-    assert headline() == "This run holds no memory that can be shown."
+    assert headline() == "This run has no recordings."
     assert headline(step) == (
-        "The largest peak is 5.88 KiB, of jit_train(1) in HBM. How much memory there is, this run does not tell."
+        "The largest peak is 5.88 KiB, of jit_train(1) in HBM. Device capacity is not recorded in this run."
     )
     assert headline(dataclasses.replace(step, capacity=6000)) == (
         "jit_train(1) in HBM does not fit: it needs 5.88 KiB of 5.86 KiB, 18 B too much."
@@ -245,7 +246,7 @@ def test_devices_were_measured() -> None:
     [place] = overview(run)["together"]
     assert [(found["memory"], found["bytes"]) for found in place["measured"]] == [("GPU_0_bfc", 2048)]
     assert place["sentence"].endswith(
-        "it is less. The fullest device, GPU_0_bfc, held 2.00 KiB, while train and evaluate ran."
+        "another's argument. The fullest device, GPU_0_bfc, had 2.00 KiB in use, while train and evaluate ran."
     )
 
 

@@ -171,7 +171,7 @@ def test_lines_for_people() -> None:
     assert "With a call stack: 12 of 24 allocations and 0 of 12 frees" in text
     assert "Leaks, over 12 steps: 1\n" in text
     assert (
-        "leak (100%): leak in layer (model.py:20) f32[25]\n    Grows by 100 B per step: it did so in 9 of the 9" in text
+        "leak (100%): leak in layer (model.py:20) f32[25]\n    Grows by 100 B per step: it grew in 9 of the 9" in text
     )
     assert "kept one step (100%): parameters f32[250]" in text
 

@@ -107,7 +107,7 @@ export interface UsageQuery {
 /** A method for each endpoint. */
 export function createClient(fetch: Fetch) {
   return {
-    /** The answer of api/advice: pieces by what they save, each with all rows that it rests on. */
+    /** Return all advice about a recording, the largest saving first, with the rows that each is about. */
     advice: (query: AdviceQuery, signal: Signal): Promise<AdviceList> =>
       requestJson<AdviceList>(fetch, "advice", { ...query }, signal),
     /**
@@ -116,34 +116,29 @@ export function createClient(fetch: Fetch) {
      */
     callgraph: (query: CallgraphQuery, signal: Signal): Promise<CallGraph> =>
       requestJson<CallGraph>(fetch, "callgraph", { ...query }, signal),
-    /** Plain values only. InputError where the two are not of a kind. */
+    /**
+     * Return the changes from `a` to `b`, at the peaks or at positions. InputError where their kinds differ.
+     */
     compare: (query: CompareQuery, signal: Signal): Promise<Comparison> =>
       requestJson<Comparison>(fetch, "compare", { ...query }, signal),
     /** Return an allocation's details, with what a program planned in it if an allocator made it. */
     details: (query: DetailsQuery, signal: Signal): Promise<Details> =>
       requestJson<Details>(fetch, "details", { ...query }, signal),
-    /** `beside`: what else its file holds, itself among them, a recording for each device. */
+    /**
+     * Return a device profile. `file` are all recordings of its file: one for each device, itself included.
+     */
     deviceProfile: (query: DeviceProfileQuery, signal: Signal): Promise<DeviceProfile> =>
       requestJson<DeviceProfile>(fetch, "device_profile", { ...query }, signal),
-    /**
-     * The answer of api/growth: a point for each of one series with `recording`, and sites, those that leak
-     * first.
-     */
+    /** Return the series of `recording`: a point for each profile, and its call sites, leaks first. */
     growth: (query: GrowthQuery, signal: Signal): Promise<Growth> =>
       requestJson<Growth>(fetch, "growth", { ...query }, signal),
-    /**
-     * The answer of api/holes, largest first. `below` and `above` are rows of api/rows, null at a region's
-     * edge.
-     */
+    /** Return the holes at a position, largest first; -1 is before the first position. */
     holes: (query: HolesQuery, signal: Signal): Promise<Holes> =>
       requestJson<Holes>(fetch, "holes", { ...query }, signal),
-    /** The answer of api/joins: what executions allocated, and what of it no planned memory was found for. */
+    /** Return the allocations of programs' executions, and those that match no planned memory. */
     joins: (query: JoinsQuery, signal: Signal): Promise<RuntimeToProgram> =>
       requestJson<RuntimeToProgram>(fetch, "joins", { ...query }, signal),
-    /**
-     * The answer of api/leaks. `message` says why there are no findings, or what their steps are guessed
-     * from.
-     */
+    /** Return the findings. `message` explains why there are none, or what the steps are derived from. */
     leaks: (query: LeaksQuery, signal: Signal): Promise<Leaks> =>
       requestJson<Leaks>(fetch, "leaks", { ...query }, signal),
     /** Return the first view of a recording over time. */
@@ -172,9 +167,7 @@ export function createClient(fetch: Fetch) {
       requestTables(fetch, "rows", { ...query }, signal),
     /** Return all runs; `message` says why there are none, since the page shows an empty logdir as such. */
     runs: (signal: Signal): Promise<Runs> => requestJson<Runs>(fetch, "runs", {}, signal),
-    /**
-     * Tables `tree`, one row per node in preorder, and `leaf`, the node of each row of the allocation table.
-     */
+    /** Return the tables `tree`, one row per node in preorder, and `leaf`, the node of each allocation. */
     tree: (query: TreeQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "tree", { ...query }, signal),
     /** Return the usage of positions [start, end) in at most `count` buckets, as the table `usage`. */
