@@ -103,7 +103,7 @@ def retained_gradients_sentences(recording: Recording) -> list[str]:
     state = int(found.state.max())
     appeared = recording.allocations.start[_state(recording)]
     first = (
-        f"The optimizer's state, {bytes_text(state)}, is allocated in the first step of this trace."
+        f"The optimizer's state, {bytes_text(state)}, is allocated in its first step in this trace."
         if len(appeared)
         else ""
     )
