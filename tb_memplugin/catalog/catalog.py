@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tb_memplugin import logdir
-from tb_memplugin.analysis.ownership.torch_categories import with_categories
 from tb_memplugin.catalog.listing import Listing, merge, read_file
 from tb_memplugin.catalog.pasted_texts import PastedTexts
+from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.recording import Recording
@@ -77,19 +77,19 @@ class Catalog:
         for run in self.find(lambda run: recording_id.startswith(f"{run.name}|")):
             for file in run.files:
                 if recording_id.startswith(f"{run.name}|{file.host}|"):
-                    recordings = self._with_categories(file, run)
+                    recordings = self._read_linked(file, run)
                     if any(recording.id == recording_id for recording in recordings):
                         return recordings
         raise InputError("Unknown recording", recording_id, "choose one that api/recordings lists")
 
-    def _with_categories(self, file: HostFile, run: Run) -> list[Recording]:
-        """Return a file's recordings; snapshots take the roles of tensors from the memory timelines of their run."""
+    def _read_linked(self, file: HostFile, run: Run) -> list[Recording]:
+        """Return a file's recordings; snapshots are linked to the memory timelines of their run."""
         own = self._read_once(file, run.name).recordings
         if not any(recording.kind.has_tensor_stacks for recording in own):
             return own
         timelines = [other for other in run.files if other.path.endswith(TIMELINE)]
         others = [recording for other in timelines for recording in self._read_once(other, run.name).recordings]
-        return with_categories([*own, *others])[: len(own)]
+        return link_timelines([*own, *others])[: len(own)]
 
     def find(self, matches: Callable[[Run], bool]) -> list[Run]:
         """Return the runs that match, with their present files. Searches the logdir only if no known run matches."""

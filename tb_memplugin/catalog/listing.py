@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from tb_memplugin import logdir, readers
-from tb_memplugin.analysis.ownership.torch_categories import with_categories
 from tb_memplugin.analysis.usage.headroom import with_device_limits
 from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.kinds import Axis
@@ -92,7 +92,7 @@ def merge(listings: Iterable[Listing]) -> Listing:
         merged.recordings.extend(listing.recordings)
         merged.problems.extend(listing.problems)
         merged.no_events.update(listing.no_events)
-    merged.recordings[:] = with_categories(merged.recordings)
+    merged.recordings[:] = link_timelines(merged.recordings)
     merged.recordings.sort(key=lambda recording: (-peak(recording).bytes, recording.id))
     return merged
 

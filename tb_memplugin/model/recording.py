@@ -57,6 +57,7 @@ class Recording:
     capacity_source: str = ""  # where that figure comes from, in words; empty: the source itself
     out_of_memory: OutOfMemory | None = None  # the last out-of-memory failure
     caveats: tuple[Caveat, ...] = ()
+    timelines: tuple[Recording, ...] = ()  # of a PyTorch snapshot: the memory timelines of its run that have categories
 
     @property
     def outline(self) -> Recording:

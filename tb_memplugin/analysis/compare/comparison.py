@@ -13,6 +13,7 @@ from tb_memplugin.analysis.call_graph.samples import concatenate_text
 from tb_memplugin.analysis.compare.line_matching import LineMatching, match_lines
 from tb_memplugin.analysis.ownership import classification
 from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.ownership.torch_categories import recorded_roles
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, usage
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.errors import InputError
@@ -153,7 +154,7 @@ def _sites(a: _Side, b: _Side, matching: LineMatching) -> tuple[I64, Mask]:
     nameless = (scope.codes < 0) & ((chain < 0) | (op.codes < 0))
     renamed = np.full(len(chain), -1, dtype=np.int64)
     renamed[nameless] = _number_names(_column_of_both(a, b, "name").take(np.flatnonzero(nameless)))
-    role = np.r_[a.recording.allocations.role[a.rows], b.recording.allocations.role[b.rows]]
+    role = np.r_[recorded_roles(a.recording)[a.rows], recorded_roles(b.recording)[b.rows]]
     site = _number_rows([chain, scope.codes, op.codes, renamed, role])
     return site, (scope.codes < 0) & (chain < 0)
 

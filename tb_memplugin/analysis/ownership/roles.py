@@ -10,6 +10,7 @@ from tb_memplugin.analysis.dataflow.input_output_pairs import InputOutputPairs, 
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, TrainingStep, training_step
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.sibling_arguments import sibling_arguments
+from tb_memplugin.analysis.ownership.torch_categories import recorded_roles
 from tb_memplugin.analysis.ownership.torch_roles import torch_roles
 from tb_memplugin.model.arrays import I32, U8, Mask
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
@@ -50,7 +51,7 @@ def roles(recording: Recording) -> U8:
     if recording.kind.has_tensor_stacks:
         return torch_roles(recording)
     graph, program, rows = dataflow_graph(recording), recording.program, value_roles(recording)
-    recorded = recording.allocations.role
+    recorded = recorded_roles(recording)
     if graph is None or program is None or program.value is None:
         return recorded
     region = recording.allocations.region
@@ -71,7 +72,7 @@ def value_roles(recording: Recording) -> U8:
     """
     graph, program = dataflow_graph(recording), recording.program
     if graph is None or program is None or program.value is None:
-        return recording.allocations.role
+        return recorded_roles(recording)
     of_value = _roles_of_values(recording, graph, program.op)
     return np.where(program.value >= 0, of_value[program.value], Role.UNKNOWN).astype(np.uint8)
 

@@ -2,54 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from weakref import WeakKeyDictionary
-
 import numpy as np
 
-from tb_memplugin.model.arrays import I64
-from tb_memplugin.model.kinds import RecordingKind, Role
+from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.model.arrays import I64, U8
+from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 
 # The profiler and the allocator timestamp an allocation at two points of the same call, microseconds apart.
 NEAR_NS = 1_000_000
 
-_cache: WeakKeyDictionary[Recording, tuple[list[Recording], Recording]] = WeakKeyDictionary()
 
-
-def with_categories(recordings: Sequence[Recording]) -> list[Recording]:
-    """Return the recordings, with each snapshot's roles filled in from the timelines of its run.
+@memoize
+def recorded_roles(recording: Recording) -> U8:
+    """Return the Role of each row of `allocations` as the source records it, or else a timeline of the same run.
 
     An allocation matches the timeline's allocation of the same size that is nearest in time, within a millisecond.
-    Results are cached: the same snapshot and timelines give the same recording.
     """
-    timelines = [r for r in recordings if r.kind is RecordingKind.TORCH_TIMELINE and r.capture_info is not None]
-    if not timelines:
-        return list(recordings)
-    return [
-        _add_categories(r, [timeline for timeline in timelines if timeline.run == r.run])
-        if r.kind.has_tensor_stacks
-        else r
-        for r in recordings
-    ]
-
-
-def _add_categories(snapshot: Recording, timelines: list[Recording]) -> Recording:
-    cached = _cache.get(snapshot)
-    if cached is not None and [*map(id, cached[0])] == [*map(id, timelines)]:
-        return cached[1]
-    role = snapshot.allocations.role.copy()
-    for timeline in timelines:
-        match = _match_rows(snapshot, timeline)
+    if not recording.timelines:
+        return recording.allocations.role
+    role = recording.allocations.role.copy()
+    for timeline in recording.timelines:
+        match = _match_rows(recording, timeline)
         matched = (match >= 0) & (role == Role.UNKNOWN)
         role[matched] = timeline.allocations.role[match[matched]]
-    # Without a match, the snapshot itself is returned.
-    result = snapshot
-    if (role != snapshot.allocations.role).any():
-        result = replace(snapshot, allocations=replace(snapshot.allocations, role=role))
-    _cache[snapshot] = timelines, result
-    return result
+    return role
 
 
 def _match_rows(snapshot: Recording, timeline: Recording) -> I64:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.ownership.torch_categories import recorded_roles
 from tb_memplugin.model.arrays import I32, I64, U8, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
@@ -35,14 +36,14 @@ class _StackOrigins:
 def torch_roles(recording: Recording) -> U8:
     """Return the Role of each row of `allocations`, UNKNOWN if stacks and lifetimes do not determine it.
 
-    Roles that the source records are kept. Otherwise:
+    Roles that the source, or a memory timeline of the same run, records are kept. Otherwise:
     - optimizer state is allocated in an optimizer's step and outlives it;
     - a gradient is allocated in the backward pass and still live when the next optimizer step begins;
     - an activation is allocated in neither and freed by the backward pass;
     - a parameter is allocated by a module, or moved with it;
     - a tensor that is freed in the pass that allocated it is temporary.
     """
-    rows, recorded = recording.allocations, recording.allocations.role
+    rows, recorded = recording.allocations, recorded_roles(recording)
     made, freed = _origins(recording)
     begins, ends = optimizer_steps(recording)
     in_step = _in_interval(rows.start, begins, ends)

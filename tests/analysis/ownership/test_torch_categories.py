@@ -12,7 +12,7 @@ from support.torch_training import Training
 
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.catalog import Catalog, listing_of_path
-from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.kinds import RecordingKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.torch_profiler.categories import CATEGORIES
 
@@ -43,6 +43,8 @@ def test_a_timeline_beside_a_snapshot_lends_it_its_categories(tmp_path: Path) ->
     recording = snapshot_of(listing_of_path(str(tmp_path)).recordings)
     found = dict(zip(recording.allocations.start.tolist(), roles(recording).tolist(), strict=True))
     assert found == truth
+    assert set(recording.allocations.role.tolist()) == {Role.UNKNOWN}  # the snapshot's own table stays as read
+    assert [timeline.kind for timeline in recording.timelines] == [RecordingKind.TORCH_TIMELINE]
     catalog = Catalog(str(tmp_path))
     listed = snapshot_of(catalog.listing("run").recordings)
     assert roles(listed).tolist() == roles(recording).tolist()
