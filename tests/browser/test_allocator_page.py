@@ -147,9 +147,9 @@ def test_sites_that_do_not_grow_are_folded(busy: Host, page: Page) -> None:
     viewer = open_run(page, busy, LEAK)
     growth, more = viewer.get("growth"), viewer.get("more-findings")
     until(more.count, bool, "nothing is folded away")
-    assert "from the warm-up" not in growth.inner_text()
+    assert "since the warm-up" not in growth.inner_text()
     more.locator("summary").click()
-    assert "from the warm-up" in growth.inner_text()
+    assert "since the warm-up" in growth.inner_text()
 
 
 def test_rows_are_grouped_by_call_stack_with_distinct_names(busy: Host, page: Page) -> None:
