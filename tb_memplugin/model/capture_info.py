@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CaptureInfo:
-    """When a snapshot was taken or a recording over time began, if the file contains that."""
+    """Time and step of a snapshot, or of the start of a recording over time, if the file has them."""
 
     time_ns: int | None = None  # since 1970
     step: int | None = None  # of the training loop

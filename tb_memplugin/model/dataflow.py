@@ -15,7 +15,7 @@ from tb_memplugin.model.arrays import I32, I64, U8
 
 
 class Derivation(IntEnum):
-    """How the elements of one value are computed from those of another."""
+    """Kind of relation between the elements of one value and those of another that it is computed from."""
 
     ELEMENTWISE = 0  # each element from one element of the other
     IN_PLACE = 1  # the same, but a part was overwritten

@@ -32,7 +32,7 @@ def every_recording(recording: Recording) -> bool:
 
 @dataclass(frozen=True)
 class InReport:
-    """How an offline report stores an endpoint's answers, for the recordings that `applies` accepts.
+    """Storage of an endpoint's answers in an offline report, for the recordings that `applies` accepts.
 
     Without `every` it stores one answer for each combination of choices and flags. With it, it stores one answer
     that covers every window, row and position, from which the page computes each (payload/report/offline_answers.ts):
@@ -93,7 +93,7 @@ ENDPOINTS: dict[str, Endpoint] = {}  # by route
 def endpoint(
     route: str, *inputs: Input, report: InReport | None = NOT_IN_REPORTS, post: bool = False
 ) -> Callable[[Function], Function]:
-    """Declare a function as the endpoint of a route; the function itself stays as it is."""
+    """Declare a function as the endpoint of a route; the function is unchanged."""
 
     def declare(function: Function) -> Function:
         ENDPOINTS[route] = Endpoint(route, inputs, function, report, post)
@@ -110,7 +110,7 @@ def endpoints() -> Mapping[str, Endpoint]:
 
 
 def encoded(answer: bytes | Any) -> bytes:
-    """Return an answer as it is sent: tables as they are, anything else as JSON."""
+    """Return the bytes of an answer: tables unchanged, other values as JSON."""
     return answer if isinstance(answer, bytes) else json.dumps(answer, allow_nan=False).encode()
 
 

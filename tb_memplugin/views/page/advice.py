@@ -16,11 +16,11 @@ from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING
 
-LINES_LISTED = 5  # in the terminal
+MAX_LINES = 5  # pieces printed in the terminal
 
 
 class AdviceJson(TypedDict):
-    """One change that would lower the peak, the rows that it is about, and what it saves."""
+    """One change that lowers the peak: its rows and its saving."""
 
     kind: str
     title: str
@@ -82,13 +82,13 @@ def lines(pieces: Sequence[AdviceJson], peak_bytes: int) -> Iterator[str]:
     """Yield lines of text for pieces of advice. Names are raw: the caller removes control characters."""
     if not pieces:
         return
-    yield "What would help, each on its own:"
-    for piece in pieces[:LINES_LISTED]:
+    yield "Advice, each change simulated on its own:"
+    for piece in pieces[:MAX_LINES]:
         saved = piece["saving_bytes"]
         yield ""
         yield f"  -{bytes_text(saved)} ({share(saved, peak_bytes):.0%})  {piece['title']}"
         yield f"      {piece['sentence']}"
         yield f"      {piece['change']}"
-    if len(pieces) > LINES_LISTED:
+    if len(pieces) > MAX_LINES:
         yield ""
-        yield f"and {len(pieces) - LINES_LISTED} more: --json lists them"
+        yield f"and {len(pieces) - MAX_LINES} more; --json lists all"

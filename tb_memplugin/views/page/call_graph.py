@@ -42,7 +42,7 @@ class CallNodesJson(TypedDict):
     flat_allocations: list[int]
     cum_allocations: list[int]
     drawn: list[bool]
-    """Whether the picture shows the function."""
+    """True if the picture shows the function."""
 
 
 class LeftOutJson(TypedDict):
@@ -67,7 +67,7 @@ class CallGraphJson(TypedDict):
 
     by: Granularity
     total: int
-    """What shares are relative to: everything, or for a change, what there was before."""
+    """Base of shares: the total, or for a change, the total before."""
     total_allocations: int
     shown: int
     """Bytes that focus and ignore leave."""

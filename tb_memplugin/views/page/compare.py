@@ -156,7 +156,7 @@ def headline(a: Recording, b: Recording, found: Comparison) -> str:
     most = int(entries.bytes_b[0] - entries.bytes_a[0]) if len(entries.row_a) else 0
     rest = next((step.bytes_b - step.bytes_a for step in found.steps if step.label == UNEXPLAINED), 0)
     largest = (
-        f"{signed(rest)} that no allocation explains"
+        f"{signed(rest)} unexplained by allocations"
         if abs(rest) > abs(most)
         else f"{signed(most)} of {_name(a, b, entries, 0)}"
     )

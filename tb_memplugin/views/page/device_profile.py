@@ -21,7 +21,7 @@ from tb_memplugin.views.shared.summary import summary
 
 
 class CaptureJson(TypedDict):
-    """When a profile was captured: in ns since 1970, and in which step of the training loop."""
+    """Time of a capture in ns since 1970, and the step of the training loop."""
 
     time_ns: int | None
     step: int | None
@@ -36,7 +36,7 @@ class KindBytesJson(TypedDict):
 
 
 class DeviceJson(TypedDict):
-    """One device of a profile; executables without a device are listed as one, too."""
+    """One device of a profile; executables without a device count as one."""
 
     id: str
     memory: str
@@ -45,7 +45,7 @@ class DeviceJson(TypedDict):
 
 
 class DeviceProfileJson(TypedDict):
-    """One moment of one device, and the devices of the same file."""
+    """Memory of one device at one moment, and the devices of the same file."""
 
     recording: SummaryJson
     headline: str
@@ -55,7 +55,7 @@ class DeviceProfileJson(TypedDict):
 
 
 def has_call_graph(recording: Recording) -> bool:
-    """Accept device profiles: a predicate for reports."""
+    """Return True for device profiles: a predicate for reports."""
     return recording.kind.has_call_graph
 
 

@@ -32,7 +32,7 @@ class AxisInfoJson(TypedDict):
 
 
 class PeakJson(TypedDict):
-    """Where the peak is."""
+    """Position of the peak."""
 
     position: int
 

@@ -44,7 +44,7 @@ class GrowthJson(TypedDict):
     """A series of profiles, in order, and the call sites that grow, leaks first."""
 
     message: str | None
-    """Why there are no verdicts; null where there are."""
+    """The reason for having no verdicts; null with verdicts."""
     points: list[GrowthPointJson]
     sites: list[GrowthSiteJson]
     rest: list[int]

@@ -37,7 +37,7 @@ class HolesJson(TypedDict):
     largest_free: int | None
     fragmented: int | None
     told: bool
-    """Whether `largest_free` is the allocator's own figure; otherwise it is that of the holes."""
+    """True if `largest_free` is the allocator's own figure; otherwise it is the largest hole."""
 
 
 @endpoint("holes", OUTLINE, Integer("at", -1, last_position))

@@ -32,7 +32,7 @@ NAMES: dict[Verdict, VerdictName] = {
 
 
 class FindingJson(SiteJson):
-    """The memory of one allocation site from step to step. Sites with several shapes have no size."""
+    """The memory of one allocation site over steps. Sites with several shapes have no size."""
 
     verdict: VerdictName
     sentence: str
@@ -51,7 +51,7 @@ class LeaksJson(TypedDict):
     """Leak findings, the fastest growth first."""
 
     message: str | None
-    """Why there are no findings, or what the steps are derived from."""
+    """The reason for having no findings, or the source of the steps; null without either."""
     retained_gradients: list[str]
     """Gradients and optimizer state that survive an iteration of the training loop, in sentences."""
     unit: str
@@ -120,7 +120,7 @@ def sentence(found: Leaks, sites: LeakSites, i: int) -> str:
                 f"has {held} at the end, and shows no sign of stopping.{_later(found, sites, i)}"
             )
         case Verdict.CACHE:
-            return f"Grew to {held} after the warm-up, and has not grown in the last {evidence} {units}."
+            return f"Grew to {held} after the warm-up, and did not grow in the last {evidence} {units}."
         case Verdict.SAWTOOTH:
             return f"Accumulates up to {most} over several {units}, then frees it; this happened {_times(evidence)}."
         case Verdict.KEPT:

@@ -24,7 +24,7 @@ def _is_shown(recording: Recording) -> bool:
 @endpoint("memory_viewer", RECORDING, report=InReport(_is_shown))
 def first_view(recording: Recording) -> bytes:
     """Return the first view of a program, or of an out-of-memory failure."""
-    recording = recording.outline  # the rest takes longer to read, and follows with api/rows
+    recording = recording.outline  # the rest takes longer to read; api/rows returns it
     numbers = figures(recording) if recording.out_of_memory is None else oom.figures(recording)
     usage = usage_of_program(recording, 0, recording.length, FIRST_BUCKETS)
     return encode_first_view(recording, headline(recording), numbers, usage)

@@ -41,18 +41,18 @@ class PartShareJson(TypedDict):
 
 
 class OverviewRowJson(SummaryJson):
-    """One recording of a run, with what the other recordings add to it."""
+    """One recording of a run, with its capacity and headroom."""
 
     needed_bytes: int
-    """What must fit: all that a program reserves, or the peak of an allocator."""
+    """Bytes that must fit: reserved by a program, or the peak of an allocator."""
     capacity_source: str
-    """Where the capacity comes from; empty where it is unknown."""
+    """Source of the capacity; empty if unknown."""
     headroom_bytes: int | None
-    """Below 0 where the program does not fit."""
+    """Negative if the program does not fit; null if the capacity is unknown."""
     role: RoleShareJson | None
     part: PartShareJson | None
     remedy: str | None
-    """What would help after an out-of-memory failure, as far as its text says."""
+    """Advice after an out-of-memory failure, derived from its text."""
 
 
 class ResidentProgramJson(TypedDict):
@@ -62,7 +62,7 @@ class ResidentProgramJson(TypedDict):
     title: str
     held_bytes: int
     again_bytes: int
-    """The part of `held_bytes` that a larger program has, too."""
+    """The part of `held_bytes` that a larger program has too."""
     temporary_bytes: int
     runs: int | None
 
@@ -82,13 +82,13 @@ class CoResidencyJson(TypedDict):
     memory: str
     bytes: int
     sentence: str
-    """How `bytes` is computed, and how far it can be trusted."""
+    """Derivation of `bytes`, with its limits."""
     programs: list[ResidentProgramJson]
     measured: list[MeasuredJson]
 
 
 class OverviewJson(TypedDict):
-    """A run at a glance, the recording with the least headroom first."""
+    """Overview of a run, the recording with the least headroom first."""
 
     headline: str
     rows: list[OverviewRowJson]
@@ -97,7 +97,7 @@ class OverviewJson(TypedDict):
 
 @endpoint("overview", SOURCE, RUN, report=EACH_CHOICE)
 def overview_of_run(source: Source, run: str) -> OverviewJson:
-    """Return a run's overview. What shares a memory is known only where no recording was left out."""
+    """Return a run's overview. Programs that share a memory are known only if no recording was omitted."""
     found = source.run(run)
     answer = overview(found.recordings)
     return {**answer, "together": []} if found.partial else answer
@@ -145,7 +145,7 @@ def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
     if known.left < 0:
         return (
             f"{many}{name} does not fit: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)}, "
-            f"{bytes_text(-known.left)} too much."
+            f"{bytes_text(-known.left)} over."
         )
     return (
         f"{many}{name} has the least headroom: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)} "

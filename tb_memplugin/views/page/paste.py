@@ -21,12 +21,12 @@ class PasteResultJson(TypedDict):
     explanation: list[str]
     """The failure in sentences."""
     message: str | None
-    """Why the text is no out-of-memory error; null where it is one."""
+    """The reason why the text is not an out-of-memory error; null if it is one."""
 
 
 @endpoint("paste", SOURCE, BODY, post=True)
 def paste(source: Source, text: bytes) -> PasteResultJson:
-    """Add the text of an error as a run; `message` says why it is not one, since the page shows that beside it."""
+    """Add the text of an error as a run. `message` is the reason why it is not one, which the page shows."""
     try:
         run, recordings = source.paste(text)
     except InputError as error:

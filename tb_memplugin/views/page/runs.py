@@ -25,7 +25,7 @@ class RunsJson(TypedDict):
     logdir: str
     runs: list[RunJson]
     message: str | None
-    """Why there are no runs, and what to do about it; null where there are runs."""
+    """The reason for having no runs, with a remedy; null with runs."""
 
 
 class ProblemJson(TypedDict):
@@ -54,7 +54,7 @@ class ListingJson(TypedDict):
 
 @endpoint("runs", SOURCE, report=EACH_CHOICE)
 def runs(source: Source) -> RunsJson:
-    """Return all runs; `message` says why there are none, since the page shows an empty logdir as such."""
+    """Return all runs. For an empty logdir, `message` is the reason."""
     message = None
     try:
         found = source.runs()

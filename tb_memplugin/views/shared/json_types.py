@@ -8,7 +8,7 @@ from tb_memplugin.analysis.usage.figure_definitions import Figure
 
 
 class CaveatJson(TypedDict):
-    """A limit of what is known about a recording."""
+    """A limitation of the file or of its reconstruction."""
 
     code: str
     text: str
@@ -53,9 +53,9 @@ class OutOfMemoryJson(TypedDict):
     in_use_bytes: int | None
     missing_bytes: int | None
     phase: str
-    """When it failed: "compile", "load" or "run". A compiler requests all memory of the program at once."""
+    """Phase of the failure: "compile", "load" or "run". A compiler requests all memory of the program at once."""
     used_is: str
-    """What the bytes of the recording are: "in use", or "needed" by a program that could not start."""
+    """Meaning of the recording's bytes: "in use", or "needed" by a program that could not start."""
     reason: str
     wanted_by: str
     sentences: list[str]

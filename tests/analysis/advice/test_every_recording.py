@@ -93,7 +93,7 @@ def test_the_page_and_the_terminal_say_the_same() -> None:
     for found in answer["advice"][: view.LINES_LISTED]:
         for text in (found["title"], found["sentence"], found["change"]):
             assert sum(text in line for line in lines) == 1
-    assert lines[0].startswith("What would help")
+    assert lines[0].startswith("Advice, each change")
     assert lines[2].startswith("  -384 MiB (51%)  Rematerialize layer_*")
 
 
