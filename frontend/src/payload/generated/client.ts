@@ -147,13 +147,10 @@ export function createClient(fetch: Fetch) {
     /** Return the first view of a program, or of an out-of-memory failure. */
     memoryViewer: (query: MemoryViewerQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "memory_viewer", { ...query }, signal),
-    /** Return a run's overview. What shares a memory is known only where no recording was left out. */
+    /** Return a run's overview. Programs that share a memory are known only if no recording was omitted. */
     overview: (query: OverviewQuery, signal: Signal): Promise<Overview> =>
       requestJson<Overview>(fetch, "overview", { ...query }, signal),
-    /**
-     * Add the text of an error as a run; `message` says why it is not one, since the page shows that beside
-     * it.
-     */
+    /** Add the text of an error as a run. `message` is the reason why it is not one, which the page shows. */
     paste: (body: string, signal: Signal): Promise<PasteResult> =>
       requestJson<PasteResult>(fetch, "paste", {}, signal, body),
     /** Return the recordings of a run, or of one host of it, and what could not be read. */
@@ -165,7 +162,7 @@ export function createClient(fetch: Fetch) {
      */
     rows: (query: RowsQuery, signal: Signal): Promise<Tables> =>
       requestTables(fetch, "rows", { ...query }, signal),
-    /** Return all runs; `message` says why there are none, since the page shows an empty logdir as such. */
+    /** Return all runs. For an empty logdir, `message` is the reason. */
     runs: (signal: Signal): Promise<Runs> => requestJson<Runs>(fetch, "runs", {}, signal),
     /** Return the tables `tree`, one row per node in preorder, and `leaf`, the node of each allocation. */
     tree: (query: TreeQuery, signal: Signal): Promise<Tables> =>
