@@ -120,7 +120,7 @@ def sentence(found: Leaks, sites: LeakSites, i: int) -> str:
                 f"has {held} at the end, and shows no sign of stopping.{_later(found, sites, i)}"
             )
         case Verdict.CACHE:
-            return f"Grew to {held} after the warm-up, and did not grow in the last {evidence} {units}."
+            return f"Grew to {held} after the warm-up, and has not grown in the last {evidence} {units}."
         case Verdict.SAWTOOTH:
             return f"Accumulates up to {most} over several {units}, then frees it; this happened {_times(evidence)}."
         case Verdict.KEPT:

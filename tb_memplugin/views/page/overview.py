@@ -145,7 +145,7 @@ def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
     if known.left < 0:
         return (
             f"{many}{name} does not fit: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)}, "
-            f"{bytes_text(-known.left)} over."
+            f"{bytes_text(-known.left)} too much."
         )
     return (
         f"{many}{name} has the least headroom: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)} "

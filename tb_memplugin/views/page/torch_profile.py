@@ -91,14 +91,14 @@ def retained_gradients_sentences(recording: Recording) -> list[str]:
     if not len(found.position):
         return []
     count = len(found.position)
-    times = f"{count:,} iteration{'s' if count > 1 else ''} after an optimizer step"
+    times = f"{count:,} iteration{'s' if count > 1 else ''} after a step of the optimizer"
     surviving = int((found.gradients > 0).sum())
     gradients = (
-        f"Gradients survive into the next iteration: up to {bytes_text(int(found.gradients.max()))} are live at the "
-        f"start of {surviving:,} of the {times}. Call optimizer.zero_grad(set_to_none=True) before the forward pass to "
-        "free them for the activations."
+        f"Gradients survive into the next iteration: {bytes_text(int(found.gradients.max()))} of them are live when "
+        f"{surviving:,} of the {times} begin{'' if count > 1 else 's'}. optimizer.zero_grad(set_to_none=True) before "
+        "the forward pass frees them for the activations."
         if surviving
-        else f"Gradients do not survive into the next iteration: none are live at the start of the {times}."
+        else f"Gradients do not survive into the next iteration: none are live when the {times} begin."
     )
     state = int(found.state.max())
     appeared = recording.allocations.start[_state(recording)]
