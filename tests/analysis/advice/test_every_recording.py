@@ -90,7 +90,7 @@ def test_the_page_and_the_terminal_say_the_same() -> None:
         listed = [row for first, last in found["rows"] for row in range(first, last + 1)]
         assert listed == sorted(said.rows.tolist())
         assert found["rows_total"] == len(listed) > 0
-    for found in answer["advice"][: view.LINES_LISTED]:
+    for found in answer["advice"][: view.MAX_LINES]:
         for text in (found["title"], found["sentence"], found["change"]):
             assert sum(text in line for line in lines) == 1
     assert lines[0].startswith("Advice, each change")
