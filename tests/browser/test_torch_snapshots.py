@@ -85,7 +85,7 @@ def test_surviving_gradients_are_reported(page: Page, host: Host) -> None:
         viewer = open_run(page, host, run)
         growth = until(lambda: text(viewer, "growth"), lambda found: "Gradients" in found, "growth")  # noqa: B023
         assert sentence in growth
-        assert "The optimizer's state, 19.0 MiB, is allocated in the first step of this trace." in growth
+        assert "The optimizer's state, 19.0 MiB, is allocated in its first step in this trace." in growth
 
 
 def test_details_of_a_tensor_show_all_its_annotations(page: Page, host: Host) -> None:
