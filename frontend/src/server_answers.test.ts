@@ -35,6 +35,9 @@ interface Compared {
 const FILE = process.env["SERVER_ANSWERS"];
 const compared = FILE === undefined ? [] : (JSON.parse(readFileSync(FILE, "utf8")) as Compared[]);
 
+// Vitest rejects a file without tests.
+if (FILE === undefined) it.skip("needs the file that the Python tests write", () => undefined);
+
 function tables(base64: string): Tables {
   const bytes = Buffer.from(base64, "base64");
   return decodeTables(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
