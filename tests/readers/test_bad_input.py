@@ -40,7 +40,11 @@ def attempt(data: bytes, path: str) -> list[Recording]:
         except InputError as error:
             assert path in str(error)
     for recording in found:
-        ask(recording)
+        memory_viewer.first_view(recording)
+        try:
+            ask(recording)
+        except InputError as error:  # damage in a part that is read on access
+            assert path in str(error)
     return found
 
 

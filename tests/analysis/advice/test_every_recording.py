@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -108,5 +109,5 @@ def test_over_http() -> None:
     client = Client(MemoryApp(catalog))
     (recording,) = [one for one in catalog.listing("train_step/cpu").recordings if "train_step" in one.title]
     answer = client.get("/api/advice", query_string={"id": recording.id})
-    assert answer.json == view.advice(recording)
+    assert answer.json == json.loads(json.dumps(view.advice(recording)))
     assert client.get("/api/advice", query_string={"id": "nobody"}).status_code == 404

@@ -232,9 +232,7 @@ def test_what_no_row_explains_is_a_step() -> None:
     assert found.steps[0] == (UNEXPLAINED, 5, 30)
     assert (found.total_a, found.total_b) == (15, 40)
     words = headline(said(15), said(40), found)
-    assert (
-        words == "25 B (+166.7%) more: 40 B in B, 15 B in A. The largest change is +25 B that no allocation explains."
-    )
+    assert words == "25 B (+166.7%) more: 40 B in B, 15 B in A. The largest change is +25 B unexplained by allocations."
 
 
 def test_what_grew_a_thousandfold_is_said_in_times() -> None:
