@@ -34,10 +34,12 @@ PAGE_tensorboard = \#memory
 
 # Caches make this fast. eslint's cache misses a change in another file that makes a type wrong; `make test` uses none.
 check: .venv/tested tb_memplugin/static/index.html ## lint, types and unit tests, without a browser: before each commit
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target QUICK=:quick lint types unit
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target QUICK=:quick unit-python lint types unit-page
 
-unit: .venv/tested tb_memplugin/static/index.html
+unit-python: .venv/tested tb_memplugin/static/index.html
 	$(BIN)/python -m pytest --quiet -m "not browser and not slow"
+
+unit-page: frontend/node_modules/.package-lock.json
 	cd frontend && npm test
 
 test: .venv/tested tb_memplugin/static/index.html chromium lint types ## everything: lint, types and all tests
@@ -114,4 +116,4 @@ tb_memplugin/static/index.html: frontend/node_modules/.package-lock.json $(SOURC
 	cd frontend && npm run build
 	touch $@
 
-.PHONY: help setup demo check unit test dist lint types bench client protos pictures clean chromium
+.PHONY: help setup demo check unit-python unit-page test dist lint types bench client protos pictures clean chromium
