@@ -13,7 +13,7 @@ import pytest
 from support.servers import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "extending.md"
-COPIED = ("benchmarks", "demo_logdir", "frontend", "tb_memplugin", "tests", "tools")
+COPIED = ("docs", "benchmarks", "demo_logdir", "frontend", "tb_memplugin", "tests", "tools")
 DIFF = re.compile(r"(?ms)^```diff\n(.*?)^```$")
 SECONDS = 600
 
