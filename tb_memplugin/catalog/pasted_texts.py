@@ -33,7 +33,7 @@ class PastedTexts:
         self._texts: OrderedDict[str, PastedText] = OrderedDict()
 
     def add(self, text: bytes) -> PastedText:
-        """Read a text and keep its recordings. InputError where it contains no error; then nothing is kept."""
+        """Read a text and keep its recordings. Raise InputError, and keep nothing, if it contains no error."""
         name = f"{RUN_PREFIX}/{blake2b(text, digest_size=4).hexdigest()}"
         if (known := self.get(name)) is not None:
             return known

@@ -96,7 +96,7 @@ class NoEventsCode(Code):
     CPU_BACKEND = "cpu_backend", "The profile has no accelerator, and JAX's CPU backend does not log allocations."
     TRACER_LEVEL = "tracer_level", "The host tracer ran below the level at which allocators log events."
     NO_DEVICE_WORK = "no_device_work", "The devices ran nothing during the profile."
-    NO_ALLOCATOR_EVENTS = "no_allocator_events", "No allocator logged an event, for none of the other reasons."
+    NO_ALLOCATOR_EVENTS = "no_allocator_events", "No allocator logged an event; the reason is unknown."
 
 
 def documented() -> dict[str, dict[str, str]]:

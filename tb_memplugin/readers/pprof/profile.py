@@ -116,7 +116,7 @@ class _SampleTypes:
 
     @staticmethod
     def of(tables: dict[str, dict[str, Any]], strings: _Strings, path: str) -> _SampleTypes:
-        """Choose the default type if it is in bytes, else the last type in bytes. Raises InputError where none is."""
+        """Choose the default type if it is in bytes, else the last type in bytes. InputError if none is."""
         kinds, units = (strings.take(tables["sample_type"][name]) for name in ("type", "unit"))
         number = len(kinds)
         sizes = [i for i in range(number) if units[i] == "bytes"]

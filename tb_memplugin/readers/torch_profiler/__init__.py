@@ -30,7 +30,7 @@ def is_profiler_json(data: bytes | memoryview) -> bool:
 
 
 def open_torch_profiler(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
-    """Return the one part of a timeline or trace; nothing is parsed before it is read."""
+    """Return the single part of a timeline or trace, which parses the file when it is read."""
     read = partial(_read, data, path, run=run, host=host)
     return [FilePart(host, RecordingKind.TORCH_TIMELINE, path, len(data), read)]
 

@@ -34,7 +34,7 @@ TRACER_LEVEL = NoEventsReason(
 )
 NO_DEVICE_WORK = NoEventsReason(
     NoEventsCode.NO_DEVICE_WORK,
-    "The devices ran nothing during the profile, so nothing was allocated on them.",
+    "The devices ran nothing during the profile, so they allocated nothing.",
     "Profile some steps of the loop, and wait for their results (jax.block_until_ready) before the profile ends. "
     + SEE_PLANS,
 )

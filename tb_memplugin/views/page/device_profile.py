@@ -109,7 +109,7 @@ def headline(recording: Recording) -> str:
 
 
 def _largest_line(recording: Recording) -> str:
-    """Return a sentence about the line with the most bytes, by the user's innermost frames; empty if none is known."""
+    """Return a sentence about the line with the most bytes, by the user's innermost frames; empty if unknown."""
     rows, stacks = recording.allocations, recording.stacks
     held = np.bincount(np.r_[nearest_frames(stacks, ~framework_frames(stacks)), -1][rows.stack] + 1, rows.charge)
     frames = np.flatnonzero(held[1:])

@@ -64,7 +64,7 @@ class DataflowAnalysis:
 
     @cached_property
     def node_buffer(self) -> I32:
-        """The logical buffer of each node, -1 where none is known."""
+        """The logical buffer of each node; -1 if unknown."""
         value = np.full(self.nodes.total, -1, dtype=np.int32)
         known = np.flatnonzero(self.defining_node >= 0)
         value[self.defining_node[known]] = known
