@@ -81,6 +81,7 @@ def without_nothing(graph: tuple[Nodes, Calls]) -> tuple[Nodes, Calls]:
 QUESTIONS = [question for question in answers() if len(question.split()) == 3 and question.split()[0] in FILES]
 
 
+@pytest.mark.shared_data  # the questions name files, which marks derived from code cannot see
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_function_and_every_call_is_pprofs(question: str) -> None:
     stem, by, measure = question.split()
