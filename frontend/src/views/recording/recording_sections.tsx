@@ -1,32 +1,15 @@
 import type { JSX } from "preact";
-import type { Store } from "../../base/store";
-import type { Api } from "../../payload/api";
 import type { Problem } from "../../payload/generated/answers";
-import type { FirstView } from "../../payload/recording/recording";
-import type { Program } from "../../payload/recording/program";
-import type { Spans } from "../../payload/recording/spans";
-import type { Axis } from "../../layout/axis/axis";
 import { AdvicePanel } from "../advice/advice_panel";
-import type { ViewState } from "../state/view_state";
 import { Headline } from "../figures/headline";
 import { Breakdown } from "../breakdown/breakdown";
 import { Figures } from "../figures/figures";
 import { StepGrowth } from "./step_growth";
-import type { AvailableRows } from "../data/available_rows";
+import type { UsageSectionProps } from "../usage/usage_section";
 import { UsageSection } from "../usage/usage_section";
 
-interface Props {
-  api: Api;
-  view: FirstView;
-  available: AvailableRows;
-  program: Program | null;
-  spans: Spans | null;
-  axis: Axis;
+interface Props extends UsageSectionProps {
   problems: Problem[];
-  store: Store<ViewState>;
-  dark: boolean;
-  /** The timeline, directly below the usage chart because it shares its x axis. */
-  children: JSX.Element;
 }
 
 /** Sections of the page: headline, usage, breakdown and table. */

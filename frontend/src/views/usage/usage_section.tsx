@@ -18,7 +18,7 @@ import { SpanLanes } from "./span_lanes";
 import { UsageChart } from "./usage_chart";
 import { usePosition } from "../state/use_position";
 
-interface Props {
+export interface UsageSectionProps {
   api: Api;
   view: FirstView;
   available: AvailableRows;
@@ -32,7 +32,7 @@ interface Props {
 }
 
 /** Memory over the axis: spans, usage chart, timeline, and the programs that ran. */
-export function UsageSection(props: Props): JSX.Element {
+export function UsageSection(props: UsageSectionProps): JSX.Element {
   const { api, view, available, program, spans, axis, store, dark, children } = props;
   const terms = useTerms();
   const { axis: kind, capacity_bytes } = view.recording;
@@ -55,7 +55,9 @@ export function UsageSection(props: Props): JSX.Element {
   );
 }
 
-type HeadingProps = Pick<Props, "view" | "program" | "store" | "dark"> & { known: readonly CurveKey[] };
+type HeadingProps = Pick<UsageSectionProps, "view" | "program" | "store" | "dark"> & {
+  known: readonly CurveKey[];
+};
 
 function UsageHeading({ view, program, known, store, dark }: HeadingProps): JSX.Element {
   const terms = useTerms();
