@@ -13,13 +13,12 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from programs.targets import ENVIRONMENT, TPU_TOPOLOGIES, target_devices
+from programs.targets import ENVIRONMENT, target_devices
 
 AFTER_ASSIGNMENT = ("*after_optimizations_after_buffer_assignment*", "*after_codegen*")
 REPORT_TOTAL = re.compile(r"Total bytes used: (\d+)")
