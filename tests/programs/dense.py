@@ -11,7 +11,7 @@ from programs.case import Case, Tree, program
 from programs.sharding import replicated, shapes, split_batch
 
 
-@program("v5e", "v6e", "h100", donation={"donate": True}, microbatching={"microbatches": 4})
+@program("v5e", "v6e", "h100", donation={"donate": True}, microbatching={"microbatches": 2})
 def mlp_adam(devices: list[Any], donate: bool = False, microbatches: int = 1, batch: int = 8192) -> Case:
     """A multilayer perceptron with Adam, on one device."""
     width, layers = 2048, 6
