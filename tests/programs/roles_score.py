@@ -1,0 +1,110 @@
+"""Roles against the truth: argument bytes with a wrong role, for each program of the corpus.
+
+    python -m programs.roles_score [NAME ...] [--target TARGET ...] [--dumps FOLDER] [-v]
+
+prints one line for each program and target. Dumps in FOLDER are used again; `-v` lists the arguments that are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from programs.compile import Compiled, compile_case
+from programs.corpus import CORPUS
+
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.hlo import read_hlo
+
+SYMBOL = re.compile(r"\W+")
+ROLE_OF = {name: Role[name.replace(" ", "_").upper()] for name in ("parameter", "optimizer state", "state", "input")}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A leaf of a program's arguments, with its true role and the role that is shown."""
+
+    path: str
+    bytes: int
+    truth: str
+    role: str
+
+    @property
+    def right(self) -> bool:
+        return self.truth == self.role
+
+
+def scored_arguments(proto: bytes, truth: dict[str, Any]) -> list[Argument]:
+    """Return the arguments of a compiled program, in all of its memories, that the truth names."""
+    true = {symbol(leaf["path"]): leaf for leaf in truth["arguments"]}
+    return [
+        Argument(path, size, true[symbol(path)]["role"], shown.name.lower().replace("_", " "))
+        for recording in read_hlo(proto, source="compiled")
+        for path, size, shown in argument_rows(recording)
+        if symbol(path) in true
+    ]
+
+
+def symbol(path: str) -> str:
+    """Return a path without what separates its keys, which differs between versions of JAX."""
+    return SYMBOL.sub("_", path).strip("_")
+
+
+def argument_rows(recording: Recording) -> list[tuple[str, int, Role]]:
+    """Return the path, size and role of each row that is an argument."""
+    program = recording.program
+    if program is None or program.values is None or program.value is None:
+        return []
+    rows, shown = recording.allocations, roles(recording)
+    values = program.values()
+    argument = np.flatnonzero((program.value >= 0) & (values.argument[program.value] >= 0))
+    return [(rows.scope[i], int(rows.size[i]), Role(shown[i])) for i in argument.tolist()]
+
+
+def stored_case(name: str, target: str, folder: Path) -> Compiled:
+    """Return the program's dump in this folder, compiled if it is not there."""
+    dumps = sorted(folder.glob("*after_optimizations.hlo.pb"), key=lambda path: path.stat().st_size)
+    if not dumps or not (folder / "truth.json").exists():
+        return compile_case(name, target, folder)
+    return Compiled(dumps[-1].read_bytes(), json.loads((folder / "truth.json").read_text()), folder)
+
+
+def share_wrong(found: list[Argument]) -> float:
+    """Return the share of argument bytes with a wrong role, in percent."""
+    return 100 * sum(a.bytes for a in found if not a.right) / max(sum(a.bytes for a in found), 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="programs of the corpus; all without one")
+    parser.add_argument("--target", action="append", help="only these of each program's targets")
+    parser.add_argument("--dumps", type=Path, help="a folder that keeps the dumps")
+    parser.add_argument("-v", "--verbose", action="store_true", help="list the arguments that are wrong")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in chosen.names or CORPUS:
+            for target in CORPUS[name].targets:
+                if not chosen.target or target in chosen.target:
+                    compiled = stored_case(name, target, (chosen.dumps or Path(scratch)) / f"{name}-{target}")
+                    show(f"{name:26} {target:6}", scored_arguments(compiled.proto, compiled.truth), chosen.verbose)
+
+
+def show(title: str, found: list[Argument], verbose: bool) -> None:
+    """Print the score of one program."""
+    total = sum(a.bytes for a in found)
+    print(f"{title} {share_wrong(found):6.1f} % of {total / 2**20:9.1f} MiB in {len(found)} arguments", flush=True)
+    if verbose:
+        for a in sorted((a for a in found if not a.right), key=lambda a: -a.bytes):
+            print(f"    {a.bytes / 2**20:9.3f} MiB {a.path}: {a.role}, in truth {a.truth}")
+
+
+if __name__ == "__main__":
+    main()
