@@ -18,10 +18,14 @@ from tb_memplugin.readers.hlo.dataflow.fusions import (
     classify_opcodes,
     operand_derivations,
 )
-from tb_memplugin.readers.hlo.dataflow.nodes import expand_ranges, range_offsets, take_or_missing
+from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, expand_ranges, range_offsets, take_or_missing
+from tb_memplugin.readers.hlo.dataflow.pass_through import START_RESULT_ELEMENT
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
 COMBINABLE = {"all-reduce", "all-reduce-start"}
+SLICING = {"slice", "dynamic-slice"}
+JOINING = {"custom-call", "concatenate"}  # on TPUs, the custom call ConcatBitcast
+DerivationColumns = tuple[I32, I32, I32, U8]  # columns as of Derivations
 MAX_WAVES = 5  # of fusions parsed; an update rarely spans more than two
 MAX_INSTRUCTIONS = 20_000_000  # to visit inside fusions, as a damaged file may contain any number
 
@@ -30,15 +34,15 @@ def find_derivations(module: HloModule, dataflow: DataflowAnalysis, elements: I6
     """Find every pair of values between arguments and results where one is derived from the other."""
     nodes, n = dataflow.nodes, len(elements)
     if not nodes.total:
-        empty = np.empty(0, dtype=np.int32)
-        return Derivations(empty, empty, empty, empty.astype(np.uint8))
+        return Derivations(*_no_derivations())
     found = [_outside_fusions(module, dataflow, elements)]
+    found.append(sliced_prefetches(dataflow, elements))
     source, target = combined_collectives(dataflow)
     zeros = np.zeros(len(source), dtype=np.int32)
     found.append((source, target, zeros, zeros.astype(np.uint8)))
     carried_to, carried_from = dataflow.loop_carried
-    begin, order = grouped(np.r_[found[0][1], target, carried_to].astype(np.int32), n)
-    back = np.r_[found[0][0], source, carried_from].astype(np.int32)[order]
+    begin, order = grouped(np.r_[*(known[1] for known in found), carried_to].astype(np.int32), n)
+    back = np.r_[*(known[0] for known in found), carried_from].astype(np.int32)[order]
     fusion = nodes.is_opcode({"fusion"})
     frontier = _results(dataflow)
     for _ in range(MAX_WAVES):
@@ -74,14 +78,36 @@ def combined_collectives(dataflow: DataflowAnalysis) -> tuple[I32, I32]:
     return source[known].astype(np.int32), target[known].astype(np.int32)
 
 
+def sliced_prefetches(dataflow: DataflowAnalysis, elements: I64) -> DerivationColumns:
+    """Find the values that are put together from slices of one other value, as TPUs prefetch a weight in pieces."""
+    nodes, value = dataflow.nodes, dataflow.node_buffer
+    user, operand = nodes.edges
+    joined = nodes.is_opcode(JOINING)[user]
+    user, piece = user[joined], value[nodes.base[operand[joined]]]
+    produced = np.where(piece >= 0, dataflow.defined[piece], -1)
+    sliced = (produced >= 0) & nodes.is_opcode(SLICING)[produced]
+    origin = nodes.operand(np.maximum(produced, 0).astype(np.int32), 0)
+    source = np.where(sliced & (origin >= 0), value[nodes.base[np.maximum(origin, 0)]], -1)
+    first = np.flatnonzero(np.diff(user, prepend=-1))  # edges are in order of user
+    if not len(first):
+        return _no_derivations()
+    one = np.minimum.reduceat(source, first) == np.maximum.reduceat(source, first)
+    source, target = source[first], value[nodes.base[user[first]]]
+    known = one & (source >= 0) & (target >= 0) & (elements[source] == elements[target])
+    zeros = np.zeros(np.count_nonzero(known), dtype=np.int32)
+    return source[known].astype(np.int32), target[known].astype(np.int32), zeros, zeros.astype(np.uint8)
+
+
+def _no_derivations() -> DerivationColumns:
+    empty = np.empty(0, dtype=np.int32)
+    return empty, empty, empty, empty.astype(np.uint8)
+
+
 def _results(dataflow: DataflowAnalysis) -> I32:
     nodes = dataflow.nodes
     root = nodes.root(nodes.module.entry)
     node_buffer = dataflow.node_buffer[nodes.base[root] : nodes.base[root + 1]] if root >= 0 else np.empty(0, np.int32)
     return node_buffer[node_buffer >= 0].astype(np.int32)
-
-
-DerivationColumns = tuple[I32, I32, I32, U8]  # columns as of Derivations
 
 
 def _outside_fusions(module: HloModule, dataflow: DataflowAnalysis, elements: I64) -> DerivationColumns:
@@ -94,7 +120,7 @@ def _outside_fusions(module: HloModule, dataflow: DataflowAnalysis, elements: I6
     user = np.repeat(users, counts)
     operand = module.operands.values[expand_ranges(module.operands.begin[rows], counts)]
     position = take_or_missing(dataflow.schedule.position, operand)
-    target = dataflow.node_buffer[nodes.base[user]]
+    target = dataflow.node_buffer[_result_node(nodes, user)]
     source = np.where(position >= 0, dataflow.node_buffer[nodes.base[np.maximum(position, 0)]], -1)
     kind = operand_derivations(
         derivation[nodes.opcode[user]], range_offsets(counts), elements[target], elements[source]
@@ -102,6 +128,17 @@ def _outside_fusions(module: HloModule, dataflow: DataflowAnalysis, elements: I6
     known = (source >= 0) & (target >= 0) & (source != target) & (kind != NOT_DERIVED)
     steps = weights[nodes.opcode[user]].astype(np.int32)
     return source[known].astype(np.int32), target[known].astype(np.int32), steps[known], kind[known]
+
+
+def _result_node(nodes: ResultNodes, positions: I32) -> I32:
+    """Return the node of what each instruction computes: an element of its result if it starts an operation."""
+    node = nodes.top(positions)
+    for opcode, element in START_RESULT_ELEMENT.items():
+        starts = nodes.is_opcode({opcode})[positions]
+        inner = nodes.element(positions[starts], element)
+        node[starts] = np.where(inner >= 0, inner, node[starts])
+    found: I32 = nodes.base[positions] + node - nodes.shapes.begin[nodes.shape[positions]]
+    return found
 
 
 def _inside_fusions(module: HloModule, dataflow: DataflowAnalysis, positions: I32, elements: I64) -> DerivationColumns:

@@ -17,7 +17,10 @@ from tb_memplugin.readers.hlo.module.lists import Lists
 from tb_memplugin.readers.hlo.module.shapes import ShapeTable, elements_of
 from tb_memplugin.readers.hlo.module.tables import COMPUTATION, COMPUTATIONS, HloModule
 
-COPYING = {"bitcast", "copy", "reshape", "transpose", "reverse", "opt-barrier", "convert", "all-reduce"}
+COPYING = {
+    "all-reduce", "all-reduce-start", "bitcast", "convert", "copy", "copy-start", "opt-barrier", "reshape", "reverse",
+    "transpose",
+}  # fmt: skip
 ELEMENTWISE = {
     "abs", "add", "and", "atan2", "bitcast-convert", "cbrt", "ceil", "clamp", "compare", "complex", "cosine", "divide",
     "erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite", "log", "log-plus-one", "logistic",
@@ -26,7 +29,7 @@ ELEMENTWISE = {
     "shift-right-logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor",
 }  # fmt: skip
 IN_PLACE = {"dynamic-update-slice", "scatter"}
-PARTIAL = {"slice", "dynamic-slice", "concatenate", "pad", "all-gather", "reduce-scatter"}
+PARTIAL = {"slice", "dynamic-slice", "concatenate", "pad", "all-gather", "all-gather-start", "reduce-scatter"}
 NOT_DERIVED = 255
 
 

@@ -31,6 +31,8 @@ DONE_RESULT_ELEMENT = {
     "collective-permute-done": 1,
     "async-done": 1,
 }
+# The element of a start's result tuple that contains what it computes.
+START_RESULT_ELEMENT = {"copy-start": 0, "all-gather-start": 1, "collective-permute-start": 1}
 CALLS = {"call", "async-start"}
 
 
