@@ -3,4 +3,6 @@
 from __future__ import annotations
 
 from programs import dense as dense
+from programs import language_models as language_models
+from programs import llama as llama
 from programs.case import CORPUS as CORPUS

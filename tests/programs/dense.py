@@ -9,35 +9,45 @@ import jax.numpy as jnp
 import optax
 from programs.case import Case, Tree, program
 from programs.sharding import replicated, shapes, split_batch
+from programs.training import TRAINED, cast, mean_gradients, rematerialized
 
 
-@program("v5e", "v6e", "h100", donation={"donate": True}, microbatching={"microbatches": 2})
-def mlp_adam(devices: list[Any], donate: bool = False, microbatches: int = 1, batch: int = 8192) -> Case:
+def perceptron(width: int, layers: int) -> Tree:
+    return {f"layer_{i}": {"w": jnp.zeros((width, width)), "b": jnp.zeros(width)} for i in range(layers)}
+
+
+def perceptron_loss(params: Tree, batch: Tree, remat: str = "none", compute: str = "float32") -> Any:
+    def layer(p: Tree, x: Any) -> Any:
+        return jax.nn.gelu(x @ p["w"] + p["b"])
+
+    x, y = batch
+    for p in cast(params, compute).values():
+        x = rematerialized(layer, remat)(p, x.astype(compute))
+    return jnp.mean((x.astype(jnp.float32) - y) ** 2)
+
+
+@program(
+    "v5e", "v6e", "h100",
+    donation={"donate": True}, microbatching={"microbatches": 2},
+    rematerialization={"remat": "layer"}, optimizer_state={"mu_dtype": "bfloat16"},
+)  # fmt: skip
+def mlp_adam(
+    devices: list[Any], donate: bool = False, microbatches: int = 1, batch: int = 8192,
+    remat: str = "none", compute: str = "float32", mu_dtype: str | None = None,
+) -> Case:  # fmt: skip
     """A multilayer perceptron with Adam, on one device."""
     width, layers = 2048, 6
-    optimizer = optax.adam(1e-3)
+    optimizer = optax.adam(1e-3, mu_dtype=mu_dtype)
 
     def initial() -> Tree:
-        params = {f"layer_{i}": {"w": jnp.zeros((width, width)), "b": jnp.zeros(width)} for i in range(layers)}
+        params = perceptron(width, layers)
         return {"params": params, "opt": optimizer.init(params)}
 
-    def loss(params: Tree, x: Any, y: Any) -> Any:
-        for i in range(layers):
-            x = jax.nn.gelu(x @ params[f"layer_{i}"]["w"] + params[f"layer_{i}"]["b"])
-        return jnp.mean((x - y) ** 2)
-
     def step(state: Tree, x: Any, y: Any) -> Any:
-        if microbatches == 1:
-            value, grads = jax.value_and_grad(loss)(state["params"], x, y)
-        else:
-            split = [a.reshape(microbatches, -1, *a.shape[1:]) for a in (x, y)]
+        def loss(params: Tree, batch: Tree) -> Any:
+            return perceptron_loss(params, batch, remat, compute)
 
-            def add(total: Tree, part: Tree) -> Any:
-                value, grads = jax.value_and_grad(loss)(state["params"], *part)
-                return jax.tree.map(jnp.add, total, grads), value
-
-            grads, values = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, state["params"]), tuple(split))
-            grads, value = jax.tree.map(lambda g: g / microbatches, grads), values.mean()
+        value, grads = mean_gradients(loss, state["params"], (x, y), microbatches)
         updates, opt = optimizer.update(grads, state["opt"], state["params"])
         return {"params": optax.apply_updates(state["params"], updates), "opt": opt}, value
 
@@ -46,5 +56,24 @@ def mlp_adam(devices: list[Any], donate: bool = False, microbatches: int = 1, ba
     return Case(
         jax.jit(step, donate_argnums=(0,) if donate else ()),
         (shapes(initial, one), data((batch, width)), data((batch, width))),
-        ({"params": "parameter", "opt": "optimizer state"}, "input", "input"),
+        (TRAINED, "input", "input"),
+    )
+
+
+@program("v4", "v5p", donation={"donate": True}, microbatching={"microbatches": 4})
+def mlp_momentum(devices: list[Any], donate: bool = False, microbatches: int = 1, batch: int = 16384) -> Case:
+    """A perceptron trained by hand-written SGD with momentum, data-parallel: the state is on every device."""
+    width, layers = 3072, 4
+
+    def step(params: Tree, momentum: Tree, x: Any, y: Any) -> Any:
+        value, grads = mean_gradients(perceptron_loss, params, (x, y), microbatches)
+        momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, grads)
+        return jax.tree.map(lambda p, m: p - 0.01 * m, params, momentum), momentum, value
+
+    params = shapes(lambda: perceptron(width, layers), replicated(devices))
+    data = split_batch(devices)
+    return Case(
+        jax.jit(step, donate_argnums=(0, 1) if donate else ()),
+        (params, params, data((batch, width)), data((batch, width))),
+        ("parameter", "optimizer state", "input", "input"),
     )
