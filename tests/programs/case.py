@@ -31,7 +31,8 @@ class CaseBuilder:
     name: str
     build: Callable[..., Case]  # (devices, **knobs)
     targets: tuple[str, ...]  # of targets.TARGETS
-    changes: Mapping[str, Knobs] = field(default_factory=dict)  # by kind of advice: the knobs that carry it out
+    # The knobs that carry advice out, by its kind or by the beginning of its title.
+    changes: Mapping[str, Knobs] = field(default_factory=dict)
 
     @property
     def knobs(self) -> tuple[str, ...]:
@@ -39,6 +40,7 @@ class CaseBuilder:
 
 
 CORPUS: dict[str, CaseBuilder] = {}
+ADVISED: dict[str, CaseBuilder] = {}  # further programs, to carry out advice on; their dumps are not stored
 
 
 def program(*targets: str, **changes: Knobs) -> Callable[[Callable[..., Case]], Callable[..., Case]]:

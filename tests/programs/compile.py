@@ -111,7 +111,7 @@ def main(name: str, target: str, folder: str, *words: str) -> None:
 
     # Paths of this machine have no place in a stored program.
     jax.config.update("jax_hlo_source_file_canonicalization_regex", r".*/(tests/|site-packages/)?")
-    case = corpus.CORPUS[name].build(target_devices(target), **knobs)
+    case = corpus.PROGRAMS[name].build(target_devices(target), **knobs)
     (Path(folder) / "truth.json").write_text(json.dumps(describe(case), indent=1))
     lowered = case.function.lower(*case.arguments)
     lowered.compile({"xla_dump_to": folder} | OPTIONS)
