@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from programs.case import ROLES
 from programs.compile import Compiled, compile_case
 from programs.corpus import CORPUS
+from programs.peak_truth import PeakRow, PeakTruth, symbol
 
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
 
-SYMBOL = re.compile(r"\W+")
-ROLE_OF = {name: Role[name.replace(" ", "_").upper()] for name in ("parameter", "optimizer state", "state", "input")}
+ROLE_OF = {name: Role[name.replace(" ", "_").upper()] for name in ROLES}
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,13 @@ def scored_arguments(proto: bytes, truth: dict[str, Any]) -> list[Argument]:
     ]
 
 
-def symbol(path: str) -> str:
-    """Return a path without what separates its keys, which differs between versions of JAX."""
-    return SYMBOL.sub("_", path).strip("_")
+def scored_peak(proto: bytes, truth: dict[str, Any]) -> list[PeakRow]:
+    """Return the rows that are live at the peak of the device's main memory, judged."""
+    true = {symbol(leaf["path"]): ROLE_OF[leaf["role"]] for leaf in truth["arguments"]}
+    trained = [leaf for leaf in truth["arguments"] if leaf["role"] == "parameter"]
+    dimensions = [leaf[key] for leaf in trained for key in ("shape", "local_shape")]
+    recording = next(r for r in read_hlo(proto, source="compiled") if r.program and r.program.memory_space == 0)
+    return list(PeakTruth(proto, recording, true, dimensions).rows())
 
 
 def argument_rows(recording: Recording) -> list[tuple[str, int, Role]]:
@@ -94,16 +98,27 @@ def main() -> None:
             for target in CORPUS[name].targets:
                 if not chosen.target or target in chosen.target:
                     compiled = stored_case(name, target, (chosen.dumps or Path(scratch)) / f"{name}-{target}")
-                    show(f"{name:26} {target:6}", scored_arguments(compiled.proto, compiled.truth), chosen.verbose)
+                    show(f"{name:26} {target:6}", compiled.proto, compiled.truth, chosen.verbose)
 
 
-def show(title: str, found: list[Argument], verbose: bool) -> None:
+def show(title: str, proto: bytes, truth: dict[str, Any], verbose: bool) -> None:
     """Print the score of one program."""
-    total = sum(a.bytes for a in found)
-    print(f"{title} {share_wrong(found):6.1f} % of {total / 2**20:9.1f} MiB in {len(found)} arguments", flush=True)
+    arguments, rows = scored_arguments(proto, truth), scored_peak(proto, truth)
+    size, live = sum(a.bytes for a in arguments), sum(row.bytes for row in rows)
+    at_peak = 100 * sum(row.bytes for row in rows if row.role not in row.right) / max(live, 1)
+    print(
+        f"{title} arguments {share_wrong(arguments):6.1f} % of {size / 2**20:9.1f} MiB, "
+        f"peak {at_peak:6.1f} % of {live / 2**20:9.1f} MiB",
+        flush=True,
+    )
     if verbose:
-        for a in sorted((a for a in found if not a.right), key=lambda a: -a.bytes):
+        for a in sorted((a for a in arguments if not a.right), key=lambda a: -a.bytes):
             print(f"    {a.bytes / 2**20:9.3f} MiB {a.path}: {a.role}, in truth {a.truth}")
+        for row in rows:
+            if row.role not in row.right:
+                right = " or ".join(role.name.lower() for role in row.right)
+                judged = f"{row.role.name.lower()}, in truth {right}: {row.reason}"
+                print(f"    {row.bytes / 2**20:9.3f} MiB at the peak, {row.name} {row.shape}: {judged}")
 
 
 if __name__ == "__main__":
