@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from programs import advice_arguments as advice_arguments
 from programs import dense as dense
+from programs import equinox_models as equinox_models
 from programs import language_models as language_models
+from programs import linen_models as linen_models
 from programs import llama as llama
+from programs import nnx_models as nnx_models
+from programs import vision as vision
 from programs.case import ADVISED as ADVISED
 from programs.case import CORPUS as CORPUS
 
