@@ -33,7 +33,7 @@ XPLANE = Format(
 )
 HLO = Format(
     "compiled program",
-    (".hlo_proto.pb", ".hlo.pb"),
+    (".hlo_proto.pb", ".hlo.pb", ".hlo_proto.pb.gz", ".hlo.pb.gz"),
     RecordingKind.PROGRAM,
     "tb_memplugin.readers.hlo:open_hlo",
 )

@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {"errors", "native", "model", "sizes"},
     "views": {"analysis", "errors", "model", "sizes"},
     "logdir": {"errors", "formats"},
-    "catalog": {"analysis", "errors", "logdir", "readers", "model"},
+    "catalog": {"analysis", "errors", "logdir", "readers", "model", "sizes"},
     "hosts": {"catalog", "errors", "logdir", "model", "views"},
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked
     "commands": {"catalog", "errors", "hosts", "logdir", "model", "sizes", "views"},

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tb_memplugin import logdir
-from tb_memplugin.catalog.listing import Listing, merge, read_file
+from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_file
 from tb_memplugin.catalog.pasted_texts import PastedTexts
 from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError
@@ -62,9 +62,9 @@ class Catalog:
         """List the recordings of a run that `find` returned, or of one host of it. InputError for an unknown host."""
         files = [file for file in run.files if host in (None, file.host)]
         if not files:
-            hosts = ", ".join(file.host for file in run.files)
+            hosts = ", ".join(dict.fromkeys(file.host for file in run.files))
             raise InputError("Unknown host", str(host), f"the hosts of {run.name} are: {hosts}")
-        return merge(self._read_once(file, run.name) for file in files)
+        return listing_of_files(files, run.name, self._read_once)
 
     def recording(self, recording_id: str) -> Recording:
         """Return the recording with an id. InputError where it does not exist, or no longer exists."""
@@ -76,7 +76,8 @@ class Catalog:
         # Ids are compared, not split, since names may contain any separator.
         for run in self.find(lambda run: recording_id.startswith(f"{run.name}|")):
             for file in run.files:
-                if recording_id.startswith(f"{run.name}|{file.host}|"):
+                title = f"{file.dumped.title}|" if file.dumped else ""
+                if recording_id.startswith(f"{run.name}|{file.host}|{title}"):
                     recordings = self._read_linked(file, run)
                     if any(recording.id == recording_id for recording in recordings):
                         return recordings

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.usage.headroom import with_device_limits
 from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.catalog.dumps import LeftOut, largest_programs, with_dump_files
 from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile
@@ -37,17 +38,33 @@ class Listing:
     recordings: list[Recording] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     no_events: dict[str, NoEventsReason] = field(default_factory=dict)  # by host without a recording over time
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def nbytes(self) -> int:
         return sum(recording.nbytes for recording in self.recordings)
 
 
-def listing_of_path(path: str) -> Listing:
-    """List the recordings of a logdir, a run's folder, or a file. InputError where there is nothing to read."""
+def listing_of_path(path: str, wanted: Callable[[str], object] | None = None) -> Listing:
+    """List the recordings of a logdir, a run's folder, or a file. InputError where there is nothing to read.
+
+    Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
+    """
     if not logdir.is_remote(path) and not os.path.isdir(path):
-        return read_file(logdir.host_file(path), run="")
-    return merge(read_file(file, run.name) for run in logdir.find_runs(path) for file in run.files)
+        return read_file(logdir.dumped_file(path), run="")
+    return merge(listing_of_files(run.files, run.name, read_file, wanted) for run in logdir.find_runs(path))
+
+
+def listing_of_files(
+    files: Sequence[HostFile],
+    run: str,
+    read: Callable[[HostFile, str], Listing],
+    wanted: Callable[[str], object] | None = None,
+) -> Listing:
+    """List the recordings of a run's files, without the smallest programs of a large dump."""
+    chosen, left_out = largest_programs(files, run, wanted)
+    listing = merge(read(file, run) for file in chosen)
+    return replace(listing, left_out=(left_out,)) if left_out else listing
 
 
 def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
@@ -63,6 +80,9 @@ def listing_of_stream(stream: BinaryIO, source: str) -> Listing:
 def read_file(file: HostFile, run: str) -> Listing:
     """List the recordings of one file; damaged parts are problems."""
     listing = Listing()
+    if file.unreadable:
+        listing.problems.append(Problem(file.path, file.unreadable))
+        return listing
     try:
         parts = readers.open_file(logdir.read_bytes(file), file.path, run=run, host=file.host)
     except Exception as error:
@@ -70,7 +90,7 @@ def read_file(file: HostFile, run: str) -> Listing:
         return listing
     for part in parts:
         try:
-            recordings = part.read()
+            recordings = with_dump_files(part.read(), file)
             for recording in recordings:
                 peak(recording)  # computed here, since every caller needs it and damage may show only now
             if not recordings and part.no_events_reason is not None:
@@ -92,6 +112,7 @@ def merge(listings: Iterable[Listing]) -> Listing:
         merged.recordings.extend(listing.recordings)
         merged.problems.extend(listing.problems)
         merged.no_events.update(listing.no_events)
+        merged = replace(merged, left_out=(*merged.left_out, *listing.left_out))
     merged.recordings[:] = link_timelines(merged.recordings)
     merged.recordings.sort(key=lambda recording: (-peak(recording).bytes, recording.id))
     return merged

@@ -32,8 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.shared.budget import budget, budget_lines
 
     limit = parse_size(arguments.max_peak)
-    listing = listing_of(arguments.path)
-    answer = budget(listing.recordings, limit, pattern_of(arguments.recording))
+    pattern = pattern_of(arguments.recording)
+    listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
+    answer = budget(listing.recordings, limit, pattern)
     if not answer["checked"]:
         raise InputError(
             "No recordings to check",

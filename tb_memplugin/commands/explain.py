@@ -44,7 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.terminal.explain_text import lines
     from tb_memplugin.views.terminal.selectors import choose
 
-    recordings = listing_of(arguments.path).recordings
+    wanted = arguments.recording
+    recordings = listing_of(arguments.path, wanted and (lambda recording_id: wanted in recording_id)).recordings
     chosen = choose(recordings, arguments.recording, arguments.path)
     answer = explain(chosen, arguments.at, recordings)
     if arguments.json:

@@ -34,9 +34,11 @@ def run(arguments: argparse.Namespace) -> int:
     listing = listing_of(arguments.path)
     summaries = [summary(recording.outline) for recording in listing.recordings]
     if arguments.json:
-        print(json.dumps({"recordings": summaries}, indent=2, allow_nan=False))
+        left_out = [{"programs": left.programs, "bytes": left.bytes} for left in listing.left_out]
+        print(json.dumps({"recordings": summaries, "left_out": left_out}, indent=2, allow_nan=False))
     elif summaries:
-        print("\n".join([*table(summaries), *capacity_sources(listing), *no_event_reasons(listing)]))
+        notes = [*capacity_sources(listing), *no_event_reasons(listing), *left_out_lines(listing)]
+        print("\n".join([*table(summaries), *notes]))
     elif not listing.problems:
         print("No recordings found: no compiled program with buffers, and no allocator events.")
     return 2 if listing.problems and not summaries else 0
@@ -53,6 +55,11 @@ def no_event_reasons(listing: Listing) -> list[str]:
     """Return a line per reason why hosts have no memory over time."""
     reasons = dict.fromkeys(f"No memory over time ({r.code}): {r.text} {r.remedy}" for r in listing.no_events.values())
     return ["", *map(printable, reasons)] if reasons else []
+
+
+def left_out_lines(listing: Listing) -> list[str]:
+    """Return a line per dump of which only the largest programs are listed."""
+    return ["", *(left_out.text for left_out in listing.left_out)] if listing.left_out else []
 
 
 COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tb_memplugin.errors import InputError
@@ -18,15 +19,18 @@ PATTERN = "use only recordings whose id matches this regular expression, such as
 STDIN = "standard input"
 
 
-def listing_of(path: str) -> Listing:
-    """Read all recordings of a path; print problems to standard error. InputError where there is nothing to read."""
+def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> Listing:
+    """Read all recordings of a path; print problems to standard error. InputError where there is nothing to read.
+
+    Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
+    """
     from tb_memplugin.catalog import listing_of_path, listing_of_stream
 
     if path == "-":
         return listing_of_stream(sys.stdin.buffer, STDIN)
     # The log is for servers; a command prints each problem as one line instead.
     logging.getLogger("tb_memplugin").setLevel(logging.ERROR)
-    listing = listing_of_path(path)
+    listing = listing_of_path(path, wanted)
     for problem in listing.problems:
         print(f"tb-memplugin: {printable(problem.file)}: {printable(problem.text)}", file=sys.stderr)
     return listing

@@ -20,13 +20,17 @@ class CatalogSource:
         return self._catalog.logdir
 
     def runs(self) -> list[RunHosts]:
-        return [RunHosts(run.name, [file.host for file in run.files]) for run in self._catalog.runs()]
+        return [
+            RunHosts(run.name, list(dict.fromkeys(file.host for file in run.files))) for run in self._catalog.runs()
+        ]
 
     def run(self, name: str, host: str | None = None) -> RunRecordings:
         listing = self._catalog.listing(name, host)
         problems = [Unreadable(problem.file, problem.text) for problem in listing.problems]
+        # The page shows both beside the recordings.
+        problems += [Unreadable(name, left_out.text) for left_out in listing.left_out]
         empty = {host: reason._asdict() for host, reason in listing.no_events.items()}
-        return RunRecordings(listing.recordings, problems, empty)
+        return RunRecordings(listing.recordings, problems, empty, partial=bool(listing.left_out))
 
     def recording(self, recording_id: str) -> Recording:
         return self._catalog.recording(recording_id)

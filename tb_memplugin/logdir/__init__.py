@@ -3,19 +3,24 @@
 - runs: the search for runs
 - folders: listing of local and remote folders
 - files: one file, its host name and its bytes
+- dumps: the programs of an XLA dump folder
+- dump_names: names of the files in an XLA dump folder
 - suffixes: which files are profiles, by their names
 - paths: questions about paths
 """
 
 from __future__ import annotations
 
-from tb_memplugin.logdir.files import HostFile, host_file, read_bytes
+from tb_memplugin.logdir.dumps import dumped_file
+from tb_memplugin.logdir.files import DumpedProgram, HostFile, host_file, read_beside, read_bytes
 from tb_memplugin.logdir.paths import is_inside, is_read_with, is_remote
 from tb_memplugin.logdir.runs import Run, find_runs, has_runs, list_again
 
 __all__ = [
+    "DumpedProgram",
     "HostFile",
     "Run",
+    "dumped_file",
     "find_runs",
     "has_runs",
     "host_file",
@@ -23,5 +28,6 @@ __all__ = [
     "is_read_with",
     "is_remote",
     "list_again",
+    "read_beside",
     "read_bytes",
 ]

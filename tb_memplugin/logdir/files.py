@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 from dataclasses import dataclass
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.paths import is_remote
 from tb_memplugin.logdir.suffixes import host_name
 
+# Neither follow a link nor wait for a pipe's writer. Windows lacks both flags.
+PLAIN_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class DumpedProgram:
+    """A program of an XLA dump: its title, which is unique in its folder, and the paths of small files about it."""
+
+    title: str
+    module: str
+    beside: tuple[str, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class HostFile:
-    """A profile of one host, or a standalone file. `stamp` changes when the file does."""
+    """A profile of one host, or a standalone file. `stamp` changes when the file does.
+
+    `unreadable`: the reason why the file cannot be read, and the remedy, where its name alone shows that.
+    """
 
     path: str
     host: str
     size: int
     stamp: str
+    dumped: DumpedProgram | None = None
+    unreadable: str = ""
 
 
 def host_file(path: str) -> HostFile:
@@ -45,6 +63,21 @@ def read_bytes(file: HostFile) -> memoryview | bytes:
             return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
     except Exception as error:  # remote stores raise errors of many types
         raise InputError("Cannot read the file", file.path, reason(error)) from error
+
+
+def read_beside(path: str, max_bytes: int) -> bytes | None:
+    """Return the first `max_bytes` of a small file beside a program; None where there is none, or it is a link."""
+    try:
+        if is_remote(path):
+            import fsspec
+
+            with fsspec.open(path, "rb") as stream:
+                content: bytes = stream.read(max_bytes)
+            return content
+        with open(os.open(path, PLAIN_FILE), "rb") as file:
+            return file.read(max_bytes) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+    except Exception:  # remote stores raise errors of many types
+        return None
 
 
 def stamp_of(status: os.stat_result) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.logdir.dump_names import is_dump_file
 from tb_memplugin.logdir.files import reason, stamp_of
 from tb_memplugin.logdir.paths import is_inside, is_remote
 from tb_memplugin.logdir.suffixes import READABLE
@@ -16,7 +17,7 @@ from tb_memplugin.logdir.suffixes import READABLE
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A folder, or a file that can be read by its suffix."""
+    """A folder, a file that can be read by its suffix, or another file of an XLA dump, without size and stamp."""
 
     name: str
     path: str
@@ -56,6 +57,10 @@ def _list_local(top: str, folder: str) -> list[Entry]:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 if entry.is_dir(follow_symlinks=False):
                     found.append(Entry(entry.name, entry.path, True))
+                elif is_dump_file(entry.name):
+                    # A dump has ten such files for each program, and few of them are ever opened.
+                    if entry.is_file(follow_symlinks=False):
+                        found.append(Entry(entry.name, entry.path, False))
                 elif entry.name.endswith(READABLE) and entry.is_file():
                     if entry.is_symlink() and not is_inside(top, entry.path):
                         continue
@@ -91,7 +96,7 @@ def _list_remote(system: Any, folder: str) -> list[Entry]:
         name = path.rpartition("/")[2]
         if info["type"] == "directory":
             entries.append(Entry(name, path, True))
-        elif name.endswith(READABLE):
+        elif name.endswith(READABLE) or is_dump_file(name):
             # Each store has another name for the field that changes with the content.
             keys = ("etag", "ETag", "mtime", "updated")
             version = next((str(info[key]) for key in keys if info.get(key)), "")

@@ -1,7 +1,7 @@
 """The search for runs in a logdir.
 
 A run is a folder `<logdir>/<any>/plugins/profile/<session>/` with `<host>.xplane.pb` files, as jax.profiler writes
-them, or any other folder with standalone files, such as `memory1.prof`.
+them, or any other folder with an XLA dump or standalone files, such as `memory1.prof`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.logdir.dump_names import is_dump_file, module_of, parse_program
+from tb_memplugin.logdir.dumps import dumped_programs
 from tb_memplugin.logdir.files import HostFile
 from tb_memplugin.logdir.folders import Entry, open_logdir
 from tb_memplugin.logdir.suffixes import HLO_PROTO, NO_MODULE, STANDALONE, XPLANE, host_name
@@ -40,7 +42,7 @@ def find_runs(root: str) -> list[Run]:
             "No profile found",
             root,
             "looked for plugins/profile/<session>/<host>.xplane.pb, which jax.profiler.trace(logdir) writes, and for "
-            "device profiles (*.prof) and PyTorch snapshots (*.pickle)",
+            "XLA dumps (*after_optimizations.hlo.pb), device profiles (*.prof) and PyTorch snapshots (*.pickle)",
         )
     return sorted(runs, key=lambda run: run.name, reverse=True)
 
@@ -71,12 +73,14 @@ def _search(root: str) -> Iterator[Run]:
         parent, name = os.path.split(folder)
         in_profile = name == "profile" and os.path.basename(parent) == "plugins"
         # The logdir may itself be a session; any other folder may contain standalone files.
-        if not in_profile and (files := _profiles(entries) if folder == top else _standalone(_sorted_files(entries))):
+        in_folder = () if in_profile else _profiles(entries) if folder == top else _files_under_any_name(entries)
+        if in_folder:
             relative = os.path.relpath(folder, top).replace(os.sep, "/")
-            yield Run(name if relative == os.curdir else relative, files, folder, root)
+            yield Run(name if relative == os.curdir else relative, in_folder, folder, root)
+        in_dump = any(file.dumped or file.unreadable for file in in_folder)
         for entry in entries:
-            if not entry.is_folder:
-                continue
+            if not entry.is_folder or (in_dump and module_of(entry.name)):
+                continue  # a dump has a folder for each module, without runs
             if not in_profile:
                 folders.append(entry.path)
             elif files := _profiles(list_folder(entry.path)):
@@ -89,19 +93,34 @@ def _search(root: str) -> Iterator[Run]:
 def _profiles(entries: list[Entry]) -> tuple[HostFile, ...]:
     """Return a session's files. Programs are included only where there is no profile, which would contain them."""
     files = _sorted_files(entries)
-    profiles = [file for file in files if file.name.endswith(XPLANE)] or [
-        file for file in files if file.name.endswith(HLO_PROTO) and file.name != NO_MODULE
-    ]
-    return (*map(_host_file, profiles), *_standalone(files))
+    profiles = tuple(_host_file(file) for file in files if file.name.endswith(XPLANE))
+    if profiles:
+        return (*profiles, *_standalone(files))
+    programs = [file for file in files if file.name.endswith(HLO_PROTO)]
+    named = tuple(_host_file(file) for file in programs if file.name != NO_MODULE)
+    return (*named, *_files_under_any_name(entries))
+
+
+def _files_under_any_name(entries: list[Entry]) -> tuple[HostFile, ...]:
+    """Return the programs of an XLA dump and the standalone files of any folder."""
+    return (*dumped_programs(entries), *_standalone(_sorted_files(entries)))
 
 
 def _standalone(files: list[Entry]) -> tuple[HostFile, ...]:
-    return tuple(_host_file(file) for file in files if file.name.endswith(STANDALONE))
+    # A compressed program also ends like a compressed device profile.
+    return tuple(
+        _host_file(file) for file in files if file.name.endswith(STANDALONE) and not file.name.endswith(HLO_PROTO)
+    )
+
+
+def _is_dumped(name: str) -> bool:
+    return is_dump_file(name) or parse_program(name) is not None
 
 
 def _sorted_files(entries: list[Entry]) -> list[Entry]:
-    """Return the files among entries in natural order: memory2 before memory10."""
-    return sorted((entry for entry in entries if not entry.is_folder), key=lambda entry: _natural_key(entry.name))
+    """Return the files among entries, other than those of XLA dumps, in natural order: memory2 before memory10."""
+    files = (entry for entry in entries if not entry.is_folder and not _is_dumped(entry.name))
+    return sorted(files, key=lambda entry: _natural_key(entry.name))
 
 
 def _natural_key(name: str) -> list[tuple[int, str]]:

@@ -33,6 +33,8 @@ class CaveatCode(Code):
     UNKNOWN_INSTRUCTIONS = "unknown_instructions", "Buffers refer to missing instructions; they are live throughout."
     INCONSISTENT_EVENTS = "inconsistent_events", "Events of the compiler's trace are inconsistent and ignored."
     REUSED_EARLY = "reused_early", "Buffers are overwritten before their last use; they end where they are overwritten."
+    TOTAL_DIFFERS = "total_differs", "XLA's own memory usage report has another total than the buffer allocations."
+    SCHEDULE_DIFFERS = "schedule_differs", "XLA's own live ranges cover another number of instructions."
 
     # Allocator events of a profile
     LIVE_BEFORE = "live_before", "Memory was allocated before the recording started; its allocation site is unknown."

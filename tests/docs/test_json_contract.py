@@ -10,7 +10,7 @@ import pytest
 from support.markdown import anchors, section, sections
 from support.servers import DEMO, REPOSITORY, TESTS
 
-from tb_memplugin.catalog import listing_of_path
+from tb_memplugin.catalog import dumps, listing_of_path
 from tb_memplugin.cli import main
 from tb_memplugin.model.codes import documented as documented_codes
 from tb_memplugin.views.export.rows import pieces
@@ -79,9 +79,10 @@ def all_keys(heading: str) -> Iterator[str]:
             yield from all_keys(kind.partition("[")[2].partition("]")[0])
 
 
-def test_summary(print_json: Any) -> None:
+def test_summary(print_json: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = set[str]()
-    for path in [*RUNS, *TEXTS]:
+    monkeypatch.setattr(dumps, "MAX_PROGRAMS", 2)
+    for path in [*RUNS, *TEXTS, TESTS / "data" / "xla_dumps" / "tpu_v5e"]:
         check_object(print_json("summary", str(path)), "summary --json", path.name, seen)
     assert seen >= set(all_keys("summary --json"))
 

@@ -1,0 +1,106 @@
+"""Programs of XLA dumps: those that a listing reads, and what the files beside a program add to its recordings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tb_memplugin import logdir
+from tb_memplugin.errors import InputError
+from tb_memplugin.logdir import HostFile
+from tb_memplugin.model.chips import with_chip
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.common.gzip_file import decompress
+from tb_memplugin.readers.xla_dump.reports import differences, reported_totals, scheduled_instructions
+from tb_memplugin.readers.xla_dump.reserved import reserved_by_memory
+from tb_memplugin.readers.xla_dump.target import read_target
+from tb_memplugin.sizes import agree, bytes_text, counted
+
+# An eager program compiles every operation, so that a dump may have thousands of modules. Reading one takes 5 ms.
+MAX_PROGRAMS = 200
+MAX_REPORT_BYTES = 64 << 20
+MAX_TARGET_BYTES = 1 << 20
+LIVE_RANGE_BYTES = 200  # the figure is in the first line
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Programs of dumps that a listing does not read, since they reserve the least; `bytes`: the most of one."""
+
+    programs: int
+    bytes: int
+
+    @property
+    def text(self) -> str:
+        return (
+            f"{counted(self.programs, 'smaller program')} of this dump {agree(self.programs, 'is', 'are')} not listed. "
+            f"Each reserves at most {bytes_text(self.bytes)}; to see one, open its *after_optimizations.hlo.pb."
+        )
+
+
+@lru_cache(maxsize=50_000)
+def reserved(file: HostFile) -> dict[str, int]:
+    """Return the bytes that a program reserves in each memory; empty where the file cannot be read."""
+    try:
+        return reserved_by_memory(logdir.read_bytes(file), file.path)
+    except InputError:
+        return {}
+
+
+def largest_programs(
+    files: Sequence[HostFile], run: str, wanted: Callable[[str], object] | None = None
+) -> tuple[Sequence[HostFile], LeftOut | None]:
+    """Return the files without the smallest programs of dumps, where there are more than MAX_PROGRAMS, and these.
+
+    Programs that have a recording with a `wanted` id stay.
+    """
+    programs = [file for file in files if file.dumped is not None]
+    if len(programs) <= MAX_PROGRAMS:
+        return files, None
+    size = {file: _size(file) for file in programs}
+    ordered = sorted(programs, key=lambda file: -size[file])
+    left = {file for file in ordered[MAX_PROGRAMS:] if wanted is None or not any(map(wanted, _ids(file, run)))}
+    if not left:
+        return files, None
+    return [file for file in files if file not in left], LeftOut(len(left), max(size[file] for file in left))
+
+
+def _ids(file: HostFile, run: str) -> list[str]:
+    """Return the ids of a program's recordings, as Recording.id has them, without reading it."""
+    title = file.dumped.title if file.dumped else ""
+    return ["|".join((run, file.host, title, memory)) for memory in reserved(file)]
+
+
+def _size(file: HostFile) -> int:
+    """Return the bytes that a program reserves; the size of a remote file, which would have to be fetched."""
+    return file.size if logdir.is_remote(file.path) else sum(reserved(file).values())
+
+
+def with_dump_files(recordings: Sequence[Recording], file: HostFile) -> list[Recording]:
+    """Return a program's recordings with its title, the limits of its chip, and caveats where XLA's reports differ."""
+    if file.dumped is None:
+        return list(recordings)
+    title = file.dumped.title
+    named = [(_name(path), _content(path)) for path in file.dumped.beside]
+    files = [(name, content) for name, content in named if content]
+    totals, length = reported_totals(files), scheduled_instructions(files)
+    checked = [replace(r, title=title, caveats=(*r.caveats, *differences(r, totals, length))) for r in recordings]
+    target = read_target(files)
+    return with_chip(checked, *target) if target is not None else checked
+
+
+def _name(path: str) -> str:
+    return os.path.basename(path).removesuffix(".gz")
+
+
+def _content(path: str) -> bytes | None:
+    if path.endswith("-live-range.txt"):
+        return logdir.read_beside(path, LIVE_RANGE_BYTES)
+    limit = MAX_REPORT_BYTES if "-memory-usage-report" in os.path.basename(path) else MAX_TARGET_BYTES
+    content = logdir.read_beside(path, limit)
+    try:
+        return bytes(decompress(content, path, limit)) if content else None
+    except InputError:
+        return None

@@ -1,0 +1,95 @@
+"""Names of the files in an XLA dump folder.
+
+XLA writes a module at several stages of its compilation, as `module_0007.jit_step.STAGE.hlo.pb`. Before the stage, a
+TPU's compiler puts its build, `cl_1014260217`, and a GPU's its target, `sm_9.0a_gpu_`. With
+`--xla_dump_include_timestamp`, names begin with a time. Only the stage `after_optimizations` has a buffer assignment.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+_PROGRAM = re.compile(
+    r"(?P<prefix>.*?)(?:^|\.)(?:sm_[\d.]{1,8}[a-z]?_gpu_|gfx[\w:+-]{1,60}_gpu_|[a-z]\w{0,40}_)?"
+    r"after_optimizations\.hlo\.pb(?:\.gz)?"
+)
+_MODULE = r"(?:(?P<time>\d{1,20})\.)?module_(?P<number>\d{4,18})"
+_PREFIX = re.compile(rf"(?:{_MODULE}(?:\.|$))?(?P<name>.*?)(?:\.cl_\d{{1,18}})?")
+_OF_MODULE = re.compile(rf"{_MODULE}\.(?P<name>[^.]*)")
+# Stages other than the program. Files of a module may also be of a compiler pass; files that were renamed have the
+# stage alone.
+_STAGE = re.compile(
+    r"(?:^|.*[._])(?:before_optimizations|before_config_assignment|after_spmd_partitioner|after_codegen"
+    r"|(?:before|after)_buffer_assignment|oom_intermediate_module)\.hlo\.pb(?:\.gz)?"
+)
+_TEXT = re.compile(r".*(?:before|after)_optimizations\.txt")
+MAX_CACHED = 1 << 16  # names: a server lists a folder for each request
+_PROTO = (".hlo.pb", ".hlo.pb.gz")
+_TARGETS = ("target_arguments.txt", "target_arguments.pb", "gpu_target_config.pbtxt")
+_REPORTS = ("-memory-usage-report.pb", "-memory-usage-report.txt", "-live-range.txt")
+_BESIDE = (*_TARGETS, *_REPORTS, *(f"{name}.gz" for name in (*_TARGETS, *_REPORTS)))
+
+
+class ProgramName(NamedTuple):
+    """The name of a program's file: `prefix` is what the names of the files about its module begin with."""
+
+    prefix: str
+    module: str
+    number: int  # -1: none
+    time: int
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Titles from the shortest to the most specific one."""
+        numbered = f"module {self.number}" if self.number >= 0 else ""
+        module = self.module or f"module_{max(self.number, 0):04d}"
+        specific = ", ".join(part for part in (numbered, f"time {self.time}" if self.time else "") if part)
+        return (module, f"{module} ({numbered})", f"{module} ({specific})", self.prefix)
+
+
+@lru_cache(MAX_CACHED)
+def parse_program(name: str) -> ProgramName | None:
+    """Parse the name of a file with a program, after optimizations; None for any other name."""
+    program = _PROGRAM.fullmatch(name)
+    prefix = _PREFIX.fullmatch(program["prefix"]) if program else None
+    if program is None or prefix is None:
+        return None
+    return ProgramName(program["prefix"], prefix["name"], int(prefix["number"] or -1), int(prefix["time"] or 0))
+
+
+def module_of(name: str) -> tuple[str, str] | None:
+    """Return the key and the name of the module that a file or folder belongs to; None where it has no number."""
+    found = _OF_MODULE.match(f"{name}.")
+    return (f"{found['time'] or ''}.{found['number']}", found["name"]) if found else None
+
+
+def is_stage(name: str) -> bool:
+    """Return whether a file is a module at a stage without buffer assignment, as a proto."""
+    if not name.endswith(_PROTO) or parse_program(name):
+        return False
+    return module_of(name) is not None or _STAGE.fullmatch(name) is not None
+
+
+def is_stage_text(name: str) -> bool:
+    """Return whether a file is a module as text, which has no buffer assignment at any stage."""
+    return name.endswith(".txt") and module_of(name) is not None and _TEXT.fullmatch(name) is not None
+
+
+def is_beside_program(name: str) -> bool:
+    """Return whether a file describes a program's target, or is a report of the compiler about a program."""
+    return name.endswith(_BESIDE)
+
+
+@lru_cache(MAX_CACHED)
+def is_dump_file(name: str) -> bool:
+    """Return whether a file is part of a dump, other than a program."""
+    return is_beside_program(name) or is_stage(name) or is_stage_text(name)
+
+
+def names_beside(prefix: str, program: str) -> tuple[str, ...]:
+    """Return the names that files about a program may have."""
+    stem = re.sub(r"\.hlo\.pb(?:\.gz)?$", "", program)
+    names = (*(f"{prefix}.{name}" for name in _TARGETS), *(f"{stem}{name}" for name in _REPORTS))
+    return (*names, *(f"{name}.gz" for name in names))

@@ -1,0 +1,94 @@
+"""The programs of an XLA dump folder: one for each module, with the files that describe its target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from tb_memplugin.logdir.dump_names import (
+    ProgramName,
+    is_stage,
+    is_stage_text,
+    module_of,
+    names_beside,
+    parse_program,
+)
+from tb_memplugin.logdir.files import DumpedProgram, HostFile, host_file
+from tb_memplugin.logdir.folders import Entry
+from tb_memplugin.logdir.paths import is_remote
+
+TOPOLOGY = "topology.pb"  # in a folder that is named after the module
+MAX_NAMED = 5
+FLAGS = "XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_as_proto'"
+
+
+def dumped_programs(entries: Sequence[Entry]) -> tuple[HostFile, ...]:
+    """Return the programs of a folder, in order of compilation, and one unreadable file for modules that have none."""
+    parsed = [(program, entry) for entry in entries if not entry.is_folder and (program := parse_program(entry.name))]
+    parsed.sort(key=lambda pair: (pair[0].time, pair[0].number, pair[1].name))
+    paths = {entry.name: entry.path for entry in entries}
+    taken: set[str] = set()
+    files = [_program_file(program, entry, paths, taken) for program, entry in parsed]
+    return (*files, *_modules_without_program(entries, [entry.name for _, entry in parsed]))
+
+
+def dumped_file(path: str) -> HostFile:
+    """Describe a single local file, with the files of its XLA dump beside it. InputError where it cannot be opened."""
+    file, (folder, name) = host_file(path), os.path.split(path)
+    if (program := parse_program(name)) is not None:
+        beside = (os.path.join(folder, other) for other in names_beside(program.prefix, name))
+        paths = {os.path.basename(other): other for other in beside if os.path.isfile(other)}
+        if os.path.isdir(of_module := os.path.join(folder, program.prefix)):
+            paths[program.prefix] = of_module
+        return _program_file(program, Entry(name, path, False, file.size, file.stamp), paths, set())
+    if not is_stage(name) and not is_stage_text(name):
+        return file
+    sibling = next((other for other in sorted(os.listdir(folder or os.curdir)) if _is_program_of(other, name)), None)
+    if sibling is None:
+        return replace(file, unreadable=without_program([name], is_stage(name)))
+    return replace(file, unreadable=f"a stage of compilation without buffer assignment: open {sibling}")
+
+
+def _is_program_of(name: str, stage: str) -> bool:
+    """Return whether a file is the program of the module that another file is a stage of."""
+    module = module_of(stage)
+    return module is not None and module_of(name) == module and parse_program(name) is not None
+
+
+def _program_file(program: ProgramName, entry: Entry, paths: Mapping[str, str], taken: set[str]) -> HostFile:
+    title = next((title for title in program.titles if title not in taken), entry.name)
+    taken.add(title)
+    beside = [paths[name] for name in names_beside(program.prefix, entry.name) if name in paths]
+    if program.prefix in paths and not is_remote(entry.path):
+        beside.append(os.path.join(paths[program.prefix], TOPOLOGY))
+    dumped = DumpedProgram(title, program.module, tuple(beside))
+    return HostFile(entry.path, "", entry.size, entry.stamp, dumped)
+
+
+def _modules_without_program(entries: Iterable[Entry], programs: Iterable[str]) -> tuple[HostFile, ...]:
+    found = {module[0] for name in programs if (module := module_of(name))}
+    missing: dict[str, tuple[str, Entry]] = {}
+    as_proto = False
+    for entry in entries:
+        if entry.is_folder or not (is_stage(entry.name) or is_stage_text(entry.name)):
+            continue
+        key, name = module_of(entry.name) or (entry.name.partition(".")[0], entry.name.partition(".")[0])
+        if key not in found:
+            missing.setdefault(key, (name, entry))
+            as_proto |= is_stage(entry.name)
+    if not missing:
+        return ()
+    names, first = [name for name, _ in missing.values()], next(iter(missing.values()))[1]
+    return (HostFile(first.path, "", 0, "", unreadable=without_program(names, as_proto)),)
+
+
+def without_program(names: Sequence[str], as_proto: bool) -> str:
+    """Return the reason why modules have no program, and the remedy."""
+    listed = ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
+    if as_proto:
+        return (
+            f"{listed}: dumped only at stages of compilation that have no buffer assignment: compile to the end, so "
+            f"that XLA writes *after_optimizations.hlo.pb, and dump with {FLAGS}"
+        )
+    return f"{listed}: dumped only as text, which has no buffer assignment: dump with {FLAGS}"

@@ -1,0 +1,54 @@
+"""XLA's own reports about a dumped program, which only check what its recordings contain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from tb_memplugin.model.caveats import Caveat
+from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.native.protobuf.messages import Plan, scan
+from tb_memplugin.protos.xla_dump_pb2 import MemoryUsageReport
+from tb_memplugin.sizes import bytes_text, counted
+
+SPACE = re.compile(rb"Memory Space: [^\n]{0,80}\(color=(\d{1,9})\)\s+Total bytes: (\d{1,18})\b")
+SCHEDULE = re.compile(rb"HloLiveRange \(max (\d{1,9})\)")
+REPORT = Plan(MemoryUsageReport.DESCRIPTOR)
+
+
+def reported_totals(files: Iterable[tuple[str, bytes]]) -> Mapping[int, int]:
+    """Return the bytes of each memory space in the memory usage report among (name, content) pairs."""
+    for name, content in files:
+        if name.endswith("-memory-usage-report.pb"):
+            try:
+                table = scan(content, REPORT)["memory_spaces"]
+            except ValueError:  # damaged
+                continue
+            return dict(zip(table["color"].tolist(), table["total_bytes"].tolist(), strict=True))
+        if name.endswith("-memory-usage-report.txt") and (found := SPACE.findall(content)):
+            return {int(color): int(total) for color, total in found}
+    return {}
+
+
+def scheduled_instructions(files: Iterable[tuple[str, bytes]]) -> int | None:
+    """Return the length of the schedule by the live-range report; None if there is none."""
+    for name, content in files:
+        if name.endswith("-live-range.txt") and (found := SCHEDULE.match(content)):
+            return int(found[1])
+    return None
+
+
+def differences(recording: Recording, totals: Mapping[int, int], length: int | None) -> Iterable[Caveat]:
+    """Yield a caveat for each figure of XLA's reports that differs from the recording's."""
+    program = recording.program
+    if program is None:
+        return
+    ours, theirs = int(recording.regions.size.sum()), totals.get(program.memory_space)
+    if theirs is not None and theirs != ours:
+        text = f"XLA's memory usage report has {bytes_text(theirs)} of {recording.memory}, and this program's buffer "
+        text += f"allocations add up to {bytes_text(ours)}. The bytes are the difference."
+        yield Caveat(CaveatCode.TOTAL_DIFFERS, text, abs(theirs - ours))
+    if length is not None and length != recording.length:
+        text = f"XLA's live ranges cover {counted(length, 'instruction')}, this schedule {recording.length:,}."
+        yield Caveat(CaveatCode.SCHEDULE_DIFFERS, text)
