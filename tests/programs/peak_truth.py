@@ -153,13 +153,14 @@ class PeakTruth:
         while todo:
             value = todo.pop()
             for position in values.use[values.use_begin[value] : values.use_begin[value + 1]].tolist():
-                if program.op[position] not in MOVING:
-                    found.add(self.names.get(program.name[position], ""))
+                name = self.names.get(program.name[position], "")
+                if name and program.op[position] not in MOVING:  # what has no name moves parts of the value
+                    found.add(name)
                     continue
                 copies = {other for copy in self._made_at.get(position, ()) for other in self._group(copy)}
                 todo += copies - seen
                 seen |= copies
-        return found - {""}
+        return found
 
     @cached_property
     def _made_at(self) -> dict[int, list[int]]:
