@@ -12,6 +12,7 @@ from enum import IntEnum
 import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, U8
+from tb_memplugin.model.text import Text
 
 
 class Derivation(IntEnum):
@@ -46,18 +47,20 @@ class DataflowValues:
     use_begin: I64  # n + 1: value v is used at the positions use[use_begin[v]:use_begin[v + 1]], rising
     use: I32
     loop_carried: tuple[I32, I32]  # from what enters a loop or branch, to the value inside and after it
-    bundled: tuple[I32, I32]  # from input to output of an instruction that does several things at once
+    bundled: tuple[I32, I32]  # from operand to result, for instructions whose results have different operands
     argument: I32  # per value: its number among the leaves of the program's arguments; -1 none
     result: I32  # per leaf of the program's result, in order: its value; -1 unknown
     donor: I32  # per leaf of the result: the argument leaf whose memory it reuses; -1 none
     derivations: Derivations
+    scope: Text  # per value: JAX's name of the operation that computes it
 
     def __len__(self) -> int:
         return len(self.producer)
 
     @property
     def nbytes(self) -> int:
-        columns = [getattr(self, name) for name in self.__slots__ if name != "derivations"]
+        columns = [getattr(self, name) for name in self.__slots__ if name not in ("derivations", "scope")]
+        columns.append(self.scope.codes)
         columns += [getattr(self.derivations, name) for name in self.derivations.__slots__]
         return sum(array.nbytes for c in columns for array in (c if isinstance(c, tuple) else (c,)))
 

@@ -15,17 +15,20 @@ NOTHING, SEVERAL = -1, -2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FirstUse:
-    """One row per position that reads a value derived from a single argument; in order of argument, then position."""
+    """One row per operation that reads a value derived from a single argument; in order of argument, then position."""
 
     argument: I32  # the argument's value
     value: I32  # the value that is read
     position: I32
-    combined: Mask  # the position combines it with values of other arguments
+    node: I32  # of the operation: the instruction at the position, or one of its results (DataflowGraph.consumers)
+    combined: Mask  # the operation combines it with values of other arguments
 
     @property
     def combined_only(self) -> FirstUse:
         keep = self.combined
-        return FirstUse(self.argument[keep], self.value[keep], self.position[keep], self.combined[keep])
+        return FirstUse(
+            self.argument[keep], self.value[keep], self.position[keep], self.node[keep], self.combined[keep]
+        )
 
     def row_range(self, arguments: I32) -> tuple[I64, I64]:
         """Return the first row of each argument, and the row after its last."""
@@ -51,10 +54,10 @@ def owning_argument(graph: DataflowGraph, *, around_loops: bool) -> I32:
 
 def first_use(graph: DataflowGraph, owner: I32, which: Mask) -> FirstUse:
     """Return the uses that `which` marks, a mask in the order of `DataflowValues.use`; `owner` is owning_argument()."""
-    values = graph.values
-    value = values.used_value
+    read, node = graph.consumers
+    value = graph.values.used_value[read]
     argument = owner[value]
-    order = np.flatnonzero(which & (argument >= 0))
-    order = order[np.lexsort((values.use[order], argument[order]))]
-    position = values.use[order]
-    return FirstUse(argument[order], value[order], position, owner[graph.at(position)] == SEVERAL)
+    order = np.flatnonzero(which[read] & (argument >= 0))
+    order = order[np.lexsort((node[order], graph.values.use[read[order]], argument[order]))]
+    node = node[order]
+    return FirstUse(argument[order], value[order], graph.values.use[read[order]], node, owner[node] == SEVERAL)

@@ -46,8 +46,8 @@ class DataflowGraph:
     """Values and instructions as one graph: node v is a value, node n + p the instruction at position p.
 
     Edges lead from a value to the instructions that read it and to the loop values it is carried into, and from an
-    instruction to its results. If an instruction computes several results, each from its own operand, as a combined
-    all-reduce does, edges lead from each operand to its result instead.
+    instruction to its results. If an instruction computes several results, each from some of its operands, as fusions
+    and combined all-reduces do, edges lead from the operands to the results instead.
     """
 
     values: DataflowValues
@@ -78,6 +78,30 @@ class DataflowGraph:
         _, order = grouped(np.maximum(when, 0).astype(np.int32), 3 * self.length + 3)
         return source[order], target[order]
 
+    @cached_property
+    def consumers(self) -> tuple[I32, I32]:
+        """Return (read, node) pairs: the nodes that each read, by its index in `DataflowValues.use`, enters.
+
+        They are the reading instruction, or those of its results that are computed from the value.
+        """
+        values, (operand, result) = self.values, self.values.bundled
+        several = np.zeros(self.length, dtype=bool)
+        several[values.producer[result]] = True
+        alone = np.flatnonzero(~several[values.use])
+        # Reads are in order of value, then position, so the key rises.
+        keys, wanted = read_keys(values.used_value, values.use), read_keys(operand, values.producer[result])
+        at = np.searchsorted(keys, wanted)
+        known = np.r_[keys, -1][at] == wanted
+        read = np.r_[alone, at[known]].astype(np.int32)
+        node = np.r_[self.at(values.use[alone]), result[known]].astype(np.int32)
+        order = np.argsort(read, kind="stable")
+        return read[order], node[order]
+
+    @cached_property
+    def position(self) -> I32:
+        """Return the position of each node's instruction, -1 if it is not in the schedule."""
+        return np.r_[self.values.producer, np.arange(self.length, dtype=np.int32)]
+
     def without(self, source: Mask, target: Mask) -> DataflowGraph:
         """Return the graph without the loop edges that lead back to an earlier position between these values."""
         values = self.values
@@ -94,6 +118,12 @@ class DataflowGraph:
     @cached_property
     def backward(self) -> CsrGraph:
         return CsrGraph.of(self.edges[1], self.edges[0], self.nodes)
+
+
+def read_keys(value: I32, position: I32) -> I64:
+    """Return a number for each read of a value at a position."""
+    key: I64 = value.astype(np.int64) * 2**31 + position
+    return key
 
 
 @memoize

@@ -119,7 +119,7 @@ def _find_weights(graph: DataflowGraph, pairs: InputOutputPairs, first_uses: Fir
     eligible, first, last = eligible[order], first[order], last[order]
     tried = np.unique(np.linspace(0, len(eligible) - 1, min(LABELS, len(eligible))).astype(np.int64))
     count = (last - first)[tried]
-    seeds = graph.at(first_uses.position[concatenate_ranges(first[tried], count)])
+    seeds = first_uses.node[concatenate_ranges(first[tried], count)]
     is_weight = depends_on(graph, seeds, np.r_[0, np.cumsum(count)], pairs.value[eligible[tried]])
     weight[eligible[: tried[is_weight].max(initial=-1) + 1]] = True
     weight[eligible[tried]] = is_weight
@@ -144,16 +144,15 @@ def _is_mirrored(graph: DataflowGraph, first_uses: FirstUse, argument: int, resu
 
     The derivative of `x @ w` with respect to w is computed from x.
     """
-    values = graph.values
     first, last = (int(bound[0]) for bound in first_uses.row_range(np.array([argument], np.int32)))
-    joint = int(first_uses.position[first])
-    reader = values.used_value
-    with_it = np.unique(reader[values.use == joint])
-    with_it = with_it[(values.elements[with_it] > 1) & ~np.isin(with_it, first_uses.value[first:last])]
-    between = graph.forward.reach(graph.at(np.array([joint]))) & graph.backward.reach(np.array([result]))
-    again = values.use[np.isin(reader, with_it)]
-    again = again[(again != joint) & ~np.isin(again, first_uses.position[first:last])]
-    return bool(between[graph.at(again)].any())
+    joint = int(first_uses.node[first])
+    with_it = graph.backward.to[graph.backward.begin[joint] : graph.backward.begin[joint + 1]]
+    with_it = with_it[with_it < len(graph.values)]
+    with_it = with_it[(graph.values.elements[with_it] > 1) & ~np.isin(with_it, first_uses.value[first:last])]
+    between = graph.forward.reach(np.array([joint])) & graph.backward.reach(np.array([result]))
+    read, node = graph.consumers
+    again = node[np.isin(graph.values.used_value[read], with_it)]
+    return bool(between[again[(again != joint) & ~np.isin(again, first_uses.node[first:last])]].any())
 
 
 def _divide_into_passes(
@@ -169,7 +168,7 @@ def _divide_into_passes(
     # In a loop over steps, the next turn's forward pass must not count as depending on this turn's update.
     turn = graph.without(update.inside, update.inside)
     first, last = first_uses.row_range(pairs.argument[weight])
-    joints = graph.at(first_uses.position[first[first < last]])
+    joints = first_uses.node[first[first < last]]
     of_weights = UpdateArithmetic.of(values, pairs.value[weight])
     source = of_weights.sources(program.op, update.reads) & turn.forward.reach(joints)[:n]
     before = turn.backward.reach(joints)
@@ -183,12 +182,11 @@ def _divide_into_passes(
     source &= ~forward[:n]
     needed = turn.backward.reach(np.flatnonzero(source))
     backward = needed & ~forward
-    position = np.r_[values.producer, np.arange(graph.length, dtype=np.int32)]
-    end = int(position[forward & needed].max(initial=-1))
-    early = np.r_[contains_text(program.scope, b"jvp(") | (np.arange(graph.length) <= end), False]
-    early &= ~np.r_[contains_text(program.scope, b"transpose("), False]
-    late = turn.forward.reach(np.flatnonzero(backward & ~early[position]))
-    backward &= ~early[position] | late
+    end = int(graph.position[forward & needed].max(initial=-1))
+    early = _is_named(graph, program, b"jvp(") | ((graph.position >= 0) & (graph.position <= end))
+    early &= ~_is_named(graph, program, b"transpose(")
+    late = turn.forward.reach(np.flatnonzero(backward & ~early))
+    backward &= ~early | late
     forward |= needed & ~backward
     results = turn.backward.reach(pairs.value)
     phase = np.select(
@@ -202,6 +200,12 @@ def _divide_into_passes(
     return TrainingStep(pairs, weight, owner, phase, from_gradient, gradient, update.reads)
 
 
+def _is_named(graph: DataflowGraph, program: Program, word: bytes) -> Mask:
+    """Mark the nodes whose operation's name contains the word."""
+    named: Mask = np.r_[contains_text(graph.values.scope, word), contains_text(program.scope, word)]
+    return named
+
+
 def _forward_nodes(turn: DataflowGraph, joints: I32, leaves: I32) -> Mask:
     """Mark the nodes that results such as the loss, and the weights' first uses (`joints`), depend on.
 
@@ -211,5 +215,6 @@ def _forward_nodes(turn: DataflowGraph, joints: I32, leaves: I32) -> Mask:
     by_results = turn.backward.reach(leaves)
     reached = by_results[joints]
     if 2 * np.count_nonzero(reached) >= len(reached):
-        joints = joints[~reached & (joints <= joints[reached].max(initial=-1))]
+        position = turn.position[joints]
+        joints = joints[~reached & (position <= position[reached].max(initial=-1))]
     return turn.backward.reach(joints) | by_results if len(joints) else by_results

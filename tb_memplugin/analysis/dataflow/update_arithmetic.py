@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.graph import CsrGraph
-from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.analysis.dataflow.graph import CsrGraph, read_keys
+from tb_memplugin.model.arrays import I32, Mask
 from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.text import Text
 
@@ -45,7 +45,7 @@ class UpdateArithmetic:
         source, target = self._pairs
         values, found = self.values, np.zeros(len(self.values.use) + 1, dtype=bool)
         # Reads are in order of value, then position, so the key rises.
-        keys, wanted = _key(values.used_value, values.use), _key(source, values.producer[target])
+        keys, wanted = read_keys(values.used_value, values.use), read_keys(source, values.producer[target])
         at = np.searchsorted(keys, wanted)
         at[np.r_[keys, -1][at] != wanted] = len(keys)  # not a read: a slice, or a loop's carry
         found[at] = True
@@ -87,8 +87,3 @@ class UpdateArithmetic:
         found[reader[fused]] = True
         not_computed = np.where(values.producer >= 0, without_operands[values.producer], True)
         return found & ~not_computed & (values.argument < 0)
-
-
-def _key(value: I32, position: I32) -> I64:
-    key: I64 = value.astype(np.int64) * 2**31 + position
-    return key

@@ -100,7 +100,7 @@ def _roles_of_values(recording: Recording, graph: DataflowGraph, op: Text) -> U8
 def _roles_of_updated_arguments(graph: DataflowGraph, step: TrainingStep) -> U8:
     """Return the Role of each argument that a training step returns updated."""
     pairs, uses = step.pairs, first_use(graph, step.owner, ~step.update_reads)
-    in_forward = step.phase[graph.at(uses.position)] == TrainingPhase.FORWARD
+    in_forward = step.phase[uses.node] == TrainingPhase.FORWARD
     read = np.isin(pairs.argument, uses.argument[in_forward])
     by_gradient = step.from_gradient[pairs.value] & (graph.values.floating[pairs.argument] != 0)
     return np.select(
@@ -113,12 +113,12 @@ def _mark_roles_by_pass(graph: DataflowGraph, op: Text, step: TrainingStep, role
     values, n = graph.values, len(graph.values)
     reader = values.used_value
     producer_pass = _making_pass(values, op, step)
-    when, update_reads = step.phase[graph.at(values.use)], step.update_reads
+    update_reads = step.update_reads
     # If the compiler fused a gradient's product with the update, the product's operands are read by the backward pass.
     updates = np.zeros(graph.length, dtype=bool)
     updates[values.use[update_reads]] = True
-    fused = updates[values.use] & (when == TrainingPhase.UPDATE) & (values.elements[reader] > 1)
-    backward = ~update_reads & ((when == TrainingPhase.BACKWARD) | fused)
+    fused = updates[values.use] & _reads_in(graph, step, TrainingPhase.UPDATE) & (values.elements[reader] > 1)
+    backward = ~update_reads & (_reads_in(graph, step, TrainingPhase.BACKWARD) | fused)
     handed_on = CsrGraph.of(values.loop_carried[1], values.loop_carried[0], n)
     activation = handed_on.reach(reader[backward]) & (producer_pass == TrainingPhase.FORWARD) & (values.argument < 0)
     memory = _shared_memory(values)
@@ -132,6 +132,14 @@ def _mark_roles_by_pass(graph: DataflowGraph, op: Text, step: TrainingStep, role
         & (owner >= 0)
         & ((producer_pass == TrainingPhase.FORWARD) | (producer_pass == TrainingPhase.BACKWARD))
     ] = Role.PARAMETER
+
+
+def _reads_in(graph: DataflowGraph, step: TrainingStep, phase: TrainingPhase) -> Mask:
+    """Mark the reads, in the order of `DataflowValues.use`, by operations of this pass."""
+    read, node = graph.consumers
+    found = np.zeros(len(graph.values.use), dtype=bool)
+    found[read[step.phase[node] == phase]] = True
+    return found
 
 
 def _making_pass(values: DataflowValues, op: Text, step: TrainingStep) -> U8:

@@ -10,24 +10,19 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.dataflow import Derivation, Derivations
-from tb_memplugin.native.graph.walks import derive, grouped, reach
+from tb_memplugin.native.graph.walks import grouped, reach
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
-from tb_memplugin.readers.hlo.dataflow.fusions import (
-    NOT_DERIVED,
-    FusedComputations,
-    classify_opcodes,
-    operand_derivations,
-)
+from tb_memplugin.readers.hlo.dataflow.bundles import combined_collectives
+from tb_memplugin.readers.hlo.dataflow.fused_results import fused_results
+from tb_memplugin.readers.hlo.dataflow.fusions import NOT_DERIVED, classify_opcodes, operand_derivations
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, expand_ranges, range_offsets, take_or_missing
 from tb_memplugin.readers.hlo.dataflow.pass_through import START_RESULT_ELEMENT
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
-COMBINABLE = {"all-reduce", "all-reduce-start"}
 SLICING = {"slice", "dynamic-slice"}
 JOINING = {"custom-call", "concatenate"}  # on TPUs, the custom call ConcatBitcast
 DerivationColumns = tuple[I32, I32, I32, U8]  # columns as of Derivations
 MAX_WAVES = 5  # of fusions parsed; an update rarely spans more than two
-MAX_INSTRUCTIONS = 20_000_000  # to visit inside fusions, as a damaged file may contain any number
 
 
 def find_derivations(module: HloModule, dataflow: DataflowAnalysis, elements: I64) -> Derivations:
@@ -59,23 +54,6 @@ def find_derivations(module: HloModule, dataflow: DataflowAnalysis, elements: I6
             break
         frontier = found[-1][0]
     return Derivations(*(np.concatenate(column) for column in zip(*found, strict=True)))
-
-
-def combined_collectives(dataflow: DataflowAnalysis) -> tuple[I32, I32]:
-    """Return (operand, element) values of combined collectives: each element is computed from one operand alone."""
-    nodes, module = dataflow.nodes, dataflow.module
-    positions = nodes.positions_of(COMBINABLE)
-    rows = dataflow.schedule.order[positions]
-    counts = module.operands.count()[rows]
-    combined = nodes.shapes.child_count[nodes.top(positions)] == counts
-    positions, rows, counts = positions[combined], rows[combined], counts[combined]
-    user, nth = np.repeat(positions, counts), range_offsets(counts)
-    operand = module.operands.values[expand_ranges(module.operands.begin[rows], counts)]
-    source = take_or_missing(dataflow.schedule.position, operand)
-    target_nodes, source_nodes, _ = nodes.link(user, source, nodes.element(user, nth), nodes.top(source))
-    source, target = dataflow.node_buffer[source_nodes], dataflow.node_buffer[target_nodes]
-    known = (source >= 0) & (target >= 0)
-    return source[known].astype(np.int32), target[known].astype(np.int32)
 
 
 def sliced_prefetches(dataflow: DataflowAnalysis, elements: I64) -> DerivationColumns:
@@ -143,47 +121,10 @@ def _result_node(nodes: ResultNodes, positions: I32) -> I32:
 
 def _inside_fusions(module: HloModule, dataflow: DataflowAnalysis, positions: I32, elements: I64) -> DerivationColumns:
     """Find the derivations of these fusions' results from their operands."""
-    nodes = dataflow.nodes
-    called = module.callees.nth(dataflow.schedule.order[positions], 0)
-    positions, called = positions[called >= 0], called[called >= 0]
-    body = FusedComputations(module, called)
-    # A body's root is its result, or the tuple of its results.
-    root = body.index.rows(module.computations["root_id"][called])
-    inner = np.where(root >= 0, body.count[root], 0)
-    is_tuple_root = (root >= 0) & body.is_tuple[root]
-    counts = np.where(root < 0, 0, np.where(is_tuple_root, inner, 1))
-    which, nth = np.repeat(np.arange(len(called)), counts), range_offsets(counts)
-    leaf = root[which]
-    in_tuple = is_tuple_root[which]
-    leaf[in_tuple] = body.operand[body.begin[leaf[in_tuple]] + nth[in_tuple]]
-    node = np.where(
-        in_tuple,
-        nodes.shapes.child(nodes.top(positions)[which], nth.astype(np.int64)),
-        nodes.top(positions)[which],
-    )
-    result_node = nodes.base[positions[which]] + node - nodes.shapes.begin[nodes.shape[positions[which]]]
-    good = (leaf >= 0) & (node >= 0)
-    which, leaf, result_node = which[good], leaf[good], result_node[good]
-    target = dataflow.node_buffer[result_node]
-    start, parameter, steps, kind = derive(
-        body.first[which],
-        body.stop[which],
-        leaf.astype(np.int32),
-        body.begin,
-        body.operand,
-        body.kind,
-        body.weight,
-        MAX_INSTRUCTIONS,
-    )
-    number = body.parameter_number[parameter]
-    rows = dataflow.schedule.order[positions[which[start]]]
-    # The file's parameter number may be out of range.
-    inside = body.is_parameter[parameter] & (number >= 0) & (number < module.operands.count()[rows])
-    operand = np.full(len(rows), -1, dtype=np.int64)
-    operand[inside] = module.operands.values[module.operands.begin[rows[inside]] + number[inside]]
-    position = np.where(operand >= 0, dataflow.schedule.position[operand], -1)
-    source = np.where(position >= 0, dataflow.node_buffer[nodes.base[np.maximum(position, 0)]], -1).astype(np.int32)
-    target = target[start].astype(np.int32)
+    results = fused_results(module, dataflow, positions)
+    body = results.body
+    leaf, source, steps, kind = results.sources(body.kind, body.weight)
+    target = results.value[leaf]
     known = (source >= 0) & (target >= 0) & (source != target)
     known &= (kind == Derivation.PART) | (elements[source] == elements[target])
     return source[known], target[known], steps[known], kind[known]

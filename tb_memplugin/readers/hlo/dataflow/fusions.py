@@ -10,6 +10,7 @@ from tb_memplugin.model.arrays import I64, U8
 from tb_memplugin.model.dataflow import Derivation
 from tb_memplugin.model.text import Strings
 from tb_memplugin.native.protobuf.messages import scan
+from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import intern
 from tb_memplugin.readers.common.id_index import IdIndex
 from tb_memplugin.readers.hlo.dataflow.nodes import is_one_of, range_offsets
@@ -48,6 +49,7 @@ class FusedComputations:
         self.begin, self.count = lists.begin.astype(np.int64), lists.count()
         self.operand = self.index.rows(lists.values)
         self.parameter_number = table["parameter_number"]
+        self.op_name: Spans = table["metadata.op_name"]
         opcode = module.interned_texts(table["opcode"])
         derivation, weights = classify_opcodes(opcode.strings)
         self.weight = weights[opcode.codes]

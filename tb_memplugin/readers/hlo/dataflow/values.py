@@ -6,9 +6,12 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.dataflow import DataflowValues
+from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.graph.walks import grouped
 from tb_memplugin.readers.hlo.dataflow.analysis import NO_READ, TOP_ONLY, DataflowAnalysis
-from tb_memplugin.readers.hlo.dataflow.derivation import combined_collectives, find_derivations
+from tb_memplugin.readers.hlo.dataflow.bundles import combined_collectives, multi_output_fusions, result_operands
+from tb_memplugin.readers.hlo.dataflow.derivation import find_derivations
+from tb_memplugin.readers.hlo.dataflow.fused_results import FusedResults
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, expand_ranges
 from tb_memplugin.readers.hlo.dataflow.pass_through import FORWARDING
 from tb_memplugin.readers.hlo.module.lists import Lists
@@ -31,6 +34,7 @@ def dataflow_values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowVa
     results = _result_nodes(nodes)
     shape, elements, floating = _shapes(module)
     carried_to, carried_from = dataflow.loop_carried
+    fused = multi_output_fusions(dataflow) if nodes.total else None
     return DataflowValues(
         shape=shape,
         elements=elements,
@@ -39,12 +43,35 @@ def dataflow_values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowVa
         use_begin=begin,
         use=use,
         loop_carried=(carried_from.astype(np.int32), carried_to.astype(np.int32)),
-        bundled=combined_collectives(dataflow) if dataflow.nodes.total else (argument[:0], argument[:0]),
+        bundled=_bundled(dataflow, fused),
         argument=argument,
         result=_buffers_at(dataflow, results),
         donor=_donors(nodes, arguments, results),
         derivations=find_derivations(module, dataflow, elements),
+        scope=_scopes(dataflow, fused),
     )
+
+
+def _bundled(dataflow: DataflowAnalysis, fused: FusedResults | None) -> tuple[I32, I32]:
+    """Return (operand, result) values of instructions that compute each of their results from some operands only."""
+    if not dataflow.nodes.total:
+        return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
+    found = [combined_collectives(dataflow), *([] if fused is None else [result_operands(fused)])]
+    operand, result = (np.concatenate(column) for column in zip(*found, strict=True))
+    return operand, result
+
+
+def _scopes(dataflow: DataflowAnalysis, fused: FusedResults | None) -> Text:
+    """Return the operation name of each value. An operation inside a fusion has a name of its own."""
+    module = dataflow.module
+    row = np.where(dataflow.defined >= 0, dataflow.schedule.order[dataflow.defined], -1)
+    codes = np.where(row >= 0, module.scope.codes[row], -1).astype(np.int32)
+    if fused is None:
+        return Text(codes, module.scope.strings)
+    inside = module.interned_texts(fused.body.op_name.take(fused.root))
+    known = (fused.value >= 0) & inside.nonempty
+    codes[fused.value[known]] = inside.codes[known] + len(module.scope.strings)
+    return Text(codes, Strings.joined(module.scope.strings, inside.strings))
 
 
 def _buffers_at(dataflow: DataflowAnalysis, nodes: I32) -> I32:
