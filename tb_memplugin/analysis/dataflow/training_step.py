@@ -170,9 +170,9 @@ def _divide_into_passes(
     first, last = first_uses.row_range(pairs.argument[weight])
     joints = first_uses.node[first[first < last]]
     of_weights = UpdateArithmetic.of(values, pairs.value[weight])
-    source = of_weights.sources(program.op, update.reads) & turn.forward.reach(joints)[:n]
-    before = turn.backward.reach(joints)
-    source &= ~before[:n]
+    entering = of_weights.sources(program.op)
+    source = entering | of_weights.fused_operands(program.op, update.reads)
+    source &= turn.forward.reach(joints)[:n] & ~turn.backward.reach(joints)[:n]
     from_gradient = turn.forward.reach(np.flatnonzero(source))
     leaves = values.result[values.result >= 0]
     is_pair = np.zeros(n, dtype=bool)
@@ -196,7 +196,9 @@ def _divide_into_passes(
     ).astype(np.uint8)
     # An instruction with several results belongs to the last pass that any of them belongs to.
     np.maximum.at(phase, graph.at(values.producer[values.bundled[1]]), phase[values.bundled[1]])
-    gradient = source | (of_weights.inside & from_gradient[:n] & ~needed[:n] & ~update.from_arguments(pairs.argument))
+    gradient = (source & entering) | (
+        of_weights.inside & from_gradient[:n] & ~needed[:n] & ~update.from_arguments(pairs.argument)
+    )
     return TrainingStep(pairs, weight, owner, phase, from_gradient, gradient, update.reads)
 
 

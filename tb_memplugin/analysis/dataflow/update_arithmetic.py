@@ -68,22 +68,30 @@ class UpdateArithmetic:
         along = CsrGraph.of(np.r_[source, entering[inside]], np.r_[target, to[inside]], len(self.values))
         return along.reach(arguments)
 
-    def sources(self, op: Text, reads: Mask) -> Mask:
-        """Mark the values that enter the arithmetic from outside, as a whole or in slices.
-
-        If the compiler fused a value's computation with the arithmetic, the operands of that computation are marked.
-        `op` is the opcode of each position; `reads` marks the reads that are part of any update's arithmetic.
-        """
+    def sources(self, op: Text) -> Mask:
+        """Mark the values that enter the arithmetic from outside, whole or in slices. `op`: opcodes by position."""
         values, n = self.values, len(self.values)
         source, target = self._pairs
         entered = np.zeros(n, dtype=bool)
         entered[target] = True
         entered[values.loop_carried[1]] = True
-        without_operands = op.isin(WITHOUT_OPERANDS)
         found = self.inside & ~entered & (values.producer >= 0)
         found[source[~self.inside[source]]] = True
+        return found & self._computed(op)
+
+    def fused_operands(self, op: Text, reads: Mask) -> Mask:
+        """Mark the operands of computations that the compiler fused with the arithmetic, as a gradient's product.
+
+        `reads` marks the reads that are part of any update's arithmetic.
+        """
+        values = self.values
         reader = values.used_value
-        fused = self._computes[values.use] & ~reads & (values.elements[reader] > 1)
-        found[reader[fused]] = True
-        not_computed = np.where(values.producer >= 0, without_operands[values.producer], True)
-        return found & ~not_computed & (values.argument < 0)
+        found = np.zeros(len(values), dtype=bool)
+        found[reader[self._computes[values.use] & ~reads & (values.elements[reader] > 1)]] = True
+        return found & self._computed(op)
+
+    def _computed(self, op: Text) -> Mask:
+        without_operands = op.isin(WITHOUT_OPERANDS)
+        producer = self.values.producer
+        computed: Mask = (producer >= 0) & ~without_operands[producer] & (self.values.argument < 0)
+        return computed
