@@ -15,6 +15,7 @@ from tb_memplugin.analysis.usage.live_bytes import Peak, usage
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.native.hlo.shared_bytes import union_over_time
 
 
 class Change(NamedTuple):
@@ -208,14 +209,40 @@ def _in_persistent_region(recording: Recording) -> Mask:
 
 
 def _charges(recording: Recording, wanted: RowLifetimes) -> Change:
-    """Return the charges of rows. Of rows that share memory and live at once, only the first is charged."""
+    """Return the charges of rows. Rows that share memory and live at once are charged for each byte once."""
     if not len(wanted.row):
         return NO_CHANGE
-    shared = recording.allocations.canonical[wanted.row].astype(np.int64)
+    table = recording.allocations
+    shared, offset = table.canonical[wanted.row].astype(np.int64), table.offset[wanted.row]
     order = np.lexsort((wanted.end, wanted.start, shared))
-    shared, start, end = shared[order], wanted.start[order] + 1, wanted.end[order] + 1  # from 0: -1 is before it
+    shared, offset, size = shared[order], offset[order], wanted.bytes[order]
+    differs = (shared[1:] == shared[:-1]) & ((offset[1:] != offset[:-1]) | (size[1:] != size[:-1]))
+    in_parts = np.isin(shared, shared[1:][differs])
+    lives = wanted.take(order)
+    if not in_parts.any():
+        return _same_bytes(recording.length, shared, lives)
+    return combine(
+        _same_bytes(recording.length, shared[~in_parts], lives.take(~in_parts)),
+        _union(shared[in_parts], offset[in_parts], lives.take(in_parts)),
+    )
+
+
+def _same_bytes(length: int, shared: I64, lives: RowLifetimes) -> Change:
+    """Return the charges of rows sorted by memory and start. Rows of the same memory occupy the same bytes of it."""
+    start, end = lives.start + 1, lives.end + 1  # from 0: -1 is before the program
     # Offsets keep the lifetimes of different memories apart, so that one running maximum serves all of them.
-    offset = shared * (recording.length + 2)
-    covered = np.r_[0, np.maximum.accumulate(offset + end)[:-1]]
-    begin = np.minimum(np.maximum(start, covered - offset), end)
-    return Change(begin - 1, end - 1, wanted.bytes[order])
+    apart = shared * (length + 2)
+    covered = np.r_[0, np.maximum.accumulate(apart + end)[:-1]][: len(end)]
+    begin = np.minimum(np.maximum(start, covered - apart), end)
+    return Change(begin - 1, end - 1, lives.bytes)
+
+
+def _union(shared: I64, offset: I64, lives: RowLifetimes) -> Change:
+    """Return the charges of rows that occupy different bytes of the memory that they share, such as slices of it."""
+    n = len(shared)
+    lifetime = np.tile(np.arange(n), 2)
+    position, begins = np.r_[lives.start, lives.end], np.repeat(np.array([1, 0], dtype=np.int8), n)
+    order = np.lexsort((-begins, position, shared[lifetime]))  # begins first, so that handing over changes nothing
+    change = union_over_time(shared, offset, lives.bytes, lifetime[order], begins[order])
+    at = position[order]
+    return Change(at, np.full(len(at), np.iinfo(np.int64).max), change)

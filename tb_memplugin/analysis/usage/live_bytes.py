@@ -38,7 +38,7 @@ class Buckets(NamedTuple):
 def usage(recording: Recording) -> Usage:
     """Return the bytes that the allocator reports, or else the charges of the live rows. O(rows + positions)."""
     rows = recording.allocations
-    padding = np.where(rows.charge > 0, rows.size - rows.requested, 0)
+    padding = np.minimum(rows.size - rows.requested, rows.charge)  # a row may share a part of its bytes
     if recording.reported is not None:
         live = recording.reported.in_use + recording.reported.reserved
     else:

@@ -13,6 +13,7 @@ import numpy as np
 from tb_memplugin.model.arrays import I32, I64, U8, Mask
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.native.hlo.liveness import hand_over, replay
+from tb_memplugin.native.hlo.shared_bytes import charge_once
 from tb_memplugin.readers.common.id_index import IdIndex
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
 from tb_memplugin.readers.hlo.module.tables import ALLOCATIONS, HloModule
@@ -79,6 +80,7 @@ def place_buffers(module: HloModule, dataflow: DataflowAnalysis, *, use_traces: 
     # Traces omit the pointer tables of tuples, a few bytes each. They count 0 here too, to match the traces' sums.
     tuple_tables = ~traced & temporary & _is_tuple(module, buffer) & np.isin(region, region[traced])
     rows.charge[tuple_tables] = 0
+    _charge_once(module, rows, np.flatnonzero(temporary & (rows.charge > 0)))
     rows.rebuilt = temporary & ~traced & ~tuple_tables & (rows.size > 0)
     _reserve_for_program(module, rows, np.flatnonzero(~temporary), length)
     return rows
@@ -126,6 +128,26 @@ def _reconstruct(dataflow: DataflowAnalysis, rows: Placement, which: I64) -> Non
     rows.end[order] = end
     rows.charge[order] = rows.size[order]
     rows.canonical[order] = order[canonical]
+
+
+def _charge_once(module: HloModule, rows: Placement, which: I64) -> None:
+    """Charge each byte of temporary memory to one live row. Rows that share bytes get the same canonical row.
+
+    On TPU, a tensor lies on the slices that it was prefetched in, results are written over operands, and loops have
+    parameters of their own in the memory of their operands. Traces contain some of these rows as allocations.
+    """
+    available = np.maximum(module.allocations["size"][rows.region[which]] - rows.offset[which], 0)
+    rows.charge[which] = np.minimum(rows.charge[which], available)
+    order = which[np.lexsort((-rows.end[which], rows.start[which], rows.region[which]))]
+    end, last_used, charge = rows.end[order], rows.last_used[order], rows.charge[order]
+    left, right = charge_once(
+        rows.region[order].astype(np.int64), rows.offset[order], rows.start[order], end, last_used, charge
+    )
+    rows.end[order], rows.last_used[order], rows.charge[order] = end, last_used, charge
+    if len(left):
+        own = np.arange(len(rows.canonical))
+        left, right = np.r_[own, order[left]], np.r_[rows.canonical.astype(np.int64), order[right]]
+        rows.canonical = _connected_components(len(own), left, right)
 
 
 def _mark_arguments_and_constants(module: HloModule, rows: Placement, kind: U8, length: int) -> None:
