@@ -208,12 +208,23 @@ def _in_persistent_region(recording: Recording) -> Mask:
     return lies_there
 
 
+@memoize
+def _counts(recording: Recording) -> Mask:
+    """Mark the rows that count at all: traces leave the pointer tables of tuples out of temporary memory."""
+    table = recording.allocations
+    charged = np.zeros(len(table), dtype=bool)
+    charged[table.canonical[table.charge > 0]] = True
+    counts: Mask = charged[table.canonical] | _in_persistent_region(recording)
+    return counts
+
+
 def _charges(recording: Recording, wanted: RowLifetimes) -> Change:
     """Return the charges of rows. Rows that share memory and live at once are charged for each byte once."""
     if not len(wanted.row):
         return NO_CHANGE
     table = recording.allocations
     shared, offset = table.canonical[wanted.row].astype(np.int64), table.offset[wanted.row]
+    wanted = wanted._replace(bytes=np.where(_counts(recording)[wanted.row], wanted.bytes, 0))
     order = np.lexsort((wanted.end, wanted.start, shared))
     shared, offset, size = shared[order], offset[order], wanted.bytes[order]
     differs = (shared[1:] == shared[:-1]) & ((offset[1:] != offset[:-1]) | (size[1:] != size[:-1]))
