@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
 
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.dataflow import DataflowValues
@@ -12,6 +14,39 @@ from tb_memplugin.model.text import Text
 # Frames of XLA's runtimes that allocate a program's own buffers: all of them on GPU; the outputs on TPU, where
 # temporaries are on the core's stack.
 PROGRAM_FRAMES = ("Build buffer allocations", "AllocateOutputBufferWithInputReuse")
+
+
+class MeshAxis(NamedTuple):
+    """An axis of a mesh of devices."""
+
+    name: str
+    size: int
+
+
+class NamedSharding(NamedTuple):
+    """A mesh, and the axes that split each dimension of an array. The other axes replicate it."""
+
+    mesh: tuple[MeshAxis, ...]
+    dimensions: tuple[tuple[MeshAxis, ...], ...]  # fewer than the array's: the rest is not split
+
+    @property
+    def parts(self) -> int:
+        return prod(axis.size for axes in self.dimensions for axis in axes)
+
+    @property
+    def free_axes(self) -> tuple[MeshAxis, ...]:
+        """The axes along which devices have the same part."""
+        used = {axis.name for axes in self.dimensions for axis in axes}
+        return tuple(axis for axis in self.mesh if axis.name not in used and axis.size > 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArgumentShardings:
+    """Shardings of a program's arguments, per leaf."""
+
+    copies: I32  # number of devices with the same part
+    code: I32  # index in `named`; -1 where the file has no names of axes
+    named: tuple[NamedSharding, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,5 +66,5 @@ class Program:
     value: I32 | None = None  # per row of `allocations`: its number in `values`, -1 if not in the file
     values: Lazy[DataflowValues] | None = None
     devices: int = 1  # number of devices that the program is partitioned over
-    copies: I32 | None = None  # per leaf of the arguments: number of devices with the same part; None: unknown
+    shardings: ArgumentShardings | None = None  # of the arguments; None: unknown, or one device
     for_cpu: bool = False  # compiled by XLA's CPU backend, for certain

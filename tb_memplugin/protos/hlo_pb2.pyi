@@ -103,6 +103,7 @@ class OpSharding(google.protobuf.message.Message):
     TILE_ASSIGNMENT_DIMENSIONS_FIELD_NUMBER: builtins.int
     REPLICATE_ON_LAST_TILE_DIM_FIELD_NUMBER: builtins.int
     LAST_TILE_DIMS_FIELD_NUMBER: builtins.int
+    NAMED_SHARDING_FIELD_NUMBER: builtins.int
     type: builtins.int
     """0: every device holds all of it; 3: as `tile_assignment_dimensions` says"""
     replicate_on_last_tile_dim: builtins.bool
@@ -113,6 +114,10 @@ class OpSharding(google.protobuf.message.Message):
     def last_tile_dims(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """0: the same, for each of the last dimensions"""
 
+    @property
+    def named_sharding(self) -> Global___NamedSharding:
+        """replaces all of the above; JAX 0.12 writes nothing else"""
+
     def __init__(
         self,
         *,
@@ -120,10 +125,117 @@ class OpSharding(google.protobuf.message.Message):
         tile_assignment_dimensions: collections.abc.Iterable[builtins.int] | None = ...,
         replicate_on_last_tile_dim: builtins.bool = ...,
         last_tile_dims: collections.abc.Iterable[builtins.int] | None = ...,
+        named_sharding: Global___NamedSharding | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["last_tile_dims", b"last_tile_dims", "replicate_on_last_tile_dim", b"replicate_on_last_tile_dim", "tile_assignment_dimensions", b"tile_assignment_dimensions", "type", b"type"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["named_sharding", b"named_sharding"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["last_tile_dims", b"last_tile_dims", "named_sharding", b"named_sharding", "replicate_on_last_tile_dim", b"replicate_on_last_tile_dim", "tile_assignment_dimensions", b"tile_assignment_dimensions", "type", b"type"]) -> None: ...
 
 Global___OpSharding: typing_extensions.TypeAlias = OpSharding
+
+@typing.final
+class NamedSharding(google.protobuf.message.Message):
+    """A parameter's sharding as jax.sharding.NamedSharding has it: per dimension, the mesh axes that split it. An axis that
+    splits no dimension replicates the parameter; an empty mesh replicates it on all devices.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Mesh(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        @typing.final
+        class Axis(google.protobuf.message.Message):
+            DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+            NAME_FIELD_NUMBER: builtins.int
+            SIZE_FIELD_NUMBER: builtins.int
+            name: builtins.bytes
+            size: builtins.int
+            def __init__(
+                self,
+                *,
+                name: builtins.bytes = ...,
+                size: builtins.int = ...,
+            ) -> None: ...
+            def ClearField(self, field_name: typing.Literal["name", b"name", "size", b"size"]) -> None: ...
+
+        AXES_FIELD_NUMBER: builtins.int
+        @property
+        def axes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___NamedSharding.Mesh.Axis]: ...
+        def __init__(
+            self,
+            *,
+            axes: collections.abc.Iterable[Global___NamedSharding.Mesh.Axis] | None = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["axes", b"axes"]) -> None: ...
+
+    @typing.final
+    class SubAxis(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        PRE_SIZE_FIELD_NUMBER: builtins.int
+        SIZE_FIELD_NUMBER: builtins.int
+        pre_size: builtins.int
+        size: builtins.int
+        def __init__(
+            self,
+            *,
+            pre_size: builtins.int = ...,
+            size: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["pre_size", b"pre_size", "size", b"size"]) -> None: ...
+
+    @typing.final
+    class AxisRef(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        MESH_AXIS_INDEX_FIELD_NUMBER: builtins.int
+        SUB_AXIS_INFO_FIELD_NUMBER: builtins.int
+        mesh_axis_index: builtins.int
+        @property
+        def sub_axis_info(self) -> Global___NamedSharding.SubAxis:
+            """only a part of the axis"""
+
+        def __init__(
+            self,
+            *,
+            mesh_axis_index: builtins.int = ...,
+            sub_axis_info: Global___NamedSharding.SubAxis | None = ...,
+        ) -> None: ...
+        def HasField(self, field_name: typing.Literal["sub_axis_info", b"sub_axis_info"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["mesh_axis_index", b"mesh_axis_index", "sub_axis_info", b"sub_axis_info"]) -> None: ...
+
+    @typing.final
+    class Dimension(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        AXES_FIELD_NUMBER: builtins.int
+        @property
+        def axes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___NamedSharding.AxisRef]: ...
+        def __init__(
+            self,
+            *,
+            axes: collections.abc.Iterable[Global___NamedSharding.AxisRef] | None = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["axes", b"axes"]) -> None: ...
+
+    MESH_FIELD_NUMBER: builtins.int
+    DIM_SHARDINGS_FIELD_NUMBER: builtins.int
+    @property
+    def mesh(self) -> Global___NamedSharding.Mesh: ...
+    @property
+    def dim_shardings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___NamedSharding.Dimension]: ...
+    def __init__(
+        self,
+        *,
+        mesh: Global___NamedSharding.Mesh | None = ...,
+        dim_shardings: collections.abc.Iterable[Global___NamedSharding.Dimension] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["mesh", b"mesh"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["dim_shardings", b"dim_shardings", "mesh", b"mesh"]) -> None: ...
+
+Global___NamedSharding: typing_extensions.TypeAlias = NamedSharding
 
 @typing.final
 class DeviceAssignmentProto(google.protobuf.message.Message):

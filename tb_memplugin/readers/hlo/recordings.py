@@ -21,7 +21,7 @@ from tb_memplugin.readers.hlo.lifetimes.placement import Placement, place_buffer
 from tb_memplugin.readers.hlo.lifetimes.scoped_memory import scoped_memory
 from tb_memplugin.readers.hlo.module.backend import is_cpu_program
 from tb_memplugin.readers.hlo.module.schedule import Schedule, flatten_schedule
-from tb_memplugin.readers.hlo.module.sharding import device_count, replica_counts
+from tb_memplugin.readers.hlo.module.sharding import argument_shardings, device_count
 from tb_memplugin.readers.hlo.module.stacks import read_stacks
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
@@ -113,6 +113,6 @@ def _program(module: HloModule, schedule: Schedule, leaf_frame: I32) -> Program:
         computation=computations.take(module.instructions["parent"][order]),
         stack=leaf_frame[order],
         devices=devices,
-        copies=replica_counts(module, devices),
+        shardings=argument_shardings(module, devices),
         for_cpu=is_cpu_program(module),
     )

@@ -40,16 +40,54 @@ def program(*shardings: OpSharding, devices: int = 8) -> Program:
 def test_how_many_devices_hold_the_same(sharding: OpSharding, copies: int) -> None:
     found = program(sharding, OpSharding(type=REPLICATED))
     assert found.devices == 8
-    assert found.copies is not None
-    assert found.copies.tolist() == [copies, 8]
+    assert found.shardings is not None
+    assert found.shardings.copies.tolist() == [copies, 8]
 
 
 def test_a_program_for_one_device_repeats_nothing() -> None:
-    assert program(OpSharding(type=REPLICATED), devices=1).copies is None
+    assert program(OpSharding(type=REPLICATED), devices=1).shardings is None
 
 
 def test_a_program_without_shardings_says_nothing() -> None:
-    assert program().copies is None
+    assert program().shardings is None
+
+
+def named(*dimensions: list[int], axes: tuple[tuple[str, int], ...] = (("data", 2), ("model", 4))) -> OpSharding:
+    """Return a sharding as JAX 0.12 writes it: `dimensions` has the numbers of the mesh axes that split each."""
+    made = OpSharding()
+    for name, size in axes:
+        made.named_sharding.mesh.axes.add(name=name.encode(), size=size)
+    for numbers in dimensions:
+        of_dimension = made.named_sharding.dim_shardings.add()
+        for number in numbers:
+            of_dimension.axes.add(mesh_axis_index=number)
+    return made
+
+
+def test_named_shardings_and_the_axes_that_replicate() -> None:
+    everywhere = OpSharding()
+    everywhere.named_sharding.mesh.SetInParent()
+    found = program(named([0], []), named([], [1]), named([0, 1]), named([]), everywhere, named([7], [-1])).shardings
+    assert found is not None
+    assert found.copies.tolist() == [4, 2, 1, 8, 8, 8]
+    free = [[axis.name for axis in found.named[code].free_axes] for code in found.code]
+    both = ["data", "model"]
+    assert free == [["model"], ["data"], [], both, both, both]
+
+
+def test_a_part_of_an_axis_splits_by_its_own_size() -> None:
+    half = named([1])
+    half.named_sharding.dim_shardings[0].axes[0].sub_axis_info.size = 2
+    found = program(half).shardings
+    assert found is not None
+    assert found.copies.tolist() == [4]
+
+
+@pytest.mark.parametrize("size", [-1, 2**62])
+def test_a_damaged_mesh(size: int) -> None:
+    found = program(named([0], [1], axes=(("data", size), ("model", size)))).shardings
+    assert found is not None
+    assert 1 <= found.copies[0] <= 8
 
 
 @pytest.mark.parametrize("devices", [-5, 2**62])
