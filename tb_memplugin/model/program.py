@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from math import prod
 from typing import NamedTuple
 
@@ -14,6 +15,15 @@ from tb_memplugin.model.text import Text
 # Frames of XLA's runtimes that allocate a program's own buffers: all of them on GPU; the outputs on TPU, where
 # temporaries are on the core's stack.
 PROGRAM_FRAMES = ("Build buffer allocations", "AllocateOutputBufferWithInputReuse")
+
+
+class Backend(StrEnum):
+    """The XLA backend that compiled a program."""
+
+    CPU = "CPU"
+    GPU = "GPU"
+    TPU = "TPU"
+    UNKNOWN = "unknown"
 
 
 class MeshAxis(NamedTuple):
@@ -67,4 +77,8 @@ class Program:
     values: Lazy[DataflowValues] | None = None
     devices: int = 1  # number of devices that the program is partitioned over
     shardings: ArgumentShardings | None = None  # of the arguments; None: unknown, or one device
-    for_cpu: bool = False  # compiled by XLA's CPU backend, for certain
+    backend: Backend = Backend.UNKNOWN
+
+    @property
+    def for_cpu(self) -> bool:
+        return self.backend is Backend.CPU

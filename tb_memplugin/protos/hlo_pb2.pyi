@@ -115,7 +115,7 @@ class OpSharding(google.protobuf.message.Message):
         """0: the same, for each of the last dimensions"""
 
     @property
-    def named_sharding(self) -> Global___NamedSharding:
+    def named_sharding(self) -> Global___NamedShardingProto:
         """replaces all of the above; JAX 0.12 writes nothing else"""
 
     def __init__(
@@ -125,7 +125,7 @@ class OpSharding(google.protobuf.message.Message):
         tile_assignment_dimensions: collections.abc.Iterable[builtins.int] | None = ...,
         replicate_on_last_tile_dim: builtins.bool = ...,
         last_tile_dims: collections.abc.Iterable[builtins.int] | None = ...,
-        named_sharding: Global___NamedSharding | None = ...,
+        named_sharding: Global___NamedShardingProto | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["named_sharding", b"named_sharding"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["last_tile_dims", b"last_tile_dims", "named_sharding", b"named_sharding", "replicate_on_last_tile_dim", b"replicate_on_last_tile_dim", "tile_assignment_dimensions", b"tile_assignment_dimensions", "type", b"type"]) -> None: ...
@@ -133,7 +133,7 @@ class OpSharding(google.protobuf.message.Message):
 Global___OpSharding: typing_extensions.TypeAlias = OpSharding
 
 @typing.final
-class NamedSharding(google.protobuf.message.Message):
+class NamedShardingProto(google.protobuf.message.Message):
     """A parameter's sharding as jax.sharding.NamedSharding has it: per dimension, the mesh axes that split it. An axis that
     splits no dimension replicates the parameter; an empty mesh replicates it on all devices.
     """
@@ -162,11 +162,11 @@ class NamedSharding(google.protobuf.message.Message):
 
         AXES_FIELD_NUMBER: builtins.int
         @property
-        def axes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___NamedSharding.Mesh.Axis]: ...
+        def axes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___NamedShardingProto.Mesh.Axis]: ...
         def __init__(
             self,
             *,
-            axes: collections.abc.Iterable[Global___NamedSharding.Mesh.Axis] | None = ...,
+            axes: collections.abc.Iterable[Global___NamedShardingProto.Mesh.Axis] | None = ...,
         ) -> None: ...
         def ClearField(self, field_name: typing.Literal["axes", b"axes"]) -> None: ...
 
@@ -194,14 +194,14 @@ class NamedSharding(google.protobuf.message.Message):
         SUB_AXIS_INFO_FIELD_NUMBER: builtins.int
         mesh_axis_index: builtins.int
         @property
-        def sub_axis_info(self) -> Global___NamedSharding.SubAxis:
+        def sub_axis_info(self) -> Global___NamedShardingProto.SubAxis:
             """only a part of the axis"""
 
         def __init__(
             self,
             *,
             mesh_axis_index: builtins.int = ...,
-            sub_axis_info: Global___NamedSharding.SubAxis | None = ...,
+            sub_axis_info: Global___NamedShardingProto.SubAxis | None = ...,
         ) -> None: ...
         def HasField(self, field_name: typing.Literal["sub_axis_info", b"sub_axis_info"]) -> builtins.bool: ...
         def ClearField(self, field_name: typing.Literal["mesh_axis_index", b"mesh_axis_index", "sub_axis_info", b"sub_axis_info"]) -> None: ...
@@ -212,30 +212,30 @@ class NamedSharding(google.protobuf.message.Message):
 
         AXES_FIELD_NUMBER: builtins.int
         @property
-        def axes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___NamedSharding.AxisRef]: ...
+        def axes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___NamedShardingProto.AxisRef]: ...
         def __init__(
             self,
             *,
-            axes: collections.abc.Iterable[Global___NamedSharding.AxisRef] | None = ...,
+            axes: collections.abc.Iterable[Global___NamedShardingProto.AxisRef] | None = ...,
         ) -> None: ...
         def ClearField(self, field_name: typing.Literal["axes", b"axes"]) -> None: ...
 
     MESH_FIELD_NUMBER: builtins.int
     DIM_SHARDINGS_FIELD_NUMBER: builtins.int
     @property
-    def mesh(self) -> Global___NamedSharding.Mesh: ...
+    def mesh(self) -> Global___NamedShardingProto.Mesh: ...
     @property
-    def dim_shardings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___NamedSharding.Dimension]: ...
+    def dim_shardings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___NamedShardingProto.Dimension]: ...
     def __init__(
         self,
         *,
-        mesh: Global___NamedSharding.Mesh | None = ...,
-        dim_shardings: collections.abc.Iterable[Global___NamedSharding.Dimension] | None = ...,
+        mesh: Global___NamedShardingProto.Mesh | None = ...,
+        dim_shardings: collections.abc.Iterable[Global___NamedShardingProto.Dimension] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["mesh", b"mesh"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["dim_shardings", b"dim_shardings", "mesh", b"mesh"]) -> None: ...
 
-Global___NamedSharding: typing_extensions.TypeAlias = NamedSharding
+Global___NamedShardingProto: typing_extensions.TypeAlias = NamedShardingProto
 
 @typing.final
 class DeviceAssignmentProto(google.protobuf.message.Message):

@@ -1,4 +1,4 @@
-"""Changes that lower a recording's peak, most bytes first. Each kind of advice has its own file."""
+"""Changes that lower a recording's peak. Each kind of advice has its own file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tb_memplugin.analysis.advice.jax import (
     replication,
     unused,
 )
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, in_order
 from tb_memplugin.analysis.advice.torch import accumulation, checkpoint, gradients
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.kinds import Axis
@@ -45,11 +45,10 @@ ADVISERS = (
 
 @memoize
 def advise(recording: Recording) -> list[Advice]:
-    """Return all advice, largest saving first. Each change is simulated on its own: savings are not additive.
+    """Return all advice, what to try first first. Each change is simulated on its own: savings are not additive.
 
     Out-of-memory messages get no advice: they contain no schedule to simulate.
     """
     if recording.out_of_memory is not None and recording.axis is Axis.INSTANT:
         return []
-    found = [piece for adviser in ADVISERS for piece in adviser(recording)]
-    return sorted(found, key=lambda piece: -piece.saving_bytes)
+    return in_order(recording, (piece for adviser in ADVISERS for piece in adviser(recording)))

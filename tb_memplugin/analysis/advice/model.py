@@ -1,9 +1,10 @@
-"""A piece of advice, its saving, and the smallest saving worth reporting."""
+"""A piece of advice, its saving and its cost, and the smallest saving worth reporting."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 import numpy as np
 
@@ -33,17 +34,50 @@ class AdviceKind(StrEnum):
     UNUSED = "unused"
 
 
+class Cost(IntEnum):
+    """What a kind of change costs besides the work of making it, the cheapest first."""
+
+    FREE = 0  # same results in the same time
+    TIME = 1  # same results, with more computation or communication
+    RESULTS = 2  # other roundings, or another model
+    TRANSFERS = 3  # copies between host and device in every step
+
+
+COSTS = {
+    AdviceKind.DONATION: Cost.FREE,
+    AdviceKind.UNUSED: Cost.FREE,
+    AdviceKind.OUTPUTS: Cost.FREE,
+    AdviceKind.LATE_FREE: Cost.FREE,
+    AdviceKind.FRAGMENTATION: Cost.FREE,
+    AdviceKind.REPLICATION: Cost.TIME,
+    AdviceKind.REMATERIALIZATION: Cost.TIME,
+    AdviceKind.MICROBATCHING: Cost.TIME,
+    AdviceKind.DTYPE: Cost.RESULTS,
+    AdviceKind.PADDING: Cost.RESULTS,
+    AdviceKind.OVERSIZED: Cost.RESULTS,
+    AdviceKind.OFFLOAD: Cost.TRANSFERS,
+}
+LARGE_SHARE = 10  # a tenth of the peak: below it, only changes that are free are worth making first
+
+
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Bytes by which a change lowers the peak, and the peak after it."""
+    """Bytes by which a change lowers the peak, and the peak after it.
+
+    Where the compiler decides how much a change saves, `at_least` and `at_most` bound it; else they equal `bytes`.
+    """
 
     bytes: int
     new_peak: int
+    at_least: int
+    at_most: int
 
     @property
     def effect(self) -> str:
         """The saving as the predicate of a sentence."""
-        return f"lowers the peak by {bytes_text(self.bytes)}"
+        if self.at_least == self.at_most:
+            return f"lowers the peak by {bytes_text(self.bytes)}"
+        return f"lowers the peak by {bytes_text(self.at_least)} to {bytes_text(self.at_most)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,10 +105,31 @@ class Advice:
         return self.saving.new_peak
 
 
-def saving(recording: Recording, change: Change) -> Saving | None:
-    """Return what a change saves at the peak; None if the saving is too small to report."""
-    before, after = peak(recording).bytes, peak_after(recording, change).bytes
-    return Saving(before - after, after) if is_worthwhile(recording, before - after) else None
+def saving(recording: Recording, expected: Change, *bounds: Change) -> Saving | None:
+    """Return what a change saves at the peak; None if the saving is too small to report.
+
+    `bounds` are the same change under other decisions of the compiler: the saving is between the least and the most of
+    all of them. If even one of them saves nothing, the change may cost memory, and there is no saving to report.
+    """
+    before = peak(recording).bytes
+    after = [peak_after(recording, change).bytes for change in (expected, *bounds)]
+    found = Saving(before - after[0], after[0], before - max(after), before - min(after))
+    return found if is_worthwhile(recording, found.at_least) else None
+
+
+def in_order(recording: Recording, pieces: Iterable[Advice]) -> list[Advice]:
+    """Return pieces in the order in which to try them.
+
+    First what is free, then what saves at least a tenth of the peak, by its cost, then the rest. Among equals, the
+    largest saving is first.
+    """
+
+    def key(piece: Advice) -> tuple[int, int]:
+        large = LARGE_SHARE * piece.saving_bytes >= peak(recording).bytes
+        cost = COSTS.get(piece.kind, Cost.RESULTS)
+        return cost if large or cost is Cost.FREE else len(Cost), -piece.saving_bytes
+
+    return sorted(pieces, key=key)
 
 
 def is_worthwhile(recording: Recording, size: int) -> bool:

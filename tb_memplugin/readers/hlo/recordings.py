@@ -19,7 +19,7 @@ from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
 from tb_memplugin.readers.hlo.dataflow.values import dataflow_values
 from tb_memplugin.readers.hlo.lifetimes.placement import Placement, place_buffers
 from tb_memplugin.readers.hlo.lifetimes.scoped_memory import scoped_memory
-from tb_memplugin.readers.hlo.module.backend import is_cpu_program
+from tb_memplugin.readers.hlo.module.backend import backend
 from tb_memplugin.readers.hlo.module.schedule import Schedule, flatten_schedule
 from tb_memplugin.readers.hlo.module.sharding import argument_shardings, device_count
 from tb_memplugin.readers.hlo.module.stacks import read_stacks
@@ -114,5 +114,5 @@ def _program(module: HloModule, schedule: Schedule, leaf_frame: I32) -> Program:
         stack=leaf_frame[order],
         devices=devices,
         shardings=argument_shardings(module, devices),
-        for_cpu=is_cpu_program(module),
+        backend=backend(module),
     )

@@ -26,9 +26,12 @@ class AdviceJson(TypedDict):
     title: str
     sentence: str
     change: str
-    """The change as code or close to it; may be empty."""
+    """The change as code, of several lines if need be; may be empty."""
     bytes: int
     saving_bytes: int
+    saving_at_least: int
+    """The least that the change saves where the compiler decides, else `saving_bytes`; and the most, likewise."""
+    saving_at_most: int
     new_peak_bytes: int
     rows: list[tuple[int, int]]
     """Ranges of row numbers: the first and the last of each."""
@@ -36,7 +39,7 @@ class AdviceJson(TypedDict):
 
 
 class AdviceListJson(TypedDict):
-    """All advice about a recording, the largest saving first."""
+    """All advice about a recording, in the order in which to try it."""
 
     peak_bytes: int
     advice: list[AdviceJson]
@@ -44,7 +47,7 @@ class AdviceListJson(TypedDict):
 
 @endpoint("advice", RECORDING, report=EACH_CHOICE)
 def advice(recording: Recording) -> AdviceListJson:
-    """Return all advice about a recording, the largest saving first, with the rows that each is about."""
+    """Return all advice about a recording, in the order in which to try it, with the rows that each is about."""
     return {
         "peak_bytes": peak(recording).bytes,
         "advice": [
@@ -55,6 +58,8 @@ def advice(recording: Recording) -> AdviceListJson:
                 "change": piece.change,
                 "bytes": piece.bytes,
                 "saving_bytes": piece.saving_bytes,
+                "saving_at_least": piece.saving.at_least,
+                "saving_at_most": piece.saving.at_most,
                 "new_peak_bytes": piece.new_peak_bytes,
                 "rows": _ranges(piece.rows),
                 "rows_total": len(piece.rows),
@@ -73,7 +78,7 @@ def _ranges(rows: I64) -> list[tuple[int, int]]:
 
 
 def advice_lines(recording: Recording) -> Iterator[str]:
-    """Yield the advice as text, the largest saving first; nothing where there is no advice."""
+    """Yield the advice as text, in the order in which to try it; nothing where there is no advice."""
     answer = advice(recording)
     yield from lines(answer["advice"], answer["peak_bytes"])
 
@@ -88,7 +93,7 @@ def lines(pieces: Sequence[AdviceJson], peak_bytes: int) -> Iterator[str]:
         yield ""
         yield f"  -{bytes_text(saved)} ({share(saved, peak_bytes):.0%})  {piece['title']}"
         yield f"      {piece['sentence']}"
-        yield f"      {piece['change']}"
+        yield from (f"      {line}" for line in piece["change"].splitlines())
     if len(pieces) > MAX_LINES:
         yield ""
         yield f"and {len(pieces) - MAX_LINES} more; --json lists all"

@@ -40,6 +40,7 @@ def check_piece(recording: Recording, found: Advice) -> None:
     top = peak(recording).bytes
     assert found.saving_bytes > 0
     assert 0 <= found.new_peak_bytes <= top
+    assert 0 < found.saving.at_least <= found.saving_bytes <= found.saving.at_most <= top
     if found.kind is not model.AdviceKind.FRAGMENTATION:
         assert found.saving_bytes == top - found.new_peak_bytes
     size = recording.allocations.size[found.rows]
@@ -74,11 +75,16 @@ def test_tensors(path: Path, however_small: None) -> None:
 
 
 @every_subject
-def test_what_saves_most_comes_first(name: str) -> None:
+def test_free_changes_come_first_and_then_the_largest_of_each_cost(name: str) -> None:
     for recording in recordings(name, True):
-        savings = [found.saving_bytes for found in advise(recording)]
-        assert savings == sorted(savings, reverse=True)
-        assert all(saved >= model.MIN_BYTES for saved in savings)
+        pieces, top = advise(recording), peak(recording).bytes
+        keys = []
+        for found in pieces:
+            cost = model.COSTS[found.kind]
+            large = cost is model.Cost.FREE or 10 * found.saving_bytes >= top
+            keys.append((cost if large else len(model.Cost), -found.saving_bytes))
+        assert keys == sorted(keys)
+        assert all(found.saving.at_least >= model.MIN_BYTES for found in pieces)
 
 
 def test_the_page_and_the_terminal_say_the_same() -> None:

@@ -1,4 +1,4 @@
-"""Detection of programs compiled for the CPU, on real profiles of CPU, GPU and TPU."""
+"""Detection of the backend that compiled a program, on real profiles of CPU, GPU and TPU."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from support.hand_built import MIB, Handmade, read
 from support.profiles import Compiled, compiled_programs
 from support.servers import DATA
 
+from tb_memplugin.model.program import Backend
 from tb_memplugin.readers.hlo import read_hlo
 
 OF_CPU = {"leak", "leak_mended", "oom", "scan_remat", "train_step"}
@@ -27,20 +28,20 @@ def test_there_are_others_than_the_cpu_s() -> None:
 
 
 @pytest.mark.parametrize(
-    ("configuration", "cpu"),
+    ("configuration", "backend"),
     [
-        (b'{"outer_dimension_partitions":[],"fusion_config":{"kind":"__ynn_fusion"}}', True),
-        (b'{"operation_queue_id":"0","wait_on_operation_queues":[]}', False),
-        (b'{"flag_configs":[],"window_config":{"kernel_window_bounds":[]}}', False),
-        (b'{"outer', False),
-        (b"", False),
+        (b'{"outer_dimension_partitions":[],"fusion_config":{"kind":"__ynn_fusion"}}', Backend.CPU),
+        (b'{"operation_queue_id":"0","wait_on_operation_queues":[]}', Backend.GPU),
+        (b'{"flag_configs":[],"window_config":{"kernel_window_bounds":[]}}', Backend.TPU),
+        (b'{"outer', Backend.UNKNOWN),
+        (b"", Backend.UNKNOWN),
     ],
 )
-def test_configurations(configuration: bytes, cpu: bool) -> None:
+def test_configurations(configuration: bytes, backend: Backend) -> None:
     made = Handmade()
     instruction = made.instruction("fusion")
     made.computation.instructions[0].backend_config = configuration
     made.allocation((made.buffer(instruction, MIB), 0), size=MIB)
     program = read(made).program
     assert program is not None
-    assert program.for_cpu == cpu
+    assert program.backend is backend

@@ -6,17 +6,22 @@ export interface Advice {
   kind: string;
   title: string;
   sentence: string;
-  /** The change as code or close to it; may be empty. */
+  /** The change as code, of several lines if need be; may be empty. */
   change: string;
   bytes: number;
   saving_bytes: number;
+  /**
+   * The least that the change saves where the compiler decides, else `saving_bytes`; and the most, likewise.
+   */
+  saving_at_least: number;
+  saving_at_most: number;
   new_peak_bytes: number;
   /** Ranges of row numbers: the first and the last of each. */
   rows: ([number, number])[];
   rows_total: number;
 }
 
-/** All advice about a recording, the largest saving first. */
+/** All advice about a recording, in the order in which to try it. */
 export interface AdviceList {
   peak_bytes: number;
   advice: Advice[];

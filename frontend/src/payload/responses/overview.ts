@@ -1,6 +1,6 @@
 import type { OverviewRow, Summary } from "../generated/answers";
 
-/** The advice with the largest saving for a recording. */
+/** The advice to try first for a recording. */
 export interface TopAdvice {
   title: string;
   sentence: string;

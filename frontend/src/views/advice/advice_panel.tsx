@@ -9,7 +9,7 @@ import { ErrorMessage } from "../widgets/message";
 import type { ViewState } from "../state/view_state";
 import { AdvicePiece } from "./piece";
 
-/** Pieces shown at first, largest saving first. */
+/** Pieces shown at first. */
 const MAX_SHOWN = 3;
 
 interface Props {

@@ -18,12 +18,21 @@ interface Props {
 
 /** One change: its saving, as a share of the peak too, the reason, the code, and the buffers concerned. */
 export function AdvicePiece({ piece, peak, store }: Props): JSX.Element {
-  const { title, sentence, change, saving_bytes, new_peak_bytes } = piece;
+  const { title, sentence, change, saving_bytes, saving_at_least, saving_at_most, new_peak_bytes } = piece;
+  const exact = saving_at_least === saving_at_most;
   const share = peak > 0 ? Math.min(Math.max(saving_bytes / peak, 0), 1) : 0;
   return (
     <li class="piece" data-testid="advice-piece">
       <div class="piece-saving">
-        <b title={formatExact(saving_bytes)}>−{formatBytes(saving_bytes)}</b>
+        <b
+          title={
+            exact
+              ? formatExact(saving_bytes)
+              : `${formatExact(saving_at_least)} to ${formatExact(saving_at_most)}`
+          }
+        >
+          {exact ? "" : "≈"}−{formatBytes(saving_bytes)}
+        </b>
         <span class="piece-bar" aria-hidden="true">
           <i style={{ width: `${100 * (1 - share)}%` }} />
         </span>

@@ -68,5 +68,5 @@ def _advise_holes(recording: Recording, live: I64, held: int, lost: int, what: s
         change=change,
         rows=sort_by_size(recording, live),
         bytes=lost,
-        saving=Saving(lost, peak(recording).bytes),
+        saving=Saving(lost, peak(recording).bytes, lost, lost),
     )

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_memplugin.model.program import Backend
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
-# Each backend attaches its own configuration to some instructions. The CPU's is JSON with this first field, which the
-# GPU's and the TPU's configurations lack.
-CPU_CONFIG_PREFIX = b'{"outer_dimension_partitions":'
+# Each backend attaches its own configuration to some instructions: JSON, whose first field is the backend's own.
+CONFIG_PREFIXES = {
+    b'{"outer_dimension_partitions":': Backend.CPU,
+    b'{"operation_queue_id":': Backend.GPU,
+    b'{"flag_configs":': Backend.TPU,
+}
+LONGEST = max(map(len, CONFIG_PREFIXES))
 MAX_CONFIGS = 16  # configurations to check. One suffices, and a file may have thousands.
 
 
-def is_cpu_program(module: HloModule) -> bool:
-    """Return True for a program of XLA's CPU backend. Small programs may lack configurations and so return False."""
+def backend(module: HloModule) -> Backend:
+    """Return the XLA backend that compiled a program. Small programs may lack configurations.
+
+    Only TPU programs have layouts with tiles of two dimensions.
+    """
     configurations = module.instructions["backend_config"]
     starts = configurations.start[np.flatnonzero(configurations.length)[:MAX_CONFIGS]]
-    return any(module.data[start : start + len(CPU_CONFIG_PREFIX)] == CPU_CONFIG_PREFIX for start in starts.tolist())
+    for start in starts.tolist():
+        text = bytes(module.data[start : start + LONGEST])
+        for prefix, made_by in CONFIG_PREFIXES.items():
+            if text.startswith(prefix):
+                return made_by
+    shapes, _ = module.instruction_shapes
+    tiled = any(len(tile.dimensions) > 1 for shape in shapes.protos for tile in shape.layout.tiles)
+    return Backend.TPU if tiled else Backend.UNKNOWN
