@@ -25,7 +25,8 @@ def cause(failure: OutOfMemory) -> Cause:
     if asked is None:
         return Cause.UNKNOWN
     # A compiler's failure is about one allocation if it names what the memory is for, else about the whole program.
-    one = failure.phase is not OutOfMemoryPhase.COMPILE or bool(failure.wanted_by)
+    # The limit of a kernel is less than the memory.
+    one = (failure.phase is not OutOfMemoryPhase.COMPILE or bool(failure.wanted_by)) and not failure.kernel_limit
     if one and failure.capacity is not None and asked > failure.capacity:
         return Cause.TOO_LARGE
     if failure.phase is OutOfMemoryPhase.COMPILE:

@@ -10,14 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tb_memplugin.capture.device_profiles import on_oom, snapshot, snapshot_every
+    from tb_memplugin.capture.dumped import CompileOutOfMemory, compile
     from tb_memplugin.capture.live_arrays import track
     from tb_memplugin.capture.programs import assert_fits, compiled, report
     from tb_memplugin.capture.torch_history import torch_memory
 
-__all__ = ["assert_fits", "compiled", "on_oom", "report", "snapshot", "snapshot_every", "torch_memory", "track"]
+__all__ = [
+    "CompileOutOfMemory",
+    "assert_fits",
+    "compile",
+    "compiled",
+    "on_oom",
+    "report",
+    "snapshot",
+    "snapshot_every",
+    "torch_memory",
+    "track",
+]
 
 _MODULES = {
+    "CompileOutOfMemory": "dumped",
     "assert_fits": "programs",
+    "compile": "dumped",
     "compiled": "programs",
     "on_oom": "device_profiles",
     "report": "programs",

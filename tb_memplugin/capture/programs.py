@@ -1,32 +1,40 @@
-"""The memory of compiled JAX functions before they run, from `jax.jit(f).lower(*shapes).compile()`.
+"""The memory of compiled JAX functions before they run: nothing is executed.
 
-The figures come from the executable and from the buffer assignment in `memory_analysis()`; nothing is executed. The
-rest of tb_memplugin is imported only by functions that explain.
+The figures come from XLA's dump, which `capture.compile` makes, or from the executable and the buffer assignment in
+`memory_analysis()`, which TPU and GPU executables lack. The rest of tb_memplugin is imported only by functions that
+explain.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import platform
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jax.stages import Compiled
 
+from tb_memplugin.capture.dumped import CompiledProgram, CompileOutOfMemory, ProgramOfDump, read_dump
 from tb_memplugin.capture.wire import fields, message, number
 
 if TYPE_CHECKING:
     from tb_memplugin.model.recording import Recording
 
+# What has a program: a compiled function, one that the compiler refused, or a dump's file or folder.
+HasProgram = Compiled | CompiledProgram | CompileOutOfMemory | ProgramOfDump | str | os.PathLike[str]
+
 MAIN_MEMORY = 0  # XLA's memory space of the device's main memory, on every backend
 
 
-def compiled(program: Compiled, logdir: str | os.PathLike[str]) -> Path:
+def compiled(program: HasProgram, logdir: str | os.PathLike[str]) -> Path:
     """Write the program as a run that tb_memplugin and XProf can open, and return the path of its file.
 
-    Each call writes a new run, `<logdir>/plugins/profile/<time>`. ValueError where the backend provides no instructions
-    or no buffer assignment.
+    Each call writes a new run, `<logdir>/plugins/profile/<time>`. `program` is what `capture.compile` returns or
+    raises, a compiled function, or a file or folder of an XLA dump. ValueError where the backend provides no
+    instructions or no buffer assignment.
     """
     data, name = _hlo_proto(program)
     path = _new_run(Path(logdir)) / f"{platform.node() or 'localhost'}.xplane.pb"
@@ -34,51 +42,65 @@ def compiled(program: Compiled, logdir: str | os.PathLike[str]) -> Path:
     return path
 
 
-def report(program: Compiled) -> str:
+def report(program: HasProgram) -> str:
     """Print and return an explanation of the program's peak, as `tb-memplugin explain` does.
 
     ValueError as for `compiled`.
     """
-    text = _explain(_largest(_recordings(program)))
+    text = explanation(program)
     print(text)
     return text
 
 
-def assert_fits(program: Compiled, limit: int | str) -> None:
+def explanation(program: HasProgram) -> str:
+    """Return an explanation of the program's peak in the device's main memory."""
+    return _explain(_main_memory(_recordings(program)))
+
+
+def assert_fits(program: HasProgram, limit: int | str | None = None) -> None:
     """Raise AssertionError, with an explanation, where the program needs more device memory than `limit`.
 
-    The limit is in bytes, or a text such as "70GiB". The need is all the main memory that the program reserves:
-    arguments, results, temporaries and constants; a donated argument counts once, with its result. ValueError as for
-    `compiled`, and for a limit that is not a size.
+    The limit is in bytes, or a text such as "70GiB"; without one it is what the compiler allows on the chip that the
+    program was compiled for. The need is all the main memory that the program reserves: arguments, results,
+    temporaries and constants; a donated argument counts once, with its result. ValueError as for `compiled`, for a
+    limit that is not a size, and without a limit for an unknown chip.
     """
     from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
     from tb_memplugin.errors import InputError
     from tb_memplugin.sizes import bytes_text, parse_size
 
     try:
-        max_bytes = limit if isinstance(limit, int) else parse_size(limit)
+        max_bytes = parse_size(limit) if isinstance(limit, str) else limit
     except InputError as error:
         raise ValueError(str(error)) from None
     for recording in _recordings(program):
-        needed = reserved_bytes(recording)
-        if recording.program is not None and recording.program.memory_space == MAIN_MEMORY and needed > max_bytes:
+        if recording.program is None or recording.program.memory_space != MAIN_MEMORY:
+            continue
+        needed, allowed = reserved_bytes(recording), recording.capacity if max_bytes is None else max_bytes
+        if allowed is None:
+            raise ValueError("The memory of the device is unknown: give a limit, such as '70GiB'")
+        if needed > allowed:
             raise AssertionError(
                 f"{recording.title} needs {bytes_text(needed)} of {recording.memory}, "
-                f"{bytes_text(needed - max_bytes)} more than {bytes_text(max_bytes)}.\n{_explain(recording)}"
+                f"{bytes_text(needed - allowed)} more than {bytes_text(allowed)}.\n{_explain(recording)}"
             )
 
 
-def _recordings(program: Compiled) -> list[Recording]:
+def _recordings(program: HasProgram) -> list[Recording]:
+    from tb_memplugin.model.chips import with_chip
     from tb_memplugin.readers.hlo import read_hlo
+    from tb_memplugin.readers.xla_dump.target import read_target
 
     data, name = _hlo_proto(program)
-    return read_hlo(data, source=name)
+    dumped = _dumped(program)
+    target = read_target(dumped.target.items()) if dumped is not None else None
+    found = read_hlo(data, source=name)
+    return with_chip(found, *target) if target is not None else found
 
 
-def _largest(recordings: list[Recording]) -> Recording:
-    from tb_memplugin.analysis.usage.live_bytes import peak
-
-    return max(recordings, key=lambda recording: peak(recording).bytes)
+def _main_memory(recordings: list[Recording]) -> Recording:
+    of_program = (recording for recording in recordings if recording.program is not None)
+    return next((r for r in of_program if r.program and r.program.memory_space == MAIN_MEMORY), recordings[0])
 
 
 def _explain(recording: Recording) -> str:
@@ -88,16 +110,25 @@ def _explain(recording: Recording) -> str:
     return "\n".join(lines(explain(recording)))
 
 
-def _hlo_proto(program: Compiled) -> tuple[bytes, str]:
+def _dumped(program: HasProgram) -> ProgramOfDump | None:
+    if isinstance(program, (str, os.PathLike)):
+        return read_dump(program)
+    return program if isinstance(program, ProgramOfDump) else getattr(program, "dumped", None)
+
+
+def _hlo_proto(program: HasProgram) -> tuple[bytes, str]:
     """Return a serialized HloProto and the module's name."""
-    executable: Any = program.runtime_executable()
-    analysis: Any = program.memory_analysis()
-    modules = executable.hlo_modules() if executable is not None else []
+    if (dumped := _dumped(program)) is not None:
+        data = gzip.decompress(dumped.hlo_proto) if dumped.name.endswith(".gz") else dumped.hlo_proto
+        return data, _module_name(data)
+    executable: Any = program.compiled if isinstance(program, CompiledProgram) else program
+    runtime, analysis = executable.runtime_executable(), executable.memory_analysis()
+    modules = runtime.hlo_modules() if runtime is not None else []
     assignment = getattr(analysis, "serialized_buffer_assignment_proto", b"")
     if not modules or not assignment:
         raise ValueError(
-            "This backend provides no buffer assignment of the program: update jaxlib, compile for another backend, "
-            "or profile a run of the program instead"
+            "This backend provides no buffer assignment of the program: compile with capture.compile(lowered), which "
+            "reads XLA's dump, or profile a run of the program instead"
         )
     return message(1, modules[0].as_serialized_hlo_module_proto()) + message(3, assignment), modules[0].name
 
@@ -129,5 +160,15 @@ def _profile(hlo: bytes, name: str, program_id: int) -> bytes:
 
 def _program_id(hlo: bytes) -> int:
     """Return the module's id, field 5 of HloModuleProto."""
+    return next((value for n, value in _module_fields(hlo) if n == 5 and isinstance(value, int)), 0)
+
+
+def _module_name(hlo: bytes) -> str:
+    """Return the module's name, field 1 of HloModuleProto."""
+    names = (value for n, value in _module_fields(hlo) if n == 1 and isinstance(value, memoryview))
+    return bytes(next(names, b"program")).decode("utf-8", "replace")
+
+
+def _module_fields(hlo: bytes) -> Iterator[tuple[int, int | memoryview]]:
     modules = (value for n, value in fields(memoryview(hlo)) if n == 1 and isinstance(value, memoryview))
-    return next((value for n, value in fields(next(modules)) if n == 5 and isinstance(value, int)), 0)
+    return fields(next(modules, memoryview(b"")))

@@ -15,6 +15,21 @@ class OutOfMemoryPhase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class KernelBuffer:
+    """On-chip memory of a kernel: a window into an operand, or scratch memory.
+
+    `shape` is that of one block, `full_shape` that of the operand. `bytes` is of all `buffers`: two, where one is
+    filled while the other is used.
+    """
+
+    operand: str
+    bytes: int
+    shape: str = ""
+    full_shape: str = ""
+    buffers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class OutOfMemory:
     """A request that a memory could not satisfy, in bytes; None where the source has no such figure.
 
@@ -31,3 +46,6 @@ class OutOfMemory:
     host: bool = False  # host memory, not an accelerator's
     wanted_by: str = ""  # the operation, program or array that needed it
     rank: int = 0
+    program: str = ""  # the module that the compiler refused
+    kernel_limit: bool = False  # the capacity is the limit of one kernel, which an option of the compiler raises
+    kernel_buffers: tuple[KernelBuffer, ...] = ()

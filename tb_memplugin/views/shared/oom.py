@@ -63,7 +63,8 @@ def _request_sentence(recording: Recording, failure: OutOfMemory) -> str:
     if failure.asked is None:
         return f"{memory} ran out of memory; the text does not contain the size of the request."
     if failure.phase is OutOfMemoryPhase.COMPILE:
-        size = f", which has {capacity}" if failure.capacity is not None else ""
+        has = "where the limit of a kernel is" if failure.kernel_limit else "which has"
+        size = f", {has} {capacity}" if failure.capacity is not None else ""
         return f"{failure.wanted_by or 'The program'} needs {requested} of {memory}{size}."
     if failure.phase is OutOfMemoryPhase.LOAD:
         purpose = f" to load the program {failure.wanted_by}".rstrip()

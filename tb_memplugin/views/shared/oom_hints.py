@@ -7,6 +7,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.shared.kernel_hints import kernel_hints
 from tb_memplugin.views.shared.oom_symptoms import SYMPTOMS, is_torch, memory_name
 
 MAX_HINTS = 4
@@ -24,13 +25,26 @@ def hints(recording: Recording, failure: OutOfMemory) -> list[str]:
         ]
     if why is Cause.FRAGMENTED:
         return [_defragment_hint(recording, failure)]
+    if of_kernel := kernel_hints(recording.memory, failure):
+        return of_kernel
     symptoms = sorted((found for find in SYMPTOMS for found in find(recording)), key=lambda found: -found[0])
     min_size = MIN_SHARE * max(peak(recording).bytes, 1)
     texts = [text for size, text in symptoms if size >= min_size][:MAX_HINTS]
     if why is Cause.TOO_LARGE and memory_name(recording) not in ON_CHIP:
         split = f"Split it: an allocation of {bytes_text(failure.asked)} never fits. Shard it, or use smaller batches."
         return [split, *texts]
-    return texts or [_general_hint(recording, failure)]
+    return [*_dump_hint(recording, failure), *(texts or [_general_hint(recording, failure)])]
+
+
+def _dump_hint(recording: Recording, failure: OutOfMemory) -> list[str]:
+    """Return where the buffers are, for a compiler's message that lists none."""
+    if failure.phase is not OutOfMemoryPhase.COMPILE or not failure.program or len(recording.allocations):
+        return []
+    return [
+        f"The text lists no buffers. XLA writes them into a dump, also where it refuses the program: set "
+        f"XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_as_proto', or call capture.compile(lowered); then open "
+        f"{failure.program} in FOLDER."
+    ]
 
 
 def _general_hint(recording: Recording, failure: OutOfMemory) -> str:

@@ -31,9 +31,10 @@ from collections.abc import Iterator
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.out_of_memory import KernelBuffer, OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text import metadata
 from tb_memplugin.readers.oom_text.failure import Failure, blocks, size_of, split_at
+from tb_memplugin.readers.oom_text.messages.tpu_tags import kernel_buffer, row_of
 from tb_memplugin.readers.oom_text.rows import Buffer, named_buffers
 from tb_memplugin.sizes import PRINTED as SIZE
 
@@ -55,6 +56,7 @@ UNPADDED = re.compile(rf"(?m)^Unpadded size: ({SIZE})")
 LABEL = re.compile(r"(?m)^XLA label: ([^\n]{0,8000})")
 NAME = re.compile(r"%?([^\s=,()]{1,300})")
 OPCODE = re.compile(r" ([a-z][a-z0-9-]{0,60})\(")
+TAG = re.compile(r"(?m)^Tag: ([^\n]{1,2000})")
 KIND = re.compile(r"(?m)^Allocation type: ([^\n]{1,80})")
 RULE = re.compile(r"={10,}")
 ROLES = {"HLO temp": Role.TEMPORARY, "scoped": Role.TEMPORARY, "Constant": Role.CONSTANT, "Argument": Role.PARAMETER}
@@ -68,7 +70,9 @@ def find(text: str) -> Iterator[Failure]:
         listed, cut = _list_allocations(block)
         totals = _totals(block, used)
         rows = named_buffers([*totals, *(buffer for _, buffer in listed), *_unlisted_parts(block, listed)])
-        out_of_memory = OutOfMemory(asked=used, capacity=capacity, phase=OutOfMemoryPhase.COMPILE)
+        buffers = _kernel_buffers(block)
+        phase = OutOfMemoryPhase.COMPILE
+        out_of_memory = OutOfMemory(asked=used, capacity=capacity, phase=phase, kernel_buffers=buffers)
         yield Failure(head.start(), "tpu", head[1].upper(), out_of_memory, rows,
             used=used, cut=cut, caveats=_caveats(block),
         )  # fmt: skip
@@ -84,6 +88,14 @@ def _totals(block: str, used: int) -> list[Buffer]:
     if arguments:
         found.append(Buffer(arguments, name="arguments", role=Role.PARAMETER))
     return found
+
+
+def _kernel_buffers(block: str) -> tuple[KernelBuffer, ...]:
+    """Return the listed allocations that have a tag: those of kernels."""
+    heading = LIST.search(block)
+    items = split_at(list(ITEM.finditer(block, heading.end() if heading else 0)), block)
+    tagged = ((size_of(item), tag) for item, text in items if (tag := TAG.search(text)))
+    return tuple(kernel_buffer(tag[1], size) for size, tag in tagged if size is not None)
 
 
 def _list_allocations(block: str) -> tuple[list[tuple[str, Buffer]], bool]:
@@ -104,6 +116,9 @@ def _buffer(size: int, text: str) -> Buffer:
     name, _, definition = label[1].partition(" = ") if label else ("", "", "")
     called, opcode = NAME.match(name), OPCODE.search(f" {definition}")
     unpadded = size_of(UNPADDED.search(text))
+    if (tag := TAG.search(text)) is not None:
+        of_kernel = kernel_buffer(tag[1], size, shape[1].strip() if shape else "")
+        return row_of(of_kernel, called[1] if called else "", metadata.op_name(text))
     return Buffer(
         size,
         requested=size if unpadded is None else min(unpadded, size),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text.failure import Failure, last_matches, size_of
+from tb_memplugin.readers.oom_text.messages.tpu_tags import kernel_buffer, row_of
 from tb_memplugin.readers.oom_text.rows import Buffer, named_buffers
 from tb_memplugin.sizes import PRINTED as SIZE
 from tb_memplugin.sizes import printed_size
@@ -20,11 +22,11 @@ CORES = re.compile(
 )
 ALLOCATION = re.compile(
     r"Allocation \(size=(\d{1,18})\) would exceed memory \(size=(\d{1,18})\)"
-    r"(?: :: (#\w{1,60}) ?(?:\[([^\n]{0,2000}?)\](?= ::|\s*$|\n))?(?: :: ([^\n]{1,400}))?)?"
+    r"(?: :: (#\w{1,60}) ?(?:\[([^\n]{0,4000}?)\](?= ::|\s*$|\n))?(?: :: ([^\n]{1,400}))?)?"
 )
 STACK = re.compile(
-    r"Ran out of memory in memory space (\w{1,20}) while allocating on stack for ([^\n]{1,4000})"
-    rf"(?:\s+Scoped allocation with size ({SIZE}) and limit ({SIZE}))?"
+    r"Ran out of memory in memory space (\w{1,20}) while allocating on stack for ([^\n]{1,8000}?)"
+    rf"(?:\.?\s+Scoped allocation with size ({SIZE}) and limit ({SIZE})|(?=\n|\Z))"
 )
 ESTIMATE = re.compile(rf"Estimated ({SIZE}) exceeds ({SIZE}) (\w{{1,20}}) capacity")
 EARLY = re.compile(
@@ -35,9 +37,9 @@ TEMPORARIES = re.compile(
     rf"Ran out of memory on (\w{{1,20}}), the total memory required for HLO temporaries \(({SIZE})\) "
     rf"exceeds available \w{{1,20}} \(({SIZE})\)\.(?: HLO module: ([\w.<>-]{{1,300}}[\w>]))?"
 )
-ATTRIBUTE = r"{} = '?([^',\]]{{1,300}})"
-SPACE = re.compile(ATTRIBUTE.format("space"))
-TAG = re.compile(ATTRIBUTE.format("tag"))
+SPACE = re.compile(r"\bspace ?= ?'?(\w{1,20})")
+SHAPE = re.compile(r"\bshape ?= ?'([^'\n]{1,400})'")
+TAG = re.compile(r"\btag ?= ?'([^'\n]{1,2000})'?")
 
 
 def find(text: str) -> Iterator[Failure]:
@@ -52,8 +54,14 @@ def find(text: str) -> Iterator[Failure]:
 def _failure(
     match: re.Match[str], memory: str, asked: int | None, capacity: int | None, wanted_by: str = "", program: str = ""
 ) -> Failure:
-    out_of_memory = OutOfMemory(asked=asked, capacity=capacity, phase=OutOfMemoryPhase.COMPILE, wanted_by=wanted_by)
-    return Failure(match.start(), "tpu", memory.upper(), out_of_memory, used=asked, program=program)
+    phase = OutOfMemoryPhase.COMPILE
+    out_of_memory = OutOfMemory(asked=asked, capacity=capacity, phase=phase, wanted_by=wanted_by, program=program)
+    return Failure(match.start(), "tpu", _memory(memory), out_of_memory, used=asked, program=program)
+
+
+def _memory(name: str) -> str:
+    """Return the name that recordings of programs have for a memory."""
+    return "Sflag" if name.lower() == "sflag" else name.upper()
 
 
 def _cores(match: re.Match[str]) -> Failure:
@@ -66,14 +74,23 @@ def _cores(match: re.Match[str]) -> Failure:
 
 def _allocation(match: re.Match[str]) -> Failure:
     attributes = match[4] or ""
-    space, tag = SPACE.search(attributes), TAG.search(attributes)
-    wanted_by = (tag[1] if tag else "") or (match[5] or "").strip() or match[3] or ""
-    return _failure(match, space[1] if space else "HBM", int(match[1]), int(match[2]), wanted_by)
+    space, tag, shape = (pattern.search(attributes) for pattern in (SPACE, TAG, SHAPE))
+    memory, asked, program = _memory(space[1]) if space else "HBM", int(match[1]), (match[5] or "").strip()
+    if tag is None or memory == "HBM":
+        return _failure(match, memory, asked, int(match[2]), (tag[1] if tag else "") or program or match[3] or "")
+    buffer = kernel_buffer(tag[1], asked, shape[1] if shape else "")
+    out_of_memory = OutOfMemory(
+        asked, capacity=int(match[2]), phase=OutOfMemoryPhase.COMPILE, kernel_buffers=(buffer,),
+        wanted_by=f"{buffer.operand} of {program}" if program else buffer.operand,
+    )  # fmt: skip
+    return Failure(match.start(), "tpu", memory, out_of_memory, named_buffers([row_of(buffer, program)]), used=asked)
 
 
 def _stack(match: re.Match[str]) -> Failure:
-    wanted_by = match[2].partition(" = ")[0].strip().rstrip(".")[:300]
-    return _failure(match, match[1], size_of(match, 3), size_of(match, 4), wanted_by)
+    """Parse the failure of one kernel, for which the compiler has a limit below the size of the memory."""
+    wanted_by = match[2].partition(" = ")[0].strip().rstrip(".").removeprefix("%")[:300]
+    failure = _failure(match, match[1], size_of(match, 3), size_of(match, 4), wanted_by)
+    return replace(failure, out_of_memory=replace(failure.out_of_memory, kernel_limit=match[3] is not None))
 
 
 def _estimate(match: re.Match[str]) -> Failure:
