@@ -35,7 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     summaries = [summary(recording.outline) for recording in listing.recordings]
     if arguments.json:
         left_out = [{"programs": left.programs, "bytes": left.bytes} for left in listing.left_out]
-        print(json.dumps({"recordings": summaries, "left_out": left_out}, indent=2, allow_nan=False))
+        answer = {"recordings": summaries, **({"left_out": left_out} if left_out else {})}
+        print(json.dumps(answer, indent=2, allow_nan=False))
     elif summaries:
         notes = [*capacity_sources(listing), *no_event_reasons(listing), *left_out_lines(listing)]
         print("\n".join([*table(summaries), *notes]))
