@@ -99,7 +99,7 @@ class Tracker:
 
     def _examine(self) -> None:
         """Write all changes. This is a function, so that its array references are gone when the lock is released."""
-        arrays: list[jax.Array] = jax.live_arrays()  # type: ignore[no-untyped-call]
+        arrays: list[jax.Array] = jax.live_arrays()
         live = {id(array): array for array in arrays}
         # Python reuses ids: the weak reference shows whether it is still the same array.
         for key in [k for k, known in self._arrays.items() if k not in live or known.array() is not live[k]]:

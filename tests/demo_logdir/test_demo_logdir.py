@@ -1,6 +1,7 @@
 """The runs in demo_logdir: small, readable, and reproducible by the scripts next to them."""
 
 import ast
+import gzip
 import importlib.util
 from collections.abc import Iterator
 from functools import cache
@@ -9,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
 from tb_memplugin.readers import open_file
+from tb_memplugin.views.shared.summary import summary
 
 LOGDIR = Path(__file__).parents[2] / "demo_logdir"
 SCRIPTS = {
@@ -20,6 +23,12 @@ SCRIPTS = {
 }
 SCRIPT = {run: script for script, runs in SCRIPTS.items() for run in runs}
 RUNS = set(SCRIPT)
+ACCELERATORS = LOGDIR / "make_accelerator_demo.py"
+DUMPS = {"v5e_train_step", "v5e_out_of_memory", "h100_train_step"}
+DUMPED = (
+    "after_optimizations.hlo.pb.gz", "after_optimizations-memory-usage-report.txt.gz", "target_arguments.txt",
+    "gpu_target_config.pbtxt", "topology.pb", "compile.oom.txt",
+)  # fmt: skip
 DEVICE_PROFILES = {
     LOGDIR / "make_device_profiles.py",
     LOGDIR / "device_profile" / "memory.prof",
@@ -53,10 +62,11 @@ def instructions(proto: hlo_pb2.HloProto) -> Iterator[hlo_pb2.HloInstructionProt
 
 def test_a_logdir_holds_the_scripts_and_profiles_and_nothing_derived() -> None:
     files = {path for path in LOGDIR.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
-    assert files == {*SCRIPTS, *map(profile, RUNS), *DEVICE_PROFILES}
+    dumped = {path for path in files if path.relative_to(LOGDIR).parts[0] in DUMPS and path.name.endswith(DUMPED)}
+    assert files == {*SCRIPTS, ACCELERATORS, *map(profile, RUNS), *DEVICE_PROFILES, *dumped}
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*SCRIPTS, ACCELERATORS], ids=lambda path: path.stem)
 def test_a_script_knows_how_to_make_its_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("jax")
     monkeypatch.syspath_prepend(LOGDIR)  # as in a normal run
@@ -64,8 +74,9 @@ def test_a_script_knows_how_to_make_its_runs(path: Path, monkeypatch: pytest.Mon
     assert spec and spec.loader
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    assert set(script.RUNS) == SCRIPTS[path]
-    assert all(f"    {run} " in str(script.__doc__) for run in SCRIPTS[path])
+    runs = SCRIPTS.get(path, DUMPS)
+    assert set(script.RUNS) == runs
+    assert all(f"    {run} " in str(script.__doc__) for run in runs)
 
 
 @pytest.mark.parametrize("run", sorted(RUNS))
@@ -75,20 +86,27 @@ def test_a_run_is_small_because_python_was_not_traced(run: str) -> None:
     assert not [event.name for event in host.event_metadata.values() if event.name.startswith(b"$")]
 
 
-@pytest.mark.parametrize("run", sorted(RUNS))
+@cache
+def dumped(run: str) -> hlo_pb2.HloProto:
+    (path,) = (LOGDIR / run).glob("*after_optimizations.hlo.pb.gz")
+    return hlo_pb2.HloProto.FromString(gzip.decompress(path.read_bytes()))
+
+
+@pytest.mark.parametrize("run", sorted(RUNS | DUMPS))
 def test_the_recorded_source_lines_are_those_of_the_script_as_it_is_now(run: str) -> None:
+    script = SCRIPT.get(run, ACCELERATORS)
     lines = {
         node.name.encode(): range(node.lineno, (node.end_lineno or 0) + 1)
-        for node in ast.walk(ast.parse(SCRIPT[run].read_text()))
+        for node in ast.walk(ast.parse(script.read_text()))
         if isinstance(node, ast.FunctionDef)
     }
     checked = 0
-    for proto in modules(run).values():
+    for proto in [dumped(run)] if run in DUMPS else modules(run).values():
         index = proto.hlo_module.stack_frame_index
         for location in index.file_locations:
             function = index.function_names[location.function_name_id - 1].split(b".")[-1]
             if function in lines:
-                assert index.file_names[location.file_name_id - 1] == f"demo_logdir/{SCRIPT[run].name}".encode()
+                assert index.file_names[location.file_name_id - 1] == f"demo_logdir/{script.name}".encode()
                 assert location.line in lines[function]
                 checked += 1
     assert checked
@@ -149,3 +167,34 @@ def test_the_line_that_leaks_is_the_call_of_the_training_step() -> None:
     script = SCRIPT["leak"].read_text().splitlines()
     assert len(held) == 24
     assert name.startswith("make_leak_demo.py:") and "= train_step(" in script[int(name.split(":")[1]) - 1]
+
+
+def reserved_and_capacity(run: str) -> tuple[int, int]:
+    listing = listing_of_path(str(LOGDIR / run))
+    assert not listing.problems
+    found = summary(next(found for found in listing.recordings if found.memory == "HBM" and found.program))
+    reserved, capacity = found["reserved_bytes"], found["capacity_bytes"]
+    assert reserved is not None and capacity is not None
+    return reserved, capacity
+
+
+@pytest.mark.parametrize("run", sorted(DUMPS))
+def test_a_dump_is_small_and_contains_no_path_of_the_machine_that_compiled_it(run: str) -> None:
+    files = [path for path in (LOGDIR / run).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 300_000
+    proto = dumped(run).SerializeToString()
+    assert not [path for path in (b"/work/", b"/root/", b"/tmp/", b"/home/") if path in proto]
+
+
+@pytest.mark.parametrize(("run", "capacity"), [("v5e_train_step", 15.75), ("h100_train_step", 79.14)])
+def test_a_step_that_compiles_fits_the_accelerator_that_its_dump_names(run: str, capacity: float) -> None:
+    reserved, limit = reserved_and_capacity(run)
+    assert limit == pytest.approx(capacity * 2**30, rel=0.01)
+    assert reserved < limit
+
+
+def test_the_step_that_was_refused_is_larger_than_the_chip_and_has_the_compilers_error() -> None:
+    reserved, limit = reserved_and_capacity("v5e_out_of_memory")
+    assert reserved > limit
+    error = (LOGDIR / "v5e_out_of_memory" / "compile.oom.txt").read_text()
+    assert "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom" in error and "jit_train_step" in error

@@ -17,7 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from google.protobuf.message import DecodeError
 from programs.targets import ENVIRONMENT, target_devices
+
+from tb_memplugin.protos.hlo_pb2 import HloProto
 
 OPTIONS = {
     "xla_dump_hlo_as_proto": True,
@@ -41,10 +44,10 @@ def compile_case(name: str, target: str, folder: Path, **knobs: Any) -> Compiled
     words = [f"{key}={json.dumps(value)}" for key, value in knobs.items()]
     child = subprocess.Popen(
         [sys.executable, "-m", "programs.compile", name, target, str(folder), *words],
-        env={**os.environ, **ENVIRONMENT, "PYTHONPATH": str(Path(__file__).parents[1])},
+        env={**os.environ, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[1:3]))},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
-    while child.poll() is None and not _is_assigned(folder):
+    while child.poll() is None and not is_assigned(folder):
         time.sleep(0.1)
     if child.poll() is None:
         child.kill()
@@ -61,11 +64,19 @@ def _dumps(folder: Path) -> list[Path]:
     return sorted(folder.glob("*after_optimizations.hlo.pb"), key=lambda path: path.stat().st_size)
 
 
-def _is_assigned(folder: Path) -> bool:
+def is_assigned(folder: Path) -> bool:
     """Return whether the compiler has written a whole dump: it writes another file after it, on TPU and on GPU."""
     names = [".".join(path.name.split(".")[:2]) for path in folder.glob("*after_optimizations.hlo.pb")]
     later = ("*after_optimizations_after_buffer_assignment.hlo.pb", "debug_options")
-    return any(any(folder.glob(f"{name}.{end}")) for name in names for end in later)
+    return any(any(folder.glob(f"{name}.{end}")) for name in names for end in later) and _is_whole(_dumps(folder)[-1])
+
+
+def _is_whole(dump: Path) -> bool:
+    """Return whether a dump is a message: on a busy machine, a file that XLA writes later may be there first."""
+    try:
+        return len(HloProto.FromString(dump.read_bytes()).buffer_assignment.buffer_allocations) > 0
+    except DecodeError:
+        return False
 
 
 def describe(case: Any) -> dict[str, Any]:
@@ -110,7 +121,7 @@ def main(name: str, target: str, folder: str, *words: str) -> None:
     import jax
 
     # Paths of this machine have no place in a stored program.
-    jax.config.update("jax_hlo_source_file_canonicalization_regex", r".*/(tests/|site-packages/)?")
+    jax.config.update("jax_hlo_source_file_canonicalization_regex", r".*/(?=tests/|site-packages/|lib/python)")
     case = corpus.PROGRAMS[name].build(target_devices(target), **knobs)
     (Path(folder) / "truth.json").write_text(json.dumps(describe(case), indent=1))
     lowered = case.function.lower(*case.arguments)

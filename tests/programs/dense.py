@@ -29,7 +29,8 @@ def perceptron_loss(params: Tree, batch: Tree, remat: str = "none", compute: str
 @program(
     "v5e", "v6e", "h100",
     donation={"donate": True}, microbatching={"microbatches": 2},
-    rematerialization={"remat": "layer"}, optimizer_state={"mu_dtype": "bfloat16"},
+    rematerialization={"remat": "layer"}, Store_the_first_moments={"mu_dtype": "bfloat16"},
+    Compute_in_bf16={"compute": "bfloat16"},
 )  # fmt: skip
 def mlp_adam(
     devices: list[Any], donate: bool = False, microbatches: int = 1, batch: int = 8192,

@@ -32,7 +32,7 @@ def _case(
 @program(
     "v5e", "tpu7x", "h100",
     donation={"donate": True}, microbatching={"microbatches": 2}, rematerialization={"remat": "layer"},
-    optimizer_state={"mu_dtype": "bfloat16"},
+    Store_the_first_moments={"mu_dtype": "bfloat16"}, Compute_in_bf16={"compute": "bfloat16"},
 )  # fmt: skip
 def lm_unrolled(
     devices: list[Any], donate: bool = False, microbatches: int = 1, remat: str = "none",
@@ -45,7 +45,8 @@ def lm_unrolled(
 
 @program(
     "v5e", "v6e", "h100",
-    donation={"donate": True}, microbatching={"microbatches": 2}, rematerialization={"remat": "layer"},
+    microbatching={"microbatches": 2}, rematerialization={"remat": "layer"},
+    Compute_in_bf16={"compute": "bfloat16"},
 )  # fmt: skip
 def lm_scanned(
     devices: list[Any], donate: bool = True, microbatches: int = 1, remat: str = "none",
@@ -58,7 +59,7 @@ def lm_scanned(
 
 @program(
     "v5p", "v6e",
-    donation={"donate": True}, microbatching={"microbatches": 4}, optimizer_state={"mu_dtype": "bfloat16"},
+    donation={"donate": True}, microbatching={"microbatches": 4}, Store_the_first_moments={"mu_dtype": "bfloat16"},
 )  # fmt: skip
 def lm_mixed(
     devices: list[Any], donate: bool = False, microbatches: int = 1, remat: str = "layer",
@@ -73,4 +74,4 @@ def lm_mixed(
 def lm_adafactor(devices: list[Any], donate: bool = False, remat: str = "none", params_dtype: str = "bfloat16") -> Case:
     """Weights in bf16 trained with Adafactor, whose state is rows and columns of each weight."""
     optimizer = optax.adafactor(1e-3)
-    return _case(devices[:1], Sizes(), optimizer, False, donate, 1, remat, "bfloat16", params_dtype)
+    return _case(devices[:1], Sizes(layers=6), optimizer, True, donate, 1, remat, "bfloat16", params_dtype)

@@ -91,9 +91,9 @@ def _case(
 
 
 @program(
-    "v5e", "v6e", "h100",
+    "v5e", "h100",
     donation={"donate": True}, microbatching={"microbatches": 2}, rematerialization={"remat": "layer"},
-    optimizer_state={"mu_dtype": "bfloat16"},
+    Store_the_first_moments={"mu_dtype": "bfloat16"},
 )  # fmt: skip
 def linen_lm(
     devices: list[Any], donate: bool = False, microbatches: int = 1, remat: str = "none",
@@ -113,7 +113,7 @@ def linen_lm(
 @program(
     "v5e", "v5p",
     donation={"donate": True}, microbatching={"microbatches": 4}, rematerialization={"remat": "layer"},
-    precision={"compute": "bfloat16"},
+    Compute_in_bf16={"compute": "bfloat16"},
 )  # fmt: skip
 def vit_linen(
     devices: list[Any], donate: bool = True, microbatches: int = 1, remat: str = "none",

@@ -78,9 +78,7 @@ def _case(devices: list[Any], rules: Any, donate: bool, microbatches: int, remat
     )
 
 
-@program(
-    "v5e", "tpu7x", donation={"donate": True}, microbatching={"microbatches": 2}, rematerialization={"remat": "layer"}
-)
+@program("v5e", "tpu7x", microbatching={"microbatches": 2}, rematerialization={"remat": "layer"})
 def llama_fsdp(
     devices: list[Any], donate: bool = True, microbatches: int = 1, remat: str = "dots", batch: int = 16
 ) -> Case:
@@ -98,10 +96,7 @@ def llama_tensor_parallel(
     return _case(devices, TENSOR_PARALLEL, donate, microbatches, remat, batch)
 
 
-@program(
-    "v4", "v6e", "h100",
-    donation={"donate": True}, microbatching={"microbatches": 2}, rematerialization={"remat": "layer"},
-)  # fmt: skip
+@program("v4", "v6e", "h100", microbatching={"microbatches": 2})
 def llama_fsdp_tensor_parallel(
     devices: list[Any], donate: bool = True, microbatches: int = 1, remat: str = "layer", batch: int = 16
 ) -> Case:

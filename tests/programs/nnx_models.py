@@ -46,8 +46,8 @@ class LanguageModel(nnx.Module):
 
 @program(
     "v5e", "v5p",
-    donation={"donate": True}, rematerialization={"remat": "layer"}, precision={"compute": "bfloat16"},
-    optimizer_state={"mu_dtype": "bfloat16"},
+    donation={"donate": True}, rematerialization={"remat": "layer"}, Compute_in_bf16={"compute": "bfloat16"},
+    Store_the_first_moments={"mu_dtype": "bfloat16"},
 )  # fmt: skip
 def nnx_lm(
     devices: list[Any], donate: bool = False, remat: str = "none", compute: str = "float32",

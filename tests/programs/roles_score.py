@@ -10,47 +10,19 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from programs.argument_roles import scored_arguments, share_wrong
 from programs.case import ROLES
 from programs.compile import Compiled, compile_case
 from programs.corpus import CORPUS
 from programs.peak_truth import PeakRow, PeakTruth, symbol
 
-from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
 
 ROLE_OF = {name: Role[name.replace(" ", "_").upper()] for name in ROLES}
-
-
-@dataclass(frozen=True)
-class Argument:
-    """A leaf of a program's arguments, with its true role and the role that is shown."""
-
-    path: str
-    bytes: int
-    truth: str
-    role: str
-
-    @property
-    def right(self) -> bool:
-        return self.truth == self.role
-
-
-def scored_arguments(proto: bytes, truth: dict[str, Any]) -> list[Argument]:
-    """Return the arguments of a compiled program, in all of its memories, that the truth names."""
-    true = {symbol(leaf["path"]): leaf for leaf in truth["arguments"]}
-    return [
-        Argument(path, size, true[symbol(path)]["role"], shown.name.lower().replace("_", " "))
-        for recording in read_hlo(proto, source="compiled")
-        for path, size, shown in argument_rows(recording)
-        if symbol(path) in true
-    ]
 
 
 def scored_peak(proto: bytes, truth: dict[str, Any]) -> list[PeakRow]:
@@ -62,28 +34,12 @@ def scored_peak(proto: bytes, truth: dict[str, Any]) -> list[PeakRow]:
     return list(PeakTruth(proto, recording, true, dimensions).rows())
 
 
-def argument_rows(recording: Recording) -> list[tuple[str, int, Role]]:
-    """Return the path, size and role of each row that is an argument."""
-    program = recording.program
-    if program is None or program.values is None or program.value is None:
-        return []
-    rows, shown = recording.allocations, roles(recording)
-    values = program.values()
-    argument = np.flatnonzero((program.value >= 0) & (values.argument[program.value] >= 0))
-    return [(rows.scope[i], int(rows.size[i]), Role(shown[i])) for i in argument.tolist()]
-
-
 def stored_case(name: str, target: str, folder: Path) -> Compiled:
     """Return the program's dump in this folder, compiled if it is not there."""
     dumps = sorted(folder.glob("*after_optimizations.hlo.pb"), key=lambda path: path.stat().st_size)
     if not dumps or not (folder / "truth.json").exists():
         return compile_case(name, target, folder)
     return Compiled(dumps[-1].read_bytes(), json.loads((folder / "truth.json").read_text()), folder)
-
-
-def share_wrong(found: list[Argument]) -> float:
-    """Return the share of argument bytes with a wrong role, in percent."""
-    return 100 * sum(a.bytes for a in found if not a.right) / max(sum(a.bytes for a in found), 1)
 
 
 def main() -> None:
@@ -103,7 +59,7 @@ def main() -> None:
 
 def show(title: str, proto: bytes, truth: dict[str, Any], verbose: bool) -> None:
     """Print the score of one program."""
-    arguments, rows = scored_arguments(proto, truth), scored_peak(proto, truth)
+    arguments, rows = scored_arguments(read_hlo(proto, source="compiled"), truth), scored_peak(proto, truth)
     size, live = sum(a.bytes for a in arguments), sum(row.bytes for row in rows)
     at_peak = 100 * sum(row.bytes for row in rows if row.role not in row.right) / max(live, 1)
     print(

@@ -101,7 +101,7 @@ def generate_int8(devices: list[Any], batch: int = 16, length: int = 512) -> Cas
     )
 
 
-@program("v4", "v5p", "h100", output_precision={"output": "bfloat16"})
+@program("v4", "v5p", "h100", outputs={"output": "bfloat16"})
 def score_logits(devices: list[Any], output: str = "float32", batch: int = 32) -> Case:
     """Inference that returns the logits of each token in f32, most of its memory."""
     sizes = Sizes(layers=3, batch=batch)

@@ -57,6 +57,7 @@ class UNet(nn.Module):
     channels: int
     outputs: int
     dtype: Any
+    depth: int = 3
 
     @nn.compact
     def __call__(self, x: Any, time: Any = None) -> Any:
@@ -67,12 +68,12 @@ class UNet(nn.Module):
             return nn.silu(nn.GroupNorm(8, dtype=self.dtype)(nn.Conv(features, (3, 3), dtype=self.dtype)(y)))
 
         skips = []
-        for i in range(3):
+        for i in range(self.depth):
             x = double(self.channels * 2**i, x)
             skips.append(x)
             x = nn.avg_pool(x, (2, 2), (2, 2))
-        x = double(self.channels * 8, x)
-        for i in reversed(range(3)):
+        x = double(self.channels * 2**self.depth, x)
+        for i in reversed(range(self.depth)):
             x = nn.ConvTranspose(self.channels * 2**i, (2, 2), (2, 2), dtype=self.dtype)(x)
             x = double(self.channels * 2**i, jnp.concatenate([x, skips[i]], axis=-1))
         return nn.Conv(self.outputs, (1, 1), dtype=self.dtype)(x)
@@ -80,7 +81,7 @@ class UNet(nn.Module):
 
 @program(
     "v4", "v6e", "h100",
-    donation={"donate": True}, rematerialization={"remat": "layer"}, precision={"compute": "bfloat16"},
+    donation={"donate": True}, rematerialization={"remat": "layer"}, Compute_in_bf16={"compute": "bfloat16"},
 )  # fmt: skip
 def resnet(
     devices: list[Any], donate: bool = False, remat: str = "none", compute: str = "float32", batch: int = 128
@@ -110,7 +111,9 @@ def resnet(
     )
 
 
-@program("v5e", "v5p", donation={"donate": True}, microbatching={"microbatches": 2}, precision={"compute": "bfloat16"})
+@program(
+    "v5e", "v5p", donation={"donate": True}, microbatching={"microbatches": 2}, Compute_in_bf16={"compute": "bfloat16"}
+)
 def unet(
     devices: list[Any], donate: bool = False, microbatches: int = 1, compute: str = "float32", batch: int = 8
 ) -> Case:
@@ -132,10 +135,10 @@ def unet(
     )
 
 
-@program("v6e", donation={"donate": True}, precision={"compute": "bfloat16"})
+@program("v6e", donation={"donate": True}, Compute_in_bf16={"compute": "bfloat16"})
 def diffusion(devices: list[Any], donate: bool = False, compute: str = "float32", batch: int = 64) -> Case:
     """A denoising step with an average of the weights (EMA), which is state; the random key is an input."""
-    model, optimizer = UNet(96, 3, compute), optax.adamw(1e-4)
+    model, optimizer = UNet(96, 3, compute, depth=2), optax.adamw(1e-4)
 
     def initial() -> Tree:
         params = model.init(jax.random.key(0), jnp.zeros((1, 64, 64, 3)), jnp.zeros((1, 128)))["params"]

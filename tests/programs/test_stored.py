@@ -1,0 +1,60 @@
+"""The stored dumps of the corpus against XLA's own report and the truth about their arguments."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from programs.argument_roles import share_wrong
+from programs.stored import Stored, stored_programs
+
+STORED = stored_programs()
+MAX_BYTES = 6 << 20
+of_each_dump = pytest.mark.parametrize("stored", STORED, ids=str)
+# Remove what is right: these tests must fail.
+WRONG_ROLES = {
+    "diffusion", "equinox_lm.v6e", "experts.v6e", "flash_attention.tpu7x", "generate_int8", "llama_fsdp.tpu7x",
+    "llama_tensor_parallel", "lm_mixed", "lm_scanned.v6e", "lm_unrolled.tpu7x", "lora", "offloaded_activations",
+}  # fmt: skip
+
+
+def except_for(wrong: set[str]) -> pytest.MarkDecorator:
+    """Return a mark that runs a test for each dump, and expects it to fail for these programs."""
+    failing = pytest.mark.xfail(strict=True, reason="known to be wrong")
+    marks = {stored: failing if wrong & {stored.name, str(stored)} else () for stored in STORED}
+    return pytest.mark.parametrize("stored", [pytest.param(s, id=str(s), marks=marks[s]) for s in STORED])
+
+
+@of_each_dump
+def test_a_dump_contains_no_path_of_the_machine_that_compiled_it(stored: Stored) -> None:
+    for text in (stored.proto, json.dumps(stored.facts).encode()):
+        assert not [path for path in (b"/work/", b"/root/", b"/tmp/", b"/home/") if path in text]
+
+
+@of_each_dump
+def test_each_memory_space_is_as_large_as_xla_reports(stored: Stored) -> None:
+    assert {color: space.reserved for color, space in stored.spaces().items()} == stored.reserved
+
+
+@of_each_dump
+def test_no_more_is_live_than_is_reserved(stored: Stored) -> None:
+    assert not [space for space in stored.spaces().values() if space.live > space.reserved]
+
+
+@except_for(WRONG_ROLES)
+def test_an_argument_has_the_role_that_the_program_gives_it(stored: Stored) -> None:
+    arguments = stored.arguments()
+    assert arguments
+    assert share_wrong(arguments) <= 1, [a for a in arguments if not a.right]
+
+
+@of_each_dump
+def test_each_part_of_an_argument_is_on_as_many_devices_as_its_sharding_says(stored: Stored) -> None:
+    assert not [found for found in stored.copies() if found[1] != found[2]]
+
+
+@of_each_dump
+def test_a_change_is_stored_with_what_xla_reserves_then(stored: Stored) -> None:
+    for kind, change in stored.facts["changes"].items():
+        assert change["knobs"], kind
+        assert change["reserved"]["0"] > 0
