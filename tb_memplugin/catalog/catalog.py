@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from tb_memplugin import logdir
 from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_file
 from tb_memplugin.catalog.pasted_texts import PastedTexts
+from tb_memplugin.catalog.program_chunks import chunk_programs, link_chunks
 from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
@@ -64,7 +65,10 @@ class Catalog:
         if not files:
             hosts = ", ".join(dict.fromkeys(file.host for file in run.files))
             raise InputError("Unknown host", str(host), f"the hosts of {run.name} are: {hosts}")
-        return listing_of_files(files, run.name, self._read_once)
+        listing = listing_of_files(files, run.name, self._read_once)
+        if names := chunk_programs(listing.recordings):
+            listing.recordings[:] = link_chunks(listing.recordings, self.programs(names))
+        return listing
 
     def recording(self, recording_id: str) -> Recording:
         """Return the recording with an id. InputError where it does not exist, or no longer exists."""
@@ -86,11 +90,25 @@ class Catalog:
     def _read_linked(self, file: HostFile, run: Run) -> list[Recording]:
         """Return a file's recordings; snapshots are linked to the memory timelines of their run."""
         own = self._read_once(file, run.name).recordings
+        if names := chunk_programs(own):
+            return link_chunks(own, self.programs(names))
         if not any(recording.kind.has_tensor_stacks for recording in own):
             return own
         timelines = [other for other in run.files if other.path.endswith(TIMELINE)]
         others = [recording for other in timelines for recording in self._read_once(other, run.name).recordings]
         return link_timelines([*own, *others])[: len(own)]
+
+    def programs(self, modules: Collection[str]) -> list[Recording]:
+        """Return the programs of XLA dumps that are compiled from modules of these names."""
+        known = self._runs or self._known_runs()
+        files = [(file, run) for run in known for file in run.files if file.dumped and file.dumped.module in modules]
+        return [r for file, run in files for r in self._read_once(file, run.name).recordings]
+
+    def _known_runs(self) -> list[Run]:
+        try:
+            return self.runs()
+        except InputError:  # only pasted texts
+            return []
 
     def find(self, matches: Callable[[Run], bool]) -> list[Run]:
         """Return the runs that match, with their present files. Searches the logdir only if no known run matches."""

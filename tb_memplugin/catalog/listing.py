@@ -12,6 +12,7 @@ from tb_memplugin import logdir, readers
 from tb_memplugin.analysis.usage.headroom import with_device_limits
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.dumps import LeftOut, largest_programs, with_dump_files
+from tb_memplugin.catalog.program_chunks import link_chunks
 from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile
@@ -113,7 +114,7 @@ def merge(listings: Iterable[Listing]) -> Listing:
         merged.problems.extend(listing.problems)
         merged.no_events.update(listing.no_events)
         merged = replace(merged, left_out=(*merged.left_out, *listing.left_out))
-    merged.recordings[:] = link_timelines(merged.recordings)
+    merged.recordings[:] = link_chunks(link_timelines(merged.recordings))
     merged.recordings.sort(key=lambda recording: (-peak(recording).bytes, recording.id))
     return merged
 

@@ -22,6 +22,7 @@ from tb_memplugin.model.tables import (
     CachingAllocatorState,
     DeviceProfileCounts,
     NamedSpans,
+    ProgramChunks,
     Regions,
     ReportedMemory,
     Stacks,
@@ -56,6 +57,7 @@ class Recording:
     capacity: int | None = None  # bytes of memory on the device
     capacity_source: str = ""  # where that figure comes from, in words; empty: the source itself
     out_of_memory: OutOfMemory | None = None  # the last out-of-memory failure
+    program_chunks: ProgramChunks | None = None  # out-of-memory errors of XLA's BFC allocator only
     caveats: tuple[Caveat, ...] = ()
     timelines: tuple[Recording, ...] = ()  # of a PyTorch snapshot: the memory timelines of its run that have categories
 

@@ -102,6 +102,14 @@ class DeviceProfileCounts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ProgramChunks:
+    """The compiled program and its buffer allocation that an allocator's chunk was for, one row per allocation."""
+
+    program: Text  # the module's name; empty: not annotated
+    allocation: I64  # the number of the buffer allocation; -1 unknown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class NamedSpans:
     """Intervals [start, end) in nanoseconds since the profile began, sorted by start."""
 

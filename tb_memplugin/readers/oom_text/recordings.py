@@ -61,6 +61,7 @@ def _recording(failure: Failure, title: str, memory: str, rank: int, run: str, h
         reported_peak=failure.lifetime_peak,
         capacity=out_of_memory.capacity,
         out_of_memory=out_of_memory,
+        program_chunks=rows.program_chunks,
         caveats=(*_list_caveats(failure, listed, used), *damaged, *failure.caveats),
     )
 

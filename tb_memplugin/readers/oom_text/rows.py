@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import RegionKind, Role
-from tb_memplugin.model.tables import Allocations, Regions, Stacks
+from tb_memplugin.model.tables import Allocations, ProgramChunks, Regions, Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
 
@@ -37,6 +37,7 @@ class Rows:
     allocations: Allocations = field(default_factory=lambda: table([])[0])
     regions: Regions = field(default_factory=lambda: table_builder.no_regions())
     stacks: Stacks = field(default_factory=lambda: table([])[1])
+    program_chunks: ProgramChunks | None = None
 
     @property
     def bytes(self) -> int:

@@ -3,7 +3,7 @@
     Allocator (GPU_0_bfc) ran out of memory trying to allocate 32.00MiB (rounded to 33554432)requested by op AddV2
     BFCAllocator dump for GPU_0_bfc
     Next region of size 4194304
-    InUse at 7f66319f9040 of size 1048576 next 3
+    InUse at 7f66319f9040 of size 1048576 next 3 allocation_annotation xla.execute{...} xla.buffer{...}
     Free  at 7f6631bf9040 of size 3145728 next 18446744073709551615
          Summary of in-use Chunks by size:
     Total size in pool: 62.00MiB memory_limit_: 64.00MiB available size: 2.00MiB
@@ -27,6 +27,7 @@ from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
+from tb_memplugin.readers.oom_text.annotations import annotations
 from tb_memplugin.readers.oom_text.failure import Failure, last_matches, size_of
 from tb_memplugin.readers.oom_text.rows import MAX_TOTAL_BYTES, Rows, segments
 from tb_memplugin.sizes import PRINTED as SIZE
@@ -42,7 +43,7 @@ DUMP = re.compile(r"BFC(?:Allocator|Arena) dump for (\S{1,100})(?:\s{1,4}Bin \(2
 CHUNK = re.compile(
     r"(?m)^(?:(Next region of size )\d{1,18}"
     r"|(InUse|Free|Chunk) {1,3}at (?:0x)?([0-9a-f]{1,15})(?: next -?\d{1,20})? of size (\d{1,15})(?!\d|\Z)"
-    r"(?: by op (\S{1,300}))?)"
+    r"(?: by op (\S{1,300}))?(?:[^\n]{0,400}? allocation_annotation ([^\n]{1,1000}))?)"
 )
 SUMMARY = re.compile(r"Summary of in-use [Cc]hunks by size")
 STAT = r"(?m)^{}:?\s+(\d{{1,18}}(?:\.\d{{1,6}})?\s?(?:[KMGTPE]i?B?|B)?)\b"
@@ -101,12 +102,12 @@ def _failure(at: int, head: re.Match[str] | None, block: str) -> Failure:
 def _chunks(block: str) -> tuple[Rows, list[int]]:
     """Return used chunks as rows, with segments of adjacent addresses, and the sizes of the holes between them."""
     found = CHUNK.findall(block)
-    heading = np.array([bool(region) for region, *_ in found], dtype=bool)
+    heading = np.array([bool(chunk[0]) for chunk in found], dtype=bool)
     begins = np.r_[False, heading[:-1]][~heading] if len(heading) else heading
-    address = np.array([int(text, 16) for _, _, text, _, _ in found if text], dtype=np.int64)
-    size = np.array([int(text) for _, _, _, text, _ in found if text], dtype=np.int64)
-    used = np.array([state != "Free" for _, state, _, _, _ in found if state], dtype=bool)
-    ops = [op for _, state, _, _, op in found if state]
+    chunks = [chunk for chunk in found if chunk[1]]
+    address = np.array([int(chunk[2], 16) for chunk in chunks], dtype=np.int64)
+    size = np.array([int(chunk[3]) for chunk in chunks], dtype=np.int64)
+    used = np.array([chunk[1] != "Free" for chunk in chunks], dtype=bool)
     if not len(address) or size.sum(dtype=np.float64) > MAX_TOTAL_BYTES:
         return Rows(), []
     order = np.argsort(address, kind="stable")
@@ -116,12 +117,14 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
     region = np.cumsum(first) - 1
     base = address[first]
     live = np.flatnonzero(used)
-    names = Text.of([ops[i] for i in order[live].tolist()])
+    listed = [chunks[i] for i in order[live].tolist()]
+    annotated = annotations([chunk[5] for chunk in listed])
     allocations = table_builder.allocations(
         size[live],
         id=address[live],
-        name=Text(np.zeros(len(live), dtype=np.int32), Text.of(["chunk"]).strings),
-        op=names,
+        name=annotated.names("chunk"),
+        op=Text.of([chunk[4] for chunk in listed]),
+        role=annotated.roles(),
         region=region[live].astype(np.int32),
         offset=address[live] - base[region[live]],
     )
@@ -129,7 +132,8 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
     # Adjacent free chunks are one hole, even where the allocator has not merged them yet.
     run = np.cumsum(used | first | np.r_[True, used[:-1]])[~used]
     holes = np.bincount(run, size[~used]).astype(np.int64)
-    return Rows(allocations, segments(base, segment_size)), holes[holes > 0].tolist()
+    rows = Rows(allocations, segments(base, segment_size), program_chunks=annotated.program_chunks())
+    return rows, holes[holes > 0].tolist()
 
 
 def _occupancy(block: str) -> tuple[Caveat, ...]:
