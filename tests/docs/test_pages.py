@@ -129,10 +129,10 @@ def test_commands_on_the_demo_run(page: Path, tmp_path: Path) -> None:
 
 def test_the_summary_in_the_readme_is_what_is_printed() -> None:
     lines = list(code_lines(README))
-    first = next(i for i, line in enumerate(lines) if line == "$ tb-memplugin summary demo_logdir/train_step")
+    first = next(i for i, line in enumerate(lines) if line == "$ tb-memplugin summary demo_logdir/v5e_train_step")
     shown = lines[first + 1 : first + 4]
     program = REPOSITORY / ".venv" / "bin" / "tb-memplugin"
     done = subprocess.run(
-        [program, "summary", "demo_logdir/train_step"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        [program, "summary", "demo_logdir/v5e_train_step"], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )
     assert [line.rstrip() for line in done.stdout.splitlines()[:3]] == [line.rstrip() for line in shown]
