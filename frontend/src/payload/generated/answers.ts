@@ -384,8 +384,6 @@ export interface Overview {
 export interface OverviewRow extends Summary {
   /** Bytes that must fit: reserved by a program, or the peak of an allocator. */
   needed_bytes: number;
-  /** Source of the capacity; empty if unknown. */
-  capacity_source: string;
   /** Negative if the program does not fit; null if the capacity is unknown. */
   headroom_bytes: number | null;
   role: RoleShare | null;
@@ -549,6 +547,8 @@ export interface Summary {
   reserved_bytes: number | null;
   reported_peak_bytes: number | null;
   capacity_bytes: number | null;
+  /** Source of the capacity, such as the chip's name; empty: the recording itself, or unknown. */
+  capacity_source: string;
   caveats: Caveat[];
 }
 
