@@ -301,6 +301,24 @@ export interface Holes {
   told: boolean;
 }
 
+/** A Pallas kernel with its on-chip memory; null where the file does not contain a figure. */
+export interface Kernel {
+  name: string;
+  op_name: string;
+  /** What the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default. */
+  limit_bytes: number | null;
+  /** Windows into operands, with all their buffers, and scratch memory. */
+  used_bytes: number | null;
+  capacity_bytes: number | null;
+  operands: string[];
+  result: string;
+}
+
+/** The kernels of a program, the one that takes most first. */
+export interface Kernels {
+  kernels: Kernel[];
+}
+
 /** The buffers or the executables of a device. */
 export interface KindBytes {
   kind: string;
