@@ -93,7 +93,8 @@ def _much_larger_than_inputs(recording: Recording, passes: ProgramPasses, result
         return None
     pairs = input_output_pairs(recording)
     results = results[~np.isin(passes.value[results], pairs.value)]
-    is_input = passes.is_argument & (roles(recording) == Role.INPUT)
+    is_integer = values.floating[passes.value] == 0
+    is_input = passes.is_argument & ((roles(recording) == Role.INPUT) | is_integer)
     inputs = int(values.elements[passes.value[is_input]].sum())
     rows = results[values.elements[passes.value[results]] >= MANY * inputs] if inputs else results[:0]
     if not len(rows) or MIN_RESULT_SHARE * int(size[rows].sum()) < peak(recording).bytes:

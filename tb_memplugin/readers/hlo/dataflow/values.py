@@ -86,7 +86,9 @@ def _uses(dataflow: DataflowAnalysis) -> tuple[I64, I32]:
     """Return the positions that read each value: value v is read at use[begin[v]:begin[v + 1]], rising."""
     nodes, n = dataflow.nodes, len(dataflow.defined)
     user, operand = nodes.edges
-    reads = ~nodes.is_opcode(NO_READ | FORWARDING)[user]
+    # Forwarding instructions forward their first operand; an async-update may read others.
+    further = np.r_[False, user[1:] == user[:-1]][: len(user)]
+    reads = ~nodes.is_opcode(NO_READ | FORWARDING)[user] | (nodes.is_opcode(FORWARDING)[user] & further)
     user, operand = user[reads], operand[reads]
     count = nodes.count[operand].astype(np.int64)
     # A conditional itself reads only the branch index; its other operands are read in the branches.
