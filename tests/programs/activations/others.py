@@ -131,7 +131,7 @@ def recurrent(
 
 
 @training_step("v5e", "h100")
-def experts(
+def expert_layers(
     devices: list[Any], batch: int = 16, time: int = 512, layers: int = 4, remat: str = "", **changes: Any
 ) -> Case:
     """Transformer layers with eight experts, each token to the capacity of its expert."""
