@@ -235,7 +235,20 @@ def test_kernels_have_their_limit_and_what_they_take(capsys: pytest.CaptureFixtu
         ("jit(f)/add/pallas_call", 6 << 20, 16 << 20, 2),
     ]
     assert main(["explain", str(DATA / "tpu_v5e_kernels"), "--recording", "VMEM"]) == 0
-    assert "16.0 MiB  40.0 MiB  jit(f)/scale/pallas_call" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert text.startswith("jit_f reserves 40.0 MiB of VMEM for 2 kernels")
+    assert "16.0 MiB  40.0 MiB  jit(f)/scale/pallas_call" in text
+    assert "Fragmentation" not in text
+
+
+def test_a_compilers_error_leads_to_the_module_in_the_logdir(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(DATA / "tpu_v5e_refused", tmp_path / "dump")
+    text = (DATA.parent / "oom_texts" / "tpu_v5e_hbm.txt").read_text().replace("jit_f.", "jit_step.")
+    (tmp_path / "error.oom.txt").write_text(text)
+    assert main(["explain", str(tmp_path), "--recording", "OOM"]) == 0
+    assert "--recording 'dump||jit_step|HBM'" in capsys.readouterr().out
 
 
 def test_a_kernels_memory_is_unknown_without_the_stage_after_code_generation(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ export function KernelsPanel({ api, id }: { api: Api; id: string }): JSX.Element
   if (!value || value.kernels.length === 0) return null;
   return (
     <section aria-label="Kernels" data-testid="kernels">
-      <h2>Kernels</h2>
+      <header class="section-head">
+        <h2>Kernels</h2>
+      </header>
       <table class="plain">
         <thead>
           <tr>

@@ -38,6 +38,8 @@ def advise(recording: Recording) -> Iterator[Advice]:
     """Yield a piece if gaps take a large share of a program's temporary memory or of an allocator's memory."""
     top = peak(recording)
     live = live_rows(recording, top.position)
+    if recording.program is not None and recording.program.kernels:
+        return  # memory without buffers is that of the kernels, not a gap
     if recording.program is not None:
         temporary = recording.regions.kind == RegionKind.TEMPORARY
         held = int(recording.regions.size[temporary].sum())
