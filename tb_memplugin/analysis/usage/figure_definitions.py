@@ -29,9 +29,9 @@ PROGRAM = {
         "with their limit.",
     ),
     "reported_peak": Definition(
-        "JAX peak, all memories",
-        "JAX's peak_memory_in_bytes, computed for this file: on TPU, the sum of HBM, VMEM and host memory. Temporaries "
-        "count only where the compiler's trace contains them.",
+        "JAX total peak",
+        "JAX's peak_memory_in_bytes, computed for this file over all memories: on TPU, the sum of HBM, VMEM and host. "
+        "Temporaries count only where the compiler's trace contains them.",
     ),
     "arguments": Definition(
         "Arguments",
