@@ -1,7 +1,6 @@
-"""Check that every recording fits a memory budget, such as in CI.
+"""Check that every peak fits a memory budget, such as in CI.
 
-A program must fit with the memory that it reserves, which compilers compare with their limit; any other recording with
-its peak. Exit code 0 means that all of them fit, 1 that at least one does not.
+Exit code 0 means that all peaks fit, 1 that at least one does not.
 
 example:
   tb-memplugin check /tmp/xprof --max-peak 70GiB --recording jit_train_step

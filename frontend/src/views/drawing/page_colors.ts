@@ -3,7 +3,6 @@ export interface PageColors {
   muted: string;
   grid: string;
   accent: string;
-  warn: string;
   surface: string;
 }
 
@@ -16,7 +15,6 @@ export function pageColors(): PageColors {
     muted: read("--muted"),
     grid: read("--line"),
     accent: read("--accent"),
-    warn: read("--warn"),
     surface: read("--surface"),
   };
 }

@@ -1,5 +1,4 @@
 import { cssColor, roleColors } from "../../base/colors";
-import { formatBytes } from "../../base/units";
 import type { CurveKey } from "../../layout/usage/usage_series";
 import type { FirstView } from "../../payload/recording/recording";
 import { ROLES } from "../../payload/generated/constants";
@@ -38,8 +37,6 @@ export function curveStyle(key: CurveKey, dark: boolean): CurveStyle {
       return { color: roleColor("gradient", dark), dash: "dotted", width: 1.5 };
     case "ceiling":
       return { color: "--ink", dash: "dashed", width: 1 };
-    case "limit":
-      return { color: "--warn", dash: "solid", width: 1.5 };
   }
 }
 
@@ -69,14 +66,6 @@ export function curveLabels(key: CurveKey, terms: Terms, { recording }: FirstVie
     case "ceiling":
       return events
         ? ["capacity", "Size of the memory"]
-        : ["reserved", "Bytes that the program requests from the device, which must fit in its limit"];
-    case "limit":
-      return ["limit", `What the program may reserve: ${limitText(recording)}`];
+        : ["reserved", "Bytes that the program requests from the device"];
   }
-}
-
-/** Return a program's limit with its source. */
-function limitText({ capacity_bytes, capacity_source }: FirstView["recording"]): string {
-  const bytes = formatBytes(capacity_bytes ?? 0);
-  return capacity_source === "" ? bytes : `${bytes}, ${capacity_source}`;
 }

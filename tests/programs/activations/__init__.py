@@ -1,1 +1,0 @@
-"""Training steps whose activations can be rematerialized, split into microbatches or offloaded."""
