@@ -6,7 +6,9 @@ import json
 
 import pytest
 from programs.argument_roles import share_wrong
-from programs.stored import Stored, stored_programs
+from programs.stored import FOLDER, Stored, stored_programs
+from programs.stored_advice import promises
+from programs.targets import GPUS, TARGETS
 
 STORED = stored_programs()
 MAX_BYTES = 6 << 20
@@ -25,6 +27,21 @@ def except_for(wrong: set[str]) -> pytest.MarkDecorator:
     failing = pytest.mark.xfail(strict=True, reason="known to be wrong")
     marks = {stored: failing if wrong & {stored.name, str(stored)} else () for stored in STORED}
     return pytest.mark.parametrize("stored", [pytest.param(s, id=str(s), marks=marks[s]) for s in STORED])
+
+
+def test_the_corpus_covers_every_target_with_programs_of_each_kind() -> None:
+    assert len({stored.name for stored in STORED}) >= 28
+    assert {stored.target for stored in STORED} == set(TARGETS)
+    assert sum(stored.target in GPUS for stored in STORED) >= 8
+    assert {stored.name for stored in STORED} == {s.name for s in STORED if s.target not in GPUS}
+
+
+def test_the_stored_dumps_are_small() -> None:
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) <= MAX_BYTES
+
+
+def test_each_dump_has_a_report_and_each_report_a_dump() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == {f"{s}{end}" for s in STORED for end in (".json", ".hlo.pb.gz")}
 
 
 @of_each_dump
@@ -60,3 +77,8 @@ def test_a_change_is_stored_with_what_xla_reserves_then(stored: Stored) -> None:
     for kind, change in stored.facts["changes"].items():
         assert change["knobs"], kind
         assert change["reserved"]["0"] > 0
+
+
+@pytest.mark.parametrize("stored", [stored for stored in STORED if stored.facts["changes"]], ids=str)
+def test_advice_that_is_followed_lowers_what_xla_reserves(stored: Stored) -> None:
+    assert not [str(promise) for promise in promises(stored) if promise.real <= 0]
