@@ -129,7 +129,7 @@ def test_xprof_says_of_it_what_it_says_of_the_profile(tmp_path: Path) -> None:
 
 def test_shapes_are_enough_and_nothing_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Use 16 TiB of input and output: any attempt to run the program would fail."""
-    huge = jax.ShapeDtypeStruct((2**21, 2**21), jnp.float32)  # type: ignore[no-untyped-call]
+    huge = jax.ShapeDtypeStruct((2**21, 2**21), jnp.float32)
     compiled = jax.jit(lambda x: x + 1).lower(huge).compile()
     (recording,) = listing_of_path(str(capture.compiled(compiled, tmp_path))).recordings
     assert reserved_bytes(recording) == 2 * 2**44

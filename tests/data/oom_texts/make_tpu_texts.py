@@ -37,7 +37,7 @@ def cases(target: str) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...
             o_ref[...] = x_ref[...] * 2.0 + 1.0
 
         spec = pl.BlockSpec((rows, COLUMNS), lambda i: (i, 0))
-        options = {"compiler_params": pltpu.CompilerParams(vmem_limit_bytes=limit)} if limit else {}
+        options: Any = {"compiler_params": pltpu.CompilerParams(vmem_limit_bytes=limit)} if limit else {}
         shape = jax.ShapeDtypeStruct((ROWS, COLUMNS), jnp.float32)
         return lambda x: pl.pallas_call(
             kernel, grid=(ROWS // rows,), in_specs=[spec], out_specs=spec, out_shape=shape, **options
