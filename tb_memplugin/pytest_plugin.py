@@ -23,9 +23,10 @@ class Budget:
         """Fail the test, with an explanation, where `subject` needs more memory than the limit.
 
         `subject` is a compiled JAX function, which need not have run: the memory that it reserves counts. Or it is a
-        path (a logdir, a run, or a file that `tb-memplugin summary` reads): then the peaks count, as in `tb-memplugin
-        check`, of the recordings whose id matches the regular expression `recording`. InputError where there are no
-        recordings to check, or where a file cannot be read.
+        path (a logdir, a run, or a file that `tb-memplugin summary` reads): then the same figures count as in
+        `tb-memplugin check` (what programs reserve, and peaks of other recordings), of the recordings whose id matches
+        the regular expression `recording`. InputError where there are no recordings to check, or where a file cannot
+        be read.
         """
         __tracebackhide__ = True  # pytest then points at the line of the test
         is_path = isinstance(subject, str | os.PathLike)
@@ -60,7 +61,7 @@ def _check_program(compiled: Any, limit: int) -> str:
 
 
 def _check_path(path: str, limit: int, recording: str) -> str:
-    """Return an explanation where a peak exceeds the limit, else an empty string."""
+    """Return an explanation where a recording exceeds the limit, else an empty string."""
     import re
 
     from tb_memplugin.catalog import listing_of_path

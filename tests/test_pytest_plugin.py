@@ -80,7 +80,7 @@ def test_budgets_that_hold_pass_and_those_that_break_fail(result: subprocess.Com
 def test_a_failure_explains_itself(result: subprocess.CompletedProcess[str]) -> None:
     assert "needs 8.00 MiB of HBM, 1.00 MiB more than 7.00 MiB" in result.stdout
     assert "50.0%  input" in result.stdout
-    assert "Above 16.0 GiB by 984 GiB: oom/cpu|localhost|jit_oom(0)|HBM needs 0.98 TiB" in result.stdout
+    assert "Above 16.0 GiB by 984 GiB: oom/cpu|localhost|jit_oom(0)|HBM reserves 0.98 TiB" in result.stdout
     assert "pytest_plugin.py" not in result.stdout  # the traceback has no line of our plugin
 
 

@@ -24,6 +24,7 @@ from tb_memplugin.logdir.dump_names import is_stage, parse_program
 from tb_memplugin.model.chips import V5E
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.xla_dump.target import read_target
+from tb_memplugin.views.page.kernels import kernels
 
 DATA = Path(__file__).parent / "data" / "xla_dumps"
 TPU = "module_0000.jit_step.cl_1014260217"
@@ -100,7 +101,7 @@ def test_a_program_is_one_entry_although_many_files_describe_it() -> None:
 )
 def test_folders_of_every_backend_are_read(folder: str, title: str, chip: str) -> None:
     listing = listing_of_path(str(DATA))
-    assert len({r.run for r in listing.recordings}) == 5
+    assert len({r.run for r in listing.recordings}) == 6
     found = next(r for r in listing.recordings if (r.run, r.title, r.memory) == (folder, title, "HBM"))
     assert chip in found.capacity_source
     assert (found.capacity is not None) == bool(chip)
@@ -222,6 +223,43 @@ def test_remote_dumps_are_read_like_local_ones() -> None:
     listing = listing_of_path("memory://dumps")
     assert {recording.run for recording in listing.recordings} == {"job"}
     assert main_memory(listing)["jit_step (module 9)"].capacity == V5E.hbm
+
+
+def test_kernels_have_their_limit_and_what_they_take(capsys: pytest.CaptureFixture[str]) -> None:
+    """A kernel with 8 MiB of windows, twice, may take 40 MiB; one with three windows of 1 MiB, twice, the default."""
+    listing = listing_of_path(str(DATA / "tpu_v5e_kernels"))
+    (vmem,) = (recording for recording in listing.recordings if recording.memory == "VMEM")
+    found = [(k["op_name"], k["used_bytes"], k["limit_bytes"], len(k["operands"])) for k in kernels(vmem)["kernels"]]
+    assert found == [
+        ("jit(f)/scale/pallas_call", 16 << 20, 40 << 20, 1),
+        ("jit(f)/add/pallas_call", 6 << 20, 16 << 20, 2),
+    ]
+    assert main(["explain", str(DATA / "tpu_v5e_kernels"), "--recording", "VMEM"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("jit_f reserves 40.0 MiB of VMEM for 2 kernels")
+    assert "16.0 MiB  40.0 MiB  jit(f)/scale/pallas_call" in text
+    assert "Fragmentation" not in text
+
+
+def test_a_compilers_error_leads_to_the_module_in_the_logdir(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(DATA / "tpu_v5e_refused", tmp_path / "dump")
+    text = (DATA.parent / "oom_texts" / "tpu_v5e_hbm.txt").read_text().replace("jit_f.", "jit_step.")
+    (tmp_path / "error.oom.txt").write_text(text)
+    assert main(["explain", str(tmp_path), "--recording", "OOM"]) == 0
+    assert "--recording 'dump||jit_step|HBM'" in capsys.readouterr().out
+
+
+def test_a_kernels_memory_is_unknown_without_the_stage_after_code_generation(tmp_path: Path) -> None:
+    folder = shutil.copytree(DATA / "tpu_v5e_kernels", tmp_path / "dump")
+    (stage,) = folder.glob("*after_codegen.hlo.pb")
+    stage.write_bytes(b"\xff" * 100)
+    (vmem,) = (recording for recording in listing_of_path(str(folder)).recordings if recording.memory == "VMEM")
+    assert {(kernel["used_bytes"], kernel["limit_bytes"]) for kernel in kernels(vmem)["kernels"]} == {
+        (None, 40 << 20),
+        (None, 16 << 20),
+    }
 
 
 class TestManyPrograms:

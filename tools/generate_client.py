@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from tb_memplugin.model.kinds import Axis, RecordingKind, Role, SpanKind
-from tb_memplugin.readers.hlo.recordings import MEMORY_SPACES
+from tb_memplugin.readers.hlo.recordings import SPARSE_CORE_SPACES, memory_name
 from tb_memplugin.views.endpoints.endpoint import Endpoint, endpoints
 from tb_memplugin.views.endpoints.inputs import Choice, Flag, Integer, OptionalInteger, Parameter
 from tb_memplugin.views.page import compare, details, leaks, usage
@@ -191,7 +191,7 @@ def _client_file(clients: Sequence[tuple[str, str]], declared: _Declarations) ->
 
 
 def _constants(enums: dict[str, type[StrEnum]]) -> str:
-    spaces = [MEMORY_SPACES[number] for number in range(len(MEMORY_SPACES))]
+    spaces = [memory_name(number) for number in range(max(SPARSE_CORE_SPACES) + 1)]
     lists: list[tuple[str, str, str, Sequence[str]]] = [
         ("Names of memory spaces, by XProf's number.", "MEMORY_SPACES", "", spaces),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 
@@ -49,8 +49,12 @@ def missing_bytes(failure: OutOfMemory) -> int | None:
 
 
 def required_bytes(recording: Recording) -> int:
-    """Return the bytes that had to fit: those in use plus the failed request; without a failure, the peak."""
-    failure, used = recording.out_of_memory, peak(recording).bytes
+    """Return the bytes that must fit: what a program reserves, as compilers compare with their limit, else the peak.
+
+    After an out-of-memory failure: the bytes in use plus the failed request.
+    """
+    failure = recording.out_of_memory
+    used = reserved_bytes(recording) if recording.kind.has_program else peak(recording).bytes
     if failure is None or failure.phase is OutOfMemoryPhase.COMPILE:
         return used
     return (failure.in_use or 0) + (failure.asked or 0)

@@ -10,9 +10,11 @@ from functools import lru_cache
 from tb_memplugin import logdir
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile
+from tb_memplugin.logdir.dump_names import AFTER_CODEGEN
 from tb_memplugin.model.chips import with_chip
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.gzip_file import decompress
+from tb_memplugin.readers.hlo.lifetimes.scoped_memory import used_by_kernel
 from tb_memplugin.readers.xla_dump.reports import differences, reported_totals, scheduled_instructions
 from tb_memplugin.readers.xla_dump.reserved import reserved_by_memory
 from tb_memplugin.readers.xla_dump.target import read_target
@@ -83,12 +85,29 @@ def with_dump_files(recordings: Sequence[Recording], file: HostFile) -> list[Rec
     if file.dumped is None:
         return list(recordings)
     title = file.dumped.title
-    named = [(_name(path), _content(path)) for path in file.dumped.beside]
+    stages = [path for path in file.dumped.beside if AFTER_CODEGEN in os.path.basename(path)]
+    named = [(_name(path), _content(path)) for path in file.dumped.beside if path not in stages]
     files = [(name, content) for name, content in named if content]
     totals, length = reported_totals(files), scheduled_instructions(files)
     checked = [replace(r, title=title, caveats=(*r.caveats, *differences(r, totals, length))) for r in recordings]
+    if stages and any(r.program is not None and r.program.kernels for r in recordings):
+        checked = [_with_used_memory(recording, stages[0]) for recording in checked]
     target = read_target(files)
     return with_chip(checked, *target) if target is not None else checked
+
+
+def _with_used_memory(recording: Recording, path: str) -> Recording:
+    """Return a recording with the memory that its kernels take, which is known after code generation."""
+    program = recording.program
+    content = logdir.read_beside(path, MAX_REPORT_BYTES) if program is not None and program.kernels else None
+    if program is None or content is None:
+        return recording
+    try:
+        used = used_by_kernel(decompress(content, path, MAX_REPORT_BYTES))
+    except InputError:
+        return recording
+    kernels = tuple(replace(kernel, used_bytes=used.get(kernel.name, kernel.used_bytes)) for kernel in program.kernels)
+    return replace(recording, program=replace(program, kernels=kernels))
 
 
 def _name(path: str) -> str:

@@ -64,9 +64,9 @@ def _described(recording: Recording, programs: tuple[Recording, ...]) -> Recordi
     for (_, index, size), row in zip(distinct.tolist(), first.tolist(), strict=True):
         own = ChunkTexts(rows.name[row], rows.op[row], rows.shape[row], rows.dtype[row], rows.scope[row])
         texts.append(_texts_of(chunks.program[row], index, size, programs) or own)
-    columns = [Text.of(column).take(inverse.reshape(-1)) for column in zip(*texts, strict=True)]
-    by_name = dict(zip(ChunkTexts._fields, columns, strict=True))
-    return replace(recording, allocations=replace(rows, **by_name))
+    columns = (Text.of(column).take(inverse.reshape(-1)) for column in zip(*texts, strict=True))
+    name, op, shape, dtype, scope = columns
+    return replace(recording, allocations=replace(rows, name=name, op=op, shape=shape, dtype=dtype, scope=scope))
 
 
 def _texts_of(name: str, index: int, size: int, programs: tuple[Recording, ...]) -> ChunkTexts | None:

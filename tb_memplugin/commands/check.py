@@ -1,6 +1,7 @@
-"""Check that every peak fits a memory budget, such as in CI.
+"""Check that every recording fits a memory budget, such as in CI.
 
-Exit code 0 means that all peaks fit, 1 that at least one does not.
+A program must fit with the memory that it reserves, which compilers compare with their limit; any other recording with
+its peak. Exit code 0 means that all of them fit, 1 that at least one does not.
 
 example:
   tb-memplugin check /tmp/xprof --max-peak 70GiB --recording jit_train_step

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tb_memplugin.model.recording import Recording
 
 
+MAX_PROGRAMS = 4  # to point to; a program has a recording for each memory
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help=PATH)
     parser.add_argument(
@@ -51,8 +54,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(answer, indent=2, allow_nan=False))
     else:
-        print("\n".join(map(printable, [*lines(answer), *_time_recording_hint(chosen, recordings)])))
+        hints = [*_program_hint(chosen, recordings), *_time_recording_hint(chosen, recordings)]
+        print("\n".join(map(printable, [*lines(answer), *hints])))
     return 0
+
+
+def _program_hint(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:
+    """Point from a compiler's error without buffers to the program of that name in the logdir."""
+    failure = chosen.out_of_memory
+    if failure is None or not failure.program or len(chosen.allocations):
+        return
+    same = (r for r in recordings if r.program is not None and r.program.module == failure.program)
+    for other in list(same)[:MAX_PROGRAMS]:
+        yield ""
+        yield f"The logdir contains {failure.program}, with its buffers: --recording '{other.id}'"
 
 
 def _time_recording_hint(chosen: Recording, recordings: Sequence[Recording]) -> Iterator[str]:

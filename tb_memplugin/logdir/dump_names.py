@@ -28,6 +28,7 @@ _TEXT = re.compile(r".*(?:before|after)_optimizations\.txt")
 MAX_CACHED = 1 << 16  # names: a server lists a folder for each request
 _PROTO = (".hlo.pb", ".hlo.pb.gz")
 _TARGETS = ("target_arguments.txt", "target_arguments.pb", "gpu_target_config.pbtxt")
+AFTER_CODEGEN = "after_codegen.hlo.pb"  # the only file with the on-chip memory that kernels take
 _REPORTS = ("-memory-usage-report.pb", "-memory-usage-report.txt", "-live-range.txt")
 _BESIDE = (*_TARGETS, *_REPORTS, *(f"{name}.gz" for name in (*_TARGETS, *_REPORTS)))
 
@@ -91,5 +92,6 @@ def is_dump_file(name: str) -> bool:
 def names_beside(prefix: str, program: str) -> tuple[str, ...]:
     """Return the names that files about a program may have."""
     stem = re.sub(r"\.hlo\.pb(?:\.gz)?$", "", program)
-    names = (*(f"{prefix}.{name}" for name in _TARGETS), *(f"{stem}{name}" for name in _REPORTS))
+    of_module = (*_TARGETS, AFTER_CODEGEN)
+    names = (*(f"{prefix}.{name}" for name in of_module), *(f"{stem}{name}" for name in _REPORTS))
     return (*names, *(f"{name}.gz" for name in names))

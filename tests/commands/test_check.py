@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.hand_built import MIB, Handmade
 from support.servers import DEMO, TESTS
 
 TEXTS = TESTS / "data" / "oom_texts"
@@ -30,7 +31,7 @@ def test_above_the_budget_says_which_by_how_much_and_why() -> None:
     done = tb_memplugin("check", OOM, "--max-peak", "1000GiB")
     assert (done.returncode, done.stderr) == (1, b"")
     out = done.stdout.decode()
-    assert out.startswith("Above 0.98 TiB by 4 B: cpu|localhost|jit_oom(0)|HBM needs 0.98 TiB")
+    assert out.startswith("Above 0.98 TiB by 4 B: cpu|localhost|jit_oom(0)|HBM reserves 0.98 TiB")
     assert "Peak 0.98 TiB of 0.98 TiB reserved in jit_oom(0)" in out
     assert out.rstrip().endswith("1 of 1 recording is above 0.98 TiB.")
 
@@ -41,7 +42,8 @@ def test_json_says_the_same() -> None:
     assert done.returncode == 1
     assert answer["limit_bytes"] == 1000 * 2**30
     assert answer["checked"] == [
-        {"id": broken["id"], "needed_bytes": broken["needed_bytes"]} for broken in answer["broken"]
+        {"id": broken["id"], "needed_bytes": broken["needed_bytes"], "figure": "reserved"}
+        for broken in answer["broken"]
     ]
     assert [broken["above_bytes"] for broken in answer["broken"]] == [4]
     assert answer["broken"][0]["explanation"][0].startswith("Peak 0.98 TiB")
@@ -135,3 +137,16 @@ def test_names_in_a_text_do_not_reach_the_terminal_as_controls() -> None:
     done = tb_memplugin("explain", "-", stdin=text.encode())
     assert done.returncode == 0 and not any(byte < 32 and byte != 10 for byte in done.stdout)
     assert "\x9b" not in done.stdout.decode()
+
+
+def test_a_program_must_fit_with_what_it_reserves(tmp_path: Path) -> None:
+    """Compare as compilers do: a program that needs 1 MiB at its peak and reserves 3 MiB does not fit in 2 MiB."""
+    made = Handmade()
+    made.allocation((made.buffer(made.instruction("fusion"), MIB), 0), size=3 * MIB)
+    path = tmp_path / "step.hlo_proto.pb"
+    path.write_bytes(made.data)
+    program = str(path)
+    assert tb_memplugin("check", program, "--max-peak", "2MiB").returncode == 1
+    within = tb_memplugin("check", program, "--max-peak", "3MiB")
+    assert within.returncode == 0
+    assert b"the largest reserves 3.00 MiB" in within.stdout

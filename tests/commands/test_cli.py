@@ -14,7 +14,7 @@ from support.servers import BIN, DATA, DEMO
 PROFILE = DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb"
 CONTRACT = {
     "id", "kind", "title", "run", "host", "memory", "axis", "allocations", "peak_bytes", "peak_position",
-    "reserved_bytes", "reported_peak_bytes", "capacity_bytes", "caveats",
+    "reserved_bytes", "reported_peak_bytes", "capacity_bytes", "capacity_source", "caveats",
 }  # fmt: skip
 
 

@@ -89,7 +89,7 @@ def test_summary(print_json: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_explain(print_json: Any) -> None:
     seen = set[str]()
-    for path in [*RUNS, *TEXTS]:
+    for path in [*RUNS, *TEXTS, TESTS / "data" / "xla_dumps" / "tpu_v5e_kernels"]:
         for recording in listing_of_path(str(path)).recordings[:2]:
             answer = print_json("explain", str(path), "--recording", recording.id)
             check_object(answer, "explain --json", path.name, seen)

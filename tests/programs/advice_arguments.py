@@ -47,6 +47,7 @@ def _training(model: str, name: str, devices_used: int, donated: bool) -> Any:
 CHANGES = {
     "donation": {"donate": True},
     "Store the first moments": {"mu_dtype": True},
+    "Store the momentum": {"mu_dtype": True},
     "Store optimizer state": {"all_dtype": True},
     "Compute in bf16": {"compute": True},
     "Shard state['opt']": {"shard_optimizer": True},

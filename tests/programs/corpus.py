@@ -18,6 +18,9 @@ from programs import rings as rings
 from programs import serving as serving
 from programs import updates as updates
 from programs import vision as vision
+from programs.activations import frameworks as frameworks
+from programs.activations import others as others
+from programs.activations import transformers as transformers
 from programs.case import ADVISED as ADVISED
 from programs.case import CORPUS as CORPUS
 

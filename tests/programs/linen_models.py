@@ -111,7 +111,7 @@ def linen_lm(
 
 
 @program(
-    "v5e", "v5p",
+    "v5e",
     donation={"donate": True}, microbatching={"microbatches": 4}, rematerialization={"remat": "layer"},
     Compute_in_bf16={"compute": "bfloat16"},
 )  # fmt: skip

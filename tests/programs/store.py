@@ -3,8 +3,8 @@
     python -m programs.store [NAME[:TARGET] ...] [--changes]
 
 compiles programs and writes tests/data/programs/NAME.TARGET.hlo.pb.gz, XLA's dump, and NAME.TARGET.json: XLA's own
-report and the truth. `--changes` also compiles each program with the knobs of each change, for its first target and for
-GPU, and adds what XLA reports then; without it, the figures that were stored before are kept.
+report and the truth. `--changes` compiles stored programs again with the knobs of each change that advice may suggest,
+and adds what XLA reports then.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from programs.case import CaseBuilder
 from programs.compile import Compiled, compile_case
 from programs.corpus import CORPUS
 from programs.stored import FOLDER
-from programs.targets import GPUS
 
 TOTAL = re.compile(r"^Memory Space: .*\(color=(\d+)\)\nTotal bytes: (\d+)", re.MULTILINE)
 LIVE_RANGE_PEAK = re.compile(r"Stack trace breakdown for peak usage: ([\d ]+) bytes")
@@ -42,19 +41,18 @@ def _text(compiled: Compiled, end: str) -> str:
     return paths[-1].read_text() if paths else ""
 
 
-def store(builder: CaseBuilder, target: str, changes: bool) -> None:
-    """Compile a program for a target and write its files."""
+def store(builder: CaseBuilder, target: str) -> None:
+    """Compile a program for a target and write its files; figures of changes that were stored before are kept."""
     place = FOLDER / f"{builder.name}.{target}.json"
     kept = json.loads(place.read_text())["changes"] if place.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
-        compiled = compile_case(builder.name, target, Path(folder) / "base")
+        compiled = compile_case(builder.name, target, Path(folder))
         if MACHINE.search(compiled.proto):
             raise ValueError(f"{builder.name} for {target} contains a path of this machine")
         texts = {end: _text(compiled, end) for end in DESCRIPTIONS}
-        first = target == builder.targets[0] or target in GPUS
         stored = {
             **report(compiled),
-            "changes": _changes(builder, target, Path(folder)) if changes and first else kept,
+            "changes": kept,
             "chip": {end: text for end, text in texts.items() if text},
             **compiled.truth,
         }
@@ -62,6 +60,17 @@ def store(builder: CaseBuilder, target: str, changes: bool) -> None:
     place.with_suffix(".hlo.pb.gz").write_bytes(gzipped)
     place.write_text(_json(stored))
     print(f"{place.stem:36} {len(gzipped) >> 10:5} KiB  {stored['reserved'].get('0', 0) / 2**20:9.1f} MiB", flush=True)
+
+
+def store_changes(builder: CaseBuilder, target: str) -> None:
+    """Compile the changes of a program that is stored, and add what XLA reports then."""
+    place = FOLDER / f"{builder.name}.{target}.json"
+    stored = json.loads(place.read_text())
+    with tempfile.TemporaryDirectory() as folder:
+        stored["changes"] = _changes(builder, target, Path(folder))
+    place.write_text(_json(stored))
+    sizes = {kind: change["reserved"]["0"] >> 20 for kind, change in stored["changes"].items()}
+    print(f"{place.stem:36} {stored['reserved']['0'] >> 20} MiB, with changes {sizes}", flush=True)
 
 
 def _changes(builder: CaseBuilder, target: str, folder: Path) -> dict[str, Any]:
@@ -83,13 +92,13 @@ def _json(stored: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="programs, and targets of them; all without one")
-    parser.add_argument("--changes", action="store_true", help="compile what advice changes, too")
+    parser.add_argument("--changes", action="store_true", help="only compile what advice changes")
     chosen = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     words = [word.partition(":") for word in chosen.names or CORPUS]
     pairs = [(name, one) for name, _, target in words for one in ((target,) if target else CORPUS[name].targets)]
     for name, one in pairs:
-        store(CORPUS[name], one, chosen.changes)
+        (store_changes if chosen.changes else store)(CORPUS[name], one)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ WRONG_ROLES = {
     "decode_step.tpu7x", "diffusion", "equinox_lm.v6e", "experts.v6e", "flash_attention.tpu7x",
     "generate_int8", "gradients_only.v6e", "llama_fsdp.tpu7x", "llama_tensor_parallel", "lm_mixed", "lm_scanned.v6e",
     "lm_unrolled.tpu7x", "lora", "offloaded_activations", "offloaded_state.v6e", "ring_attention.tpu7x",
-    "score_logits.v5p",
+    "score_logits.h100", "score_logits.v5p",
 }  # fmt: skip
 
 

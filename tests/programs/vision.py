@@ -111,9 +111,7 @@ def resnet(
     )
 
 
-@program(
-    "v5e", "v5p", donation={"donate": True}, microbatching={"microbatches": 2}, Compute_in_bf16={"compute": "bfloat16"}
-)
+@program("v5e", donation={"donate": True}, microbatching={"microbatches": 2}, Compute_in_bf16={"compute": "bfloat16"})
 def unet(
     devices: list[Any], donate: bool = False, microbatches: int = 1, compute: str = "float32", batch: int = 8
 ) -> Case:

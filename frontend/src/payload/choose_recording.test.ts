@@ -17,6 +17,7 @@ function recording(host: string, title: string, memory: string, peak_bytes: numb
     reserved_bytes: peak_bytes,
     reported_peak_bytes: null,
     capacity_bytes: null,
+    capacity_source: "",
     caveats: [],
   };
 }

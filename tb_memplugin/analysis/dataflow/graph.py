@@ -100,8 +100,7 @@ class DataflowGraph:
     @cached_property
     def position(self) -> I32:
         """Return the position of each node's instruction, -1 if it is not in the schedule."""
-        position: I32 = np.r_[self.values.producer, np.arange(self.length, dtype=np.int32)]
-        return position
+        return np.r_[self.values.producer, np.arange(self.length, dtype=np.int32)]
 
     def without(self, source: Mask, target: Mask) -> DataflowGraph:
         """Return the graph without the loop edges that lead back to an earlier position between these values."""

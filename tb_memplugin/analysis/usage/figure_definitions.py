@@ -25,12 +25,13 @@ PROGRAM = {
     "live_peak": Definition("Live peak", "The most bytes that buffers need at one position."),
     "reserved": Definition(
         "Reserved",
-        "The memory that the program requests from the device: the sum of its buffer allocations, which must fit.",
+        "The memory that the program requests from the device: the sum of its buffer allocations. Compilers compare it "
+        "with their limit.",
     ),
     "reported_peak": Definition(
-        "JAX peak",
-        "JAX's peak_memory_in_bytes, computed for this file over all memory spaces; temporaries count only "
-        "where the compiler's trace contains them.",
+        "JAX total peak",
+        "JAX's peak_memory_in_bytes, computed for this file over all memories: on TPU, the sum of HBM, VMEM and host. "
+        "Temporaries count only where the compiler's trace contains them.",
     ),
     "arguments": Definition(
         "Arguments",

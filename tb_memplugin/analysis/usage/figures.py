@@ -16,7 +16,7 @@ def figures(recording: Recording) -> list[Figure]:
     top = peak(recording)
     rows, regions = recording.allocations, recording.regions
     live = live_rows(recording, top.position)
-    padding = int((rows.size[live] - rows.requested[live]).sum())
+    padding = int(np.minimum(rows.size[live] - rows.requested[live], rows.charge[live]).sum())
     temporary = regions.kind == RegionKind.TEMPORARY
 
     def region_bytes(kind: RegionKind) -> int:
@@ -24,10 +24,11 @@ def figures(recording: Recording) -> list[Figure]:
 
     in_region = live[rows.region[live] >= 0]  # rows of recordings without regions are in none
     live_temporary = int(rows.charge[in_region][temporary[rows.region[in_region]]].sum())
+    reported = [define(PROGRAM, "reported_peak", recording.reported_peak)] if _is_main_memory(recording) else []
     return [
         define(PROGRAM, "live_peak", top.bytes),
         define(PROGRAM, "reserved", reserved_bytes(recording)),
-        define(PROGRAM, "reported_peak", recording.reported_peak),
+        *reported,
         define(PROGRAM, "arguments", region_bytes(RegionKind.PARAMETER)),
         define(PROGRAM, "outputs", region_bytes(RegionKind.OUTPUT)),
         define(PROGRAM, "temporaries", int(regions.size[temporary].sum())),
@@ -35,6 +36,11 @@ def figures(recording: Recording) -> list[Figure]:
         define(PROGRAM, "padding", padding),
         define(PROGRAM, "fragmentation", int(regions.size[temporary].sum()) - live_temporary),
     ]  # fmt: skip
+
+
+def _is_main_memory(recording: Recording) -> bool:
+    """Return whether figures of the whole program belong on this recording, and not on those of other memories."""
+    return recording.program is None or recording.program.memory_space == 0
 
 
 def share(part: int, whole: int) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
 from tb_memplugin.model.lazy import Lazy
-from tb_memplugin.model.program import Program
+from tb_memplugin.model.program import Backend, Program
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Regions
 from tb_memplugin.readers.hlo.caveats import caveats
@@ -25,11 +25,18 @@ from tb_memplugin.readers.hlo.module.sharding import argument_shardings, device_
 from tb_memplugin.readers.hlo.module.stacks import read_stacks
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
-MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "Sflag", 3: "CMEM", 4: "SMEM", 5: "Host", 6: "SparseCore"}
+# TPU: found by what lies there in programs compiled for v4 to 7x. Space 4 has only flags of asynchronous collectives.
+MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "Sflag", 3: "CMEM", 5: "Host", 6: "SMEM"}
+SPARSE_CORE_SPACES = (8, 10, 11, 12, 15)
+GPU_MEMORY_SPACES = {1: "Collective memory", 2: "Temporary memory"}  # parts of device memory
 
 
-def memory_name(space: int) -> str:
+def memory_name(space: int, *, gpu: bool = False) -> str:
     """Return the name of an XLA memory space, which is a buffer's color."""
+    if gpu and space in GPU_MEMORY_SPACES:
+        return GPU_MEMORY_SPACES[space]
+    if space in SPARSE_CORE_SPACES:
+        return f"SparseCore {space}"
     return MEMORY_SPACES.get(space, f"Memory space {space}")
 
 
@@ -47,7 +54,7 @@ def read_hlo(
     placement = place_buffers(module, dataflow, use_traces=use_traces)
     stacks, leaf_frame = read_stacks(module)
     spaces = np.unique(module.allocations["color"][module.allocations["size"] > 0])
-    peak = reported_peak(module, placement)
+    peak, main = reported_peak(module, placement), min(spaces.tolist(), default=0)
     table = allocation_columns(module, placement, leaf_frame)
     program = _program(module, schedule, leaf_frame)
     values = Lazy(partial(dataflow_values, module, dataflow), module.nbytes)
@@ -62,7 +69,7 @@ def read_hlo(
                 run=run,
                 host=host,
                 source=source,
-                memory=memory_name(space),
+                memory=memory_name(space, gpu=program.backend is Backend.GPU),
                 axis=Axis.PROGRAM_ORDER,
                 length=schedule.length,
                 allocations=select_rows(table, rows, regions, len(module.allocations["index"])),
@@ -79,7 +86,7 @@ def read_hlo(
                     values=values,
                     **scoped_memory(module, space)._asdict(),
                 ),
-                reported_peak=peak,
+                reported_peak=peak if space == main else None,  # of all memories together, so one recording has it
                 caveats=caveats(module, schedule, placement, rows),
             )
         )

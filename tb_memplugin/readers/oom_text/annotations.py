@@ -45,7 +45,7 @@ class Annotations(NamedTuple):
         return ProgramChunks(Text.of(self.program), np.array(self.allocation, dtype=np.int64))
 
 
-def annotations(texts: Sequence[str]) -> Annotations:
+def read_annotations(texts: Sequence[str]) -> Annotations:
     """Parse the annotation of each chunk. Of nested executions and buffers the innermost counts."""
     found = Annotations([], [], [])
     for text in texts:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.chips import Chip, with_chip
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.part import FilePart
@@ -14,7 +15,7 @@ from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.readers.hlo.recordings import memory_name
 from tb_memplugin.readers.xplane.allocator import events as allocator_events
 from tb_memplugin.readers.xplane.allocator.recordings import read_allocators
-from tb_memplugin.readers.xplane.device.memory_size import CAPACITY_SOURCE, device_memory_size
+from tb_memplugin.readers.xplane.device.memory_size import CAPACITY_SOURCE, device_chip, device_memory_size
 from tb_memplugin.readers.xplane.device.spans import tpu_core_planes
 from tb_memplugin.readers.xplane.no_events import no_events_reason
 from tb_memplugin.readers.xplane.planes import Plane, read_planes
@@ -36,11 +37,12 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
             f"not an XPlane profile, or damaged ({error})", path, "copy the file again, or profile again"
         ) from error
     capacity = cache(partial(device_memory_size, planes))  # computed for the first program that is read
+    chip = cache(partial(device_chip, planes))
     parts: dict[str, FilePart] = {}
     for key, program in found:
         # A key contains the program's unique id, so only a faulty writer repeats one. Keep both programs.
         title = key if key not in parts else f"{key}#{len(parts)}"
-        read = partial(_read_program, program, capacity, title=title, run=run, host=host, source=path)
+        read = partial(_read_program, program, capacity, chip, title=title, run=run, host=host, source=path)
         parts[title] = FilePart(title, RecordingKind.PROGRAM, path, len(program), read)
     no_events = partial(no_events_reason, planes)
     cores = tpu_core_planes(planes)
@@ -53,10 +55,19 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
 
 
 def _read_program(
-    data: memoryview, capacity: Callable[[], int | None], *, title: str, run: str, host: str, source: str
+    data: memoryview,
+    capacity: Callable[[], int | None],
+    chip: Callable[[], Chip | None],
+    *,
+    title: str,
+    run: str,
+    host: str,
+    source: str,
 ) -> list[Recording]:
-    """Read a program, with the capacity of the devices' main memory for its recording of that memory."""
+    """Read a program, with the limits of the devices' chip, or the capacity of their main memory."""
     recordings = read_hlo(data, title=title, run=run, host=host, source=source)
+    if (found_chip := chip()) is not None:
+        return with_chip(recordings, found_chip, "the profile")
     main = memory_name(0)
     return [
         replace(found, capacity=capacity(), capacity_source=CAPACITY_SOURCE) if found.memory == main else found

@@ -7,7 +7,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING
 from tb_memplugin.views.page.first_view import encode_first_view
@@ -35,6 +35,12 @@ def headline(recording: Recording) -> str:
     if recording.out_of_memory is not None:
         return oom.headline(recording)
     top = peak(recording)
+    kernels = recording.program.kernels if recording.program is not None else ()
+    if not top.bytes and kernels:
+        return (
+            f"{recording.title} reserves {bytes_text(reserved_bytes(recording))} of {recording.memory} for "
+            f"{counted(len(kernels), 'kernel')}; no buffer of the program is in it."
+        )
     if not top.bytes:
         return f"{recording.title} uses no {recording.memory}."
     parts = [

@@ -45,8 +45,6 @@ class OverviewRowJson(SummaryJson):
 
     needed_bytes: int
     """Bytes that must fit: reserved by a program, or the peak of an allocator."""
-    capacity_source: str
-    """Source of the capacity; empty if unknown."""
     headroom_bytes: int | None
     """Negative if the program does not fit; null if the capacity is unknown."""
     role: RoleShareJson | None
@@ -144,13 +142,19 @@ def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:
         return f"{many}The largest peak is {bytes_text(peak(top).bytes)}, of {_name(top)}. {unknown}"
     if known.left < 0:
         return (
-            f"{many}{name} does not fit: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)}, "
+            f"{many}{name} does not fit: it {_verb(first)} {bytes_text(known.needed)} of {bytes_text(known.capacity)}, "
             f"{bytes_text(-known.left)} too much."
         )
     return (
-        f"{many}{name} has the least headroom: it needs {bytes_text(known.needed)} of {bytes_text(known.capacity)} "
-        f"({share(known.needed, known.capacity):.1%}), and {bytes_text(known.left)} is left."
+        f"{many}{name} has the least headroom: it {_verb(first)} {bytes_text(known.needed)} of "
+        f"{bytes_text(known.capacity)} ({share(known.needed, known.capacity):.1%}), and "
+        f"{bytes_text(known.left)} is left."
     )
+
+
+def _verb(recording: Recording) -> str:
+    """Return how a recording needs memory: a program must fit with all that it reserves."""
+    return "reserves" if recording.kind.has_program else "needs"
 
 
 def _name(recording: Recording) -> str:

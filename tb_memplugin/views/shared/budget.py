@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tb_memplugin.analysis.oom import required_bytes
+from tb_memplugin.model.out_of_memory import OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
 from tb_memplugin.views.shared.summary import summary
@@ -19,17 +20,23 @@ EXPLANATION_LINES = 12  # enough to show the largest roles and model paths
 def budget(recordings: Sequence[Recording], limit: int, chosen: re.Pattern[str]) -> dict[str, Any]:
     """Check recordings against a limit in bytes; return those above it, worst first, in JSON-compatible values.
 
-    The need of an out-of-memory failure is the memory in use plus the failed request.
+    A program needs the memory that it reserves, as compilers compare it with their limit; the need of an out-of-memory
+    failure is the memory in use plus the failed request; any other recording needs its peak. Of a program's memories,
+    the device's main memory is checked, unless a pattern chooses others.
     """
-    checked = [recording for recording in recordings if chosen.search(recording.id)]
+    checked = [r for r in recordings if chosen.search(r.id) and (chosen.pattern or _is_main_memory(r))]
     above = sorted((r for r in checked if required_bytes(r) > limit), key=required_bytes, reverse=True)
     return {
         "limit_bytes": limit,
-        "checked": [{"id": recording.id, "needed_bytes": required_bytes(recording)} for recording in checked],
+        "checked": [
+            {"id": recording.id, "needed_bytes": required_bytes(recording), "figure": _figure(recording)}
+            for recording in checked
+        ],
         "broken": [
             {
                 **summary(recording.outline),
                 "needed_bytes": required_bytes(recording),
+                "figure": _figure(recording),
                 "above_bytes": required_bytes(recording) - limit,
                 "explanation": list(lines(explain(recording)))[:EXPLANATION_LINES],
             }
@@ -38,15 +45,30 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: re.Pattern[str])
     }
 
 
+def _is_main_memory(recording: Recording) -> bool:
+    return recording.program is None or recording.program.memory_space == 0
+
+
+def _figure(recording: Recording) -> str:
+    """Return which figure of the recording is compared with the limit."""
+    if recording.out_of_memory is not None and recording.out_of_memory.phase is not OutOfMemoryPhase.COMPILE:
+        return "requested"
+    return "reserved" if recording.kind.has_program else "peak"
+
+
+VERBS = {"reserved": "reserves", "peak": "needs, at its peak,", "requested": "needs, with the failed request,"}
+
+
 def budget_lines(answer: dict[str, Any]) -> Iterator[str]:
     """Format the answer of `budget` as lines of text."""
     broken, count, limit = answer["broken"], len(answer["checked"]), bytes_text(answer["limit_bytes"])
     if not broken:
-        worst = max(checked["needed_bytes"] for checked in answer["checked"])
-        yield f"Within {limit}: {counted(count, 'recording')} checked, the largest needs {bytes_text(worst)}."
+        worst = max(answer["checked"], key=lambda checked: int(checked["needed_bytes"]))
+        needs = f"{VERBS[worst['figure']]} {bytes_text(worst['needed_bytes'])}"
+        yield f"Within {limit}: {counted(count, 'recording')} checked, the largest {needs}."
     for found in broken:
         above, needs = bytes_text(found["above_bytes"]), bytes_text(found["needed_bytes"])
-        yield f"Above {limit} by {above}: {found['id']} needs {needs}"
+        yield f"Above {limit} by {above}: {found['id']} {VERBS[found['figure']]} {needs}"
         yield ""
         yield from (f"    {line}".rstrip() for line in found["explanation"])
         yield ""

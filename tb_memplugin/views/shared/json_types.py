@@ -31,6 +31,8 @@ class SummaryJson(TypedDict):
     reserved_bytes: int | None
     reported_peak_bytes: int | None
     capacity_bytes: int | None
+    capacity_source: str
+    """Source of the capacity, such as the chip's name; empty: the recording itself, or unknown."""
     caveats: list[CaveatJson]
 
 

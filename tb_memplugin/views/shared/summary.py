@@ -24,6 +24,7 @@ def summary(recording: Recording) -> SummaryJson:
         "reserved_bytes": None if _reserved_unknown(recording) else reserved_bytes(recording),
         "reported_peak_bytes": recording.reported_peak,
         "capacity_bytes": recording.capacity,
+        "capacity_source": recording.capacity_source if recording.capacity else "",
         "caveats": [{"code": c.code, "text": c.text, "bytes": c.bytes} for c in recording.caveats],
     }
 

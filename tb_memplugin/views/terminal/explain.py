@@ -16,6 +16,7 @@ from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.page import device_profile, leaks, memory_profile, memory_viewer
 from tb_memplugin.views.page.advice import advice
+from tb_memplugin.views.page.kernels import has_kernels, kernels
 from tb_memplugin.views.page.runtime_to_program import joins
 from tb_memplugin.views.shared import oom
 from tb_memplugin.views.shared.site_text import site
@@ -40,6 +41,8 @@ def explain(recording: Recording, at: str | None = None, others: Sequence[Record
     if recording.kind.has_call_graph:
         return {"headline": device_profile.headline(recording), **answer, **_site_groups(recording, position)}
     answer["advice"] = advice(recording)["advice"]
+    if has_kernels(recording):
+        answer["kernels"] = kernels(recording)["kernels"]
     if recording.axis is not Axis.TIME:
         return {"headline": memory_viewer.headline(recording), **answer, **_program(recording, position)}
     programs = [other for other in others if other.kind.has_program and _same_host(other, recording)]

@@ -10,6 +10,7 @@ from tb_memplugin.analysis.ownership.by_model import BEFORE, NO_PATH
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.page.advice import lines as advice_lines
+from tb_memplugin.views.page.kernels import rows as kernel_rows
 from tb_memplugin.views.page.leaks import several
 from tb_memplugin.views.shared.weighted_tree import UNEXPLAINED, UNEXPLAINED_OF
 from tb_memplugin.views.shared.weighted_tree import lines as tree_lines
@@ -47,6 +48,10 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
             yield heading
             yield from tree_lines(answer[tree], separator)
             yield ""
+    if "kernels" in answer:
+        yield "Kernels:"
+        yield from align(list(kernel_rows(answer["kernels"])), 2)
+        yield ""
     yield from _buffers(answer) if "buffers" in answer else _groups(answer)
     if answer.get("advice"):
         yield ""

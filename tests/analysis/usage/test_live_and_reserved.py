@@ -20,7 +20,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.hlo.shared_bytes import union_over_time
 from tb_memplugin.readers.hlo import read_hlo
 
-DUMPS = [path for path in sorted(TESTS.rglob("*.hlo.pb.gz")) if "before_optimizations" not in path.name]
+DUMPS = sorted((TESTS / "data" / "programs").glob("*.hlo.pb.gz"))
 TORCH = sorted(path for path in DATA.glob("torch_*/*") if path.is_file())
 DEMOS = sorted(path for path in DEMO.iterdir() if path.is_dir())
 

@@ -224,7 +224,7 @@ def test_headlines() -> None:
         "The largest peak is 5.88 KiB, of jit_train(1) in HBM. Device capacity is not recorded in this run."
     )
     assert headline(dataclasses.replace(step, capacity=6000)) == (
-        "jit_train(1) in HBM does not fit: it needs 5.88 KiB of 5.86 KiB, 18 B too much."
+        "jit_train(1) in HBM does not fit: it reserves 5.88 KiB of 5.86 KiB, 18 B too much."
     )
     failed = dataclasses.replace(
         step,

@@ -17,6 +17,7 @@ function summary(id: string, patch: Partial<Summary> = {}): Summary {
     reserved_bytes: 1,
     reported_peak_bytes: null,
     capacity_bytes: null,
+    capacity_source: "",
     caveats: [],
     ...patch,
   };

@@ -5,6 +5,7 @@ import { reduceToPixels } from "./usage_pixels";
 import {
   finerWindow,
   availableCurves,
+  isNear,
   byteRange,
   shownCurves,
   toggleCurve,
@@ -129,4 +130,11 @@ describe("byteRange", () => {
     expect(high).toBeCloseTo(300 + 6);
     expect(byteRange("fit", series, [0, 1], 300, 1000)[0]).toBeLessThan(100);
   });
+});
+
+it("shows a program's limit only where it does not flatten the curves", () => {
+  expect(isNear(1000, 500)).toBe(true);
+  expect(isNear(1000, 1500)).toBe(true);
+  expect(isNear(1000, 499)).toBe(false);
+  expect(isNear(null, 499)).toBe(false);
 });

@@ -2,7 +2,10 @@ import type { Usage } from "../../payload/recording/usage";
 import { type Axis, stepAt } from "../axis/axis";
 import type { Span } from "../axis/span";
 
-/** Curves of the usage chart, in the order of the legend. The ceiling is a constant line at the capacity. */
+/**
+ * Curves of the usage chart, in the order of the legend. Two are constant lines: the ceiling, at an allocator's capacity
+ * or at what a program reserves, and the limit that a program must fit in.
+ */
 export const CURVES = [
   "live",
   "requested",
@@ -13,14 +16,22 @@ export const CURVES = [
   "largest_free",
   "fragmentation",
   "ceiling",
+  "limit",
 ] as const;
 export type CurveKey = (typeof CURVES)[number];
 
 /** Curves that are visible by default. */
-const SHOWN_BY_DEFAULT: ReadonlySet<CurveKey> = new Set(["live", "requested", "heap", "held", "ceiling"]);
+const SHOWN_BY_DEFAULT: ReadonlySet<CurveKey> = new Set([
+  "live",
+  "requested",
+  "heap",
+  "held",
+  "ceiling",
+  "limit",
+]);
 
 /** Return the curves that have data. With a stack, the heap curve replaces the curve of requested bytes. */
-export function availableCurves({ reported }: Usage, ceiling: boolean): CurveKey[] {
+export function availableCurves({ reported }: Usage, ceiling: boolean, limit = false): CurveKey[] {
   const stack = reported.some(({ key, max }) => key === "stack" && max.some((bytes) => bytes > 0));
   const withData = reported.filter(({ key, max }) =>
     key === "heap" || key === "stack" ? stack : !max.every(Number.isNaN),
@@ -28,6 +39,7 @@ export function availableCurves({ reported }: Usage, ceiling: boolean): CurveKey
   const known = new Set<CurveKey>(["live", ...withData.map(({ key }) => key)]);
   if (!stack) known.add("requested");
   if (ceiling) known.add("ceiling");
+  if (limit) known.add("limit");
   return CURVES.filter((key) => known.has(key));
 }
 
@@ -80,6 +92,14 @@ function repeatLast(values: Float64Array): Float64Array {
   steps.set(values);
   steps[values.length] = values[values.length - 1] ?? 0;
   return steps;
+}
+
+/** A limit that is further above what a program reserves would flatten its curves. */
+const FAR_LIMIT = 2;
+
+/** Return whether a program's limit is near enough to what it reserves to be on the chart. */
+export function isNear(limit: number | null, reserved: number | null): limit is number {
+  return limit !== null && reserved !== null && limit <= FAR_LIMIT * reserved;
 }
 
 /** Margin that keeps curves off the edge. */

@@ -301,6 +301,24 @@ export interface Holes {
   told: boolean;
 }
 
+/** A Pallas kernel with its on-chip memory; null where the file does not contain a figure. */
+export interface Kernel {
+  name: string;
+  op_name: string;
+  /** What the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default. */
+  limit_bytes: number | null;
+  /** Windows into operands, with all their buffers, and scratch memory. */
+  used_bytes: number | null;
+  capacity_bytes: number | null;
+  operands: string[];
+  result: string;
+}
+
+/** The kernels of a program, the one that takes most first. */
+export interface Kernels {
+  kernels: Kernel[];
+}
+
 /** The buffers or the executables of a device. */
 export interface KindBytes {
   kind: string;
@@ -384,8 +402,6 @@ export interface Overview {
 export interface OverviewRow extends Summary {
   /** Bytes that must fit: reserved by a program, or the peak of an allocator. */
   needed_bytes: number;
-  /** Source of the capacity; empty if unknown. */
-  capacity_source: string;
   /** Negative if the program does not fit; null if the capacity is unknown. */
   headroom_bytes: number | null;
   role: RoleShare | null;
@@ -549,6 +565,8 @@ export interface Summary {
   reserved_bytes: number | null;
   reported_peak_bytes: number | null;
   capacity_bytes: number | null;
+  /** Source of the capacity, such as the chip's name; empty: the recording itself, or unknown. */
+  capacity_source: string;
   caveats: Caveat[];
 }
 

@@ -10,6 +10,7 @@ import type {
   DeviceProfile,
   Growth,
   Holes,
+  Kernels,
   Leaks,
   Listing,
   Overview,
@@ -64,6 +65,10 @@ export interface HolesQuery {
 export interface JoinsQuery {
   id: string;
   at: number;
+}
+
+export interface KernelsQuery {
+  id: string;
 }
 
 export interface LeaksQuery {
@@ -140,6 +145,9 @@ export function createClient(fetch: Fetch) {
     /** Return the allocations of programs' executions, and those that match no planned memory. */
     joins: (query: JoinsQuery, signal: Signal): Promise<RuntimeToProgram> =>
       requestJson<RuntimeToProgram>(fetch, "joins", { ...query }, signal),
+    /** Return the kernels of a recording of VMEM; none for other memories. */
+    kernels: (query: KernelsQuery, signal: Signal): Promise<Kernels> =>
+      requestJson<Kernels>(fetch, "kernels", { ...query }, signal),
     /** Return the findings. `message` explains why there are none, or what the steps are derived from. */
     leaks: (query: LeaksQuery, signal: Signal): Promise<Leaks> =>
       requestJson<Leaks>(fetch, "leaks", { ...query }, signal),

@@ -3,6 +3,7 @@ export interface PageColors {
   muted: string;
   grid: string;
   accent: string;
+  warn: string;
   surface: string;
 }
 
@@ -15,6 +16,7 @@ export function pageColors(): PageColors {
     muted: read("--muted"),
     grid: read("--line"),
     accent: read("--accent"),
+    warn: read("--warn"),
     surface: read("--surface"),
   };
 }

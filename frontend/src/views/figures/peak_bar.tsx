@@ -11,6 +11,7 @@ import type { AvailableRows } from "../data/available_rows";
 export function PeakBar(props: { view: FirstView; available: AvailableRows; dark: boolean }): JSX.Element {
   const { view, available, dark } = props;
   const allocator = view.recording.kind === "allocator";
+  const program = view.recording.kind === "program";
   const { capacity_bytes: capacity, peak_bytes: peak, reserved_bytes } = view.recording;
   const reserved = reserved_bytes ?? peak;
   const whole = Math.max(capacity ?? 0, reserved, peak, 1);
@@ -28,7 +29,13 @@ export function PeakBar(props: { view: FirstView; available: AvailableRows; dark
       (reserved_bytes === null
         ? ""
         : `, ${formatShare(peak, reserved)} of ${formatBytes(reserved)} reserved`) +
-      (capacity === null ? "" : `, capacity ${formatBytes(capacity)}`);
+      (capacity === null
+        ? ""
+        : program
+          ? `; reserved is ${formatShare(reserved, capacity)} of the limit ${formatBytes(capacity)}` +
+            (reserved > capacity ? `, ${formatBytes(reserved - capacity)} too much` : "")
+          : `, capacity ${formatBytes(capacity)}`);
+  const { capacity_source: source } = view.recording;
   return (
     <div class="peak-bar">
       <div class="peak-bar-track" role="img" aria-label={words}>
@@ -43,7 +50,9 @@ export function PeakBar(props: { view: FirstView; available: AvailableRows; dark
           ))}
         </div>
       </div>
-      <p>{words}</p>
+      <p title={capacity !== null && source !== "" ? `${formatBytes(capacity)}: ${source}` : undefined}>
+        {words}
+      </p>
     </div>
   );
 }

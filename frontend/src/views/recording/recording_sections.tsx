@@ -4,6 +4,7 @@ import { AdvicePanel } from "../advice/advice_panel";
 import { Headline } from "../figures/headline";
 import { Breakdown } from "../breakdown/breakdown";
 import { Figures } from "../figures/figures";
+import { KernelsPanel } from "./kernels_panel";
 import { StepGrowth } from "./step_growth";
 import type { UsageSectionProps } from "../usage/usage_section";
 import { UsageSection } from "../usage/usage_section";
@@ -23,6 +24,7 @@ export function Sections(props: Props): JSX.Element {
       <UsageSection {...{ api, view, available, program, spans, axis, store, dark }}>{children}</UsageSection>
       {view.recording.axis === "TIME" && <StepGrowth api={api} recording={view.recording} store={store} />}
       <AdvicePanel api={api} id={available.complete ? view.recording.id : null} store={store} />
+      {view.recording.memory === "VMEM" && <KernelsPanel api={api} id={view.recording.id} />}
       <Breakdown view={view} available={available} program={program} store={store} dark={dark} />
     </>
   );

@@ -98,7 +98,7 @@ export function usageColumns({ x, curves }: UsageSeries): Float64Array[] {
 
 /** The maximum is a curve's line; the minimum is paler. */
 function curveSeries(key: CurveKey, { stepped, dark }: Parts): uPlot.Series[] {
-  if (key === "ceiling") return [];
+  if (key === "ceiling" || key === "limit") return [];
   const { color, dash, width } = curveStyle(key, dark);
   const stroke = color.startsWith("--")
     ? getComputedStyle(document.documentElement).getPropertyValue(color).trim()

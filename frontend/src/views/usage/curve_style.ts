@@ -1,4 +1,5 @@
 import { cssColor, roleColors } from "../../base/colors";
+import { formatBytes } from "../../base/units";
 import type { CurveKey } from "../../layout/usage/usage_series";
 import type { FirstView } from "../../payload/recording/recording";
 import { ROLES } from "../../payload/generated/constants";
@@ -37,6 +38,8 @@ export function curveStyle(key: CurveKey, dark: boolean): CurveStyle {
       return { color: roleColor("gradient", dark), dash: "dotted", width: 1.5 };
     case "ceiling":
       return { color: "--ink", dash: "dashed", width: 1 };
+    case "limit":
+      return { color: "--warn", dash: "solid", width: 1.5 };
   }
 }
 
@@ -66,6 +69,14 @@ export function curveLabels(key: CurveKey, terms: Terms, { recording }: FirstVie
     case "ceiling":
       return events
         ? ["capacity", "Size of the memory"]
-        : ["reserved", "Bytes that the program requests from the device"];
+        : ["reserved", "Bytes that the program requests from the device, which must fit in its limit"];
+    case "limit":
+      return ["limit", `What the program may reserve: ${limitText(recording)}`];
   }
+}
+
+/** Return a program's limit with its source. */
+function limitText({ capacity_bytes, capacity_source }: FirstView["recording"]): string {
+  const bytes = formatBytes(capacity_bytes ?? 0);
+  return capacity_source === "" ? bytes : `${bytes}, ${capacity_source}`;
 }

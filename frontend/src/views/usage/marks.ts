@@ -10,8 +10,10 @@ export interface Marks {
   peak: number;
   peakBytes: number;
   position: number;
-  /** Capacity, if its line is shown. */
+  /** An allocator's capacity, or what a program reserves, if its line is shown. */
   ceiling: number | null;
+  /** What a program may reserve, if its line is shown. */
+  limit: number | null;
   rows: Rows;
   /** Live bytes of the rows that pass the filter, per position; null without a filter. */
   part: Float64Array | null;
@@ -35,6 +37,7 @@ export function drawMarks(chart: uPlot, marks: Marks, colors: PageColors): void 
   if (marks.hovered >= 0 && marks.hovered !== marks.selected) drawLife(chart, marks, marks.hovered, 0.25);
   if (marks.selected >= 0) drawLife(chart, marks, marks.selected, 0.55);
   if (marks.ceiling !== null) drawCeiling(chart, marks.ceiling, colors);
+  if (marks.limit !== null) drawLimit(chart, marks.limit, colors);
   drawPosition(chart, marks, colors);
   if (marks.position !== marks.peak) drawPeak(chart, marks, colors);
   ctx.restore();
@@ -70,6 +73,14 @@ function drawCeiling(chart: uPlot, ceiling: number, colors: PageColors): void {
   ctx.setLineDash([8 * pxRatio, 4 * pxRatio]);
   line(ctx, bbox.left, y, bbox.left + bbox.width, y);
   ctx.setLineDash([]);
+}
+
+function drawLimit(chart: uPlot, limit: number, colors: PageColors): void {
+  const { ctx, bbox } = chart;
+  const y = Math.round(chart.valToPos(limit, "y", true)) + 0.5;
+  ctx.strokeStyle = colors.warn;
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  line(ctx, bbox.left, y, bbox.left + bbox.width, y);
 }
 
 function drawPosition(chart: uPlot, { position, axis }: Marks, colors: PageColors): void {

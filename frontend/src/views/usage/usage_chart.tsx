@@ -83,12 +83,13 @@ export function UsageChart({
   const { axis: kind, capacity_bytes, reserved_bytes, peak_bytes } = view.recording;
   const events = kind === "TIME";
   const ceiling = !drawn.includes("ceiling") ? null : events ? capacity_bytes : reserved_bytes;
+  const most = drawn.includes("limit") ? capacity_bytes : null;
   const limit = byteRange(
     events ? range : "capacity",
     range === "fit" ? series : whole,
     window,
     peak_bytes,
-    events ? capacity_bytes : ceiling,
+    events ? capacity_bytes : Math.max(ceiling ?? 0, most ?? 0),
   );
   const bytes = restoreSpan(
     useStore(store, (state) => state.usage_zoom),
@@ -105,6 +106,7 @@ export function UsageChart({
     peakBytes: view.recording.peak_bytes,
     position,
     ceiling,
+    limit: most,
     rows: available.rows,
     axis,
     selected,

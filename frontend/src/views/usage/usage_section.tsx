@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Store } from "../../base/store";
 import type { Axis } from "../../layout/axis/axis";
-import { type CurveKey, availableCurves } from "../../layout/usage/usage_series";
+import { type CurveKey, availableCurves, isNear } from "../../layout/usage/usage_series";
 import type { Api } from "../../payload/api";
 import type { FirstView } from "../../payload/recording/recording";
 import type { Program } from "../../payload/recording/program";
@@ -35,9 +35,14 @@ export interface UsageSectionProps {
 export function UsageSection(props: UsageSectionProps): JSX.Element {
   const { api, view, available, program, spans, axis, store, dark, children } = props;
   const terms = useTerms();
-  const { axis: kind, capacity_bytes } = view.recording;
+  const { axis: kind, kind: source, capacity_bytes, reserved_bytes } = view.recording;
   const known = useMemo(
-    () => availableCurves(view.usage, kind !== "TIME" || capacity_bytes !== null),
+    () =>
+      availableCurves(
+        view.usage,
+        kind !== "TIME" || capacity_bytes !== null,
+        source === "program" && isNear(capacity_bytes, reserved_bytes),
+      ),
     [view],
   );
   return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -26,27 +27,37 @@ EXPANDABLE = (
     "Segments are expandable already. Use fewer distinct tensor sizes: pad batches and sequences to the same lengths, "
     "and allocate caches once, before short-lived tensors."
 )
-BFC = "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"
+# XLA's allocator on NVIDIA GPUs; only there can another one replace it.
+GPU_ALLOCATOR = re.compile(r"GPU_\d+_\w+")
+ASYNC = "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"
+FEWER_SIZES = "Use fewer distinct array sizes: pad batches and sequences to the same lengths, and allocate caches once."
+LIVE_ARRAYS = "live arrays"  # a recording of capture.track(): arrays, not an allocator's memory
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
     """Yield a piece if gaps take a large share of a program's temporary memory or of an allocator's memory."""
     top = peak(recording)
     live = live_rows(recording, top.position)
+    if recording.program is not None and recording.program.kernels:
+        return  # memory without buffers is that of the kernels, not a gap
     if recording.program is not None:
         temporary = recording.regions.kind == RegionKind.TEMPORARY
         held = int(recording.regions.size[temporary].sum())
         live = live[temporary[recording.allocations.region[live]]]
         lost = held - int(recording.allocations.charge[live].sum())
         yield from _advise_holes(recording, live, held, lost, "temporary memory", PROGRAM)
-    elif 0 <= top.position < len(fragmentation(recording).fragmented):
+    elif not recording.memory.endswith(LIVE_ARRAYS) and 0 <= top.position < len(fragmentation(recording).fragmented):
         free = fragmentation(recording)
         lost, largest = free.fragmented[top.position], free.largest_free[top.position]
         # If more memory is free than used, the next request will fit.
         if np.isfinite(lost) and lost + largest <= top.bytes:
-            change = _torch_change(recording) if recording.kind.is_torch else BFC
+            change = _torch_change(recording) if recording.kind.is_torch else _jax_change(recording)
             held = top.bytes + int(lost + largest)
             yield from _advise_holes(recording, live, held, int(lost), "the allocator's memory", change)
+
+
+def _jax_change(recording: Recording) -> str:
+    return ASYNC if GPU_ALLOCATOR.fullmatch(recording.memory) else FEWER_SIZES
 
 
 def _torch_change(recording: Recording) -> str:

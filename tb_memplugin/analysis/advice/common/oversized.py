@@ -10,6 +10,7 @@ from tb_memplugin.analysis.advice.model import Advice, AdviceKind, row_name, sav
 from tb_memplugin.analysis.replay.what_if import resize_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
@@ -24,6 +25,9 @@ def advise(recording: Recording) -> Iterator[Advice]:
     table, top = recording.allocations, peak(recording)
     live = live_rows(recording, top.position)
     if not len(live) or recording.program is None:
+        return
+    # The compiler chooses what it places in on-chip memory.
+    if recording.program.memory_space > 0 or recording.regions.kind[table.region[live[0]]] & RegionKind.OUTPUT:
         return
     largest = int(live[0])
     size = int(table.charge[largest])

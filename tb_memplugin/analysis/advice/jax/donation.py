@@ -40,7 +40,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
         f"{agree(count, 'it', 'them')} are in memory twice: as "
         f"{agree(count, 'argument and as result', 'arguments and as results')}. Donating "
         f"{agree(count, 'it', 'them')} {saved.effect}. The caller must not use the old arrays afterwards.",
-        change=f"{jit_call(recording, donated)}  # or donate_argnames={_tuple([repr(a.name) for a in donated])}",
+        change=jit_call(recording, donated),
         rows=sort_by_size(recording, old),
         bytes=size,
         saving=saved,
@@ -48,8 +48,16 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def jit_call(recording: Recording, donated: Sequence[Argument]) -> str:
-    numbers = _tuple([str(argument.number) for argument in donated])
-    return f"jax.jit({function_name(recording)}, donate_argnums={numbers})"
+    """Return code that donates the arguments, by their names.
+
+    JAX drops unused arguments, so their numbers are known only where the names contain them, as of `*args`.
+    """
+    function, names = function_name(recording), [argument.name for argument in donated]
+    if all(name.startswith("args[") for name in names):
+        return f"{function} = jax.jit({function}, donate_argnums={_tuple([str(a.number) for a in donated])})"
+    if all(name.isidentifier() for name in names):
+        return f"{function} = jax.jit({function}, donate_argnames={_tuple([repr(name) for name in names])})"
+    return f"{function} = jax.jit({function}, donate_argnums=numbers)  # numbers: those of {', '.join(names)}"
 
 
 def _tuple(items: Sequence[str]) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments
+from tb_memplugin.analysis.advice.support.optimizers import optimizer_code
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import row_of_value
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
@@ -18,10 +20,18 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
 
-WIDE = "f32"
+WIDE, NARROW = "f32", {"bf16", "f16"}
+MIN_NUMERICS_SHARE = 20
+CAST = """\
+def narrow(tree):
+    return jax.tree.map(lambda x: x.astype(jnp.bfloat16) if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
+
+"""
+SOFTMAX = ("exp", "exp2", "reduce_max")  # operations of a softmax
 WIDENED = f"the saving is smaller, because the compiler widens bf16 to {WIDE} in separate memory"
 
 
@@ -59,20 +69,23 @@ def _with_results(recording: Recording, rows: I64) -> I64:
 
 
 def _advise_optimizer_state(recording: Recording, state: I64) -> Iterator[Advice]:
-    saved = saving(recording, _halve(recording, _with_results(recording, state)))
+    """Yield a piece on the part of the state that the optimizer can store in bf16 by itself, else on all of it."""
+    found = optimizer_code(recording, state)
+    both = _with_results(recording, found.rows)
+    gradients = np.flatnonzero(_wide_rows(recording) & (roles(recording) == Role.GRADIENT))
+    # The compiler may compute gradients in the dtype of the state that they enter.
+    saved = saving(recording, _halve(recording, both), _halve(recording, np.union1d(both, gradients)))
     if saved is None:
         return
-    size = int(recording.allocations.size[state].sum())
-    names = ", ".join(argument.name for argument in arguments(recording) if np.isin(argument.rows, state).any())
+    size = int(recording.allocations.size[found.rows].sum())
+    names = ", ".join(argument.name for argument in arguments(recording) if np.isin(argument.rows, found.rows).any())
     yield Advice(
         kind=AdviceKind.DTYPE,
-        title="Store optimizer state in bf16",
-        sentence=f"{bytes_text(size)} of {names} are optimizer state in {WIDE}. Storing it in bf16 {saved.effect}. "
-        "First moments tolerate bf16 well. Second moments are sums of squares: test them on a short run, or quantize "
-        "them.",
-        change="jax.tree.map(lambda m: m.astype(jnp.bfloat16), state)  # where state is created, and after each "
-        "update; in Optax: optax.adamw(..., mu_dtype=jnp.bfloat16)",
-        rows=sort_by_size(recording, state),
+        title=f"Store {found.what} in bf16",
+        sentence=f"{bytes_text(size)} of {names} are {found.what} in {WIDE}. Storing {found.them} in bf16 "
+        f"{saved.effect}. {found.caution}",
+        change=found.code,
+        rows=sort_by_size(recording, found.rows),
         bytes=size,
         saving=saved,
     )
@@ -80,20 +93,28 @@ def _advise_optimizer_state(recording: Recording, state: I64) -> Iterator[Advice
 
 def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: Mask) -> Iterator[Advice]:
     """Yield advice on mixed precision: weights stay in f32, and values computed from them are in bf16."""
-    both = passes.within(Pass.FORWARD) | passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
-    made, role = passes.made, roles(recording)
-    # Activations that a loop carries have no pass in their name.
-    computed = (made >= 0) & both[made] | (role == Role.ACTIVATION)
-    rows = np.flatnonzero(wide & computed & ~passes.is_argument)
-    if not len(rows):
+    role = roles(recording)
+    if _is_mixed_already(recording, passes, wide):
         return
-    weights = np.flatnonzero(wide & passes.is_argument & np.isin(role, (Role.PARAMETER, Role.INPUT)))
-    last = passes.last_use(both)[weights]
-    casts = weights[last >= 0]
-    copies = Change(passes.first_use(both)[casts], last[last >= 0] + 1, recording.allocations.size[casts] // 2)
-    saved = saving(recording, combine(_halve(recording, rows), place_in_outputs(recording, copies)))
-    if saved is None:
+    found = _f32_values(recording, passes, wide)
+    if not len(found.computed):
         return
+    halved, activations = (_halve(recording, rows) for rows in (found.computed, found.activations))
+    program = recording.program
+    if program is not None and program.backend is Backend.TPU:
+        # TPUs multiply in bf16 already, and store many results so. A softmax stays in f32 in most models, and
+        # its share decides how much is left to save, so only models without one have a prediction.
+        if passes.does(*SOFTMAX)[: passes.length].any():
+            return
+        saved = saving(recording, activations, _halve(recording, found.early), halved)
+    elif program is not None and program.backend is Backend.GPU:
+        saved = saving(recording, combine(halved, found.casts), combine(activations, found.casts))
+    else:
+        saved = saving(recording, combine(halved, found.casts))
+    # Other numerics are a large change: below a twentieth of the peak, it is not worth making.
+    if saved is None or MIN_NUMERICS_SHARE * saved.at_least < peak(recording).bytes:
+        return
+    rows = found.computed
     evidence = np.intersect1d(rows, live_rows(recording, peak(recording).position))
     charge = recording.allocations.charge
     kept = int(charge[evidence[role[evidence] == Role.ACTIVATION]].sum())
@@ -104,19 +125,67 @@ def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: M
         sentence=f"The forward and backward passes compute in {WIDE}: {counted(len(evidence), 'tensor')} at the "
         f"peak{kept_text}. Computing in bf16, with weights cast where they are used, {saved.effect}. Keep the stored "
         f"weights, the loss, softmax sums and normalization statistics in {WIDE}.{cpu_note(recording, WIDENED)}",
-        change="params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)  # and the inputs, before applying "
-        "the model; in Flax: nn.Dense(..., dtype=jnp.bfloat16, param_dtype=jnp.float32)",
+        change=f"{CAST}params, inputs = narrow(params), narrow(inputs)  # in the function whose gradient is computed; "
+        "in Flax: nn.Dense(..., dtype=jnp.bfloat16)",
         rows=sort_by_size(recording, evidence),
         bytes=int(recording.allocations.size[evidence].sum()),
         saving=saved,
     )
 
 
+class _WideValues(NamedTuple):
+    """Values in f32 that mixed precision would store in bf16."""
+
+    computed: I64  # by the forward and backward passes
+    activations: I64  # kept for the backward pass
+    early: I64  # of these, the ones before the last use of a weight; the loss after it stays in f32
+    casts: Change  # copies of the weights in bf16
+
+
+def _f32_values(recording: Recording, passes: ProgramPasses, wide: Mask) -> _WideValues:
+    both = passes.within(Pass.FORWARD) | passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
+    made, role, size = passes.made, roles(recording), recording.allocations.size
+    is_activation = wide & (role == Role.ACTIVATION) & ~passes.is_argument
+    # Activations that a loop carries have no pass in their name.
+    computed = np.flatnonzero(wide & ((made >= 0) & both[made] | (role == Role.ACTIVATION)) & ~passes.is_argument)
+    weights = np.flatnonzero(wide & passes.is_argument & np.isin(role, (Role.PARAMETER, Role.INPUT)))
+    last = passes.last_use(both)[weights]
+    casts = Change(passes.first_use(both)[weights[last >= 0]], last[last >= 0] + 1, size[weights[last >= 0]] // 2)
+    parameters = np.flatnonzero(passes.is_argument & (role == Role.PARAMETER))
+    loss = int(passes.last_use(passes.within(Pass.FORWARD))[parameters].max(initial=-1))
+    early = is_activation & (made >= 0) & (made < loss)
+    return _WideValues(
+        computed, np.flatnonzero(is_activation), np.flatnonzero(early), place_in_outputs(recording, casts)
+    )
+
+
+def _is_mixed_already(recording: Recording, passes: ProgramPasses, wide: Mask) -> bool:
+    """Return whether most parameters, or most of the activations, are in 16 bits."""
+    role, size = roles(recording), recording.allocations.size
+    narrow = recording.allocations.dtype.isin(NARROW)
+    parameter = passes.is_argument & (role == Role.PARAMETER)
+    activation = (role == Role.ACTIVATION) & ~passes.is_argument
+    return any(
+        int(size[of & narrow].sum()) > int(size[of & wide].sum()) // 2
+        for of in (parameter, *([] if _stores_narrow(recording) else [activation]))
+    )
+
+
+def _stores_narrow(recording: Recording) -> bool:
+    """Return whether the compiler itself stores values of an f32 program in bf16."""
+    return recording.program is not None and recording.program.backend is Backend.TPU
+
+
 def _advise_inference(recording: Recording, rows: I64) -> Iterator[Advice]:
     """Yield advice on the weights and caches of a program without training."""
     if not len(rows):
         return
-    saved = saving(recording, _halve(recording, _with_results(recording, rows)))
+    halved = _halve(recording, _with_results(recording, rows))
+    largest = int(recording.allocations.size[rows].max())
+    # On GPU, a product with f32 inputs may read a copy of the array that is widened again; on TPU, it is fused.
+    widened = Change(np.array([-1]), np.array([recording.length]), np.array([largest]))
+    on_gpu = recording.program is not None and recording.program.backend is Backend.GPU
+    saved = saving(recording, halved, *([combine(halved, widened)] if on_gpu else []))
     if saved is None:
         return
     size = int(recording.allocations.size[rows].sum())
@@ -128,8 +197,8 @@ def _advise_inference(recording: Recording, rows: I64) -> Iterator[Advice]:
         sentence=f"{names_text} {agree(count, 'takes', 'take')} {bytes_text(size)} in {WIDE}, and this program does "
         f"not train {agree(count, 'it', 'them')}. Storing {agree(count, 'it', 'them')} in bf16 {saved.effect}."
         f"{cpu_note(recording, WIDENED)}",
-        change="; ".join(f"{name} = jax.tree.map(lambda w: w.astype(jnp.bfloat16), {name})" for name in names)
-        + "  # once, before the call",
+        change=f"{CAST}{names_text} = {', '.join(f'narrow({name})' for name in names)}  # once, before the call; cast "
+        "the inputs, too, or they widen the products",
         rows=sort_by_size(recording, rows),
         bytes=size,
         saving=saved,

@@ -11,11 +11,18 @@ from tb_memplugin.analysis.advice.support.arguments import function_name
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
+from tb_memplugin.analysis.dataflow.training_step import training_step
 from tb_memplugin.analysis.ownership.model_paths import Pass
-from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, shrink_regions
-from tb_memplugin.model.arrays import I64
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, resize_rows, shrink_regions
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
+
+MANY = 16  # times the elements of all inputs
+MIN_RESULT_SHARE = 10  # of the peak
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -27,12 +34,14 @@ def advise(recording: Recording) -> Iterator[Advice]:
     copied = _argument_copies(recording, passes, results)
     if piece := _advise_copies(recording, copied):
         yield piece
+    if (large := _much_larger_than_inputs(recording, passes, results[~np.isin(results, copied)])) is not None:
+        yield large
     rest: I64 = results[~np.isin(results, np.r_[copied, row_of_value(recording)[input_output_pairs(recording).value]])]
     backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
     if not backward.any():
         return
     forward = passes.within(Pass.FORWARD)[passes.made[rest]]
-    if piece := _advise_gradients(recording, rest[backward[passes.made[rest]]]):
+    if piece := _advise_gradients(recording, rest[_is_gradient(recording, passes, rest)]):
         yield piece
     if piece := _advise_activations(recording, passes, rest[forward]):
         yield piece
@@ -64,6 +73,56 @@ def _advise_copies(recording: Recording, rows: I64) -> Advice | None:
         f"do not return them from {function_name(recording)}, or donate the arguments, whose memory the results then "
         "reuse",
     )  # fmt: skip
+
+
+def _is_gradient(recording: Recording, passes: ProgramPasses, rows: I64) -> Mask:
+    """Mark gradients. Results that are computed in the backward pass may be new weights, too."""
+    step = training_step(recording)
+    if step is None:
+        return np.zeros(len(rows), dtype=bool)
+    updated = input_output_pairs(recording).value
+    value = passes.value[rows]
+    found: Mask = (step.gradient[value] | np.isin(value, step.pairs.value)) & ~np.isin(value, updated)
+    return found
+
+
+def _much_larger_than_inputs(recording: Recording, passes: ProgramPasses, results: I64) -> Advice | None:
+    """Advise on results of inference that the caller usually reduces, such as logits over a vocabulary."""
+    values, size = passes.values, recording.allocations.size
+    if training_step(recording) is not None or not len(results):
+        return None
+    pairs = input_output_pairs(recording)
+    results = results[~np.isin(passes.value[results], pairs.value)]
+    is_integer = values.floating[passes.value] == 0
+    is_input = passes.is_argument & ((roles(recording) == Role.INPUT) | is_integer)
+    inputs = int(values.elements[passes.value[is_input]].sum())
+    rows = results[values.elements[passes.value[results]] >= MANY * inputs] if inputs else results[:0]
+    if not len(rows) or MIN_RESULT_SHARE * int(size[rows].sum()) < peak(recording).bytes:
+        return None
+    regions = np.unique(recording.allocations.region[rows]).astype(np.int64)
+    gone = shrink_regions(recording, regions, np.zeros(len(regions), dtype=np.int64), rows)
+    # On CPU, f32 results are computed in separate memory before they are cast.
+    is_wide = recording.allocations.dtype.isin({"f32"})[rows].all() and not _is_for_cpu(recording)
+    saved = saving(recording, gone, *([resize_rows(recording, rows, size[rows] // 2)] if is_wide else []))
+    if saved is None:
+        return None
+    ordered, bytes_returned = sort_by_size(recording, rows), int(size[rows].sum())
+    return Advice(
+        kind=AdviceKind.OUTPUTS,
+        title=f"Return less than {recording.allocations.shape[int(ordered[0])].partition('{')[0]}",
+        sentence=f"{bytes_text(bytes_returned)} of results have many times more elements than the inputs. Callers "
+        "usually need a part of them, such as the last position. Computing only that "
+        f"{saved.effect}{'; the least is for returning all in bf16' if is_wide else ''}.",
+        change="x = x[:, -1:]  # before the last layer, if only the next token is needed"
+        + ("; otherwise return logits.astype(jnp.bfloat16)" if is_wide else ""),
+        rows=ordered,
+        bytes=bytes_returned,
+        saving=saved,
+    )
+
+
+def _is_for_cpu(recording: Recording) -> bool:
+    return recording.program is not None and recording.program.for_cpu
 
 
 def _advise_gradients(recording: Recording, rows: I64) -> Advice | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
 from tb_memplugin.analysis.replay.what_if import resize_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
@@ -53,6 +54,8 @@ def _advise_shape(recording: Recording, code: int, live: I64, padding: I64) -> A
     """Simulate all rows of the shape without padding, not only those at the peak, since others may be the next peak."""
     table = recording.allocations
     rows = np.flatnonzero((table.shape.codes == code) & (padding > 0))
+    if not _is_stored(recording, rows):  # the shapes of computed values follow from the model and from the compiler
+        return None
     saved = saving(recording, resize_rows(recording, rows, table.requested[rows]))
     if saved is None:
         return None
@@ -71,6 +74,12 @@ def _advise_shape(recording: Recording, code: int, live: I64, padding: I64) -> A
     )
 
 
+def _is_stored(recording: Recording, rows: I64) -> bool:
+    """Return whether a row is an argument, whose shape can be changed where it is stored."""
+    graph, row = dataflow_graph(recording), row_of_value(recording)
+    return graph is None or bool(np.isin(row[graph.values.argument >= 0], rows).any())
+
+
 def ragged_dimensions(shape: str) -> list[RaggedDimension]:
     """Return the dimensions that do not fill their tiles, innermost first; none if the shape has no tiles."""
     found = TILED.match(shape)
@@ -86,7 +95,7 @@ def _change_text(ragged_dimensions: list[RaggedDimension]) -> str:
     if not ragged_dimensions:
         return "Make the last dimensions multiples of the layout's tiles."
     return "; ".join(
-        f"dimension {one.number} is {one.extent}: make it {f'{one.below}, or ' if one.below else ''}"
-        f"{one.above} at no cost, or merge it with another dimension"
+        f"dimension {one.number} is {one.extent}, and the tiles have {one.tile}: merge it with another dimension where "
+        f"the array is stored{f', or make it {one.below}' if one.below else ''}"
         for one in ragged_dimensions
     )

@@ -49,7 +49,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 def _advise_axis(recording: Recording, split: Shardable) -> Advice | None:
     saved = _saving(recording, split)
-    if saved is None:
+    if saved is None or not _names(recording, split.rows):
         return None
     table, (axis, devices) = recording.allocations, split.axis
     size, names = int(table.size[split.rows].sum()), _names(recording, split.rows)

@@ -1,84 +1,187 @@
-"""Layers without names: iterations of a Python loop, found by repeated operations in the forward pass."""
+"""Layers without names: code that the forward pass runs several times, found by the call stacks of its operations."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from tb_memplugin.analysis.advice.support.passes import Layers, ProgramPasses
-from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
+from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames
 from tb_memplugin.analysis.ownership.model_paths import Pass
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import F64, I32, I64, Mask
+from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import Stacks
 
-MIN_REGULAR_SHARE = 2  # of the operations that occur once per iteration on average, half must occur once in each
+ALMOST_ALL = 0.999  # of what is kept; a fusion may have the call stack of a line of another layer
+
+
+class CallSite(NamedTuple):
+    """Lines of one function in one call, each of which runs as often as the others."""
+
+    frames: list[int]
+    depth: int
+    kept: float  # bytes that its operations keep for the backward pass
 
 
 def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | None:
-    """Return the iterations that keep the most for the backward pass; None if nothing repeats.
+    """Return the calls or iterations that keep the most for the backward pass; None if nothing repeats.
 
-    Operations are matched by their source location. Of operations that repeat equally often, the first one begins each
-    iteration. A position of the backward pass belongs to the iteration whose values it reads.
+    Operations with the same call stack and name are one operation of the source, which runs several times. A line that
+    runs a layer is one below which all operations repeat as often; of several, the innermost is taken. A position of
+    the backward pass belongs to the layer whose values it reads.
     """
-    forward = np.flatnonzero(passes.within(Pass.FORWARD))
-    if recording.program is None or not len(forward):
+    program, stacks = recording.program, recording.stacks
+    backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
+    if program is None or not backward.any():
         return None
-    program = recording.program
-    place = np.stack([program.scope.codes[forward], program.op.codes[forward], program.stack[forward]])
-    _, key, count = np.unique(place, axis=1, return_inverse=True, return_counts=True)
-    key = key.ravel()
-    turns = _turns(recording, passes, forward, count[key])
-    if turns < 2:
+    # Operations of the forward pass that the compiler repeats in the backward pass are part of the latter.
+    forward = np.flatnonzero(passes.within(Pass.FORWARD) & (np.arange(passes.length) < np.argmax(backward)))
+    if not len(forward):
         return None
-    often = np.flatnonzero(count[key] == turns)
-    begins = forward[key == key[often[0]]]
+    again = passes.last_use(backward)
+    kept = np.zeros(passes.length)
+    rows = np.flatnonzero((again >= 0) & (passes.made >= 0) & ~passes.is_argument)
+    np.add.at(kept, passes.made[rows], recording.allocations.size[rows])
+    key, count = _sources(program, forward)
+    turns = _turns(count, kept[forward])
+    reads_weight = _reads_float_argument(passes)[forward]
+    site = _call_site(stacks, program.stack[forward], count, kept[forward], turns, reads_weight) if turns else None
+    if site is None:
+        return None
     turn = np.full(passes.length, -1, dtype=np.int32)
-    inside = forward[forward <= forward[often[-1]]]
-    turn[inside] = np.searchsorted(begins, inside, side="right") - 1
-    once_each = np.bincount(key[often] * turns + turn[forward[often]], minlength=len(count) * turns).reshape(-1, turns)
-    regular = (once_each[np.unique(key[often])] == 1).all(axis=1)
-    if MIN_REGULAR_SHARE * int(regular.sum()) < len(regular):
-        return None
-    return _named(recording, forward, _with_backward(passes, turn), int(begins[0]), turns)
+    for positions, reverse in ((forward, False), (np.flatnonzero(backward), True)):
+        inside = np.isin(program.stack[positions], _leaves_below(stacks, program.stack[positions], site.frames))
+        key, count = _sources(program, positions)
+        turn[positions] = _number_turns(key, np.where(inside, count, 0), turns, reverse)
+    below = program.stack[forward[turn[forward] >= 0]]
+    return _named(recording, site, below, _by_values_read(passes, turn), turns)
 
 
-def _turns(recording: Recording, passes: ProgramPasses, forward: I64, count: I64) -> int:
-    """Return how often the operations repeat whose results take the most memory until the backward pass."""
-    often = np.zeros(passes.length, dtype=np.int64)
-    often[forward] = count
-    again = passes.last_use(passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)) >= 0
-    kept = np.flatnonzero(again & (passes.made >= 0) & ~passes.is_argument)
-    times = often[passes.made[kept]]
-    size = np.bincount(times, recording.allocations.size[kept])
+def _sources(program: Program, positions: I64) -> tuple[I64, I64]:
+    """Return a number for each position's operation in the source, and how many positions have the same."""
+    source = np.stack([program.scope.codes[positions], program.op.codes[positions], program.stack[positions]])
+    _, key, count = np.unique(source, axis=1, return_inverse=True, return_counts=True)
+    return key.ravel(), count[key.ravel()]
+
+
+def _turns(count: I64, kept: F64) -> int:
+    """Return how often the operations run that keep the most; 0 if none runs twice."""
+    size = np.bincount(count, kept)
     size[:2] = 0
     return int(np.argmax(size)) if size.any() else 0
 
 
-def _with_backward(passes: ProgramPasses, turn: I32) -> I32:
-    """Assign each backward position to the iteration whose values or inputs, weights included, it reads."""
+def _reads_float_argument(passes: ProgramPasses) -> Mask:
+    """Mark the positions that read an argument of real numbers, such as a weight."""
+    row, use = passes.uses
+    found = np.zeros(passes.length, dtype=bool)
+    found[use[(passes.is_argument & (passes.values.floating[passes.value] != 0))[row]]] = True
+    return found
+
+
+def _call_site(stacks: Stacks, leaf: I32, count: I64, kept: F64, turns: int, reads_weight: Mask) -> CallSite | None:
+    """Return the innermost line that runs `turns` times and below which the most is kept, or lines of one loop.
+
+    A line runs once if its operations are few and come after all that repeat, or come before them and read a weight.
+    Other operations that occur less often are those of the first or the last turn, which the compiler fuses
+    differently, and constants such as masks, which it computes once.
+    """
+    at = np.flatnonzero(count == turns)
+    leaves, of_leaf = np.unique(leaf, return_inverse=True)
+    often = np.zeros(len(leaves), dtype=np.int64)
+    np.maximum.at(often, of_leaf, count)
+    outside = np.ones(len(leaves), dtype=bool)
+    outside[of_leaf[at[0] : at[-1] + 1]] = False
+    outside[of_leaf[: at[0]][~reads_weight[: at[0]]]] = False
+    once = (often < max(turns - 1, 2)) & outside
+    size = np.bincount(of_leaf, kept, len(leaves))
+    below: dict[int, float] = {}
+    depth: dict[int, int] = {}
+    runs_once: set[int] = set()
+    for frame, is_single, bytes_kept in zip(leaves.tolist(), once.tolist(), size.tolist(), strict=True):
+        chain = list(_callers(stacks, frame))
+        for steps, caller in enumerate(chain):
+            depth[caller] = len(chain) - steps
+            below[caller] = below.get(caller, 0.0) + bytes_kept
+        runs_once.update(chain if is_single else ())
+    lines = [CallSite([frame], depth[frame], kept) for frame, kept in below.items() if frame not in runs_once]
+    loops: dict[tuple[int, int, int], CallSite] = {}
+    for (frame,), steps, bytes_kept in lines:
+        where = (int(stacks.parent[frame]), int(stacks.function.codes[frame]), int(stacks.file.codes[frame]))
+        before = loops.get(where, CallSite([], steps, 0.0))
+        loops[where] = CallSite([*before.frames, frame], steps, before.kept + bytes_kept)
+    largest = max((site.kept for site in loops.values()), default=0.0)
+    best = [site for site in lines if site.kept >= ALMOST_ALL * largest] or list(loops.values())
+    return max((s for s in best if s.kept >= ALMOST_ALL * largest > 0), key=lambda s: s.depth, default=None)
+
+
+def _callers(stacks: Stacks, frame: int) -> Iterator[int]:
+    """Yield the frame and its callers, innermost first. A cycle in a damaged file ends the walk."""
+    seen: set[int] = set()
+    while 0 <= frame < len(stacks.parent) and frame not in seen:
+        seen.add(frame)
+        yield frame
+        frame = int(stacks.parent[frame])
+
+
+def _leaves_below(stacks: Stacks, leaf: I32, frames: list[int]) -> I64:
+    wanted = set(frames)
+    found = [one for one in np.unique(leaf).tolist() if not wanted.isdisjoint(_callers(stacks, one))]
+    return np.array(found, dtype=np.int64)
+
+
+def _number_turns(key: I64, count: I64, turns: int, reverse: bool) -> I32:
+    """Number each position with a count by the turn that it is in; the backward pass runs the turns in reverse.
+
+    An operation that runs once in each turn is numbered by its occurrence; others by the turns that began before them.
+    """
+    turn = np.full(len(key), -1, dtype=np.int32)
+    once_each = np.flatnonzero(count == turns)
+    if not len(once_each):
+        return turn
+    order = np.lexsort((once_each, key[once_each]))
+    turn[once_each[order]] = np.arange(len(order)) % turns
+    first = np.full(turns, len(key))
+    np.minimum.at(first, turn[once_each], once_each)
+    others = np.flatnonzero((count > 0) & (count != turns))
+    begun = np.searchsorted(np.minimum.accumulate(first[::-1])[::-1], others, side="right") - 1
+    turn[others] = np.maximum(begun, 0)
+    return np.where((turn >= 0) & reverse, turns - 1 - turn, turn)
+
+
+def _by_values_read(passes: ProgramPasses, turn: I32) -> I32:
+    """Assign positions without a call stack, such as copies, to the turn whose values they read."""
     row, use = passes.uses
     made = np.where(passes.made >= 0, turn[passes.made], -1)
-    reader = turn[use]
-    other = (reader >= 0) & (reader != made[row])
-    of_row = np.full(len(made), np.iinfo(np.int32).max)
-    np.minimum.at(of_row, row[other], reader[other])
-    of_row = np.where(of_row == np.iinfo(np.int32).max, made, of_row)
-    again = (passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED))[use]
-    np.maximum.at(turn, use[again], of_row[row[again]].astype(np.int32))
+    unknown = (turn[use] < 0) & (passes.within(Pass.OTHER))[use]
+    np.maximum.at(turn, use[unknown], made[row[unknown]])
     return turn
 
 
-def _named(recording: Recording, forward: I64, turn: I32, first: int, turns: int) -> Layers:
-    """Name the layers after the function that contains them, or after a loop in it if it contains other code too."""
-    program, stacks = recording.program, recording.stacks
-    assert program is not None
-    user = np.append(nearest_frames(stacks, ~framework_frames(stacks)), np.int32(-1))[program.stack]
-    if user[first] < 0:
-        comment = "the repeated code, as a function"
-        return Layers("repeated operations", f"{turns} repetitions", "body", comment, turns, turn)
-    text, code = frame_text(stacks, int(user[first])), stacks.function.codes[user[first]]
-    outside = forward[(turn[forward] < 0) & (user[forward] >= 0)]
-    if (stacks.function.codes[user[outside]] == code).any():
-        loop = f"the loop in {text}"
-        return Layers(loop, f"{turns} iterations of {loop}", "body", "the loop's body, as a function", turns, turn)
-    name = stacks.function[int(user[first])].rpartition(".")[2]
-    return Layers(text, f"{turns} calls of {text}", name, "where the layers are called", turns, turn)
+def _named(recording: Recording, site: CallSite, leaves: I32, turn: I32, turns: int) -> Layers:
+    """Name the layers after the function that the line calls, or after the loop if it contains other code too."""
+    stacks = recording.stacks
+    called = _called(stacks, leaves, site.frames)
+    if len(site.frames) == 1 and len(called) == 1:
+        frame = called.pop()
+        name = stacks.function[frame].rpartition(".")[2]
+        text = frame_text(stacks, frame)
+        return Layers(text, f"{turns} calls of {text}", name, "where the layers are called", turns, turn)
+    loop = f"the loop in {frame_text(stacks, min(site.frames, key=lambda frame: int(stacks.line[frame])))}"
+    return Layers(loop, f"{turns} iterations of {loop}", "body", "the loop's body, as a function", turns, turn)
+
+
+def _called(stacks: Stacks, leaves: I32, frames: list[int]) -> set[int]:
+    """Return a user's frame of each function that these lines call; the lines' own code counts as the lines."""
+    framework: Mask = framework_frames(stacks)
+    wanted, found = set(frames), dict[tuple[int, int], int]()
+    for leaf in np.unique(leaves).tolist():
+        inner = list(_callers(stacks, leaf))
+        outside = next((i for i, frame in enumerate(inner) if frame in wanted), 0)
+        users = [frame for frame in inner[:outside] if not framework[frame]] or [inner[outside]]
+        frame = users[-1]
+        found.setdefault((int(stacks.function.codes[frame]), int(stacks.file.codes[frame])), frame)
+    return set(found.values())

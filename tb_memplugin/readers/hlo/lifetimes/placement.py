@@ -81,7 +81,9 @@ def place_buffers(module: HloModule, dataflow: DataflowAnalysis, *, use_traces: 
     tuple_tables = ~traced & temporary & _is_tuple(module, buffer) & np.isin(region, region[traced])
     rows.charge[tuple_tables] = 0
     _charge_once(module, rows, np.flatnonzero(temporary & (rows.charge > 0)))
-    rows.rebuilt = temporary & ~traced & ~tuple_tables & (rows.size > 0)
+    in_traced_memory = np.zeros(len(traced), dtype=bool)
+    in_traced_memory[rows.canonical[traced]] = True
+    rows.rebuilt = temporary & ~in_traced_memory[rows.canonical] & ~tuple_tables & (rows.size > 0)
     _reserve_for_program(module, rows, np.flatnonzero(~temporary), length)
     return rows
 

@@ -27,7 +27,7 @@ from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
-from tb_memplugin.readers.oom_text.annotations import annotations
+from tb_memplugin.readers.oom_text.annotations import read_annotations
 from tb_memplugin.readers.oom_text.failure import Failure, last_matches, size_of
 from tb_memplugin.readers.oom_text.rows import MAX_TOTAL_BYTES, Rows, segments
 from tb_memplugin.sizes import PRINTED as SIZE
@@ -118,7 +118,7 @@ def _chunks(block: str) -> tuple[Rows, list[int]]:
     base = address[first]
     live = np.flatnonzero(used)
     listed = [chunks[i] for i in order[live].tolist()]
-    annotated = annotations([chunk[5] for chunk in listed])
+    annotated = read_annotations([chunk[5] for chunk in listed])
     allocations = table_builder.allocations(
         size[live],
         id=address[live],

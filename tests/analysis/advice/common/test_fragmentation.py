@@ -46,6 +46,16 @@ def test_an_allocator_that_is_nearly_full_and_broken_up() -> None:
     assert advice.change == "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"
 
 
+def test_another_allocator_is_advised_only_where_there_is_one() -> None:
+    on_tpu = dataclasses.replace(told(824, 0.5), memory="TPU core 0")
+    assert "cuda" not in given(on_tpu, AdviceKind.FRAGMENTATION).change
+
+
+def test_arrays_that_capture_tracked_are_no_allocator_s_memory() -> None:
+    tracked = dataclasses.replace(told(824, 0.5), memory="cpu:0 live arrays")
+    assert AdviceKind.FRAGMENTATION not in kinds(tracked)
+
+
 def test_where_most_is_free_holes_do_no_harm() -> None:
     assert AdviceKind.FRAGMENTATION not in kinds(told(300, 0.5))
 

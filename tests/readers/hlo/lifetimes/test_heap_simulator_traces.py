@@ -120,7 +120,9 @@ def test_reported_peak_is_xla_s_rule(name: str) -> None:
         if not a.is_thread_local and (a.is_entry_computation_parameter or a.is_constant or a.maybe_live_out)
     )
     spaces = {b.color for b in proto.buffer_assignment.logical_buffers}
-    assert {r.reported_peak for r in recordings(name, TRACED)} == {held + replayed(proto, spaces)[0]}
+    main, *others = [r.reported_peak for r in recordings(name, TRACED)]
+    assert main == held + replayed(proto, spaces)[0]
+    assert set(others) <= {None}  # it is the sum of all memories, so that only the first has it
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -72,3 +72,23 @@ def test_a_real_gpu_whose_allocator_may_not_hand_out_all_of_it() -> None:
     path = Path(listed[0].source)
     of_device = [r.capacity for p in open_file(path.read_bytes(), str(path)) if p.kind == "program" for r in p.read()]
     assert set(of_device) == {206_141_652_992}
+
+
+@pytest.mark.parametrize("referred", [False, True])
+def test_a_tpu_s_plane_names_the_chip(referred: bool) -> None:
+    """Check both memories of the program: the HBM that a compiler may use, and the core's VMEM."""
+    space = profile({})
+    plane = space.planes.add(name=b"/device:TPU:0")
+    plane.stat_metadata[OTHER].name, plane.stat_metadata[9].name = b"device_type_string", b"TPU v6 Lite"
+    plane.stats.add(metadata_id=OTHER, **({"ref_value": 9} if referred else {"str_value": b"TPU v6 Lite"}))
+    found = programs(space)
+    assert [one.capacity for one in found] == [int(31.24 * 2**30), 128 * MIB]
+    assert {one.capacity_source for one in found} == {"the limit of TPU v6e, from the profile"}
+
+
+def test_an_unknown_tpu_has_no_capacity() -> None:
+    space = profile({})
+    plane = space.planes.add(name=b"/device:TPU:0")
+    plane.stat_metadata[OTHER].name = b"device_type_string"
+    plane.stats.add(metadata_id=OTHER, str_value=b"TPU v99")
+    assert [one.capacity for one in programs(space)] == [None, None]

@@ -1,0 +1,86 @@
+"""Code that stores an optimizer's state in bf16, by the optimizer that the state belongs to."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_memplugin.analysis.advice.support.arguments import argument_parts
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.recording import Recording
+
+# Fields of Optax's states that contain an array for each parameter; JAX writes them as attributes, `[0].mu['w']`.
+FIELDS = (
+    "mu",
+    "nu",
+    "trace",
+    "sum_of_squares",
+    "v_row",
+    "v_col",
+    "v",
+    "mini_batch_gradient",
+    "acc_grads",
+    "e_g",
+    "e_x",
+)
+FIELD = re.compile(rf"\.({'|'.join(FIELDS)})(?![\w])")
+TOLERATED = "First moments tolerate bf16 well."
+TEST = "Second moments are sums of squares: test them on a short run, or quantize them."
+ADAM = "optimizer = optax.adamw(learning_rate, mu_dtype=jnp.bfloat16)  # optax.adam has mu_dtype, too"
+LION = "optimizer = optax.lion(learning_rate, mu_dtype=jnp.bfloat16)"
+MOMENTUM = "optimizer = optax.sgd(learning_rate, momentum=momentum, accumulator_dtype=jnp.bfloat16)"
+NARROW = """\
+def narrow(tree, dtype=jnp.bfloat16):  # leaves counters as they are
+    return jax.tree.map(lambda x: x.astype(dtype) if x.ndim and jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
+"""
+WRAPPED = (
+    NARROW
+    + """
+def stored_in_bf16(optimizer):  # updates are computed in f32
+    def update(gradients, state, params=None):
+        updates, state = optimizer.update(gradients, narrow(state, jnp.float32), params)
+        return updates, narrow(state)
+    return optax.GradientTransformation(lambda params: narrow(optimizer.init(params)), update)
+
+optimizer = stored_in_bf16(optimizer)"""
+)
+
+
+class OptimizerCode(NamedTuple):
+    """The part of an optimizer's state to store in bf16, and the code for it."""
+
+    rows: I64
+    what: str
+    them: str
+    code: str
+    caution: str
+
+
+def optimizer_code(recording: Recording, state: I64) -> OptimizerCode:
+    """Return the code for these rows of optimizer state, by the fields of Optax's states in their paths."""
+    field = _fields(recording, state)
+    fields = set(field.tolist()) - {""}
+    if fields == {"mu", "nu"}:
+        return OptimizerCode(state[field == "mu"], "the first moments", "them", ADAM, TOLERATED)
+    if fields == {"mu"}:
+        return OptimizerCode(state[field == "mu"], "the first moments", "them", LION, TOLERATED)
+    if fields == {"trace"}:
+        return OptimizerCode(state[field == "trace"], "the momentum", "it", MOMENTUM, TOLERATED)
+    code = WRAPPED if fields else _plain(recording, state)
+    return OptimizerCode(state, "optimizer state", "it", code, f"{TOLERATED} {TEST}")
+
+
+def _fields(recording: Recording, rows: I64) -> npt.NDArray[np.object_]:
+    scope = recording.allocations.scope
+    found = [FIELD.search(scope[row] or "") for row in rows.tolist()]
+    return np.array([match[1] if match else "" for match in found], dtype=object)
+
+
+def _plain(recording: Recording, state: I64) -> str:
+    """Return code for state that no library owns."""
+    names = [part.name for part in argument_parts(recording) if np.isin(part.rows, state).any()]
+    lines = "\n".join(f"{name} = narrow({name})" for name in names)
+    return f"{NARROW}\n{lines}  # where it is created, and after each update"

@@ -1,0 +1,136 @@
+"""Code in advice, run as it is on real programs after binding the names that it mentions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from support.advised import Tree, array, compiled, decode, decode_arguments, given, sgd, stepped, unrolled, weights
+
+from tb_memplugin.analysis.advice import AdviceKind, advise
+from tb_memplugin.analysis.advice.jax.replication import CODE
+from tb_memplugin.analysis.advice.support.optimizers import LION
+
+WIDTH = 1024
+
+
+def run(code: str, **names: Any) -> dict[str, Any]:
+    """Run code with these names bound, as a script that has imported JAX and Optax."""
+    bound = {"jax": jax, "jnp": jnp, "optax": optax, "NamedSharding": NamedSharding, "PartitionSpec": PartitionSpec}
+    scope = bound | names
+    exec(code, scope)
+    return scope
+
+
+def zeros(shapes: Tree) -> Tree:
+    return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
+
+
+def test_donated_arguments_are_deleted() -> None:
+    code = given(stepped(sgd, 256, donated=()), AdviceKind.DONATION).change
+    params, momentum, x = zeros((weights(), weights(), array(8, 512)))
+    run(code, step=sgd(unrolled()))["step"](params, momentum, x)
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves((params, momentum)))
+
+
+def test_names_still_fit_where_jax_drops_an_unused_argument() -> None:
+    def step(unused: Any, params: Any, x: Any) -> Any:
+        return params * 2 + x.sum()
+
+    code = given(compiled(step, array(4), array(WIDTH, WIDTH), array(8)), AdviceKind.DONATION).change
+    params = jnp.zeros((WIDTH, WIDTH))
+    run(code, step=step)["step"](jnp.zeros(4), params, jnp.zeros(8))
+    assert params.is_deleted()
+
+
+OPTIMIZERS = {
+    "adamw": (optax.adamw(1e-3), {"mu"}),
+    "sgd": (optax.sgd(1e-3, momentum=0.9), {"trace"}),
+    "rmsprop": (optax.rmsprop(1e-3), {"nu"}),
+    "adagrad": (optax.adagrad(1e-3), {"sum_of_squares"}),
+    "clipped": (optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3)), {"mu"}),
+}
+
+
+def test_lion_s_code_runs() -> None:
+    state = run(LION, learning_rate=1e-3)["optimizer"].init({"w": jnp.ones((4, 4))})
+    assert state[0].mu["w"].dtype == jnp.bfloat16
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizers_keep_their_state_in_bf16_after_an_update(name: str) -> None:
+    optimizer, narrow = OPTIMIZERS[name]
+    params = {"w": array(WIDTH, WIDTH)}
+
+    def step(params: Tree, state: Tree, x: Any) -> Any:
+        gradients = jax.grad(lambda p: ((x @ p["w"]) ** 2).mean())(params)
+        updates, state = optimizer.update(gradients, state, params)
+        return optax.apply_updates(params, updates), state
+
+    program = compiled(step, params, jax.eval_shape(optimizer.init, params), array(64, WIDTH), donate_argnums=(0, 1))
+    code = given(program, AdviceKind.DTYPE, "Store").change
+    found = run(code, optimizer=optimizer, learning_rate=1e-3, momentum=0.9)["optimizer"]
+    small = {"w": jnp.ones((4, 4))}
+    state = found.init(small)
+    for _ in range(2):
+        updates, state = found.update(small, state, small)
+        small = optax.apply_updates(small, updates)
+    for path, leaf in jax.tree_util.tree_flatten_with_path(state)[0]:
+        text = jax.tree_util.keystr(path)
+        if leaf.ndim == 0:
+            assert leaf.dtype == jnp.int32 or "count" not in text, text
+        else:
+            assert (leaf.dtype == jnp.bfloat16) == any(f".{field}" in text for field in narrow), text
+    assert small["w"].dtype == jnp.float32
+
+
+def test_state_without_a_library_is_cast_and_counters_are_not() -> None:
+    code = given(stepped(sgd, 256), AdviceKind.DTYPE, "optimizer state").change
+    momentum = {"w": jnp.ones((4, 4)), "count": jnp.zeros((), jnp.int32)}
+    found = run(code, momentum=momentum)["momentum"]
+    assert (found["w"].dtype, found["count"].dtype) == (jnp.bfloat16, jnp.int32)
+
+
+def test_weights_and_caches_of_inference_are_cast() -> None:
+    code = given(compiled(decode, *decode_arguments(), donate_argnums=1), AdviceKind.DTYPE).change
+    params, cache, *_ = zeros(decode_arguments())
+    found = run(code, params=params, cache=cache)
+    assert all(leaf.dtype == jnp.bfloat16 for leaf in jax.tree.leaves(found["cache"]))
+
+
+def test_mixed_precision_casts_floating_values_only() -> None:
+    program = compiled(jax.value_and_grad(unrolled()), weights(), array(16384, 512))
+    code = given(program, AdviceKind.DTYPE, "Compute").change
+    found = run(code, params={"w": jnp.ones(3)}, inputs={"x": jnp.ones(3), "labels": jnp.ones(3, int)})
+    assert found["params"]["w"].dtype == found["inputs"]["x"].dtype == jnp.bfloat16
+    assert found["inputs"]["labels"].dtype == jnp.int32
+
+
+def test_state_is_sharded_and_scalars_are_not() -> None:
+    mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
+    state = {"w": jnp.ones((8, 128)), "count": jnp.zeros((), jnp.int32)}
+    state = jax.device_put(state, NamedSharding(mesh, PartitionSpec()))
+    found = run(CODE.format(axis="'data'", names="state", function="step"), state=state)["state"]
+    assert found["w"].sharding.spec == PartitionSpec(None, "data")
+    assert found["count"].sharding.spec == PartitionSpec()
+
+
+def logits(params: Tree, tokens: Any) -> Any:
+    return params["embed"][tokens] @ params["head"]
+
+
+def test_logits_of_the_last_position_only() -> None:
+    shapes = {"embed": array(4096, 64), "head": array(64, 4096)}, array(8, 512, dtype=jnp.int32)
+    code = given(compiled(logits, *shapes), AdviceKind.OUTPUTS).change
+    assert run(code, x=jnp.ones((2, 5, 64)))["x"].shape == (2, 1, 64)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (2**20,)])
+def test_odd_arguments_raise_nothing(shape: tuple[int, ...]) -> None:
+    program = compiled(lambda s, n: (jax.grad(lambda s: (s * s).sum())(s), n + 1), array(*shape), array())
+    assert isinstance(advise(program), list)

@@ -1,0 +1,1 @@
+"""Training steps whose activations can be rematerialized, split into microbatches or offloaded."""
