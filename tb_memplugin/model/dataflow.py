@@ -33,6 +33,27 @@ class Derivations:
     kind: U8  # Derivation
 
 
+class ProductKind(IntEnum):
+    """Kind of an operation that combines two values of different shapes."""
+
+    PRODUCT = 0  # a matrix product or a convolution, or a library's or kernel's call, which may be one
+    LOOKUP = 1  # of rows of the left side by the indices on the right
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Products:
+    """Products of two sides, each computed from one value or several. Two tables: of products, and of their values."""
+
+    position: I32  # per product: its instruction, or the fusion that contains it
+    kind: U8  # per product: ProductKind
+    product: I32  # per value of a side: the product's number
+    value: I32
+    side: U8  # 0: left; 1: right
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DataflowValues:
     """n values in all memory spaces of a program, its arguments and its results. Positions are those of its schedule.
@@ -52,16 +73,19 @@ class DataflowValues:
     result: I32  # per leaf of the program's result, in order: its value; -1 unknown
     donor: I32  # per leaf of the result: the argument leaf whose memory it reuses; -1 none
     derivations: Derivations
+    products: Products
     scope: Text  # per value: JAX's name of the operation that computes it
+    transposed: I32  # positions with an operation that JAX named `transpose(`, inside a fusion too
 
     def __len__(self) -> int:
         return len(self.producer)
 
     @property
     def nbytes(self) -> int:
-        columns = [getattr(self, name) for name in self.__slots__ if name not in ("derivations", "scope")]
+        nested = [self.derivations, self.products]
+        columns = [getattr(self, name) for name in self.__slots__ if name not in ("derivations", "products", "scope")]
+        columns += [getattr(table, name) for table in nested for name in table.__slots__]
         columns.append(self.scope.codes)
-        columns += [getattr(self.derivations, name) for name in self.derivations.__slots__]
         return sum(array.nbytes for c in columns for array in (c if isinstance(c, tuple) else (c,)))
 
     @property

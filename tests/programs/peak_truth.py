@@ -26,6 +26,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
 
 MOVING = {"bitcast", "copy", "copy-done", "copy-start", "convert", "transpose", "reshape", "get-tuple-element"}
+PREFETCHES = {"copy", "copy-start", "slice", "custom-call", "bitcast"}
 DIMENSIONS = re.compile(r"\[([\d,]*)\]")
 FORWARD, BACKWARD = "jvp(", "transpose("
 
@@ -78,13 +79,14 @@ class PeakTruth:
             }.get(argument, {argument, Role.TEMPORARY, Role.ACTIVATION}), f"from an argument, {argument.name}"
         group = self._group(int(self.value[row]))
         names = [self.names.get(self.recording.allocations.name[row], ""), *(self._name(value) for value in group)]
-        own, readers = next((name for name in names if name), ""), self._readers(group)
+        own, (readers, moved) = next((name for name in names if name), ""), self._readers(group)
         of_parameter = _essence(_dimensions(self.recording.allocations.shape[row])) in self.trained
         if BACKWARD in own:
             return self._of_backward(own, of_parameter, readers), own
         if FORWARD in own:
-            read = any(BACKWARD in reader for reader in readers)
-            return {Role.ACTIVATION} if read else {Role.TEMPORARY}, own
+            if any(BACKWARD in reader for reader in readers):
+                return {Role.ACTIVATION}, own
+            return {Role.TEMPORARY, *({Role.ACTIVATION} if any(BACKWARD in name for name in moved) else {})}, own
         if self._trains:
             return {Role.TEMPORARY, *({Role.GRADIENT} if of_parameter else {Role.ACTIVATION})}, own or "no name"
         return {Role.TEMPORARY}, own
@@ -103,12 +105,13 @@ class PeakTruth:
 
     @cached_property
     def _argument_roles(self) -> dict[int, Role]:
-        """The true role of each argument's value in this recording."""
-        rows, found = self.recording.allocations, {}
-        for row in np.flatnonzero((self.value >= 0) & (self.graph.values.argument[self.value] >= 0)).tolist():
-            role = self.truth.get(symbol(rows.scope[row]))
+        """The true role of each argument's value, in all memories."""
+        program, values, found = self.recording.program, self.graph.values, {}
+        assert program is not None
+        for value in np.flatnonzero((values.argument >= 0) & (values.producer >= 0)).tolist():
+            role = self.truth.get(symbol(program.scope[int(values.producer[value])]))
             if role is not None:
-                found[int(self.value[row])] = role
+                found[value] = role
         return found
 
     @cached_property
@@ -145,22 +148,26 @@ class PeakTruth:
         assert self.recording.program is not None
         return self.names.get(self.recording.program.name[position], "") if position >= 0 else ""
 
-    def _readers(self, group: list[int]) -> set[str]:
-        """Return the names of the operations that read one of these values, or a copy of it."""
+    def _readers(self, group: list[int]) -> tuple[set[str], set[str]]:
+        """Return the names of the operations that read one of these values or a copy of it.
+
+        The second set has those that read what operations without a name made of it.
+        """
         values, program = self.graph.values, self.recording.program
         assert program is not None
-        found, todo, seen = set(), list(group), set(group)
+        direct, moved = set[str](), set[str]()
+        todo, seen = [(value, direct) for value in group], set(group)
         while todo:
-            value = todo.pop()
+            value, found = todo.pop(0)
             for position in values.use[values.use_begin[value] : values.use_begin[value + 1]].tolist():
-                name = self.names.get(program.name[position], "")
-                if name and program.op[position] not in MOVING:  # what has no name moves parts of the value
+                name, op = self.names.get(program.name[position], ""), program.op[position]
+                if name and op not in MOVING:
                     found.add(name)
                     continue
-                copies = {other for copy in self._made_at.get(position, ()) for other in self._group(copy)}
-                todo += copies - seen
+                copies = {other for copy in self._made_at.get(position, ()) for other in self._group(copy)} - seen
+                todo += [(copy, found if op in PREFETCHES else moved) for copy in copies]
                 seen |= copies
-        return found
+        return direct, moved
 
     @cached_property
     def _made_at(self) -> dict[int, list[int]]:

@@ -100,7 +100,8 @@ class DataflowGraph:
     @cached_property
     def position(self) -> I32:
         """Return the position of each node's instruction, -1 if it is not in the schedule."""
-        return np.r_[self.values.producer, np.arange(self.length, dtype=np.int32)]
+        position: I32 = np.r_[self.values.producer, np.arange(self.length, dtype=np.int32)]
+        return position
 
     def without(self, source: Mask, target: Mask) -> DataflowGraph:
         """Return the graph without the loop edges that lead back to an earlier position between these values."""

@@ -53,6 +53,33 @@ def input_output_pairs(recording: Recording) -> InputOutputPairs:
     return NO_PAIRS if graph is None else _pair(graph)
 
 
+@memoize
+def updated_arguments(recording: Recording) -> InputOutputPairs:
+    """Return input_output_pairs(), and pairs whose result is a part of the updated argument, or the other way round.
+
+    A compiler may return each device's part of a weight that was passed in whole: their shapes differ.
+    """
+    graph, pairs = dataflow_graph(recording), input_output_pairs(recording)
+    if graph is None:
+        return pairs
+    values = graph.values
+    free_leaf, free_argument = values.result >= 0, values.argument >= 0
+    free_leaf[pairs.leaf] = free_argument[pairs.argument] = False
+    free_leaf &= values.elements[values.result] > 1
+    leaf, argument, steps, _ = _nearest_arguments(values, values.derivations.kind >= 0, free_leaf, free_argument)
+    order = np.lexsort((values.argument[argument], leaf, steps))
+    chosen: dict[int, int] = {}  # argument of each leaf
+    for at, source in zip(leaf[order].tolist(), argument[order].tolist(), strict=True):
+        if at not in chosen and free_argument[source]:
+            free_argument[source] = False
+            chosen[at] = source
+    more = np.array(sorted(chosen.items()), dtype=np.int32).reshape(-1, 2)
+    false = np.zeros(len(more), dtype=np.uint8)
+    parts = InputOutputPairs(more[:, 1], more[:, 0], values.result[more[:, 0]], false, false)
+    columns = [np.r_[getattr(pairs, column), getattr(parts, column)] for column in InputOutputPairs.__slots__]
+    return InputOutputPairs(*columns)
+
+
 def _pair(graph: DataflowGraph) -> InputOutputPairs:
     values = graph.values
     leaf, argument, kind = _candidates(values)
@@ -73,19 +100,8 @@ def _pair(graph: DataflowGraph) -> InputOutputPairs:
 
 def _candidates(values: DataflowValues) -> tuple[I32, I32, U8]:
     """Return the result leaf, argument and Derivation of each possible pair, best first."""
-    pairs, (carried_from, carried_to) = values.derivations, values.loop_carried
-    complete = pairs.kind != Derivation.PART
-    no_steps = np.zeros(len(carried_from), dtype=np.int32)
-    begin, order = grouped(np.r_[pairs.target[complete], carried_to].astype(np.int32), len(values))
-    leaf, argument, steps, kind = nearest(
-        begin,
-        np.r_[pairs.source[complete], carried_from].astype(np.int32)[order],
-        np.r_[pairs.steps[complete], no_steps].astype(np.int32)[order],
-        np.r_[pairs.kind[complete], no_steps].astype(np.uint8)[order],
-        values.result,
-        (values.argument >= 0).astype(np.uint8),
-        MAX_SEARCHED,
-    )
+    complete = values.derivations.kind != Derivation.PART
+    leaf, argument, steps, kind = _nearest_arguments(values, complete, values.result >= 0, values.argument >= 0)
     same = values.shape[argument] == values.shape[values.result[leaf]]
     leaf, argument, steps, kind = leaf[same], argument[same], steps[same], kind[same]
     other = values.donor[leaf] != values.argument[argument]
@@ -96,6 +112,22 @@ def _candidates(values: DataflowValues) -> tuple[I32, I32, U8]:
     rank[by_leaf] = np.arange(len(by_leaf)) - begin[leaf[by_leaf]]
     best = by_worth[rank[by_worth] < MAX_CANDIDATES]
     return leaf[best], argument[best], kind[best]
+
+
+def _nearest_arguments(values: DataflowValues, which: Mask, leaves: Mask, ends: Mask) -> tuple[I32, I32, I32, U8]:
+    """Return (leaf, argument, steps, Derivation) of the arguments that each leaf is derived from, along these pairs."""
+    pairs, (carried_from, carried_to) = values.derivations, values.loop_carried
+    no_steps = np.zeros(len(carried_from), dtype=np.int32)
+    begin, order = grouped(np.r_[pairs.target[which], carried_to].astype(np.int32), len(values))
+    return nearest(
+        begin,
+        np.r_[pairs.source[which], carried_from].astype(np.int32)[order],
+        np.r_[pairs.steps[which], no_steps].astype(np.int32)[order],
+        np.r_[pairs.kind[which], no_steps].astype(np.uint8)[order],
+        np.where(leaves, values.result, -1).astype(np.int32),
+        ends.astype(np.uint8),
+        MAX_SEARCHED,
+    )
 
 
 def _pairs_by_alias(graph: DataflowGraph, free_leaf: Mask, free_argument: Mask) -> list[tuple[int, int]]:

@@ -24,17 +24,24 @@ from enum import IntEnum
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.first_use import FirstUse, first_use, owning_argument
-from tb_memplugin.analysis.dataflow.graph import DataflowGraph, concatenate_ranges, contains_text, dataflow_graph
+from tb_memplugin.analysis.dataflow.graph import (
+    CsrGraph,
+    DataflowGraph,
+    concatenate_ranges,
+    contains_text,
+    dataflow_graph,
+)
 from tb_memplugin.analysis.dataflow.input_output_pairs import (
     LABELS,
     NO_PAIRS,
     InputOutputPairs,
     depends_on,
-    input_output_pairs,
+    updated_arguments,
 )
 from tb_memplugin.analysis.dataflow.update_arithmetic import UpdateArithmetic
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.arrays import I32, U8, Mask
+from tb_memplugin.model.dataflow import DataflowValues, Derivation
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
 
@@ -54,11 +61,12 @@ class TrainingPhase(IntEnum):
 class TrainingStep:
     """A training step, or only its derivative, by the nodes of its data flow."""
 
+    turn: DataflowGraph  # one turn of a loop over steps
     pairs: InputOutputPairs  # arguments with their updates, or weights with the gradients that the program returns
     weight: Mask  # per pair: updated with a value computed from it
     owner: I32  # per node, from first_use.owning_argument
     phase: U8  # per node
-    from_gradient: Mask  # per node: depends on a gradient
+    from_gradient: Mask  # per node: depends on a gradient, or, by JAX's names, on the backward pass
     gradient: Mask  # per value: a gradient, also after clipping, accumulation or averaging
     update_reads: Mask  # per read, in the order of `DataflowValues.use`: part of an update's arithmetic
 
@@ -70,16 +78,29 @@ def training_step(recording: Recording) -> TrainingStep | None:
     if graph is None or program is None:
         return None
     owner = owning_argument(graph, around_loops=False)
-    for returned, candidates in ((False, input_output_pairs), (True, _weight_gradient_pairs)):
+    differentiated = _from_transposed(graph)
+    for returned, candidates in ((False, updated_arguments), (True, _weight_gradient_pairs)):
         pairs = candidates(recording)
         update = UpdateArithmetic.of(graph.values, pairs.value)
         first_uses = first_use(graph, owner, ~update.reads).combined_only
-        weight = _find_weights(graph, pairs, first_uses)
+        eligible = graph.values.floating[pairs.argument] != 0
+        # Without names, a cache looks like a table of which only some rows are updated.
+        eligible &= pairs.in_place == 0 if differentiated is None else differentiated[pairs.value]
+        weight = _find_weights(graph, pairs, eligible, first_uses)
         if weight.any() and _has_derivative(graph, program, pairs, weight, first_uses):
             if returned:  # drop results that only have a weight's shape
                 pairs, weight = pairs.take(weight), weight[weight]
-            return _divide_into_passes(graph, program, pairs, weight, first_uses, update, owner)
+            return _divide_into_passes(graph, program, pairs, weight, first_uses, update, owner, differentiated)
     return None
+
+
+def _from_transposed(graph: DataflowGraph) -> Mask | None:
+    """Mark the nodes that depend on an operation that JAX named `transpose(`; None if there is none."""
+    positions = np.zeros(graph.length, dtype=bool)
+    positions[graph.values.transposed] = True
+    producer = graph.values.producer
+    made = np.flatnonzero((producer >= 0) & positions[producer])
+    return graph.forward.reach(np.r_[made, graph.at(graph.values.transposed)]) if positions.any() else None
 
 
 def _weight_gradient_pairs(recording: Recording) -> InputOutputPairs:
@@ -105,14 +126,13 @@ def _weight_gradient_pairs(recording: Recording) -> InputOutputPairs:
     return InputOutputPairs(table[:, 0], table[:, 1], values.result[table[:, 1]], false, false)
 
 
-def _find_weights(graph: DataflowGraph, pairs: InputOutputPairs, first_uses: FirstUse) -> Mask:
+def _find_weights(graph: DataflowGraph, pairs: InputOutputPairs, may_be_weight: Mask, first_uses: FirstUse) -> Mask:
     """Mark the pairs whose result depends on a value that the argument was combined with, not only on the argument.
 
     Of many pairs, a sample is tested, evenly spaced by first use and including the last, where the forward pass ends.
     Untested pairs whose first use is before that end count as weights.
     """
-    values, weight = graph.values, np.zeros(len(pairs), dtype=bool)
-    eligible = np.flatnonzero((values.floating[pairs.argument] != 0) & (pairs.in_place == 0))
+    weight, eligible = np.zeros(len(pairs), dtype=bool), np.flatnonzero(may_be_weight)
     first, last = first_uses.row_range(pairs.argument[eligible])
     eligible, first, last = (column[first < last] for column in (eligible, first, last))
     order = np.argsort(first_uses.position[first], kind="stable")
@@ -163,6 +183,7 @@ def _divide_into_passes(
     first_uses: FirstUse,
     update: UpdateArithmetic,
     owner: I32,
+    differentiated: Mask | None,
 ) -> TrainingStep:
     values, n = graph.values, len(graph.values)
     # In a loop over steps, the next turn's forward pass must not count as depending on this turn's update.
@@ -178,15 +199,12 @@ def _divide_into_passes(
     is_pair = np.zeros(n, dtype=bool)
     is_pair[pairs.value] = True
     leaves = leaves[(values.argument[leaves] < 0) & ~from_gradient[leaves] & ~is_pair[leaves]]
+    if differentiated is not None:  # arrays that the backward pass computes, such as gradients of inputs
+        leaves = leaves[~differentiated[leaves] | (values.elements[leaves] == 1)]
     forward = _forward_nodes(turn, joints, leaves)
     source &= ~forward[:n]
     needed = turn.backward.reach(np.flatnonzero(source))
-    backward = needed & ~forward
-    end = int(graph.position[forward & needed].max(initial=-1))
-    early = _is_named(graph, program, b"jvp(") | ((graph.position >= 0) & (graph.position <= end))
-    early &= ~_is_named(graph, program, b"transpose(")
-    late = turn.forward.reach(np.flatnonzero(backward & ~early))
-    backward &= ~early | late
+    backward = _backward_nodes(turn, program, forward & needed, needed & ~forward)
     forward |= needed & ~backward
     results = turn.backward.reach(pairs.value)
     phase = np.select(
@@ -199,7 +217,33 @@ def _divide_into_passes(
     gradient = (source & entering) | (
         of_weights.inside & from_gradient[:n] & ~needed[:n] & ~update.from_arguments(pairs.argument)
     )
-    return TrainingStep(pairs, weight, owner, phase, from_gradient, gradient, update.reads)
+    gradient |= _parts_of_gradients(values, gradient, phase)
+    if differentiated is not None:
+        from_gradient |= differentiated
+    return TrainingStep(turn, pairs, weight, owner, phase, from_gradient, gradient, update.reads)
+
+
+def _parts_of_gradients(values: DataflowValues, gradient: Mask, phase: U8) -> Mask:
+    """Mark the backward pass's values that become a gradient when the rest is added to them in place."""
+    pairs, backward = values.derivations, phase[: len(values)] == TrainingPhase.BACKWARD
+    kept = (pairs.kind == Derivation.IN_PLACE) | (pairs.kind == Derivation.ELEMENTWISE) & (pairs.steps == 0)
+    kept &= backward[pairs.source] & (values.argument[pairs.source] < 0)
+    return CsrGraph.of(pairs.target[kept], pairs.source[kept], len(values)).reach(np.flatnonzero(gradient))
+
+
+def _backward_nodes(turn: DataflowGraph, program: Program, forward: Mask, either: Mask) -> Mask:
+    """Mark the nodes of the backward pass among those that only gradients depend on, `either`.
+
+    The others compute what the forward pass keeps for the backward pass.
+    """
+    named, transposed = _is_named(turn, program, b"jvp("), _is_named(turn, program, b"transpose(")
+    if not transposed.any():
+        later = either & (turn.position > int(turn.position[forward].max(initial=-1)))
+        return later | either & turn.forward.reach(np.flatnonzero(later))
+    # What has no name copies for the backward pass, except for memory that is allocated or cleared.
+    arguments = np.flatnonzero(turn.values.argument >= 0)
+    later = either & (transposed | ~named & turn.forward.reach(arguments))
+    return later | either & turn.forward.reach(np.flatnonzero(either & transposed))
 
 
 def _is_named(graph: DataflowGraph, program: Program, word: bytes) -> Mask:

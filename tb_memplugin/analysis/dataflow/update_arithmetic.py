@@ -88,6 +88,9 @@ class UpdateArithmetic:
         reader = values.used_value
         found = np.zeros(len(values), dtype=bool)
         found[reader[self._computes[values.use] & ~reads & (values.elements[reader] > 1)]] = True
+        # A value is prefetched in slices.
+        pairs = values.derivations
+        found[pairs.target[(pairs.kind == Derivation.PART) & self.inside[pairs.source]]] = False
         return found & self._computed(op)
 
     def _computed(self, op: Text) -> Mask:

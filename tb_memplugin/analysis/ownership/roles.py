@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.first_use import SEVERAL, FirstUse, first_use, owning_argument
+from tb_memplugin.analysis.dataflow.copies import copied_from, copies
+from tb_memplugin.analysis.dataflow.first_use import owning_argument
 from tb_memplugin.analysis.dataflow.graph import CsrGraph, DataflowGraph, dataflow_graph
-from tb_memplugin.analysis.dataflow.input_output_pairs import InputOutputPairs, input_output_pairs
+from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, TrainingStep, training_step
 from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.analysis.ownership.sibling_arguments import sibling_arguments
+from tb_memplugin.analysis.ownership.argument_roles import roles_of_arguments
 from tb_memplugin.analysis.ownership.torch_categories import recorded_roles
 from tb_memplugin.analysis.ownership.torch_roles import torch_roles
 from tb_memplugin.model.arrays import I32, U8, Mask
@@ -18,6 +19,7 @@ from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
+FORWARD, BACKWARD = TrainingPhase.FORWARD, TrainingPhase.BACKWARD
 # Operations that compute nothing themselves.
 PASS_THROUGH = {"parameter", "while", "conditional", "call", "async-start"}
 
@@ -79,37 +81,42 @@ def value_roles(recording: Recording) -> U8:
 
 def _roles_of_values(recording: Recording, graph: DataflowGraph, op: Text) -> U8:
     """Return the Role of each value, except results and constants, whose role follows from their memory."""
-    values, pairs, step = graph.values, input_output_pairs(recording), training_step(recording)
+    values, step = graph.values, training_step(recording)
     role = np.full(len(values), Role.TEMPORARY, dtype=np.uint8)
     arguments = np.flatnonzero(values.argument >= 0).astype(np.int32)
+    role[arguments] = of_arguments = roles_of_arguments(recording, graph, step, arguments)
+    parameters = arguments[of_arguments == Role.PARAMETER]
     if step is None:
-        role[arguments] = _roles_without_training(graph, arguments, pairs, sibling_arguments(recording, arguments))
+        role[np.isin(owning_argument(graph, around_loops=True)[: len(values)], parameters)] = Role.PARAMETER
     else:
-        pairs = step.pairs
-        _mark_roles_by_pass(graph, op, step, role)
-        role[arguments] = Role.INPUT
-        role[pairs.argument] = _roles_of_updated_arguments(graph, step)
+        _mark_roles_by_pass(graph, op, step, parameters, role)
     # A loop's carry of a returned argument has the argument's role.
-    memory = _shared_memory(values)
+    pairs, memory = input_output_pairs(recording) if step is None else step.pairs, _shared_memory(values)
     for returned_role in (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE):
         if pairs.argument.size:
             role[memory.reach(pairs.argument[role[pairs.argument] == returned_role])] = returned_role
+    late = np.zeros(len(values), dtype=bool) if step is None else _making_pass(values, op, step) == BACKWARD
+    _mark_copies(values, late, role)
     return role
 
 
-def _roles_of_updated_arguments(graph: DataflowGraph, step: TrainingStep) -> U8:
-    """Return the Role of each argument that a training step returns updated."""
-    pairs, uses = step.pairs, first_use(graph, step.owner, ~step.update_reads)
-    in_forward = step.phase[uses.node] == TrainingPhase.FORWARD
-    read = np.isin(pairs.argument, uses.argument[in_forward])
-    by_gradient = step.from_gradient[pairs.value] & (graph.values.floating[pairs.argument] != 0)
-    return np.select(
-        [step.weight | (read & by_gradient), read], [Role.PARAMETER, Role.STATE], Role.OPTIMIZER_STATE
-    ).astype(np.uint8)
+def _mark_copies(values: DataflowValues, late: Mask, role: U8) -> None:
+    """Give copies the role of what they are copies of: of arguments, and in the backward pass of activations.
+
+    A cast of an activation is a new value, but compilers' own copies are not, which have no name.
+    """
+    origin = copied_from(values)
+    of_argument = (values.argument[origin] >= 0) & (role[origin] != Role.UNKNOWN) & (role == Role.TEMPORARY)
+    role[of_argument] = role[origin[of_argument]]
+    source, target = copies(values)
+    moved = late[target] & (role[target] == Role.TEMPORARY)
+    moved &= (values.shape[source] == values.shape[target]) | ~values.scope.nonempty[target]
+    later = CsrGraph.of(source[moved], target[moved], len(values))
+    role[later.reach(np.flatnonzero(role == Role.ACTIVATION))] = Role.ACTIVATION
 
 
-def _mark_roles_by_pass(graph: DataflowGraph, op: Text, step: TrainingStep, role: U8) -> None:
-    """Set the roles of activations, gradients, and values computed from one parameter alone."""
+def _mark_roles_by_pass(graph: DataflowGraph, op: Text, step: TrainingStep, parameters: I32, role: U8) -> None:
+    """Set the roles of activations, gradients, and values computed from one of the parameters alone."""
     values, n = graph.values, len(graph.values)
     reader = values.used_value
     producer_pass = _making_pass(values, op, step)
@@ -118,20 +125,16 @@ def _mark_roles_by_pass(graph: DataflowGraph, op: Text, step: TrainingStep, role
     updates = np.zeros(graph.length, dtype=bool)
     updates[values.use[update_reads]] = True
     fused = updates[values.use] & _reads_in(graph, step, TrainingPhase.UPDATE) & (values.elements[reader] > 1)
-    backward = ~update_reads & (_reads_in(graph, step, TrainingPhase.BACKWARD) | fused)
+    backward = ~update_reads & (_reads_in(graph, step, BACKWARD) | fused)
     handed_on = CsrGraph.of(values.loop_carried[1], values.loop_carried[0], n)
-    activation = handed_on.reach(reader[backward]) & (producer_pass == TrainingPhase.FORWARD) & (values.argument < 0)
+    activation = handed_on.reach(reader[backward]) & (producer_pass == FORWARD) & (values.argument < 0)
     memory = _shared_memory(values)
     owner = step.owner[:n]
     weights = np.zeros(n + 1, dtype=bool)
-    weights[step.pairs.argument[step.weight]] = True
+    weights[parameters] = True
     role[memory.reach(np.flatnonzero(activation))] = Role.ACTIVATION
-    role[memory.reach(np.flatnonzero(step.gradient & (producer_pass != TrainingPhase.FORWARD)))] = Role.GRADIENT
-    role[
-        weights[owner]
-        & (owner >= 0)
-        & ((producer_pass == TrainingPhase.FORWARD) | (producer_pass == TrainingPhase.BACKWARD))
-    ] = Role.PARAMETER
+    role[memory.reach(np.flatnonzero(step.gradient & (producer_pass != FORWARD)))] = Role.GRADIENT
+    role[weights[owner] & (owner >= 0) & ((producer_pass == FORWARD) | (producer_pass == BACKWARD))] = Role.PARAMETER
 
 
 def _reads_in(graph: DataflowGraph, step: TrainingStep, phase: TrainingPhase) -> Mask:
@@ -162,60 +165,3 @@ def _shared_memory(values: DataflowValues) -> CsrGraph:
     same = values.shape[one] == values.shape[other]
     one, other = one[same], other[same]
     return CsrGraph.of(np.r_[one, other], np.r_[other, one], len(values))
-
-
-def _roles_without_training(graph: DataflowGraph, arguments: I32, pairs: InputOutputPairs, family: I32) -> U8:
-    """Return the Role of each argument of a program that is no training step. `family` is from sibling_arguments()."""
-    values = graph.values
-    owner = owning_argument(graph, around_loops=True)
-    uses = first_use(graph, owner, np.ones(len(values.use), dtype=bool))
-    reader = values.used_value
-    several = (owner[reader] == SEVERAL) & (values.elements[reader] > 1)
-    is_index = np.zeros(len(values) + 1, dtype=bool)
-    is_index[arguments] = values.floating[arguments] == 0
-    indexed = is_index[owner[reader]] & (owner[reader] >= 0)
-    late, beside_index = (_position_mask(values.use[which], graph.length) for which in (several, indexed))
-    result_elements = np.zeros(graph.length, dtype=np.int64)
-    produced = np.flatnonzero(values.producer >= 0)
-    result_elements[values.producer[produced]] = values.elements[produced]
-    reshaped = result_elements[uses.position] != values.elements[uses.value]
-    certain = (reshaped & (late | beside_index)[uses.position])[uses.combined]
-    combined = uses.argument[uses.combined]
-    # Only the first use counts: inputs may be combined with other values again later.
-    weights = combined[certain & (np.diff(combined, prepend=-1) != 0)]
-    returned = pairs.argument[(pairs.donated | pairs.in_place) != 0]
-    alone = ~np.isin(arguments, uses.argument[uses.combined])
-    role = np.select(
-        [
-            np.isin(arguments, returned),
-            is_index[arguments] | alone,
-            np.isin(arguments, weights),
-        ],
-        [Role.STATE, Role.INPUT, Role.PARAMETER],
-        Role.UNKNOWN,
-    ).astype(np.uint8)
-    related = family[(role == Role.PARAMETER) & (family >= 0)]
-    role[(role == Role.UNKNOWN) & np.isin(family, related)] = Role.PARAMETER
-    first, last = uses.combined_only.row_range(arguments)
-    position = np.append(uses.combined_only.position, -1)[np.where(first < last, first, -1)]
-    with_weights = _position_mask(
-        uses.position[np.isin(uses.argument, arguments[role == Role.PARAMETER])], graph.length
-    )
-    with_others = late | _uses_several_unknown(uses, arguments[role == Role.UNKNOWN], graph.length)
-    used_with_weights = (role == Role.UNKNOWN) & (position >= 0) & (with_weights & ~with_others)[position]
-    role[used_with_weights] = Role.INPUT
-    return role
-
-
-def _uses_several_unknown(uses: FirstUse, unknown: I32, length: int) -> Mask:
-    """Mark the positions that read at least two of these arguments."""
-    of_unknown = np.isin(uses.argument, unknown)
-    pairs = np.unique(np.stack([uses.position[of_unknown], uses.argument[of_unknown]]), axis=1)
-    several: Mask = np.bincount(pairs[0], minlength=length) > 1
-    return several
-
-
-def _position_mask(positions: I32, length: int) -> Mask:
-    uses = np.zeros(length, dtype=bool)
-    uses[positions] = True
-    return uses

@@ -42,7 +42,7 @@ ARGUMENTS: dict[str, list[Role]] = {
     "scanned": [PARAM] * 3 + [OPT] * 3 + [INPUT, INPUT],
     "scanned_remat": [PARAM] * 3 + [OPT] * 3 + [INPUT, INPUT],
     "gradients": [PARAM] * LEAVES + [INPUT, INPUT],
-    "low_rank": [INPUT, INPUT] + [PARAM] * 2 + [OPT] * 2 + [INPUT, INPUT],
+    "low_rank": [PARAM, PARAM] + [PARAM] * 2 + [OPT] * 2 + [INPUT, INPUT],
     "normalized": [PARAM, PARAM, STATE, INPUT, INPUT],
     # x is first multiplied with three weights; without names, x could be the weight and these the data: see NAMED.
     "decode": [UNKNOWN, PARAM, UNKNOWN, UNKNOWN] + [PARAM] * 4 * (LAYERS - 1) + [STATE] * 2 * LAYERS + [UNKNOWN, INPUT],

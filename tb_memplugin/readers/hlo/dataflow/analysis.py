@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.native.hlo.liveness import flow_uses, flow_values, use_ranges
+from tb_memplugin.readers.hlo.dataflow.late_operands import LateOperands
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, take_or_missing
 from tb_memplugin.readers.hlo.dataflow.pass_through import CALLS, find_flows, loop_back_flows
 from tb_memplugin.readers.hlo.module.schedule import Schedule
@@ -32,6 +33,11 @@ class DataflowAnalysis:
     def defined(self) -> I64:
         """The position of each logical buffer's instruction, -1 where it is not scheduled."""
         return take_or_missing(self.schedule.position, self.module.buffer_instruction).astype(np.int64)
+
+    @cached_property
+    def late(self) -> LateOperands:
+        """The asynchronous operations that get their operands after their start."""
+        return LateOperands.of(self.nodes)
 
     @cached_property
     def defining_node(self) -> I32:

@@ -45,10 +45,7 @@ def multi_output_fusions(dataflow: DataflowAnalysis) -> FusedResults | None:
 
 def result_operands(results: FusedResults) -> BundlePairs:
     """Return (operand, result) values for each operand that a result is computed from."""
-    body = results.body
-    row, source, _, _ = results.sources(
-        np.zeros(len(body.operand), dtype=np.uint8), np.zeros(len(body.weight), dtype=np.uint8)
-    )
+    row, source, _, _ = results.sources(*results.body.everything)
     target = results.value[row]
     known = (source >= 0) & (target >= 0) & (source != target)
     return source[known], target[known]

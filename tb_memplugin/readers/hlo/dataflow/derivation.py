@@ -31,7 +31,7 @@ def find_derivations(module: HloModule, dataflow: DataflowAnalysis, elements: I6
     if not nodes.total:
         return Derivations(*_no_derivations())
     found = [_outside_fusions(module, dataflow, elements)]
-    found.append(sliced_prefetches(dataflow, elements))
+    found += [sliced_prefetches(dataflow, elements), _offloaded(dataflow, elements)]
     source, target = combined_collectives(dataflow)
     zeros = np.zeros(len(source), dtype=np.int32)
     found.append((source, target, zeros, zeros.astype(np.uint8)))
@@ -74,6 +74,18 @@ def sliced_prefetches(dataflow: DataflowAnalysis, elements: I64) -> DerivationCo
     known = one & (source >= 0) & (target >= 0) & (elements[source] == elements[target])
     zeros = np.zeros(np.count_nonzero(known), dtype=np.int32)
     return source[known].astype(np.int32), target[known].astype(np.int32), zeros, zeros.astype(np.uint8)
+
+
+def _offloaded(dataflow: DataflowAnalysis, elements: I64) -> DerivationColumns:
+    """Find the results of offloaded operations with one operand, and of scatters."""
+    late, value = dataflow.late, dataflow.node_buffer
+    source, target = late.operand_values(value, 0), late.result_values(value)
+    alone = late.operand_values(value, 1) < 0
+    same = elements[source] == elements[target]
+    kind = np.where(same, np.where(alone, Derivation.ELEMENTWISE, Derivation.IN_PLACE), Derivation.PART)
+    known = (source >= 0) & (target >= 0) & (source != target) & (same | alone)
+    steps = np.zeros(np.count_nonzero(known), dtype=np.int32)
+    return source[known], target[known], steps, kind[known].astype(np.uint8)
 
 
 def _no_derivations() -> DerivationColumns:

@@ -1,4 +1,4 @@
-"""Results of fusions, and the operands that each of them is computed from."""
+"""Instructions inside fusions, such as a fusion's results, and the operands that each of them is computed from."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ MAX_INSTRUCTIONS = 20_000_000  # to visit inside fusions, as a damaged file may 
 
 
 @dataclass(frozen=True, eq=False)
-class FusedResults:
-    """The results of some fusions: one row for each array."""
+class FusedInstructions:
+    """Instructions inside of fusions, one row each."""
 
     module: HloModule
     dataflow: DataflowAnalysis
     body: FusedComputations
     computation: I64  # row of `body.first`
-    root: I32  # the instruction inside the fusion that computes it
+    root: I32  # row of the body
     position: I32  # of the fusion
-    value: I32
 
     def sources(self, kind: U8, weight: U8) -> tuple[I32, I32, I32, U8]:
-        """Return (row, value of an operand, steps, kind) for each operand that a result is computed from.
+        """Return (row, value of an operand, steps, kind) for each operand that an instruction is computed from.
 
         `kind` is the derivation along each operand edge of the body, and `weight` the steps of each instruction.
         """
@@ -54,6 +53,13 @@ class FusedResults:
         position = np.where(operand >= 0, self.dataflow.schedule.position[operand], -1)
         value = np.where(position >= 0, self.dataflow.node_buffer[nodes.base[np.maximum(position, 0)]], -1)
         return row, value.astype(np.int32), steps, kinds
+
+
+@dataclass(frozen=True, eq=False)
+class FusedResults(FusedInstructions):
+    """The results of some fusions: one row for each array."""
+
+    value: I32
 
 
 def fused_results(module: HloModule, dataflow: DataflowAnalysis, positions: I32) -> FusedResults:

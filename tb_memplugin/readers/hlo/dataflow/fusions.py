@@ -50,7 +50,7 @@ class FusedComputations:
         self.operand = self.index.rows(lists.values)
         self.parameter_number = table["parameter_number"]
         self.op_name: Spans = table["metadata.op_name"]
-        opcode = module.interned_texts(table["opcode"])
+        self.opcode = opcode = module.interned_texts(table["opcode"])
         derivation, weights = classify_opcodes(opcode.strings)
         self.weight = weights[opcode.codes]
         self.is_tuple = is_one_of(opcode, {"tuple"})
@@ -61,6 +61,11 @@ class FusedComputations:
         self.kind = operand_derivations(
             derivation[opcode.codes[user]], range_offsets(self.count), elements[user], operand_elements
         )
+
+    @property
+    def everything(self) -> tuple[U8, U8]:
+        """Return columns like `kind` and `weight` that lead from each instruction to all of its operands."""
+        return np.zeros(len(self.operand), dtype=np.uint8), np.zeros(len(self.weight), dtype=np.uint8)
 
 
 def _elements(module: HloModule, table: dict[str, Any]) -> I64:

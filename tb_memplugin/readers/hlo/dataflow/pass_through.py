@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_memplugin.model.arrays import I32
+from tb_memplugin.readers.hlo.dataflow.late_operands import LateOperands
 from tb_memplugin.readers.hlo.dataflow.nodes import (
     NodeRanges,
     ResultNodes,
@@ -51,7 +52,9 @@ class Flows:
 
 def find_flows(nodes: ResultNodes) -> Flows:
     """Find all flows in the direction of the schedule."""
-    ranges = [_forwarded(nodes), _elements(nodes), _tuples(nodes), *_asynchronous(nodes), *_calls(nodes)]
+    late = LateOperands.of(nodes)
+    ranges = [_forwarded(nodes, late), _elements(nodes), _tuples(nodes), *_asynchronous(nodes), *_calls(nodes)]
+    ranges += late.flows()
     target, source, count = _concatenate(ranges)
     order = np.argsort(target, kind="stable")
     return Flows(target[order], source[order], count[order])
@@ -68,8 +71,8 @@ def loop_back_flows(nodes: ResultNodes) -> Flows:
     return Flows(*_concatenate(ranges))
 
 
-def _forwarded(nodes: ResultNodes) -> NodeRanges:
-    target = nodes.positions_of(FORWARDING)
+def _forwarded(nodes: ResultNodes, late: LateOperands) -> NodeRanges:
+    target = np.setdiff1d(nodes.positions_of(FORWARDING), late.update)
     source = nodes.operand(target, 0)
     return nodes.link(target, source, nodes.top(target), nodes.top(source))
 

@@ -13,7 +13,9 @@ from tb_memplugin.readers.hlo.dataflow.bundles import combined_collectives, mult
 from tb_memplugin.readers.hlo.dataflow.derivation import find_derivations
 from tb_memplugin.readers.hlo.dataflow.fused_results import FusedResults
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, expand_ranges
+from tb_memplugin.readers.hlo.dataflow.operation_names import positions_of_name
 from tb_memplugin.readers.hlo.dataflow.pass_through import FORWARDING
+from tb_memplugin.readers.hlo.dataflow.products import find_products
 from tb_memplugin.readers.hlo.module.lists import Lists
 from tb_memplugin.readers.hlo.module.shapes import elements_of
 from tb_memplugin.readers.hlo.module.tables import HloModule
@@ -39,7 +41,7 @@ def dataflow_values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowVa
         shape=shape,
         elements=elements,
         floating=floating,
-        producer=dataflow.defined.astype(np.int32),
+        producer=_producers(dataflow),
         use_begin=begin,
         use=use,
         loop_carried=(carried_from.astype(np.int32), carried_to.astype(np.int32)),
@@ -48,8 +50,19 @@ def dataflow_values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowVa
         result=_buffers_at(dataflow, results),
         donor=_donors(nodes, arguments, results),
         derivations=find_derivations(module, dataflow, elements),
+        products=find_products(dataflow),
         scope=_scopes(dataflow, fused),
+        transposed=positions_of_name(dataflow, b"transpose("),
     )
+
+
+def _producers(dataflow: DataflowAnalysis) -> I32:
+    """Return the position of the instruction that produces each value, -1 if it is not scheduled."""
+    producer = dataflow.defined.astype(np.int32)
+    if dataflow.nodes.total:
+        late = dataflow.late.result_values(dataflow.node_buffer)
+        producer[late[late >= 0]] = dataflow.late.update[late >= 0]
+    return producer
 
 
 def _bundled(dataflow: DataflowAnalysis, fused: FusedResults | None) -> tuple[I32, I32]:
@@ -88,7 +101,8 @@ def _uses(dataflow: DataflowAnalysis) -> tuple[I64, I32]:
     user, operand = nodes.edges
     # Forwarding instructions forward their first operand; an async-update may read others.
     further = np.r_[False, user[1:] == user[:-1]][: len(user)]
-    reads = ~nodes.is_opcode(NO_READ | FORWARDING)[user] | (nodes.is_opcode(FORWARDING)[user] & further)
+    read = ~nodes.is_opcode(NO_READ | FORWARDING) | dataflow.late.is_update()
+    reads = read[user] | (nodes.is_opcode(FORWARDING)[user] & further)
     user, operand = user[reads], operand[reads]
     count = nodes.count[operand].astype(np.int64)
     # A conditional itself reads only the branch index; its other operands are read in the branches.

@@ -1,0 +1,136 @@
+"""Evidence for the roles of arguments that no update reveals: frozen weights, weights of inference programs, and data.
+
+A product tells them apart, since it combines data with a weight:
+
+- what is multiplied with data, or with what several arguments contribute to, is a parameter;
+- what is multiplied with parameters is data, and so is what is computed from it;
+- what is multiplied with a cotangent into a weight's gradient is data;
+- what is looked up by data is a parameter, as an embedding;
+- integers of 16 bits and more are data. Narrower ones may be quantized weights.
+
+Each decision is evidence for others, so they are made in rounds. Where products leave an argument open, the pytree
+decides: an argument has the role of its nearest relatives, if they all have one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_memplugin.analysis.dataflow.first_use import NOTHING, SEVERAL
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph
+from tb_memplugin.analysis.dataflow.training_step import TrainingStep
+from tb_memplugin.analysis.ownership.argument_trees import nearest_relatives
+from tb_memplugin.model.arrays import I32, U8, Mask
+from tb_memplugin.model.dataflow import ProductKind
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.native.graph.walks import owners
+
+MAX_ROUNDS = 16  # each decides one more layer at least
+
+
+@dataclass(frozen=True, eq=False)
+class KnownArguments:
+    """The arguments of a program, with their roles, UNKNOWN where they are to be decided."""
+
+    argument: I32  # values
+    role: U8
+    path: list[tuple[str, ...]]  # of each argument in the pytree
+
+
+def decide_roles(graph: DataflowGraph, known: KnownArguments, step: TrainingStep | None) -> U8:
+    """Return the role of each argument: those known, and PARAMETER or INPUT where products or relatives decide."""
+    role = known.role.copy()
+    if step is not None:
+        graph = step.turn
+        _find_data_in_gradients(graph, known.argument, role, step)
+    for _ in range(MAX_ROUNDS):
+        open_before = np.count_nonzero(role == Role.UNKNOWN)
+        if not open_before:
+            break
+        _decide_by_products(graph, known.argument, role)
+        if np.count_nonzero(role == Role.UNKNOWN) == open_before:
+            nearest_relatives(known.path, role)
+        if np.count_nonzero(role == Role.UNKNOWN) == open_before:
+            break
+    return role
+
+
+def _decide_by_products(graph: DataflowGraph, argument: I32, role: U8) -> None:
+    """Set the role of each unknown argument whose first telling product decides it."""
+    products, data = graph.values.products, graph.nodes
+    owner = _contributors(graph, argument, role, data)
+    sides = [_side_owners(graph, owner, side) for side in (0, 1)]
+    from_parameters = graph.forward.reach(argument[role == Role.PARAMETER])[: len(graph.values)]
+    with_parameters = [_side_mask(graph, from_parameters, side) for side in (0, 1)]
+    votes: list[tuple[I32, I32, U8]] = []
+    for side in (0, 1):
+        own, other = sides[side], sides[1 - side]
+        single = (own >= 0) & (own < data)
+        lookup = products.kind == ProductKind.LOOKUP
+        mixed = (other == data) | (other == SEVERAL)
+        weight = single & mixed & (~lookup | (side == 0))
+        input_ = single & (other == NOTHING) & with_parameters[1 - side] | single & lookup & (side == 1)
+        for chosen, decided in ((weight, Role.PARAMETER), (input_, Role.INPUT)):
+            at = np.flatnonzero(chosen)
+            votes.append((own[at], products.position[at], np.full(len(at), decided, dtype=np.uint8)))
+    voted, position, verdict = (np.concatenate(column) for column in zip(*votes, strict=True))
+    order = np.lexsort((verdict, position, voted))
+    first = order[np.diff(voted[order], prepend=-1) != 0]
+    number = np.full(len(graph.values), -1, dtype=np.int64)
+    number[argument] = np.arange(len(argument))
+    role[number[voted[first]]] = verdict[first]
+
+
+def _find_data_in_gradients(graph: DataflowGraph, argument: I32, role: U8, step: TrainingStep) -> None:
+    """Set the role of the unknown arguments that are multiplied into a gradient: `x.T @ d` is that of the weight."""
+    values, products = graph.values, graph.values.products
+    owner = _contributors(graph, argument, role, graph.nodes)
+    gradients = np.zeros(graph.length, dtype=bool)
+    gradients[values.producer[step.gradient & (values.producer >= 0)]] = True
+    gradients[values.use[step.update_reads]] = True
+    data = np.zeros(graph.nodes + 1, dtype=bool)
+    for side in (0, 1):
+        own = _side_owners(graph, owner, side)
+        data[own[(own >= 0) & gradients[products.position] & (products.kind == ProductKind.PRODUCT)]] = True
+    role[data[argument] & (role == Role.UNKNOWN)] = Role.INPUT
+
+
+def _contributors(graph: DataflowGraph, argument: I32, role: U8, data: int) -> I32:
+    """Return the unknown argument that each node is computed from, besides parameters; `data` for data; or SEVERAL."""
+    values = graph.values
+    owner = np.full(graph.nodes, NOTHING, dtype=np.int32)
+    unknown = argument[role == Role.UNKNOWN]
+    owner[unknown] = unknown
+    owner[argument[(role != Role.UNKNOWN) & (role != Role.PARAMETER)]] = data
+    counts = np.ones(graph.nodes, dtype=np.uint8)
+    counts[: len(values)] = values.elements > 1
+    source, target = graph.edges
+    for _ in range(2):  # around loops
+        owners(owner, source, target, counts)
+    return owner
+
+
+def _side_owners(graph: DataflowGraph, owner: I32, side: int) -> I32:
+    """Return the contributor of one side of each product: of its values if they have the same, SEVERAL otherwise."""
+    products = graph.values.products
+    which = (products.side == side) & (graph.values.elements[products.value] > 1)
+    product, contributor = products.product[which], owner[products.value[which]]
+    lowest = np.full(len(products), np.iinfo(np.int32).max, dtype=np.int32)
+    highest = np.full(len(products), NOTHING, dtype=np.int32)
+    counted = contributor != NOTHING
+    np.minimum.at(lowest, product[counted], contributor[counted])
+    np.maximum.at(highest, product[counted], contributor[counted])
+    found: I32 = np.select([lowest == np.iinfo(np.int32).max, lowest == highest], [NOTHING, lowest], SEVERAL).astype(
+        np.int32
+    )
+    return found
+
+
+def _side_mask(graph: DataflowGraph, values: Mask, side: int) -> Mask:
+    """Mark the products with one of these values on this side."""
+    products = graph.values.products
+    found = np.zeros(len(products), dtype=bool)
+    found[products.product[(products.side == side) & values[products.value]]] = True
+    return found

@@ -1,0 +1,38 @@
+"""The pytrees of a program's arguments: `params['layer_0']['up']` and `params['layer_1']['up']` are relatives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_memplugin.analysis.dataflow.graph import row_of_value
+from tb_memplugin.analysis.ownership.model_paths import argument_path
+from tb_memplugin.model.arrays import I32, U8
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
+
+ROOT_KEYS = {"args": 2}  # a positional argument is `args[0]`
+
+
+def argument_paths(recording: Recording, arguments: I32) -> list[tuple[str, ...]]:
+    """Return the path of each argument value in the pytree of its argument, () if it is unknown."""
+    row, scope = row_of_value(recording)[arguments], recording.allocations.scope
+    return [_path(scope[at]) if at >= 0 else () for at in row.tolist()]
+
+
+def _path(scope: str) -> tuple[str, ...]:
+    path = argument_path(scope)
+    root = ROOT_KEYS.get(path[0], 1) if path else 0
+    return (".".join(path[:root]), *path[root:]) if path else ()
+
+
+def nearest_relatives(paths: list[tuple[str, ...]], role: U8) -> None:
+    """Give each unknown argument the role of those that share the longest part of its path, if they all have one."""
+    roles_below: dict[tuple[str, ...], set[int]] = {}
+    for path, known in zip(paths, role.tolist(), strict=True):
+        if known in (Role.PARAMETER, Role.INPUT):
+            for depth in range(1, len(path) + 1):
+                roles_below.setdefault(path[:depth], set()).add(known)
+    for i in np.flatnonzero(role == Role.UNKNOWN).tolist():
+        nearest = next((found for d in range(len(paths[i]), 0, -1) if (found := roles_below.get(paths[i][:d]))), set())
+        if len(nearest) == 1:
+            role[i] = next(iter(nearest))
