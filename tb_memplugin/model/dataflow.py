@@ -82,9 +82,9 @@ class DataflowValues:
 
     @property
     def nbytes(self) -> int:
-        nested = [self.derivations, self.products]
         columns = [getattr(self, name) for name in self.__slots__ if name not in ("derivations", "products", "scope")]
-        columns += [getattr(table, name) for table in nested for name in table.__slots__]
+        columns += [getattr(self.derivations, name) for name in Derivations.__slots__]
+        columns += [getattr(self.products, name) for name in Products.__slots__]
         columns.append(self.scope.codes)
         return sum(array.nbytes for c in columns for array in (c if isinstance(c, tuple) else (c,)))
 

@@ -1,23 +1,23 @@
-"""Roles against the truth: argument bytes with a wrong role, for each program of the corpus.
+"""Roles against the truth, on the stored dumps of the corpus or on dumps in a folder.
 
-    python -m programs.roles_score [NAME ...] [--target TARGET ...] [--dumps FOLDER] [-v]
+    python -m programs.roles_score [NAME ...] [--dumps FOLDER] [-v]
 
-prints one line for each program and target. Dumps in FOLDER are used again; `-v` lists the arguments that are wrong.
+prints one line for each dump: the share of argument bytes with a wrong role, and of the bytes that are live at the peak
+of the main memory. `-v` lists what is wrong. FOLDER has a folder NAME-TARGET for each program, as compile.py writes it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from programs.argument_roles import scored_arguments, share_wrong
 from programs.case import ROLES
-from programs.compile import Compiled, compile_case
-from programs.corpus import CORPUS
 from programs.peak_truth import PeakRow, PeakTruth, symbol
+from programs.stored import stored_programs
 
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.readers.hlo import read_hlo
@@ -29,42 +29,46 @@ def scored_peak(proto: bytes, truth: dict[str, Any]) -> list[PeakRow]:
     """Return the rows that are live at the peak of the device's main memory, judged."""
     true = {symbol(leaf["path"]): ROLE_OF[leaf["role"]] for leaf in truth["arguments"]}
     trained = [leaf for leaf in truth["arguments"] if leaf["role"] == "parameter"]
-    dimensions = [leaf[key] for leaf in trained for key in ("shape", "local_shape")]
+    dimensions = [leaf[key] for leaf in trained for key in ("shape", "local_shape") if key in leaf]
     recording = next(r for r in read_hlo(proto, source="compiled") if r.program and r.program.memory_space == 0)
     return list(PeakTruth(proto, recording, true, dimensions).rows())
 
 
-def stored_case(name: str, target: str, folder: Path) -> Compiled:
-    """Return the program's dump in this folder, compiled if it is not there."""
-    dumps = sorted(folder.glob("*after_optimizations.hlo.pb"), key=lambda path: path.stat().st_size)
-    if not dumps or not (folder / "truth.json").exists():
-        return compile_case(name, target, folder)
-    return Compiled(dumps[-1].read_bytes(), json.loads((folder / "truth.json").read_text()), folder)
+def share_wrong_at_peak(rows: list[PeakRow]) -> float:
+    """Return the share of the live bytes with a wrong role, in percent."""
+    return 100 * sum(row.bytes for row in rows if row.role not in row.right) / max(sum(row.bytes for row in rows), 1)
+
+
+def dumps_of(folder: Path | None) -> Iterator[tuple[str, bytes, dict[str, Any]]]:
+    """Yield the name, HloProto and truth of each stored dump, or of each dump in a folder."""
+    if folder is None:
+        for program in stored_programs():
+            yield str(program), program.proto, program.facts
+        return
+    for truth in sorted(folder.glob("*/truth.json")):
+        protos = sorted(truth.parent.glob("*after_optimizations.hlo.pb"), key=lambda path: path.stat().st_size)
+        if protos:
+            yield truth.parent.name, protos[-1].read_bytes(), json.loads(truth.read_text())
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="programs of the corpus; all without one")
-    parser.add_argument("--target", action="append", help="only these of each program's targets")
-    parser.add_argument("--dumps", type=Path, help="a folder that keeps the dumps")
-    parser.add_argument("-v", "--verbose", action="store_true", help="list the arguments that are wrong")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="parts of the names of dumps; all without one")
+    parser.add_argument("--dumps", type=Path, help="a folder of dumps, instead of the stored ones")
+    parser.add_argument("-v", "--verbose", action="store_true", help="list what is wrong")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        for name in chosen.names or CORPUS:
-            for target in CORPUS[name].targets:
-                if not chosen.target or target in chosen.target:
-                    compiled = stored_case(name, target, (chosen.dumps or Path(scratch)) / f"{name}-{target}")
-                    show(f"{name:26} {target:6}", compiled.proto, compiled.truth, chosen.verbose)
+    for name, proto, truth in dumps_of(chosen.dumps):
+        if not chosen.names or any(part in name for part in chosen.names):
+            show(name, proto, truth, chosen.verbose)
 
 
-def show(title: str, proto: bytes, truth: dict[str, Any], verbose: bool) -> None:
+def show(name: str, proto: bytes, truth: dict[str, Any], verbose: bool) -> None:
     """Print the score of one program."""
-    arguments, rows = scored_arguments(read_hlo(proto, source="compiled"), truth), scored_peak(proto, truth)
+    arguments, rows = scored_arguments(read_hlo(proto, source=name), truth), scored_peak(proto, truth)
     size, live = sum(a.bytes for a in arguments), sum(row.bytes for row in rows)
-    at_peak = 100 * sum(row.bytes for row in rows if row.role not in row.right) / max(live, 1)
     print(
-        f"{title} arguments {share_wrong(arguments):6.1f} % of {size / 2**20:9.1f} MiB, "
-        f"peak {at_peak:6.1f} % of {live / 2**20:9.1f} MiB",
+        f"{name:34} arguments {share_wrong(arguments):6.1f} % of {size / 2**20:9.1f} MiB, "
+        f"peak {share_wrong_at_peak(rows):6.1f} % of {live / 2**20:9.1f} MiB",
         flush=True,
     )
     if verbose:

@@ -61,6 +61,10 @@ class FusedComputations:
         self.kind = operand_derivations(
             derivation[opcode.codes[user]], range_offsets(self.count), elements[user], operand_elements
         )
+        # Fusions inside fusions change the layout of one operand.
+        nested = is_one_of(opcode, {"fusion"}) & (self.count == 1)
+        self.kind[nested[user] & (elements[user] == operand_elements)] = Derivation.ELEMENTWISE
+        self.weight[nested] = 0
 
     @property
     def everything(self) -> tuple[U8, U8]:
