@@ -85,12 +85,10 @@ def _roles_of_updated_arguments(graph: DataflowGraph, step: TrainingStep) -> U8:
     """Return the Role of each argument that a training step returns updated."""
     pairs, uses = step.pairs, first_use(graph, step.owner, ~step.update_reads)
     read = np.isin(pairs.argument, uses.argument[step.phase[uses.node] == FORWARD])
-    floating = graph.values.floating[pairs.argument] != 0
-    by_gradient = step.from_gradient[pairs.value] & floating
-    # The forward pass alone updates running means, which it need not read.
-    by_forward = graph.forward.reach(np.flatnonzero(step.phase[: len(graph.values)] == FORWARD))[pairs.value] & floating
+    by_gradient = step.from_gradient[pairs.value] & (graph.values.floating[pairs.argument] != 0)
+    for_weights = step.turn.backward.reach(pairs.value[step.weight])[pairs.argument]
     return np.select(
-        [step.weight | (read & by_gradient), read | by_forward & ~by_gradient],
+        [step.weight | (read & by_gradient), read | ~for_weights],
         [Role.PARAMETER, Role.STATE],
         Role.OPTIMIZER_STATE,
     ).astype(np.uint8)

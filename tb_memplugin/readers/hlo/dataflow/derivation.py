@@ -77,10 +77,15 @@ def sliced_prefetches(dataflow: DataflowAnalysis, elements: I64) -> DerivationCo
 
 
 def _offloaded(dataflow: DataflowAnalysis, elements: I64) -> DerivationColumns:
-    """Find the results of offloaded operations with one operand, and of scatters."""
+    """Find the results of offloaded collectives, data formats and scatters."""
     late, value = dataflow.late, dataflow.node_buffer
-    source, target = late.operand_values(value, 0), late.result_values(value)
-    alone = late.operand_values(value, 1) < 0
+    row, nth, target = late.results(value)
+    first = row[nth == 0]
+    source, target = late.operand_values(value, 0)[first], target[nth == 0]
+    alone = late.operand_values(value, 1)[first] < 0
+    combined_source, combined_target = late.pairs(value)
+    source, target = np.r_[source, combined_source], np.r_[target, combined_target]
+    alone = np.r_[alone, np.ones(len(combined_source), dtype=bool)]
     same = elements[source] == elements[target]
     kind = np.where(same, np.where(alone, Derivation.ELEMENTWISE, Derivation.IN_PLACE), Derivation.PART)
     known = (source >= 0) & (target >= 0) & (source != target) & (same | alone)

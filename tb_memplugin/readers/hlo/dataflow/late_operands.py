@@ -65,10 +65,28 @@ class LateOperands:
         source = self.nodes.operand(self.update, nth + 1)
         return np.where(source >= 0, node_buffer[self.nodes.base[np.maximum(source, 0)]], -1).astype(np.int32)
 
-    def result_values(self, node_buffer: I32) -> I32:
-        """Return the value of each update's result, -1 if it is unknown."""
-        known = self.body >= 0
-        return np.where(known, node_buffer[self.nodes.base[np.maximum(self.body, 0)]], -1).astype(np.int32)
+    def results(self, node_buffer: I32) -> tuple[I64, I64, I32]:
+        """Return (row, number among the update's results, value) of each result; one update may have several."""
+        nodes, row = self.nodes, np.flatnonzero(self.body >= 0)
+        elements = nodes.shapes.child_count[nodes.top(self.body[row])]
+        count = np.maximum(elements, 1)
+        row, nth, in_tuple = np.repeat(row, count), range_offsets(count), np.repeat(elements > 0, count)
+        top = nodes.top(self.body[row])
+        node = np.where(in_tuple, nodes.shapes.child(top, nth), top)
+        found = node_buffer[nodes.base[self.body[row]] + node - nodes.shapes.begin[nodes.shape[self.body[row]]]]
+        known = (node >= 0) & (found >= 0)
+        return row[known], nth[known], found[known].astype(np.int32)
+
+    def pairs(self, node_buffer: I32) -> tuple[I32, I32]:
+        """Return (operand, result) values of combined operations, which compute each result from one operand."""
+        row, nth, result = self.results(node_buffer)
+        operands = self.nodes.module.operands.count()[self.nodes.schedule.order[self.update]] - 1
+        combined = (operands > 1) & (np.bincount(row, minlength=len(operands)) == operands)
+        row, nth, result = row[combined[row]], nth[combined[row]], result[combined[row]]
+        source = self._operand(self.update[row], nth + 1)
+        operand = np.where(source >= 0, node_buffer[self.nodes.base[np.maximum(source, 0)]], -1)
+        known = operand >= 0
+        return operand[known].astype(np.int32), result[known]
 
     def is_update(self) -> Mask:
         """Mark the positions of the updates."""

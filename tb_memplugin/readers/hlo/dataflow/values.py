@@ -60,8 +60,8 @@ def _producers(dataflow: DataflowAnalysis) -> I32:
     """Return the position of the instruction that produces each value, -1 if it is not scheduled."""
     producer = dataflow.defined.astype(np.int32)
     if dataflow.nodes.total:
-        late = dataflow.late.result_values(dataflow.node_buffer)
-        producer[late[late >= 0]] = dataflow.late.update[late >= 0]
+        row, _, value = dataflow.late.results(dataflow.node_buffer)
+        producer[value] = dataflow.late.update[row]
     return producer
 
 
@@ -69,7 +69,8 @@ def _bundled(dataflow: DataflowAnalysis, fused: FusedResults | None) -> tuple[I3
     """Return (operand, result) values of instructions that compute each of their results from some operands only."""
     if not dataflow.nodes.total:
         return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
-    found = [combined_collectives(dataflow), *([] if fused is None else [result_operands(fused)])]
+    found = [combined_collectives(dataflow), dataflow.late.pairs(dataflow.node_buffer)]
+    found += [] if fused is None else [result_operands(fused)]
     operand, result = (np.concatenate(column) for column in zip(*found, strict=True))
     return operand, result
 
