@@ -29,23 +29,26 @@ def roles(recording: Recording) -> U8:
     """Return the Role of each row of `allocations`.
 
     Training steps:
-    - a parameter is an argument that the forward pass reads and that is returned updated;
-    - optimizer state is returned updated, and the forward pass never reads it;
-    - state is passed from one call to the next without a gradient, such as a key-value cache or a running mean;
-    - an input is not returned;
-    - an activation is computed in the forward pass and read in the backward pass;
-    - a gradient is read by updates;
-    - a value computed from one parameter alone, such as its copy in bfloat16, counts as that parameter;
+    - a parameter is an argument that the forward pass reads and that is returned updated by a gradient;
+    - optimizer state is returned updated, the forward pass does not read it, and the update of a weight does;
+    - state is returned updated otherwise: a hidden state, a running mean, an average of the weights;
+    - what is not returned, or returned as it was, is a parameter or an input (see below): frozen weights, LoRA's base,
+      a reference model;
+    - an activation is computed in the forward pass and read in the backward pass. What the backward pass computes again
+      is temporary;
+    - a gradient is a weight's: it enters the update's arithmetic, also summed, clipped or averaged. The derivatives of
+      activations are temporary;
     - everything else is temporary.
     A program that returns gradients, without the update, has parameters and activations too.
 
     Other programs:
-    - state is an argument that is returned, donated or updated in place;
-    - a parameter is first combined, in another shape, with a value computed from several arguments;
-    - integers are inputs;
-    - arguments that may be either, such as both sides of a first product, are unknown. Names give one hint here: a leaf
-      whose path differs from a parameter's only by a number is a parameter, and an argument that is first combined
-      only with such parameters is an input.
+    - state is an argument that is returned, donated or updated in place, such as a key-value cache;
+    - the others are parameters or inputs, and unknown where nothing decides.
+
+    Products tell parameters from inputs (argument_evidence.py), then the pytree, then shapes.
+
+    A copy has the role of the argument that it is a copy of: a prefetch, another layout, a cast, the gathered parts of
+    a sharded weight. So has a value computed from one parameter alone.
 
     Persistent memory has the role of its argument, result or constant. Roles of PyTorch snapshots come from stacks and
     lifetimes (torch_roles.py). All other recordings keep the roles of their source.

@@ -34,9 +34,11 @@ ARGUMENTS: dict[str, list[Role]] = {
         name: [PARAM] * LEAVES + [OPT] * LEAVES + [INPUT, INPUT]
         for name in (
             "momentum", "momentum_donated", "momentum_remat", "momentum_untold",
-            "clipped", "accumulated", "mixed", "many_steps", "where_finite", "averaged",
+            "clipped", "accumulated", "mixed", "many_steps", "where_finite",
         )
     },
+    # No weight's update reads the averages of weights, so they are not the optimizer's.
+    "averaged": [PARAM] * LEAVES + [STATE] * LEAVES + [INPUT, INPUT],
     "adam": [PARAM] * LEAVES + [OPT] * 2 * LEAVES + [OPT, INPUT, INPUT],
     "adam_donated": [PARAM] * LEAVES + [OPT] * 2 * LEAVES + [OPT, INPUT, INPUT],
     "scanned": [PARAM] * 3 + [OPT] * 3 + [INPUT, INPUT],
