@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.analysis.dataflow.graph import row_of_value
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.analysis.ownership.model_paths import argument_path
 from tb_memplugin.model.arrays import I32, U8
 from tb_memplugin.model.kinds import Role
@@ -15,8 +15,10 @@ ROOT_KEYS = {"args": 2}  # a positional argument is `args[0]`
 
 def argument_paths(recording: Recording, arguments: I32) -> list[tuple[str, ...]]:
     """Return the path of each argument value in the pytree of its argument, () if it is unknown."""
-    row, scope = row_of_value(recording)[arguments], recording.allocations.scope
-    return [_path(scope[at]) if at >= 0 else () for at in row.tolist()]
+    graph, program = dataflow_graph(recording), recording.program
+    if graph is None or program is None:
+        return [()] * len(arguments)
+    return [_path(program.scope[at]) if at >= 0 else () for at in graph.values.producer[arguments].tolist()]
 
 
 def _path(scope: str) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ export const TERMS: readonly (readonly [term: string, meaning: string])[] = [
   ["region", "a buffer allocation of a program, or a segment of an allocator"],
   ["reported", "what JAX or the allocator reports about itself"],
   ["reserved", "what a program requests from the device, or an allocator holds from it"],
-  ["role", "what an allocation is for: parameter, optimizer state, input, gradient, activation, output, constant, temporary, state"],
+  ["role", "what an allocation is for: parameter (trained or frozen, and copies of it), optimizer state (read by the update of weights), state (passed from one call to the next: caches, running means, averages of weights), input, gradient (of a weight), activation (kept for the backward pass), output, constant, temporary"],
   ["run", "one session of a profiler, or a folder with files of one moment or process"],
   ["schedule", "the order in which a program runs its instructions"],
   ["segment", "memory that PyTorch's allocator holds from the device, cut into blocks"],
