@@ -19,7 +19,7 @@ from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
-FORWARD, BACKWARD = TrainingPhase.FORWARD, TrainingPhase.BACKWARD
+FORWARD, BACKWARD, UPDATE = TrainingPhase.FORWARD, TrainingPhase.BACKWARD, TrainingPhase.UPDATE
 # Operations that compute nothing themselves.
 PASS_THROUGH = {"parameter", "while", "conditional", "call", "async-start"}
 
@@ -98,7 +98,7 @@ def _roles_of_values(recording: Recording, graph: DataflowGraph, op: Text) -> U8
     for returned_role in (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE):
         if pairs.argument.size:
             role[memory.reach(pairs.argument[role[pairs.argument] == returned_role])] = returned_role
-    late = np.zeros(len(values), dtype=bool) if step is None else _making_pass(values, op, step) == BACKWARD
+    late = np.isin(_making_pass(values, op, step), (BACKWARD, UPDATE)) if step else np.zeros(len(values), dtype=bool)
     _mark_copies(values, late, role)
     return role
 
@@ -121,16 +121,11 @@ def _mark_copies(values: DataflowValues, late: Mask, role: U8) -> None:
 def _mark_roles_by_pass(graph: DataflowGraph, op: Text, step: TrainingStep, parameters: I32, role: U8) -> None:
     """Set the roles of activations, gradients, and values computed from one of the parameters alone."""
     values, n = graph.values, len(graph.values)
-    reader = values.used_value
     producer_pass = _making_pass(values, op, step)
-    update_reads = step.update_reads
-    # If the compiler fused a gradient's product with the update, the product's operands are read by the backward pass.
-    updates = np.zeros(graph.length, dtype=bool)
-    updates[values.use[update_reads]] = True
-    fused = updates[values.use] & _reads_in(graph, step, TrainingPhase.UPDATE) & (values.elements[reader] > 1)
-    backward = ~update_reads & (_reads_in(graph, step, BACKWARD) | fused)
     handed_on = CsrGraph.of(values.loop_carried[1], values.loop_carried[0], n)
-    activation = handed_on.reach(reader[backward]) & (producer_pass == FORWARD) & (values.argument < 0)
+    computed = graph.forward.reach(np.flatnonzero(values.argument >= 0))[:n] & (values.argument < 0)
+    activation = handed_on.reach(values.used_value[_read_for_gradients(graph, step)])
+    activation &= computed & (producer_pass == FORWARD)
     memory = _shared_memory(values)
     owner = step.owner[:n]
     weights = np.zeros(n + 1, dtype=bool)
@@ -140,12 +135,19 @@ def _mark_roles_by_pass(graph: DataflowGraph, op: Text, step: TrainingStep, para
     role[weights[owner] & (owner >= 0) & ((producer_pass == FORWARD) | (producer_pass == BACKWARD))] = Role.PARAMETER
 
 
-def _reads_in(graph: DataflowGraph, step: TrainingStep, phase: TrainingPhase) -> Mask:
-    """Mark the reads, in the order of `DataflowValues.use`, by operations of this pass."""
-    read, node = graph.consumers
-    found = np.zeros(len(graph.values.use), dtype=bool)
-    found[read[step.phase[node] == phase]] = True
-    return found
+def _read_for_gradients(graph: DataflowGraph, step: TrainingStep) -> Mask:
+    """Mark the reads, in the order of `DataflowValues.use`, of what the backward pass computes gradients from.
+
+    If the compiler fused a gradient's product with the update, the product's operands count.
+    """
+    values, (read, node) = graph.values, graph.consumers
+    of_weights = step.pairs.value[step.from_gradient[step.pairs.value]]
+    fused = (step.phase == UPDATE) & step.turn.backward.reach(of_weights)
+    found = np.zeros(len(values.use), dtype=bool)
+    found[read[fused[node]]] = True
+    found &= values.elements[values.used_value] > 1
+    found[read[step.phase[node] == BACKWARD]] = True
+    return found & ~step.update_reads
 
 
 def _making_pass(values: DataflowValues, op: Text, step: TrainingStep) -> U8:

@@ -21,6 +21,7 @@ from tb_memplugin.readers.hlo.module.shapes import elements_of
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
 ALIASES = "hlo_module.input_output_alias.entries"
+MAX_MOVES = 4  # after the operation whose result they move
 REAL_OR_COMPLEX = {10, 11, 12, 15, 16, 18, 19, 20, 23, 24, 25, 28, 29}  # of XLA's PrimitiveType
 
 
@@ -56,6 +57,16 @@ def dataflow_values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowVa
     )
 
 
+def _named_instructions(fused: FusedResults) -> I32:
+    """Return the instruction that computes each result: compilers' own casts and copies have no name."""
+    body, found = fused.body, fused.root.copy()
+    for _ in range(MAX_MOVES):
+        moves = (body.op_name.length[found] == 0) & (body.count[found] == 1)
+        origin = body.operand[body.begin[found[moves]]]
+        found[moves] = np.where(origin >= 0, origin, found[moves])
+    return found
+
+
 def _producers(dataflow: DataflowAnalysis) -> I32:
     """Return the position of the instruction that produces each value, -1 if it is not scheduled."""
     producer = dataflow.defined.astype(np.int32)
@@ -82,7 +93,7 @@ def _scopes(dataflow: DataflowAnalysis, fused: FusedResults | None) -> Text:
     codes = np.where(row >= 0, module.scope.codes[row], -1).astype(np.int32)
     if fused is None:
         return Text(codes, module.scope.strings)
-    inside = module.interned_texts(fused.body.op_name.take(fused.root))
+    inside = module.interned_texts(fused.body.op_name.take(_named_instructions(fused)))
     known = (fused.value >= 0) & inside.nonempty
     codes[fused.value[known]] = inside.codes[known] + len(module.scope.strings)
     return Text(codes, Strings.joined(module.scope.strings, inside.strings))
