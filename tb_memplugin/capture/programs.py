@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 # What has a program: a compiled function, one that the compiler refused, or a dump's file or folder.
 HasProgram = Compiled | CompiledProgram | CompileOutOfMemory | ProgramOfDump | str | os.PathLike[str]
 
-MAIN_MEMORY = 0  # XLA's memory space of the device's main memory, on every backend
-
 
 def compiled(program: HasProgram, logdir: str | os.PathLike[str]) -> Path:
     """Write the program as a run that tb_memplugin and XProf can open, and return the path of its file.
@@ -74,7 +72,7 @@ def assert_fits(program: HasProgram, limit: int | str | None = None) -> None:
     except InputError as error:
         raise ValueError(str(error)) from None
     for recording in _recordings(program):
-        if recording.program is None or recording.program.memory_space != MAIN_MEMORY:
+        if not recording.is_main_memory:
             continue
         needed, allowed = reserved_bytes(recording), recording.capacity if max_bytes is None else max_bytes
         if allowed is None:
@@ -99,8 +97,7 @@ def _recordings(program: HasProgram) -> list[Recording]:
 
 
 def _main_memory(recordings: list[Recording]) -> Recording:
-    of_program = (recording for recording in recordings if recording.program is not None)
-    return next((r for r in of_program if r.program and r.program.memory_space == MAIN_MEMORY), recordings[0])
+    return next((recording for recording in recordings if recording.is_main_memory), recordings[0])
 
 
 def _explain(recording: Recording) -> str:

@@ -83,6 +83,11 @@ class Recording:
         return counts if rows is None else counts[rows]
 
     @property
+    def is_main_memory(self) -> bool:
+        """False for a program's other memories, such as those on the chip or on the host."""
+        return self.program is None or self.program.memory_space == 0
+
+    @property
     def id(self) -> str:
         """Return the identifier. It is the same in every process, and usable in a URL."""
         return "|".join((self.run, self.host, self.title, self.memory))

@@ -127,6 +127,8 @@ def in_order(recording: Recording, pieces: Iterable[Advice]) -> list[Advice]:
     def key(piece: Advice) -> tuple[int, int]:
         large = LARGE_SHARE * piece.saving_bytes >= peak(recording).bytes
         cost = COSTS.get(piece.kind, Cost.RESULTS)
+        if piece.kind is AdviceKind.FRAGMENTATION and recording.program is not None:
+            cost = Cost.RESULTS  # an allocator has an option against it; a compiler's gaps need other shapes
         return cost if large or cost is Cost.FREE else len(Cost), -piece.saving_bytes
 
     return sorted(pieces, key=key)

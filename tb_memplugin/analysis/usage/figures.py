@@ -24,7 +24,7 @@ def figures(recording: Recording) -> list[Figure]:
 
     in_region = live[rows.region[live] >= 0]  # rows of recordings without regions are in none
     live_temporary = int(rows.charge[in_region][temporary[rows.region[in_region]]].sum())
-    reported = [define(PROGRAM, "reported_peak", recording.reported_peak)] if _is_main_memory(recording) else []
+    reported = [define(PROGRAM, "reported_peak", recording.reported_peak)] if recording.is_main_memory else []
     return [
         define(PROGRAM, "live_peak", top.bytes),
         define(PROGRAM, "reserved", reserved_bytes(recording)),
@@ -36,11 +36,6 @@ def figures(recording: Recording) -> list[Figure]:
         define(PROGRAM, "padding", padding),
         define(PROGRAM, "fragmentation", int(regions.size[temporary].sum()) - live_temporary),
     ]  # fmt: skip
-
-
-def _is_main_memory(recording: Recording) -> bool:
-    """Return whether figures of the whole program belong on this recording, and not on those of other memories."""
-    return recording.program is None or recording.program.memory_space == 0
 
 
 def share(part: int, whole: int) -> float:

@@ -121,10 +121,14 @@ def _readable(recording: Recording) -> Recording:
         return recording.outline
 
 
-def _tightness(recording: Recording, room: Headroom) -> tuple[bool, int, int, str]:
-    """Return a sort key: the least headroom first, then the largest peak. Recordings without headroom come last."""
+def _tightness(recording: Recording, room: Headroom) -> tuple[bool, bool, int, int, str]:
+    """Return a sort key: the least headroom first, then the largest peak. Recordings without headroom come last.
+
+    Compilers fill on-chip memory with copies of what is in main memory, so little room there is no warning.
+    """
     top = peak(recording).bytes
-    return (room.left is None, room.left or 0, -top, recording.id)
+    fits_on_chip = not recording.is_main_memory and room.left is not None and room.left >= 0
+    return (room.left is None, fits_on_chip, room.left or 0, -top, recording.id)
 
 
 def headline(ordered: Sequence[Recording], room: dict[str, Headroom]) -> str:

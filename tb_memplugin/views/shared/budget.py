@@ -24,7 +24,7 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: re.Pattern[str])
     failure is the memory in use plus the failed request; any other recording needs its peak. Of a program's memories,
     the device's main memory is checked, unless a pattern chooses others.
     """
-    checked = [r for r in recordings if chosen.search(r.id) and (chosen.pattern or _is_main_memory(r))]
+    checked = [r for r in recordings if chosen.search(r.id) and (chosen.pattern or r.is_main_memory)]
     above = sorted((r for r in checked if required_bytes(r) > limit), key=required_bytes, reverse=True)
     return {
         "limit_bytes": limit,
@@ -43,10 +43,6 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: re.Pattern[str])
             for recording in above
         ],
     }
-
-
-def _is_main_memory(recording: Recording) -> bool:
-    return recording.program is None or recording.program.memory_space == 0
 
 
 def _figure(recording: Recording) -> str:
