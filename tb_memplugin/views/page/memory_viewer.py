@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tb_memplugin.analysis.usage.figures import figures, share
+from tb_memplugin.analysis.usage.headroom import headroom
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
 from tb_memplugin.model.kinds import Axis, Role
@@ -31,7 +32,7 @@ def first_view(recording: Recording) -> bytes:
 
 
 def headline(recording: Recording) -> str:
-    """Return the peak, its roles and its largest buffer, in sentences."""
+    """Return by how much the program does not fit, its peak, the roles then and the largest buffer, in sentences."""
     if recording.out_of_memory is not None:
         return oom.headline(recording)
     top = peak(recording)
@@ -51,9 +52,11 @@ def headline(recording: Recording) -> str:
     largest = int(live_rows(recording, top.position)[0])
     allocations = recording.allocations
     name = allocations.scope[largest] or allocations.name[largest]
+    left = headroom(recording).left
+    too_much = f"{bytes_text(-left)} more than fits. " if left is not None and left < 0 else ""
+    reserved = f"{bytes_text(reserved_bytes(recording))} reserved in {recording.title}, {recording.memory}"
     return (
-        f"Peak {bytes_text(top.bytes)} of {bytes_text(reserved_bytes(recording))} reserved in {recording.title}, "
-        f"{recording.memory}: {', '.join(parts)}. "
+        f"{too_much}Peak {bytes_text(top.bytes)} of {reserved}: {', '.join(parts)}. "
         f"The largest buffer is {name}, {bytes_text(int(allocations.charge[largest]))}."
     )
 
