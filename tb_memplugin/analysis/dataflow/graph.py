@@ -129,9 +129,9 @@ def read_keys(value: I32, position: I32) -> I64:
 
 @memoize
 def dataflow_graph(recording: Recording) -> DataflowGraph | None:
-    """Return a program's data flow; None if the recording has none."""
+    """Return a program's data flow; None if the recording has none, or has no schedule, as in a damaged file."""
     program = recording.program
-    if program is None or program.values is None or program.value is None:
+    if program is None or program.values is None or program.value is None or not recording.length:
         return None
     return DataflowGraph(program.values(), recording.length)
 

@@ -12,7 +12,7 @@ from tb_memplugin.readers.hlo.dataflow.analysis import NO_READ, TOP_ONLY, Datafl
 from tb_memplugin.readers.hlo.dataflow.bundles import combined_collectives, multi_output_fusions, result_operands
 from tb_memplugin.readers.hlo.dataflow.derivation import find_derivations
 from tb_memplugin.readers.hlo.dataflow.fused_results import FusedResults
-from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, expand_ranges
+from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, expand_ranges, take_or_missing
 from tb_memplugin.readers.hlo.dataflow.operation_names import positions_of_name
 from tb_memplugin.readers.hlo.dataflow.pass_through import FORWARDING
 from tb_memplugin.readers.hlo.dataflow.products import find_products
@@ -89,8 +89,8 @@ def _bundled(dataflow: DataflowAnalysis, fused: FusedResults | None) -> tuple[I3
 def _scopes(dataflow: DataflowAnalysis, fused: FusedResults | None) -> Text:
     """Return the operation name of each value. An operation inside a fusion has a name of its own."""
     module = dataflow.module
-    row = np.where(dataflow.defined >= 0, dataflow.schedule.order[dataflow.defined], -1)
-    codes = np.where(row >= 0, module.scope.codes[row], -1).astype(np.int32)
+    row = take_or_missing(dataflow.schedule.order, dataflow.defined)
+    codes = take_or_missing(module.scope.codes, row).astype(np.int32)
     if fused is None:
         return Text(codes, module.scope.strings)
     inside = module.interned_texts(fused.body.op_name.take(_named_instructions(fused)))
