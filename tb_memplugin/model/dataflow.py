@@ -75,7 +75,7 @@ class DataflowValues:
     derivations: Derivations
     products: Products
     scope: Text  # per value: JAX's name of the operation that computes it
-    transposed: I32  # positions with an operation that JAX named `transpose(`, inside a fusion too
+    transposed: I32  # values that an operation computes that JAX named `transpose(`, inside a fusion too
 
     def __len__(self) -> int:
         return len(self.producer)

@@ -82,11 +82,15 @@ def training_step(recording: Recording) -> TrainingStep | None:
     for returned, candidates in ((False, updated_arguments), (True, _weight_gradient_pairs)):
         pairs = candidates(recording)
         update = UpdateArithmetic.of(graph.values, pairs.value)
-        first_uses = first_use(graph, owner, ~update.reads).combined_only
+        every_use = first_use(graph, owner, ~update.reads)
+        first_uses = every_use.combined_only
         eligible = graph.values.floating[pairs.argument] != 0
         # Without names, a cache looks like a table of which only some rows are updated.
         eligible &= pairs.in_place == 0 if differentiated is None else differentiated[pairs.value]
         weight = _find_weights(graph, pairs, eligible, first_uses)
+        if differentiated is not None and not weight.any():  # weights that nothing is multiplied with, such as pixels
+            first_uses = every_use
+            weight = _find_weights(graph, pairs, eligible, first_uses)
         if weight.any() and _has_derivative(graph, program, pairs, weight, first_uses):
             if returned:  # drop results that only have a weight's shape
                 pairs, weight = pairs.take(weight), weight[weight]
@@ -96,11 +100,8 @@ def training_step(recording: Recording) -> TrainingStep | None:
 
 def _from_transposed(graph: DataflowGraph) -> Mask | None:
     """Mark the nodes that depend on an operation that JAX named `transpose(`; None if there is none."""
-    positions = np.zeros(graph.length, dtype=bool)
-    positions[graph.values.transposed] = True
-    producer = graph.values.producer
-    made = np.flatnonzero((producer >= 0) & positions[producer])
-    return graph.forward.reach(np.r_[made, graph.at(graph.values.transposed)]) if positions.any() else None
+    transposed = graph.values.transposed
+    return graph.forward.reach(transposed) if len(transposed) else None
 
 
 def _weight_gradient_pairs(recording: Recording) -> InputOutputPairs:

@@ -9,7 +9,8 @@ A product tells them apart, since it combines data with a weight:
 - integers of 16 bits and more are data. Narrower ones may be quantized weights.
 
 Each decision is evidence for others, so they are made in rounds. Where products leave an argument open, the pytree
-decides: an argument has the role of its nearest relatives, if they all have one.
+decides: an argument has the role of its nearest relatives, if they all have one. If nothing is known to be data, an
+array beside a pytree with several leaves is.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from tb_memplugin.analysis.dataflow.first_use import NOTHING, SEVERAL
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph
 from tb_memplugin.analysis.dataflow.training_step import TrainingStep
-from tb_memplugin.analysis.ownership.argument_trees import nearest_relatives
+from tb_memplugin.analysis.ownership.argument_trees import arrays_beside_containers, nearest_relatives
 from tb_memplugin.model.arrays import I32, U8, Mask
 from tb_memplugin.model.dataflow import ProductKind
 from tb_memplugin.model.kinds import Role
@@ -50,11 +51,43 @@ def decide_roles(graph: DataflowGraph, known: KnownArguments, step: TrainingStep
         if not open_before:
             break
         _decide_by_products(graph, known.argument, role)
-        if np.count_nonzero(role == Role.UNKNOWN) == open_before:
-            nearest_relatives(known.path, role)
+        for decide in (_by_relatives, _by_size, _by_containers):
+            if np.count_nonzero(role == Role.UNKNOWN) == open_before:
+                decide(graph, known, role)
         if np.count_nonzero(role == Role.UNKNOWN) == open_before:
             break
     return role
+
+
+def _by_relatives(graph: DataflowGraph, known: KnownArguments, role: U8) -> None:
+    nearest_relatives(known.path, role)
+
+
+def _by_containers(graph: DataflowGraph, known: KnownArguments, role: U8) -> None:
+    if not (role == Role.INPUT).any():
+        arrays_beside_containers(known.path, role)
+
+
+def _by_size(graph: DataflowGraph, known: KnownArguments, role: U8) -> None:
+    """Set the largest argument that is multiplied with a parameter, after others were combined with it, to INPUT.
+
+    Without other data, it is the data: scales and statistics that it is combined with first are smaller.
+    """
+    products, argument = graph.values.products, known.argument
+    if (role == Role.INPUT).any() or not (role == Role.PARAMETER).any():
+        return
+    owner = _contributors(graph, argument, role, graph.nodes)
+    sides = [_side_owners(graph, owner, side) for side in (0, 1)]
+    found = [(products.position[i], i, side) for side in (0, 1) for i in np.flatnonzero(
+        (sides[side] == SEVERAL) & (sides[1 - side] == NOTHING)
+    ).tolist()]  # fmt: skip
+    if not found:
+        return
+    _, product, side = min(found)
+    values = products.value[(products.product == product) & (products.side == side)]
+    inside = graph.backward.reach(values)[argument] & (role == Role.UNKNOWN)
+    if inside.any():
+        role[np.argmax(np.where(inside, graph.values.elements[argument], -1))] = Role.INPUT
 
 
 def _decide_by_products(graph: DataflowGraph, argument: I32, role: U8) -> None:
@@ -64,7 +97,7 @@ def _decide_by_products(graph: DataflowGraph, argument: I32, role: U8) -> None:
     sides = [_side_owners(graph, owner, side) for side in (0, 1)]
     from_parameters = graph.forward.reach(argument[role == Role.PARAMETER])[: len(graph.values)]
     with_parameters = [_side_mask(graph, from_parameters, side) for side in (0, 1)]
-    votes: list[tuple[I32, I32, U8]] = []
+    votes: list[tuple[I32, I32, U8]] = []  # argument, position, role
     for side in (0, 1):
         own, other = sides[side], sides[1 - side]
         single = (own >= 0) & (own < data)
@@ -76,7 +109,8 @@ def _decide_by_products(graph: DataflowGraph, argument: I32, role: U8) -> None:
             at = np.flatnonzero(chosen)
             votes.append((own[at], products.position[at], np.full(len(at), decided, dtype=np.uint8)))
     voted, position, verdict = (np.concatenate(column) for column in zip(*votes, strict=True))
-    order = np.lexsort((verdict, position, voted))
+    # An input meets data, too, after it was multiplied with a parameter.
+    order = np.lexsort((position, verdict != Role.INPUT, voted))
     first = order[np.diff(voted[order], prepend=-1) != 0]
     number = np.full(len(graph.values), -1, dtype=np.int64)
     number[argument] = np.arange(len(argument))

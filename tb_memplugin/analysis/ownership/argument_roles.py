@@ -12,7 +12,7 @@ from tb_memplugin.analysis.dataflow.graph import DataflowGraph, row_of_value
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, TrainingStep
 from tb_memplugin.analysis.ownership.argument_evidence import KnownArguments, decide_roles
-from tb_memplugin.analysis.ownership.argument_trees import argument_paths
+from tb_memplugin.analysis.ownership.argument_trees import argument_paths, complete_trees
 from tb_memplugin.model.arrays import I32, U8, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
@@ -43,6 +43,9 @@ def roles_of_arguments(recording: Recording, graph: DataflowGraph, step: Trainin
         decided[decided == Role.UNKNOWN] = Role.INPUT
     else:
         _decide_by_shapes(recording, graph, arguments, decided)
+        # A pytree that is returned updated as a whole is passed to the next call.
+        returned = complete_trees(known.path, np.isin(arguments, pairs.argument[~kept]))
+        decided[returned & (decided != Role.PARAMETER)] = Role.STATE
     return decided
 
 

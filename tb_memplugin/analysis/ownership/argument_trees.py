@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.analysis.ownership.model_paths import argument_path
-from tb_memplugin.model.arrays import I32, U8
+from tb_memplugin.model.arrays import I32, U8, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 
@@ -38,3 +40,20 @@ def nearest_relatives(paths: list[tuple[str, ...]], role: U8) -> None:
         nearest = next((found for d in range(len(paths[i]), 0, -1) if (found := roles_below.get(paths[i][:d]))), set())
         if len(nearest) == 1:
             role[i] = next(iter(nearest))
+
+
+def arrays_beside_containers(paths: list[tuple[str, ...]], role: U8) -> None:
+    """Give unknown arrays the role INPUT if the only other arguments are pytrees of several unknown leaves or more."""
+    leaves = Counter(path[0] for path in paths if path)
+    containers = {root for root, count in leaves.items() if count > 1}
+    alone = [i for i in np.flatnonzero(role == Role.UNKNOWN).tolist() if len(paths[i]) == 1]
+    if len(containers) == 1 and alone:
+        role[alone] = Role.INPUT
+
+
+def complete_trees(paths: list[tuple[str, ...]], chosen: Mask) -> Mask:
+    """Mark the leaves of arguments with several leaves, all of them chosen."""
+    leaves, found = Counter(path[0] for path in paths if path), Counter[str]()
+    for i in np.flatnonzero(chosen).tolist():
+        found.update(paths[i][:1])
+    return np.array([bool(path) and leaves[path[0]] > 1 and leaves[path[0]] == found[path[0]] for path in paths], bool)

@@ -6,8 +6,10 @@ import re
 
 import numpy as np
 
-from tb_memplugin.model.arrays import I32
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.native.graph.walks import grouped, reach
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
+from tb_memplugin.readers.hlo.dataflow.fused_results import FusedResults
 from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS
 
 
@@ -17,7 +19,7 @@ def positions_of_name(dataflow: DataflowAnalysis, word: bytes) -> I32:
     The file's bytes are searched, which is faster than reading the names inside all fusions.
     """
     module, schedule = dataflow.module, dataflow.schedule
-    found = np.array([match.start() for match in re.finditer(re.escape(word), module.data)], dtype=np.int64)
+    found = occurrences(dataflow, word)
     names = module.instructions["metadata.op_name"]
     start = names.start[schedule.order]
     named = _count(found, start, start + names.length[schedule.order]) > 0
@@ -30,6 +32,33 @@ def positions_of_name(dataflow: DataflowAnalysis, word: bytes) -> I32:
     return positions
 
 
-def _count(found: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    counts: np.ndarray = np.searchsorted(found, end) - np.searchsorted(found, start)
+def values_of_name(dataflow: DataflowAnalysis, producer: I32, fused: FusedResults | None, word: bytes) -> I32:
+    """Return the values that such an instruction or fusion computes.
+
+    `producer` is the position of each value. Of a fusion with several results, those that depend on the operation.
+    """
+    named = np.zeros(dataflow.schedule.length + 1, dtype=bool)
+    named[positions_of_name(dataflow, word)] = True
+    if fused is None:
+        return np.flatnonzero(named[producer]).astype(np.int32)
+    named[fused.position] = False
+    body = fused.body
+    spans = body.op_name
+    found = occurrences(dataflow, word)
+    inside = np.flatnonzero(_count(found, spans.start, spans.start + spans.length) > 0).astype(np.int32)
+    known = np.flatnonzero(body.operand >= 0)
+    user = np.repeat(np.arange(len(body.count), dtype=np.int32), body.count)[known]
+    begin, order = grouped(body.operand[known].astype(np.int32), len(body.count))
+    downstream = reach(begin, user[order], inside).view(np.bool_)
+    results = fused.value[downstream[fused.root] & (fused.value >= 0)]
+    return np.r_[np.flatnonzero(named[producer]), results].astype(np.int32)
+
+
+def occurrences(dataflow: DataflowAnalysis, word: bytes) -> I64:
+    """Return the places of a word in the file's bytes, rising."""
+    return np.array([match.start() for match in re.finditer(re.escape(word), dataflow.module.data)], dtype=np.int64)
+
+
+def _count(found: I64, start: I64, end: I64) -> I64:
+    counts: I64 = np.searchsorted(found, end) - np.searchsorted(found, start)
     return counts

@@ -13,7 +13,7 @@ from tb_memplugin.readers.hlo.dataflow.bundles import combined_collectives, mult
 from tb_memplugin.readers.hlo.dataflow.derivation import find_derivations
 from tb_memplugin.readers.hlo.dataflow.fused_results import FusedResults
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, expand_ranges, take_or_missing
-from tb_memplugin.readers.hlo.dataflow.operation_names import positions_of_name
+from tb_memplugin.readers.hlo.dataflow.operation_names import values_of_name
 from tb_memplugin.readers.hlo.dataflow.pass_through import FORWARDING
 from tb_memplugin.readers.hlo.dataflow.products import find_products
 from tb_memplugin.readers.hlo.module.lists import Lists
@@ -37,12 +37,12 @@ def dataflow_values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowVa
     results = _result_nodes(nodes)
     shape, elements, floating = _shapes(module)
     carried_to, carried_from = dataflow.loop_carried
-    fused = multi_output_fusions(dataflow) if nodes.total else None
+    fused, producer = multi_output_fusions(dataflow) if nodes.total else None, _producers(dataflow)
     return DataflowValues(
         shape=shape,
         elements=elements,
         floating=floating,
-        producer=_producers(dataflow),
+        producer=producer,
         use_begin=begin,
         use=use,
         loop_carried=(carried_from.astype(np.int32), carried_to.astype(np.int32)),
@@ -53,7 +53,7 @@ def dataflow_values(module: HloModule, dataflow: DataflowAnalysis) -> DataflowVa
         derivations=find_derivations(module, dataflow, elements),
         products=find_products(dataflow),
         scope=_scopes(dataflow, fused),
-        transposed=positions_of_name(dataflow, b"transpose("),
+        transposed=values_of_name(dataflow, producer, fused, b"transpose("),
     )
 
 
