@@ -59,7 +59,7 @@ function AdvicePieces({ list, store }: { list: AdviceList; store: Store<ViewStat
       </ol>
       {shown.length < advice.length && (
         <button class="link" data-testid="more-advice" onClick={() => setAll(true)}>
-          {advice.length - shown.length} more with smaller savings
+          {advice.length - shown.length} more changes
         </button>
       )}
     </>
