@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from benchmarks.generate import generate
 from benchmarks.timing import spread
-from tb_memplugin.analysis.dataflow.graph import contains_text
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, training_step
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.model.recording import Recording
@@ -25,8 +24,8 @@ def count_wrong_passes(recording: Recording) -> int:
     if found is None or program is None:
         raise SystemExit("no training step was found in a training step")
     phase = found.phase[-recording.length :]
-    backward = contains_text(program.scope, b"transpose(")
-    forward = contains_text(program.scope, b"jvp(") & ~backward
+    backward = program.scope.contains(b"transpose(")
+    forward = program.scope.contains(b"jvp(") & ~backward
     wrong = (forward & (phase != TrainingPhase.FORWARD)) | (backward & (phase != TrainingPhase.BACKWARD))
     return int((wrong & (phase != TrainingPhase.NONE)).sum())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,6 +79,16 @@ class Text:
     def isin(self, texts: Container[str]) -> Mask:
         """Mark the rows whose text is one of `texts`; rows with code -1 are not."""
         return self.where(lambda text: text in texts)
+
+    def contains(self, word: bytes) -> Mask:
+        """Mark the rows whose text contains the word."""
+        strings = self.strings
+        starts = np.array([match.start() for match in re.finditer(re.escape(word), strings.blob)], dtype=np.int64)
+        text = np.searchsorted(strings.offsets, starts, side="right") - 1
+        found = np.zeros(len(strings) + 1, dtype=bool)  # the last: no text
+        found[text[starts + len(word) <= strings.offsets[text + 1]]] = True
+        mask: Mask = found[self.codes]
+        return mask
 
     @property
     def nonempty(self) -> Mask:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,7 +12,6 @@ from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.text import Text
 from tb_memplugin.native.graph.walks import grouped, reach
 
 
@@ -163,14 +161,3 @@ def row_of_value(recording: Recording) -> I32:
     row_numbers = np.flatnonzero(value >= 0)[::-1]  # of several rows the first
     row[value[row_numbers]] = row_numbers
     return row
-
-
-def contains_text(column: Text, word: bytes) -> Mask:
-    """Mark the rows whose text contains the word."""
-    strings = column.strings
-    starts = np.array([match.start() for match in re.finditer(re.escape(word), strings.blob)], dtype=np.int64)
-    text = np.searchsorted(strings.offsets, starts, side="right") - 1
-    found = np.zeros(len(strings) + 1, dtype=bool)  # the last: no text
-    found[text[starts + len(word) <= strings.offsets[text + 1]]] = True
-    mask: Mask = found[column.codes]
-    return mask

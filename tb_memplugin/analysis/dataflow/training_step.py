@@ -28,7 +28,6 @@ from tb_memplugin.analysis.dataflow.graph import (
     CsrGraph,
     DataflowGraph,
     concatenate_ranges,
-    contains_text,
     dataflow_graph,
 )
 from tb_memplugin.analysis.dataflow.input_output_pairs import (
@@ -249,7 +248,7 @@ def _backward_nodes(turn: DataflowGraph, program: Program, forward: Mask, either
 
 def _is_named(graph: DataflowGraph, program: Program, word: bytes) -> Mask:
     """Mark the nodes whose operation's name contains the word."""
-    named: Mask = np.r_[contains_text(graph.values.scope, word), contains_text(program.scope, word)]
+    named: Mask = np.r_[graph.values.scope.contains(word), program.scope.contains(word)]
     return named
 
 

@@ -16,16 +16,18 @@ array beside a pytree with several leaves is.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.first_use import NOTHING, SEVERAL
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph
 from tb_memplugin.analysis.dataflow.training_step import TrainingStep
-from tb_memplugin.analysis.ownership.argument_trees import arrays_beside_containers, nearest_relatives
+from tb_memplugin.analysis.ownership.argument_trees import argument_paths, arrays_beside_containers, nearest_relatives
 from tb_memplugin.model.arrays import I32, U8, Mask
 from tb_memplugin.model.dataflow import ProductKind
 from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.graph.walks import owners
 
 MAX_ROUNDS = 16  # each decides one more layer at least
@@ -37,7 +39,12 @@ class KnownArguments:
 
     argument: I32  # values
     role: U8
-    path: list[tuple[str, ...]]  # of each argument in the pytree
+    recording: Recording
+
+    @cached_property
+    def path(self) -> list[tuple[str, ...]]:
+        """The path of each argument in the pytree. Programs may have thousands, and most have none to decide."""
+        return argument_paths(self.recording, self.argument)
 
 
 def decide_roles(graph: DataflowGraph, known: KnownArguments, step: TrainingStep | None) -> U8:

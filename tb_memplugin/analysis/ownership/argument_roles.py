@@ -12,7 +12,7 @@ from tb_memplugin.analysis.dataflow.graph import DataflowGraph, row_of_value
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, TrainingStep
 from tb_memplugin.analysis.ownership.argument_evidence import KnownArguments, decide_roles
-from tb_memplugin.analysis.ownership.argument_trees import argument_paths, complete_trees
+from tb_memplugin.analysis.ownership.argument_trees import complete_trees
 from tb_memplugin.model.arrays import I32, U8, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
@@ -35,7 +35,7 @@ def roles_of_arguments(recording: Recording, graph: DataflowGraph, step: Trainin
     is_kept = np.isin(arguments, pairs.argument[kept])
     indices = (values.floating[arguments] == 0) & ~_may_be_quantized(recording, arguments) & ~is_kept
     role[arguments[indices & (role[arguments] == Role.UNKNOWN)]] = Role.INPUT
-    known = KnownArguments(arguments, role[arguments], argument_paths(recording, arguments))
+    known = KnownArguments(arguments, role[arguments], recording)
     decided = decide_roles(graph, known, step)
     donated = np.isin(arguments, pairs.argument[pairs.donated != 0])
     decided[(decided == Role.UNKNOWN) & is_kept & (donated | (step is not None))] = Role.STATE

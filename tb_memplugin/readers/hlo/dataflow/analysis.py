@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.native.hlo.liveness import flow_uses, flow_values, use_ranges
+from tb_memplugin.readers.hlo.dataflow.fusion_outline import FusionOutline
 from tb_memplugin.readers.hlo.dataflow.late_operands import LateOperands
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes, take_or_missing
 from tb_memplugin.readers.hlo.dataflow.pass_through import CALLS, find_flows, loop_back_flows
@@ -38,6 +39,10 @@ class DataflowAnalysis:
     def late(self) -> LateOperands:
         """The asynchronous operations that get their operands after their start."""
         return LateOperands.of(self.nodes)
+
+    @cached_property
+    def fusions(self) -> FusionOutline:
+        return FusionOutline.of(self.nodes)
 
     @cached_property
     def defining_node(self) -> I32:

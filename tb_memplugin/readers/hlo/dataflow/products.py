@@ -7,13 +7,10 @@ import numpy as np
 from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.dataflow import ProductKind, Products
 from tb_memplugin.model.text import Text
-from tb_memplugin.native.protobuf.messages import Plan, scan
-from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloInstructionProto
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
 from tb_memplugin.readers.hlo.dataflow.fused_results import FusedInstructions
 from tb_memplugin.readers.hlo.dataflow.fusions import FusedComputations
 from tb_memplugin.readers.hlo.dataflow.nodes import ResultNodes
-from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS
 
 # Libraries and kernels do most products of a GPU program: operands 0 and 1 are the sides, as in `__cublas$gemm`.
 KINDS = {
@@ -24,13 +21,6 @@ KINDS = {
     "async-update": ProductKind.LOOKUP,  # with late operands, an offloaded gather
 }
 SIDES = (0, 1)
-OPCODES = Plan(
-    HloComputationProto.DESCRIPTOR,
-    skip=(
-        *(name for name in HloComputationProto.DESCRIPTOR.fields_by_name if name != "instructions"),
-        *(f"instructions.{name}" for name in HloInstructionProto.DESCRIPTOR.fields_by_name if name != "opcode"),
-    ),
-)
 ProductColumns = tuple[I32, U8, I32, I32, U8]  # position and kind per product; product, value and side per operand
 
 
@@ -70,7 +60,7 @@ def _operands(nodes: ResultNodes, positions: I32, nth: I64) -> I32:
 
 def _inside_fusions(dataflow: DataflowAnalysis) -> ProductColumns:
     empty, no_kind = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
-    positions = _fusions_with_products(dataflow)
+    positions = dataflow.fusions.positions_with(dataflow.fusions.opcode.isin(KINDS))
     called = dataflow.module.callees.nth(dataflow.schedule.order[positions], 0)
     try:
         body = FusedComputations(dataflow.module, called)
@@ -91,20 +81,6 @@ def _inside_fusions(dataflow: DataflowAnalysis) -> ProductColumns:
     product, side = at % max(len(row), 1), at // max(len(row), 1)
     kind = _kinds(body.opcode.take(row))
     return positions[within], kind, product[known].astype(np.int32), value[known], side[known].astype(np.uint8)
-
-
-def _fusions_with_products(dataflow: DataflowAnalysis) -> I32:
-    """Return the positions of fusions that contain a product. Only opcodes are read, as most fusions contain none."""
-    module, nodes = dataflow.module, dataflow.nodes
-    positions = nodes.positions_of({"fusion"})
-    called = module.callees.nth(dataflow.schedule.order[positions], 0)
-    positions, called = positions[called >= 0], called[called >= 0]
-    try:
-        contents = scan(module.data, OPCODES, module.tables[COMPUTATIONS]["span"].take(called))["instructions"]
-    except ValueError:
-        return positions[:0]
-    found: I32 = positions[np.unique(contents["parent"][module.interned_texts(contents["opcode"]).isin(KINDS)])]
-    return found
 
 
 def _kinds(opcode: Text) -> U8:
