@@ -117,6 +117,13 @@ def saving(recording: Recording, expected: Change, *bounds: Change) -> Saving | 
     return found if is_worthwhile(recording, found.at_least) else None
 
 
+def cost_of(recording: Recording, piece: Advice) -> Cost:
+    """Return what a piece of advice costs. Allocators have an option against gaps; a compiler's gaps need other shapes."""
+    if piece.kind is AdviceKind.FRAGMENTATION and recording.program is not None:
+        return Cost.RESULTS
+    return COSTS.get(piece.kind, Cost.RESULTS)
+
+
 def in_order(recording: Recording, pieces: Iterable[Advice]) -> list[Advice]:
     """Return pieces in the order in which to try them.
 
@@ -126,9 +133,7 @@ def in_order(recording: Recording, pieces: Iterable[Advice]) -> list[Advice]:
 
     def key(piece: Advice) -> tuple[int, int]:
         large = LARGE_SHARE * piece.saving_bytes >= peak(recording).bytes
-        cost = COSTS.get(piece.kind, Cost.RESULTS)
-        if piece.kind is AdviceKind.FRAGMENTATION and recording.program is not None:
-            cost = Cost.RESULTS  # an allocator has an option against it; a compiler's gaps need other shapes
+        cost = cost_of(recording, piece)
         return cost if large or cost is Cost.FREE else len(Cost), -piece.saving_bytes
 
     return sorted(pieces, key=key)

@@ -80,7 +80,7 @@ def test_free_changes_come_first_and_then_the_largest_of_each_cost(name: str) ->
         pieces, top = advise(recording), peak(recording).bytes
         keys = []
         for found in pieces:
-            cost = model.COSTS[found.kind]
+            cost = model.cost_of(recording, found)
             large = cost is model.Cost.FREE or 10 * found.saving_bytes >= top
             keys.append((cost if large else len(model.Cost), -found.saving_bytes))
         assert keys == sorted(keys)

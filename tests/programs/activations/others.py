@@ -79,7 +79,7 @@ class Halves(nn.Module):
         for channels in (64, 128, 256):
             x = double(channels)(x)
             kept.append(x)
-            x = nn.max_pool(x, (2, 2), (2, 2))  # type: ignore[no-untyped-call]
+            x = nn.max_pool(x, (2, 2), (2, 2))
         x = double(512)(x)
         for channels in (256, 128, 64):
             x = nn.ConvTranspose(channels, (2, 2), (2, 2))(x)

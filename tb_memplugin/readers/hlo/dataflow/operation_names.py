@@ -29,4 +29,5 @@ def values_of_name(dataflow: DataflowAnalysis, producer: I32, fused: FusedResult
     begin, order = grouped(body.operand[known].astype(np.int32), len(body.count))
     downstream = reach(begin, user[order], inside).view(np.bool_)
     results = fused.value[downstream[fused.root] & (fused.value >= 0)]
-    return np.r_[np.flatnonzero(named[producer]), results].astype(np.int32)
+    values: I32 = np.r_[np.flatnonzero(named[producer]), results].astype(np.int32)
+    return values
