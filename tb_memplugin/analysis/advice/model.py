@@ -118,7 +118,7 @@ def saving(recording: Recording, expected: Change, *bounds: Change) -> Saving | 
 
 
 def cost_of(recording: Recording, piece: Advice) -> Cost:
-    """Return what a piece of advice costs. Allocators have an option against gaps; a compiler's gaps need other shapes."""
+    """Return what a piece costs. Allocators have an option against gaps; a compiler's gaps need other shapes."""
     if piece.kind is AdviceKind.FRAGMENTATION and recording.program is not None:
         return Cost.RESULTS
     return COSTS.get(piece.kind, Cost.RESULTS)
