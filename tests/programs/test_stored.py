@@ -13,15 +13,6 @@ from programs.targets import GPUS, TARGETS
 STORED = stored_programs()
 MAX_BYTES = 6 << 20
 of_each_dump = pytest.mark.parametrize("stored", STORED, ids=str)
-# Remove what is right: these tests must fail.
-WRONG_ROLES: set[str] = set()
-
-
-def except_for(wrong: set[str]) -> pytest.MarkDecorator:
-    """Return a mark that runs a test for each dump, and expects it to fail for these programs."""
-    failing = pytest.mark.xfail(strict=True, reason="known to be wrong")
-    marks = {stored: failing if wrong & {stored.name, str(stored)} else () for stored in STORED}
-    return pytest.mark.parametrize("stored", [pytest.param(s, id=str(s), marks=marks[s]) for s in STORED])
 
 
 def test_the_corpus_covers_every_target_with_programs_of_each_kind() -> None:
@@ -55,7 +46,7 @@ def test_no_more_is_live_than_is_reserved(stored: Stored) -> None:
     assert not [space for space in stored.spaces().values() if space.live > space.reserved]
 
 
-@except_for(WRONG_ROLES)
+@of_each_dump
 def test_an_argument_has_the_role_that_the_program_gives_it(stored: Stored) -> None:
     arguments = stored.arguments()
     assert arguments

@@ -35,7 +35,7 @@ class AdviceKind(StrEnum):
 
 
 class Cost(IntEnum):
-    """What a kind of change costs besides the work of making it, the cheapest first."""
+    """Cost of a kind of change, besides the work of making it; the cheapest first."""
 
     FREE = 0  # same results in the same time
     TIME = 1  # same results, with more computation or communication
@@ -127,8 +127,8 @@ def cost_of(recording: Recording, piece: Advice) -> Cost:
 def in_order(recording: Recording, pieces: Iterable[Advice]) -> list[Advice]:
     """Return pieces in the order in which to try them.
 
-    First what is free, then what saves at least a tenth of the peak, by its cost, then the rest. Among equals, the
-    largest saving is first.
+    Free changes come first, then changes that save at least a tenth of the peak, by their cost, then all others. Among
+    equals, the largest saving comes first.
     """
 
     def key(piece: Advice) -> tuple[int, int]:

@@ -87,7 +87,7 @@ def training_step(recording: Recording) -> TrainingStep | None:
         # Without names, a cache looks like a table of which only some rows are updated.
         eligible &= pairs.in_place == 0 if differentiated is None else differentiated[pairs.value]
         weight = _find_weights(graph, pairs, eligible, first_uses)
-        if differentiated is not None and not weight.any():  # weights that nothing is multiplied with, such as pixels
+        if differentiated is not None and not weight.any():  # weights that enter no product, such as pixels
             first_uses = every_use
             weight = _find_weights(graph, pairs, eligible, first_uses)
         if weight.any() and _has_derivative(graph, program, pairs, weight, first_uses):

@@ -17,7 +17,7 @@ class KernelJson(TypedDict):
     name: str
     op_name: str
     limit_bytes: int | None
-    """What the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default."""
+    """Memory that the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default."""
     used_bytes: int | None
     """Windows into operands, with all their buffers, and scratch memory."""
     capacity_bytes: int | None

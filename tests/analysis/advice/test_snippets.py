@@ -1,4 +1,4 @@
-"""Code in advice, run as it is on real programs after binding the names that it mentions."""
+"""Code in advice, run unchanged on real programs that define the names in it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ CHANGES: dict[str, Knobs] = {
 
 
 class Changes(NamedTuple):
-    """What a builder's knobs ask of the step itself; `remat` concerns the model."""
+    """Changes of the step itself that a builder's knobs ask for; `remat` concerns the model."""
 
     microbatches: int = 1
     donate: bool = True

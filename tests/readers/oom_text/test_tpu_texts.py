@@ -1,4 +1,4 @@
-"""What libtpu 0.0.52 says of programs that do not fit: the texts in tests/data/oom_texts/tpu_*.txt are its own."""
+"""Errors of libtpu 0.0.52 about programs that do not fit, as it printed them, in tests/data/oom_texts/tpu_*.txt."""
 
 from __future__ import annotations
 

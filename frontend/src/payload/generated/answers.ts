@@ -305,7 +305,7 @@ export interface Holes {
 export interface Kernel {
   name: string;
   op_name: string;
-  /** What the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default. */
+  /** Memory that the compiler allows the kernel: `vmem_limit_bytes`, or the chip's default. */
   limit_bytes: number | null;
   /** Windows into operands, with all their buffers, and scratch memory. */
   used_bytes: number | null;
