@@ -18,6 +18,8 @@ from tb_memplugin.model.text import Text
 
 PASSES = tuple(Pass)
 NUMBERED = re.compile(r"\d+")
+PRODUCTS = ("dot_general", "conv_general_dilated", "ragged_dot")
+MIN_PRODUCTS = 3  # in a row, of another forward pass; the compiler repeats hardly any product in the backward pass
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,67 @@ class ProgramPasses:
         return [op_path(self.scope.strings[code]) for code in range(len(self.scope.strings))] + [op_path("")]
 
     @cached_property
+    def named_by(self) -> I32:
+        """The position whose name and call stack apply to each position.
+
+        Compilers add copies without names, as between memory spaces. Such an operation has the name of the one that
+        computes the largest value it reads.
+        """
+        known = np.array(["/" in self.scope.strings[code] for code in range(len(self.scope.strings))] + [False])
+        named = known[self.scope.codes]
+        values, at = self.values, np.arange(self.length, dtype=np.int32)
+        reader = values.used_value
+        moved = np.flatnonzero(~named[values.use] & (values.producer[reader] >= 0))
+        moved = moved[np.argsort(values.elements[reader[moved]], kind="stable")]
+        source = at.copy()
+        source[values.use[moved]] = values.producer[reader[moved]]  # of several the largest
+        source = np.minimum(source, at)  # a loop's carry leads back
+        for _ in range(self.length.bit_length()):
+            further = np.where(named[source], source, source[source])
+            if (further == source).all():
+                break
+            source = further
+        return np.where(named[source], source, at)
+
+    @cached_property
+    def scope_code(self) -> I32:
+        """The code in `scope.strings` of the name that applies to each position."""
+        return self.scope.codes[self.named_by]
+
+    @cached_property
     def pass_of_position(self) -> U8:
-        """The index in PASSES of each position's pass, by its op_name."""
-        return np.array([PASSES.index(path.training_pass) for path in self.paths], dtype=np.uint8)[self.scope.codes]
+        """The index in PASSES of each position's pass, by its op_name.
+
+        What the compiler repeats of the forward pass within the backward pass is rematerialized.
+        """
+        found = np.array([PASSES.index(path.training_pass) for path in self.paths], dtype=np.uint8)[self.scope_code]
+        forward, backward = PASSES.index(Pass.FORWARD), PASSES.index(Pass.BACKWARD)
+        product = np.flatnonzero(self.does(*PRODUCTS) & np.isin(found, (forward, backward)))
+        begins = np.flatnonzero(np.diff(found[product], prepend=found.dtype.type(len(PASSES))))
+        runs = (np.diff(np.r_[begins, len(product)]) >= MIN_PRODUCTS) & (found[product[begins]] == forward)
+        # A backward position makes late what follows, until another forward pass begins.
+        again = np.zeros(self.length, dtype=np.int64)
+        again[product[begins[runs]]] = 1
+        section = np.cumsum(again)
+        first = np.full(int(section[-1]) + 1 if self.length else 1, self.length)
+        begun = self._reading(found == forward) & (found == backward)
+        np.minimum.at(first, section[begun], np.flatnonzero(begun))
+        late = (found == forward) & (np.arange(self.length) > first[section])
+        return np.where(late, PASSES.index(Pass.REMATERIALIZED), found).astype(np.uint8)
+
+    def _reading(self, computed: Mask) -> Mask:
+        """Mark the positions that read a value which one of the positions `computed` computes."""
+        values = self.values
+        producer = values.producer[values.used_value]
+        found = np.zeros(self.length, dtype=bool)
+        found[values.use[(producer >= 0) & computed[np.maximum(producer, 0)]]] = True
+        return found
+
+    @cached_property
+    def backward_begins(self) -> int:
+        """The first position of the backward pass that reads a value of the forward pass; the length without one."""
+        begun = self._reading(self.within(Pass.FORWARD)) & self.within(Pass.BACKWARD)
+        return int(np.argmax(begun)) if begun.any() else self.length
 
     def within(self, which: Pass) -> Mask:
         """Mark the positions of a pass."""
@@ -65,7 +125,7 @@ class ProgramPasses:
 
     def does(self, *operations: str) -> Mask:
         """Mark the positions of these operations."""
-        wanted: Mask = np.array([name in operations for name in self.operation])[self.scope.codes]
+        wanted: Mask = np.array([name in operations for name in self.operation])[self.scope_code]
         return wanted
 
     @cached_property
@@ -113,7 +173,7 @@ class ProgramPasses:
                 for number, codes in enumerate(members.values()):
                     instance[codes] = number
                 several, comment = f"{len(members)} {merged}", f"the function of one {merged}"
-                found.append(Layers(merged, several, "layer", comment, len(members), instance[self.scope.codes]))
+                found.append(Layers(merged, several, "layer", comment, len(members), instance[self.scope_code]))
         return found
 
 

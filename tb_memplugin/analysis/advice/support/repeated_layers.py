@@ -11,9 +11,9 @@ from tb_memplugin.analysis.advice.support.passes import Layers, ProgramPasses
 from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.model.arrays import F64, I32, I64, Mask
-from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
+from tb_memplugin.model.text import Text
 
 ALMOST_ALL = 0.999  # of what is kept; a fusion may have the call stack of a line of another layer
 
@@ -37,41 +37,43 @@ def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | Non
     backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
     if program is None or not backward.any():
         return None
-    # Operations of the forward pass that the compiler repeats in the backward pass are part of the latter.
-    forward = np.flatnonzero(passes.within(Pass.FORWARD) & (np.arange(passes.length) < np.argmax(backward)))
+    named = passes.named_by == np.arange(passes.length)
+    forward = np.flatnonzero(passes.within(Pass.FORWARD) & named)
     if not len(forward):
         return None
-    again = passes.last_use(backward)
+    stack = program.stack
     kept = np.zeros(passes.length)
-    rows = np.flatnonzero((again >= 0) & (passes.made >= 0) & ~passes.is_argument)
-    np.add.at(kept, passes.made[rows], recording.allocations.size[rows])
-    key, count = _sources(program, forward)
+    rows = np.flatnonzero((passes.last_use(backward) >= 0) & (passes.made >= 0) & ~passes.is_argument)
+    np.add.at(kept, passes.named_by[passes.made[rows]], recording.allocations.size[rows])
+    key, count = _sources(passes, program.op, stack, forward)
     turns = _turns(count, kept[forward])
     reads_weight = _reads_float_argument(passes)[forward]
-    site = _call_site(stacks, program.stack[forward], count, kept[forward], turns, reads_weight) if turns else None
+    site = _call_site(stacks, stack[forward], count, kept[forward], turns, reads_weight) if turns else None
     if site is None:
         return None
     turn = np.full(passes.length, -1, dtype=np.int32)
-    for positions, reverse in ((forward, False), (np.flatnonzero(backward), True)):
-        inside = np.isin(program.stack[positions], _leaves_below(stacks, program.stack[positions], site.frames))
-        key, count = _sources(program, positions)
+    for positions, reverse in ((forward, False), (np.flatnonzero(backward & named), True)):
+        inside = np.isin(stack[positions], _leaves_below(stacks, stack[positions], site.frames))
+        key, count = _sources(passes, program.op, stack, positions)
         turn[positions] = _number_turns(key, np.where(inside, count, 0), turns, reverse)
-    below = program.stack[forward[turn[forward] >= 0]]
-    return _named(recording, site, below, _by_values_read(passes, turn), turns)
+    below = stack[forward[turn[forward] >= 0]]
+    return _named(recording, site, below, turn[passes.named_by], turns)
 
 
-def _sources(program: Program, positions: I64) -> tuple[I64, I64]:
+def _sources(passes: ProgramPasses, op: Text, stack: I32, positions: I64) -> tuple[I64, I64]:
     """Return a number for each position's operation in the source, and how many positions have the same."""
-    source = np.stack([program.scope.codes[positions], program.op.codes[positions], program.stack[positions]])
+    source = np.stack([passes.scope_code[positions], op.codes[positions], stack[positions]])
     _, key, count = np.unique(source, axis=1, return_inverse=True, return_counts=True)
     return key.ravel(), count[key.ravel()]
 
 
 def _turns(count: I64, kept: F64) -> int:
     """Return how often the operations run that keep the most; 0 if none runs twice."""
-    size = np.bincount(count, kept)
+    size = np.append(np.bincount(count, kept), 0.0)
     size[:2] = 0
-    return int(np.argmax(size)) if size.any() else 0
+    most = int(np.argmax(size))
+    # The first or the last turn is often fused differently.
+    return most + (size[most + 1] > 0) if size.any() else 0
 
 
 def _reads_float_argument(passes: ProgramPasses) -> Mask:
@@ -150,15 +152,6 @@ def _number_turns(key: I64, count: I64, turns: int, reverse: bool) -> I32:
     begun = np.searchsorted(np.minimum.accumulate(first[::-1])[::-1], others, side="right") - 1
     turn[others] = np.maximum(begun, 0)
     return np.where((turn >= 0) & reverse, turns - 1 - turn, turn)
-
-
-def _by_values_read(passes: ProgramPasses, turn: I32) -> I32:
-    """Assign positions without a call stack, such as copies, to the turn whose values they read."""
-    row, use = passes.uses
-    made = np.where(passes.made >= 0, turn[passes.made], -1)
-    unknown = (turn[use] < 0) & (passes.within(Pass.OTHER))[use]
-    np.maximum.at(turn, use[unknown], made[row[unknown]])
-    return turn
 
 
 def _named(recording: Recording, site: CallSite, leaves: I32, turn: I32, turns: int) -> Layers:

@@ -1,0 +1,245 @@
+"""The schedule graph of a compiled program, or of the body of one of its loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, concatenate_ranges, dataflow_graph, uses
+from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph
+from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.recording import Recording
+
+# Operations that only move a value between memories. The compiler adds them after it has decided what to compute.
+MOVES = {
+    "async-done", "async-start", "async-update", "concatenate", "copy", "copy-done", "copy-start", "custom-call",
+    "dynamic-slice", "slice", "slice-done", "slice-start",
+}  # fmt: skip
+MAX_TENANTS = 3  # earlier rows in the same memory that a row may overwrite
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramGraph:
+    """A schedule graph with the node of each position, and the buffer of each row of `allocations`; -1 outside of it.
+
+    `reader` lists (value, node) pairs, and `row_reader` (row, node) pairs. `position` is that of each node's operation.
+    """
+
+    recording: Recording
+    graph: ScheduleGraph
+    position: I64
+    node: I32
+    buffer: I32
+    value_node: I32  # per value of the data flow: the node that computes it
+    row_node: I32  # per row: the node that computes it
+    reader: tuple[I32, I32]
+    row_reader: tuple[I32, I32]
+
+
+@memoize
+def program_graph(recording: Recording) -> ProgramGraph | None:
+    """Return the schedule graph of a program's entry computation; None without data flow."""
+    program, data = recording.program, dataflow_graph(recording)
+    if program is None or data is None or not recording.length:
+        return None
+    own = program.computation.isin({program.entry_computation})
+    if not own.any():
+        return None
+    whole: Mask = recording.regions.kind[recording.allocations.region] != RegionKind.TEMPORARY
+    constant = int(recording.allocations.charge[whole].sum())
+    return _build(recording, data, own, 0, recording.length, constant)
+
+
+def body_graph(recording: Recording, loop: int) -> ProgramGraph | None:
+    """Return the schedule graph of the body of the loop at a position: its buffers are those that it alone accesses."""
+    program, data = recording.program, dataflow_graph(recording)
+    if program is None or data is None or loop < 1:
+        return None
+    code = program.computation.codes
+    if code[loop - 1] == code[loop]:
+        return None
+    own = code == code[loop - 1]
+    return _build(recording, data, own, int(np.argmax(own)), loop, 0)
+
+
+def _build(
+    recording: Recording, data: DataflowGraph, own: Mask, first: int, stop: int, constant: int
+) -> ProgramGraph | None:
+    """Build the graph of the positions `own` and of those inside them, all within [first, stop)."""
+    values, table = data.values, recording.allocations
+    own = own & (np.arange(recording.length) >= first) & (np.arange(recording.length) < stop)
+    if not own.any():
+        return None
+    representative = _representatives(recording, data, own, first, stop)
+    known = representative >= 0
+    kept, code = np.unique(representative[known], return_inverse=True)
+    node = np.full(recording.length, -1, dtype=np.int32)
+    node[known] = code
+    value_node = _node_of(node, values.producer)
+    used, use = values.used_value, node[values.use]
+    inside = (use >= 0) & (use != value_node[used])
+    reader = _distinct(used[inside], use[inside], len(kept))
+    value = recording.program.value if recording.program is not None else None
+    assert value is not None
+    row_node = np.where(value >= 0, value_node[value], -1).astype(np.int32)
+    begin, row_use = uses(recording)
+    row = np.repeat(np.arange(len(table)), np.diff(begin)).astype(np.int32)
+    row_use = node[row_use]
+    inside = (row_use >= 0) & (row_use != row_node[row])
+    row_reader = _distinct(row[inside], row_use[inside], len(kept))
+    entering, entered = values.loop_carried
+    before, after = value_node[reader[0]], reader[1]
+    carried = value_node[entering], value_node[entered]
+    buffer, size = _buffers(recording, row_node, first, stop)
+    guarded = _overwritten(recording, row_node, row_reader)
+    source = np.r_[before, carried[0], guarded[0]]
+    target = np.r_[after, carried[1], guarded[1]]
+    real = (source >= 0) & (source < target)
+    source, target = _distinct(source[real], target[real], len(kept))
+    graph = _with_workspaces(
+        recording, node, (node >= 0) & ~own, row_node, row_reader, buffer, size, ScheduleGraph(
+            source, target, size, buffer[:0], buffer[:0], np.zeros(len(kept), dtype=np.int64), constant
+        )
+    )  # fmt: skip
+    return ProgramGraph(recording, graph, kept, node, buffer, value_node, row_node, reader, row_reader)
+
+
+def _distinct(left: I32 | I64, right: I32 | I64, count: int) -> tuple[I32, I32]:
+    """Return distinct pairs, sorted; the right numbers are below `count`."""
+    key = np.unique(left.astype(np.int64) * max(count, 1) + right)
+    return (key // max(count, 1)).astype(np.int32), (key % max(count, 1)).astype(np.int32)
+
+
+def _node_of(node: I32, position: I32) -> I32:
+    return np.where(position >= 0, node[position], -1).astype(np.int32)
+
+
+def _representatives(recording: Recording, data: DataflowGraph, own: Mask, first: int, stop: int) -> I64:
+    """Return the position that each position is a part of, -1 outside of the computation.
+
+    Positions inside a loop or call are part of it. A move is part of the first operation that needs it, or of the one
+    whose result it stores in this memory.
+    """
+    program, values = recording.program, data.values
+    assert program is not None
+    at = np.arange(recording.length)
+    owned = np.flatnonzero(own)
+    found = np.full(recording.length, -1, dtype=np.int64)
+    inside = slice(first, int(owned[-1]) + 1)
+    found[inside] = owned[np.searchsorted(owned, at[inside])]
+    named = program.scope.map(lambda text: "/" in text, False, np.bool_)
+    moves = own & program.op.isin(MOVES) & ~named
+    if not moves.any():
+        return found
+    value = program.value
+    assert value is not None
+    producer, used = values.producer, values.used_value
+    stores, makes = np.zeros(recording.length, dtype=bool), np.zeros(recording.length, dtype=bool)
+    stored = value[(value >= 0) & (recording.allocations.size > 0)]
+    here = producer[stored[values.elements[stored] > 1]]  # an asynchronous move also has a context, a number
+    stores[here[here >= 0]] = True
+    makes[producer[producer >= 0]] = True
+    known = (producer[used] >= 0) & (found[values.use] >= 0)
+    source, reader = found[producer[used[known]]], found[values.use[known]]
+    apart = (source >= 0) & (source != reader)
+    source, reader = source[apart], reader[apart]
+    stores, makes = (_any_inside(mask, found) for mask in (stores, makes))
+    ends = moves & ~makes  # the second halves of asynchronous moves, which have their result from the first
+    # The latest first, so that a chain of moves ends in an operation.
+    part_of = at.astype(np.int64)
+    fetched = np.flatnonzero((moves & makes & ~stores)[source] & ~ends[reader])
+    for at_read in fetched[np.lexsort((-reader[fetched], -source[fetched]))].tolist():
+        part_of[source[at_read]] = part_of[reader[at_read]]  # the last to be assigned is the first reader
+    for at_read in np.flatnonzero((moves & stores | ends)[reader]).tolist():
+        part_of[reader[at_read]] = part_of[source[at_read]]
+    return np.where(found >= 0, part_of[found], -1)
+
+
+def _any_inside(marked: Mask, owner: I64) -> Mask:
+    """Mark the positions that contain a marked position."""
+    found = np.zeros(len(marked), dtype=bool)
+    inside = marked & (owner >= 0)
+    found[owner[inside]] = True
+    return found
+
+
+def _buffers(recording: Recording, row_node: I32, first: int, stop: int) -> tuple[I32, I64]:
+    """Return the buffer of each row in temporary memory, -1 for other rows, and the size of each buffer.
+
+    Rows that share memory are one buffer. A body's buffers are those whose rows are all computed in it.
+    """
+    table = recording.allocations
+    temporary = (recording.regions.kind[table.region] == RegionKind.TEMPORARY) & (table.size > 0)
+    outside = np.zeros(len(table), dtype=bool)
+    elsewhere = np.ones(len(table), dtype=bool)
+    if first > 0 or stop < recording.length:
+        elsewhere = (table.defined < first) | (table.last_used >= stop) | (row_node < 0)
+        outside[table.canonical[elsewhere]] = True
+    mine = np.flatnonzero(temporary & ~outside[table.canonical])
+    canonical, code = np.unique(table.canonical[mine], return_inverse=True)
+    size = np.zeros(len(canonical), dtype=np.int64)
+    np.maximum.at(size, code, table.charge[mine])
+    buffer = np.full(len(table), -1, dtype=np.int32)
+    buffer[mine] = code
+    return buffer, size
+
+
+def _overwritten(recording: Recording, row_node: I32, row_reader: tuple[I32, I32]) -> tuple[I64, I64]:
+    """Return edges from the readers of a row to the node that overwrites it with a later row."""
+    table = recording.allocations
+    begin = np.searchsorted(row_reader[0], np.arange(len(table) + 1))
+    whole = recording.regions.kind[table.region] != RegionKind.TEMPORARY
+    memory = np.where(whole, len(table) + table.region.astype(np.int64), table.canonical)
+    order = np.lexsort((row_node, memory))
+    sources, targets = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for distance in range(1, MAX_TENANTS + 1):
+        earlier, later = order[:-distance], order[distance:]
+        same = (memory[earlier] == memory[later]) & (row_node[later] >= 0) & (table.size[earlier] > 0)
+        same &= (table.offset[earlier] < table.offset[later] + table.size[later]) & (
+            table.offset[later] < table.offset[earlier] + table.size[earlier]
+        )
+        earlier, later = earlier[same], later[same]
+        count = begin[earlier + 1] - begin[earlier]
+        readers = row_reader[1][concatenate_ranges(begin[earlier], count)]
+        sources += [row_node[earlier].astype(np.int64), readers.astype(np.int64)]
+        targets += [row_node[later].astype(np.int64), np.repeat(row_node[later], count).astype(np.int64)]
+    return np.concatenate(sources), np.concatenate(targets)
+
+
+def _with_workspaces(
+    recording: Recording,
+    node: I32,
+    nested: Mask,
+    row_node: I32,
+    row_reader: tuple[I32, I32],
+    buffer: I32,
+    size: I64,
+    graph: ScheduleGraph,
+) -> ScheduleGraph:
+    """Add the accesses, and make buffers that exist inside a single node, such as a loop, part of its workspace."""
+    table = recording.allocations
+    rows, readers = row_reader
+    made = np.flatnonzero((buffer >= 0) & (row_node >= 0))
+    read = buffer[rows] >= 0
+    accessed, accessing = _distinct(
+        np.r_[buffer[made], buffer[rows[read]]], np.r_[row_node[made], readers[read]], graph.nodes
+    )
+    first, last = np.full(len(size), graph.nodes), np.full(len(size), -1)
+    np.minimum.at(first, accessed, accessing)
+    np.maximum.at(last, accessed, accessing)
+    contains_others = np.zeros(graph.nodes, dtype=bool)
+    contains_others[node[nested]] = True
+    inner = (first == last) & contains_others[np.minimum(first, graph.nodes - 1)]
+    charged = np.flatnonzero((buffer >= 0) & (table.charge > 0))
+    charged = charged[inner[buffer[charged]]]
+    change = np.zeros(recording.length + 1, dtype=np.int64)
+    np.add.at(change, np.clip(table.start[charged], 0, recording.length), table.charge[charged])
+    np.add.at(change, np.clip(table.end[charged], 0, recording.length), -table.charge[charged])
+    workspace = np.zeros(graph.nodes, dtype=np.int64)
+    np.maximum.at(workspace, node[nested], np.cumsum(change[:-1])[nested])
+    return ScheduleGraph(
+        graph.source, graph.target, np.where(inner, 0, size), accessed, accessing, workspace, graph.constant
+    )
