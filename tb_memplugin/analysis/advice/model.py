@@ -117,6 +117,13 @@ def saving(recording: Recording, expected: Change, *bounds: Change) -> Saving | 
     return found if is_worthwhile(recording, found.at_least) else None
 
 
+def promise(recording: Recording, expected: int, *bounds: int) -> Saving | None:
+    """Return a saving of so many bytes, between the bounds; None if it is too small to report."""
+    found = (expected, *bounds)
+    promised = Saving(expected, peak(recording).bytes - expected, min(found), max(found))
+    return promised if is_worthwhile(recording, promised.at_least) else None
+
+
 def cost_of(recording: Recording, piece: Advice) -> Cost:
     """Return what a piece costs. Allocators have an option against gaps; a compiler's gaps need other shapes."""
     if piece.kind is AdviceKind.FRAGMENTATION and recording.program is not None:

@@ -13,7 +13,6 @@ from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph
 from tb_memplugin.model.arrays import I32, I64, Mask
 
 
-
 @dataclass(frozen=True, eq=False)
 class LayerNodes:
     """The layer whose forward or backward pass each node belongs to, -1 for none."""
@@ -26,7 +25,7 @@ class LayerNodes:
 
 @dataclass(frozen=True, eq=False)
 class Recomputation:
-    """Layers that keep their inputs, and the values in `kept`, and recompute the others when their backward pass begins.
+    """Layers that keep their inputs, and the values in `kept`, and recompute the others before their backward pass.
 
     Copies of the forward nodes compute those values again: the nodes from `program.graph.nodes` on.
     """
@@ -42,16 +41,23 @@ class Recomputation:
         return np.where(node >= 0, self.layers.forward[node], -1).astype(np.int32)
 
     @cached_property
+    def _passed_on(self) -> Mask:
+        """Mark the reads of a layer's values by the rest of the forward pass, such as by the next layer."""
+        value, node = self.program.reader
+        made_in = self._made_in[value]
+        found: Mask = (made_in >= 0) & ~self.layers.after_forward[node] & (self.layers.forward[node] != made_in)
+        return found
+
+    @cached_property
     def _replaced_reads(self) -> tuple[Mask, Mask]:
         """Mark the reads (of `program.reader`) that read a recomputed value instead, and those that are not needed.
 
-        A value that another layer reads is that layer's input, which it keeps. A backward pass that reads an earlier
-        layer's inner values reads its own inputs instead: the compiler had found these from the inner values.
+        A layer keeps its inputs. A backward pass that reads an earlier layer's inner values reads its own inputs
+        instead: the compiler had found these from the inner values.
         """
         value, node = self.program.reader
-        layers, made_in = self.layers, self._made_in[value]
+        layers, made_in, passed_on = self.layers, self._made_in[value], self._passed_on
         again = layers.after_forward[node]
-        passed_on = (made_in >= 0) & ~again & (layers.forward[node] != made_in)
         is_input = np.zeros(len(self._made_in), dtype=bool)
         is_input[value[passed_on]] = True
         pairs = _pair(value[passed_on], layers.forward[node[passed_on]], layers.count)
@@ -62,9 +68,10 @@ class Recomputation:
         return read_again & (reader <= made_in), read_again & (reader > made_in)
 
     @cached_property
-    def recomputed_values(self) -> I64:
-        """The values that the backward pass reads and that are recomputed for it."""
-        found: I64 = np.unique(self.program.reader[0][self._replaced_reads[0]]).astype(np.int64)
+    def dropped_values(self) -> I64:
+        """The values that are only recomputed for the backward pass, and no longer kept for it."""
+        value = self.program.reader[0]
+        found: I64 = np.setdiff1d(value[self._replaced_reads[0]], value[self._passed_on]).astype(np.int64)
         return found
 
     @cached_property
@@ -93,15 +100,13 @@ class Recomputation:
 
     @cached_property
     def graph(self) -> ScheduleGraph:
-        program, base = self.program, self.program.graph
+        base = self.program.graph
         source, target = self._edges
         buffers, buffer, node = self._accesses
-        unit = base.nodes + len(self.copies)
         made = ScheduleGraph(
             source, target, np.r_[base.size, base.size[buffers]], buffer, node,
             np.r_[base.workspace, base.workspace[self.copies]], base.constant,
         )  # fmt: skip
-        del program, unit
         return self._with_gates(made)
 
     @property

@@ -10,17 +10,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, cpu_note, promise, sort_by_size
 from tb_memplugin.analysis.advice.support import scans
-from tb_memplugin.analysis.advice.support.checkpointed_rows import CheckpointedLayers
-from tb_memplugin.analysis.advice.support.passes import Layers, ProgramPasses, program_passes
+from tb_memplugin.analysis.advice.support.passes import PRODUCTS, Layers, ProgramPasses, program_passes
 from tb_memplugin.analysis.advice.support.repeated_layers import repeated_layers
-from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.analysis.ownership.model_paths import Pass
+from tb_memplugin.analysis.replay.program_graph import ProgramGraph, program_graph
+from tb_memplugin.analysis.replay.recompute import LayerNodes, Recomputation
+from tb_memplugin.analysis.replay.schedule_graph import lower_peak
+from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text, counted
 
-PRODUCTS = ("dot_general", "conv_general_dilated", "ragged_dot")
 DOTS = "jax.checkpoint_policies.dots_saveable"
 # XLA's CPU compiler drops the barriers between the two computations, and then merges them as common subexpressions.
 # Loop bodies are not affected.
@@ -28,6 +30,7 @@ UNDONE = (
     "the saving is smaller, because the compiler merges the recomputation with the original, unless jax.jit gets "
     "compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}"
 )
+CLEARLY = 1.1  # layers without names are offered beside named ones only if they save more than this many times as much
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -35,44 +38,79 @@ def advise(recording: Recording) -> Iterator[Advice]:
     passes = program_passes(recording)
     if passes is None or not passes.within(Pass.BACKWARD).any():
         return
-    named = [piece for layers in passes.layers if (piece := _advise_layers(recording, passes, layers))]
-    yield from named
-    if (
-        not named
-        and (layers := repeated_layers(recording, passes))
-        and (piece := _advise_layers(recording, passes, layers))
-    ):
-        yield piece
+    program = program_graph(recording)
+    if program is not None:
+        found = [piece for layers in passes.layers if (piece := _advise_layers(program, passes, layers))]
+        layers = repeated_layers(recording, passes)
+        other = _advise_layers(program, passes, layers) if layers is not None else None
+        if other and other.saving_bytes > CLEARLY * max((piece.saving_bytes for piece in found), default=0):
+            found = [other]
+        yield from found
     yield from scans.advise(recording, passes)
 
 
-def _advise_layers(recording: Recording, passes: ProgramPasses, layers: Layers) -> Advice | None:
-    data = dataflow_graph(recording)
-    if data is None:
+def _advise_layers(program: ProgramGraph, passes: ProgramPasses, layers: Layers) -> Advice | None:
+    recording, rows = program.recording, program.recording.allocations
+    if _mostly_in_loops(program, passes.within(Pass.FORWARD) & (layers.instance >= 0)):
         return None
-    wrapped = CheckpointedLayers(recording, data, passes, layers)
-    saved = saving(recording, wrapped.change(wrapped.saved))
+    nodes = layer_nodes(program, passes, layers)
+    wrapped = Recomputation(program, nodes)
+    dropped = np.flatnonzero((program.buffer >= 0) & np.isin(passes.value, wrapped.dropped_values))
+    saved = _saving(wrapped) if len(dropped) else None
     if saved is None:
         return None
-    rows = recording.allocations
-    product = wrapped.results_of(passes.does(*PRODUCTS))
-    cheap = saving(recording, wrapped.change(np.setdiff1d(wrapped.saved, product), product)) if len(product) else None
-    size = int(rows.size[wrapped.saved].sum())
+    size = int(rows.size[dropped].sum())
     sentence = (
-        f"The forward pass of {layers.several} keeps {counted(len(wrapped.saved), 'tensor')}, {bytes_text(size)}, "
+        f"The forward pass of {layers.several} keeps {counted(len(dropped), 'tensor')}, {bytes_text(size)}, "
         f"for the backward pass. Keeping only each layer's inputs, and recomputing the rest, {saved.effect}. The cost "
         "is one more forward pass."
     )
+    kept = _products(recording, passes)
+    cheap = _saving(Recomputation(program, nodes, kept)) if np.isin(kept, wrapped.dropped_values).any() else None
     if cheap is not None:
         sentence += f" With policy={DOTS}, which recomputes no matrix product, it {cheap.effect}."
-    sentence += cpu_note(recording, UNDONE)
     return Advice(
         kind=AdviceKind.REMATERIALIZATION,
         title=f"Rematerialize {layers.name}",
-        sentence=sentence,
-        change=f"{layers.function} = jax.checkpoint({layers.function})  # {layers.comment}"
-        + (f"; or jax.checkpoint({layers.function}, policy={DOTS})" if cheap is not None else ""),
-        rows=sort_by_size(recording, wrapped.saved),
+        sentence=sentence + cpu_note(recording, UNDONE),
+        change=layers.code,
+        rows=sort_by_size(recording, dropped),
         bytes=size,
         saving=saved,
+    )
+
+
+def _mostly_in_loops(program: ProgramGraph, positions: Mask) -> bool:
+    """Return whether most of these positions are in the computations that loops run, not in the program's own."""
+    assert program.recording.program is not None
+    own = program.recording.program.computation.isin({program.recording.program.entry_computation})
+    return bool(np.count_nonzero(positions & own) < np.count_nonzero(positions & ~own))
+
+
+def layer_nodes(program: ProgramGraph, passes: ProgramPasses, layers: Layers) -> LayerNodes:
+    """Return the layer of each operation in the forward pass, and after it."""
+    at = program.position
+    forward = passes.within(Pass.FORWARD)[at]
+    after, instance = (at >= passes.backward_begins) & ~forward, layers.instance[at]
+    return LayerNodes(
+        np.where(forward, instance, -1).astype(np.int32), np.where(after, instance, -1).astype(np.int32), after,
+        layers.count,
+    )  # fmt: skip
+
+
+def _products(recording: Recording, passes: ProgramPasses) -> I64:
+    """Return the values that are matrix products of the forward pass. TPUs compute products inside other operations."""
+    if recording.program is None or recording.program.backend is Backend.TPU:
+        return np.empty(0, dtype=np.int64)
+    products = np.append(passes.does(*PRODUCTS) & passes.within(Pass.FORWARD), False)
+    return np.flatnonzero(products[passes.values.producer])
+
+
+def _saving(layers: Recomputation) -> Saving | None:
+    order = layers.order
+    if len(order) < layers.graph.nodes:  # a cycle: the compiler merged operations of several layers
+        return None
+    base = layers.program.graph
+    return promise(
+        layers.program.recording, base.peak(base.own_order) - layers.graph.peak(lower_peak(layers.graph, order))
     )

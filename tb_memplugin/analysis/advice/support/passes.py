@@ -8,16 +8,17 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_memplugin.analysis.advice.support.layer_code import function_of, layer_code
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, uses
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, op_path
 from tb_memplugin.model.arrays import I32, I64, U8, Mask
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.model.text import Text
 
 PASSES = tuple(Pass)
 NUMBERED = re.compile(r"\d+")
+UNKNOWN = "layer = jax.checkpoint(layer)"
 PRODUCTS = ("dot_general", "conv_general_dilated", "ragged_dot")
 MIN_PRODUCTS = 3  # in a row, of another forward pass; the compiler repeats hardly any product in the backward pass
 
@@ -28,8 +29,7 @@ class Layers:
 
     name: str
     several: str  # count and noun
-    function: str  # the function to wrap
-    comment: str  # what that function is
+    code: str  # that wraps one of them in jax.checkpoint
     count: int
     instance: I32  # per position: the number of its layer, -1 for none
 
@@ -37,10 +37,15 @@ class Layers:
 class ProgramPasses:
     """The passes of one program in one memory space. Programs without training have a single pass."""
 
-    def __init__(self, recording: Recording, values: DataflowValues, value: I32, scope: Text) -> None:
+    def __init__(self, recording: Recording, values: DataflowValues, value: I32) -> None:
+        program = recording.program
+        assert program is not None
         self.values = values
         self.value = value  # per row
-        self.scope = scope  # per position
+        self.scope = program.scope  # per position
+        self.op = program.op  # per position
+        self.stack = program.stack  # per position
+        self.stacks = recording.stacks
         self.length = recording.length
         begin, read_at = uses(recording)
         self.uses = np.repeat(np.arange(len(value)), np.diff(begin)), read_at.astype(np.int64)  # (row, position)
@@ -58,7 +63,7 @@ class ProgramPasses:
         computes the largest value it reads.
         """
         known = np.array(["/" in self.scope.strings[code] for code in range(len(self.scope.strings))] + [False])
-        named = known[self.scope.codes]
+        named = known[self.scope.codes] | self.op.isin({"parameter"})
         values, at = self.values, np.arange(self.length, dtype=np.int32)
         reader = values.used_value
         moved = np.flatnonzero(~named[values.use] & (values.producer[reader] >= 0))
@@ -157,24 +162,36 @@ class ProgramPasses:
 
     @cached_property
     def layers(self) -> list[Layers]:
-        """Families of at least two outermost scopes that differ only by a number."""
+        """Families of scopes that differ only by a number, in the order in which they run; of nested ones the outer."""
         families: dict[str, dict[str, list[int]]] = {}
+        ways: list[list[tuple[str, str]]] = []
         for code, path in enumerate(self.paths):
-            for depth, part in enumerate(path.parts[:-1]):
-                if NUMBERED.search(part):
-                    prefix = "/".join(path.parts[: depth + 1])
-                    merged = NUMBERED.sub("*", prefix)
-                    families.setdefault(merged, {}).setdefault(prefix, []).append(code)
-                    break
-        found = []
-        for merged, members in families.items():
-            if len(members) > 1:
-                instance = np.full(len(self.paths), -1, dtype=np.int32)
-                for number, codes in enumerate(members.values()):
-                    instance[codes] = number
-                several, comment = f"{len(members)} {merged}", f"the function of one {merged}"
-                found.append(Layers(merged, several, "layer", comment, len(members), instance[self.scope_code]))
-        return found
+            numbered = [depth for depth, part in enumerate(path.parts[:-1]) if NUMBERED.search(part)]
+            ways.append([])
+            for depth in numbered:
+                outer, prefix = "/".join(path.parts[:depth]), "/".join(path.parts[: depth + 1])
+                merged = "/".join(filter(None, (outer, NUMBERED.sub("*", path.parts[depth]))))
+                families.setdefault(merged, {}).setdefault(prefix, []).append(code)
+                ways[-1].append((merged, prefix))
+        outermost: dict[str, dict[str, list[int]]] = {}
+        for code, way in enumerate(ways):
+            if several := next(((merged, prefix) for merged, prefix in way if len(families[merged]) > 1), None):
+                outermost.setdefault(several[0], {}).setdefault(several[1], []).append(code)
+        return [self._family(name, members) for name, members in outermost.items() if len(members) > 1]
+
+    def _family(self, name: str, members: dict[str, list[int]]) -> Layers:
+        first = np.full(len(self.paths), self.length)
+        ahead = np.flatnonzero(self.within(Pass.FORWARD))
+        np.minimum.at(first, self.scope_code[ahead], ahead)
+        instance = np.full(len(self.paths), -1, dtype=np.int32)
+        for number, codes in enumerate(sorted(members.values(), key=lambda codes: int(first[codes].min()))):
+            instance[codes] = number
+        of_position = instance[self.scope_code]
+        inside, outside = ahead[of_position[ahead] >= 0], ahead[of_position[ahead] < 0]
+        frame = function_of(self.stacks, self.stack[inside], self.stack[outside])
+        comment = f"the function of one {name}"
+        code = layer_code(self.stacks, frame, self.stack[inside], comment) if frame >= 0 else f"{UNKNOWN}  # {comment}"
+        return Layers(name, f"{len(members)} {name}", code, len(members), of_position)
 
 
 @memoize
@@ -183,4 +200,4 @@ def program_passes(recording: Recording) -> ProgramPasses | None:
     graph, program = dataflow_graph(recording), recording.program
     if graph is None or program is None or program.value is None:
         return None
-    return ProgramPasses(recording, graph.values, program.value, program.scope)
+    return ProgramPasses(recording, graph.values, program.value)

@@ -1,0 +1,80 @@
+"""The line of the source that runs a layer: below it, all operations occur once for each layer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.advice.support.layer_code import callers
+from tb_memplugin.model.arrays import F64, I32, I64, Mask
+from tb_memplugin.model.tables import Stacks
+
+ALMOST_ALL = 0.999  # of what is kept; a fusion may have the call stack of a line of another layer
+
+
+class CallSite(NamedTuple):
+    """Lines of one function in one call, each of which runs as often as the others."""
+
+    frames: list[int]
+    depth: int
+    kept: float  # bytes that its operations keep for the backward pass
+
+
+class Operations(NamedTuple):
+    """The named operations of a forward pass, in order."""
+
+    leaf: I32  # the innermost frame
+    repeats: I64  # how many operations have the same name and stack
+    kept: F64  # bytes kept for the backward pass
+    reads_weight: Mask
+    elements: I64  # of its largest result
+
+
+def call_site(stacks: Stacks, operations: Operations, turns: int, often_later: I32) -> CallSite | None:
+    """Return the innermost line that runs `turns` times and below which the most is kept, or lines of one loop.
+
+    `often_later` are innermost frames of operations that occur often in the backward pass.
+    """
+    leaves, of_leaf = np.unique(operations.leaf, return_inverse=True)
+    once = _runs_once(operations, of_leaf, turns) & ~np.isin(leaves, often_later)
+    size = np.bincount(of_leaf, operations.kept, len(leaves))
+    below: dict[int, float] = {}
+    depth: dict[int, int] = {}
+    runs_once: set[int] = set()
+    for frame, is_single, bytes_kept in zip(leaves.tolist(), once.tolist(), size.tolist(), strict=True):
+        chain = list(callers(stacks, frame))
+        for steps, caller in enumerate(chain):
+            depth[caller] = len(chain) - steps
+            below[caller] = below.get(caller, 0.0) + bytes_kept
+        runs_once.update(chain if is_single else ())
+    lines = [CallSite([frame], depth[frame], kept) for frame, kept in below.items() if frame not in runs_once]
+    loops: dict[tuple[int, int, int], CallSite] = {}
+    for (frame,), steps, bytes_kept in lines:
+        where = (int(stacks.parent[frame]), int(stacks.function.codes[frame]), int(stacks.file.codes[frame]))
+        before = loops.get(where, CallSite([], steps, 0.0))
+        loops[where] = CallSite([*before.frames, frame], steps, before.kept + bytes_kept)
+    largest = max((site.kept for site in loops.values()), default=0.0)
+    best = [site for site in lines if site.kept >= ALMOST_ALL * largest] or list(loops.values())
+    return max((s for s in best if s.kept >= ALMOST_ALL * largest > 0), key=lambda s: s.depth, default=None)
+
+
+def _runs_once(operations: Operations, of_leaf: I64, turns: int) -> Mask:
+    """Mark the innermost frames whose operations are few, and come after all that repeat or read a weight before them.
+
+    Few operations elsewhere are those of the first or the last turn, which the compiler fuses differently, or
+    constants such as masks, which it computes once. So is a single operation at the end with a large result, such as
+    the addition to the residual stream, which is fused with the next layer in the other turns.
+    """
+    often = np.zeros(int(of_leaf.max()) + 1, dtype=np.int64)
+    np.maximum.at(often, of_leaf, operations.repeats)
+    all_turns = np.flatnonzero(operations.repeats == turns)
+    before, after = slice(None, all_turns[0]), slice(all_turns[-1] + 1, None)
+    outside = np.zeros(len(often), dtype=bool)
+    outside[of_leaf[before][operations.reads_weight[before]]] = True
+    alone = np.bincount(of_leaf, minlength=len(often)) == 1
+    fused = alone[of_leaf[after]]
+    fused &= operations.elements[after] >= np.median(operations.elements[all_turns])
+    outside[of_leaf[after][~fused]] = True
+    outside[of_leaf[all_turns[0] : all_turns[-1] + 1]] = False
+    return (often < max(turns - 1, 2)) & outside

@@ -1,0 +1,85 @@
+"""The function that computes a layer, found by call stacks, and code that wraps it in jax.checkpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_memplugin.analysis.ownership.frames import framework_frames
+from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.tables import Stacks
+
+LIBRARY = re.compile(r"(?:^|/)(flax/linen|flax/nnx|equinox|haiku)/")
+# Code for a method of a module. Modules of the other libraries are called where the layers are.
+CLASS_CODE = {
+    "flax/linen": "{cls} = nn.remat({cls})  # flax.linen as nn; before the layers are made",
+    "flax/nnx": "{cls}.{method} = nnx.remat({cls}.{method})  # from flax import nnx",
+    "equinox": "x = eqx.filter_checkpoint(layer)(x)  # equinox as eqx; where each {cls} is called",
+    "haiku": "x = hk.remat(layer)(x)  # haiku as hk; where each {cls} is called",
+}
+OTHER_CLASS = "x = jax.checkpoint(layer)(x)  # where each {cls} is called"
+
+
+def callers(stacks: Stacks, frame: int) -> Iterator[int]:
+    """Yield the frame and its callers, innermost first. A cycle in a damaged file ends the walk."""
+    seen: set[int] = set()
+    while 0 <= frame < len(stacks.parent) and frame not in seen:
+        seen.add(frame)
+        yield frame
+        frame = int(stacks.parent[frame])
+
+
+def leaves_below(stacks: Stacks, leaf: I32, frames: list[int]) -> I64:
+    """Return the distinct ones of these innermost frames that are called by one of `frames`."""
+    wanted = set(frames)
+    found = [one for one in np.unique(leaf).tolist() if not wanted.isdisjoint(callers(stacks, one))]
+    return np.array(found, dtype=np.int64)
+
+
+def called_functions(stacks: Stacks, leaves: I32, frames: list[int]) -> list[int]:
+    """Return a user's frame of each function that these lines call; the lines' own code counts as the lines."""
+    framework: Mask = framework_frames(stacks)
+    wanted, found = set(frames), dict[tuple[int, int], int]()
+    for leaf in np.unique(leaves[leaves >= 0]).tolist():
+        inner = list(callers(stacks, leaf))
+        outside = next((i for i, frame in enumerate(inner) if frame in wanted), 0)
+        users = [frame for frame in inner[:outside] if not framework[frame]] or [inner[outside]]
+        frame = users[-1]
+        found.setdefault((int(stacks.function.codes[frame]), int(stacks.file.codes[frame])), frame)
+    return list(found.values())
+
+
+def function_of(stacks: Stacks, inside: I32, outside: I32) -> int:
+    """Return a frame of the function that the innermost frames `inside`, and none of `outside`, are called by; -1 none.
+
+    Of several, it is the outermost. A function that is called for something else too does not count.
+    """
+    elsewhere = {frame for leaf in np.unique(outside[outside >= 0]).tolist() for frame in callers(stacks, leaf)}
+    lines: set[int] = set()
+    for leaf in np.unique(inside[inside >= 0]).tolist():
+        own = [frame for frame in callers(stacks, leaf) if frame not in elsewhere]
+        lines.update(own[-1:])
+    called = called_functions(stacks, inside, sorted(lines)) if lines else []
+    return called[0] if len(called) == 1 else -1
+
+
+def layer_code(stacks: Stacks, frame: int, leaves: I32, place: str) -> str:
+    """Return code that makes the function of a frame rematerialize; `leaves` are the innermost frames inside it."""
+    *outer, name = stacks.function[frame].split(".")
+    if outer and not outer[-1].startswith("<"):
+        text = CLASS_CODE.get(_library(stacks, leaves), OTHER_CLASS)
+        return text.format(cls=outer[-1], method=name)
+    name = "layer" if name.startswith("<") else name
+    return f"{name} = jax.checkpoint({name})  # {place}"
+
+
+def _library(stacks: Stacks, leaves: I32) -> str:
+    """Return the library of modules that most of the frames belong to; empty for none."""
+    count: dict[str, int] = {}
+    for leaf in np.unique(leaves[leaves >= 0]).tolist():
+        for frame in callers(stacks, leaf):
+            if found := LIBRARY.search(stacks.file[frame].replace("\\", "/")):
+                count[found[1]] = count.get(found[1], 0) + 1
+    return max(count, key=lambda library: count[library], default="")
