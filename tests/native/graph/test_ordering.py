@@ -18,8 +18,8 @@ numbers = st.lists(st.integers(-3, 3), min_size=NODES, max_size=NODES)
 
 
 def csr(pairs: Edges) -> CsrGraph:
-    table = np.array(pairs, dtype=np.int32).reshape(-1, 2)
-    return CsrGraph.of(*np.ascontiguousarray(table.T), NODES)
+    source, target = np.ascontiguousarray(np.array(pairs, dtype=np.int32).reshape(-1, 2).T)
+    return CsrGraph.of(source, target, NODES)
 
 
 def needs(pairs: Edges) -> CsrGraph:
