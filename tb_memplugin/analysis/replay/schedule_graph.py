@@ -16,7 +16,7 @@ MAX_ROUNDS = 16
 MAX_IDLE_ROUNDS = 4  # rounds without a lower peak; two in a row undo each other
 
 
-class Lifetimes(NamedTuple):
+class BufferSteps(NamedTuple):
     """Steps of an order, from the first to the last access of each buffer; last is -1 without any."""
 
     first: I64
@@ -59,13 +59,13 @@ class ScheduleGraph:
         """Return an order in which each node comes after those it needs, else by priority; shorter if there is none."""
         return sorted_by(priority.astype(np.float64), self.forward.begin, self.forward.to)
 
-    def lifetimes(self, order: I32) -> Lifetimes:
+    def lifetimes(self, order: I32) -> BufferSteps:
         step = np.empty(self.nodes, dtype=np.int64)
         step[order] = np.arange(self.nodes)
         first, last = np.full(len(self.size), self.nodes), np.full(len(self.size), -1)
         np.minimum.at(first, self.buffer, step[self.node])
         np.maximum.at(last, self.buffer, step[self.node])
-        return Lifetimes(first, last)
+        return BufferSteps(first, last)
 
     def live_bytes(self, order: I32) -> I64:
         """Return the live bytes at each step of an order."""
