@@ -39,13 +39,13 @@ def retained_gradients(recording: Recording) -> RetainedGradients:
 
 
 def possible_state_bytes(recording: Recording, position: int) -> int:
-    """Return the bytes of older live blocks that may be optimizer state: of unknown role, and as large as some state.
+    """Return the bytes of older live blocks that may be optimizer state: as large as some state, or as a gradient.
 
     Optimizer state and gradients both have the shape of their parameter. Events do not distinguish them for blocks
-    allocated before the recording.
+    allocated before the recording, unless they match the gradients one to one, as parameters alone do.
     """
     rows, role = recording.allocations, roles(recording)
-    sizes = np.unique(rows.requested[role == Role.OPTIMIZER_STATE])
+    sizes = np.unique(rows.requested[np.isin(role, (Role.OPTIMIZER_STATE, Role.GRADIENT))])
     old = (rows.start < 0) & (position < rows.end) & (role == Role.UNKNOWN)
     return int(rows.charge[old & np.isin(rows.requested, sizes)].sum())
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.ownership.older_parameters import older_parameters
 from tb_memplugin.analysis.ownership.torch_categories import recorded_roles
 from tb_memplugin.model.arrays import I32, I64, U8, Mask
 from tb_memplugin.model.kinds import Role
@@ -40,7 +41,7 @@ def torch_roles(recording: Recording) -> U8:
     - optimizer state is allocated in an optimizer's step and outlives it;
     - a gradient is allocated in the backward pass and still live when the next optimizer step begins;
     - an activation is allocated in neither and freed by the backward pass;
-    - a parameter is allocated by a module, or moved with it;
+    - a parameter is allocated by a module, or moved with it, or is older than the trace and matches a gradient;
     - a tensor that is freed in the pass that allocated it is temporary.
     """
     rows, recorded = recording.allocations, recorded_roles(recording)
@@ -75,7 +76,9 @@ def torch_roles(recording: Recording) -> U8:
         ],
         Role.UNKNOWN,
     )
-    return np.where(recorded == Role.UNKNOWN, role, recorded).astype(np.uint8)
+    found = np.where(recorded == Role.UNKNOWN, role, recorded).astype(np.uint8)
+    found[older_parameters(recording, found)] = Role.PARAMETER
+    return found
 
 
 @memoize

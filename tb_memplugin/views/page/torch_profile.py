@@ -33,8 +33,8 @@ def headline(recording: Recording) -> str:
     old = possible_state_bytes(recording, top.position)
     if old * 100 >= top.bytes > 0:
         parts.append(
-            f" Of the unknown memory, {bytes_text(old)} predates the trace, in blocks of the size of the optimizer's "
-            "state: parameters, gradients or state of earlier steps."
+            f" Of the unknown memory, {bytes_text(old)} predates the trace, in blocks of the size of gradients or "
+            "the optimizer's state: parameters, gradients or state of earlier steps."
         )
     if recording.out_of_memory is not None and recording.out_of_memory.asked is not None:
         free = recording.out_of_memory.free

@@ -12,6 +12,7 @@ from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.ownership.torch_roles import optimizer_steps
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers import open_file
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.page import memory_profile
@@ -96,20 +97,64 @@ def test_real_snapshots(name: str, expected: dict[Role, int]) -> None:
     assert {role: int(found[role]) for role in expected} == expected
 
 
-def test_what_is_older_than_the_trace_and_as_large_as_state_is_told_apart_from_the_rest() -> None:
-    training = Training(4, clears=True)
-    made = next(event for event, role in training.truth.items() if role == Role.ACTIVATION)
+def recorded_from(training: Training, first: int) -> Recording:
+    """Return the recording as it is if tracing began at this event: what is older has no stack."""
     snapshot = training.snapshot()
-    del snapshot["device_traces"][0][:made]  # the parameters predate the recording, and have no stack
+    del snapshot["device_traces"][0][:first]
     for segment in snapshot["segments"]:
         for block in segment["blocks"]:
             block["frames"] = []
-    recording = read_snapshot(snapshot)
-    parameters = sum(training.allocator.truth[event] for event in training.truth if event < made)
+    return read_snapshot(snapshot)
+
+
+def older_roles(recording: Recording) -> list[Role]:
+    return [Role(role) for role in roles(recording)[recording.allocations.start < 0].tolist()]
+
+
+@pytest.mark.parametrize("clears", [True, False])
+@pytest.mark.parametrize("marks", [True, False])
+def test_what_is_older_than_the_trace_and_matches_the_gradients_one_to_one_are_parameters(
+    clears: bool, marks: bool
+) -> None:
+    training = Training(4, clears=clears, marks=marks)
+    first = next(event for event, role in training.truth.items() if role == Role.ACTIVATION)
+    recording = recorded_from(training, first)
+    assert older_roles(recording) == [Role.PARAMETER] * training.layers
+    assert possible_state_bytes(recording, peak(recording).position) == 0
+    parameters = sum(training.allocator.truth[event] for event in training.truth if event < first)
+    assert f"{parameters / peak(recording).bytes:.0%} parameter" in memory_profile.headline(recording)
+
+
+def test_what_is_older_than_the_trace_and_matches_the_gradients_twice_is_told_apart_from_the_rest() -> None:
+    training = Training(6, clears=True)
+    steps = [event for event, entry in enumerate(training.allocator.trace) if "torch/optim/sgd" in str(entry)]
+    state = max(event for event, role in training.truth.items() if role is Role.OPTIMIZER_STATE)
+    first = next(event for event in steps if event > state + 2)  # all optimizer state is older
+    recording = recorded_from(training, first)
     position = peak(recording).position
-    assert possible_state_bytes(recording, position) == parameters
-    assert f"Of the unknown memory, {bytes_text(parameters)} predates the trace" in memory_profile.headline(recording)
+    older = sum(
+        training.allocator.truth[event]
+        for event, role in training.truth.items()
+        if role in (Role.PARAMETER, Role.OPTIMIZER_STATE)
+    )
+    assert Role.PARAMETER not in older_roles(recording)
+    assert possible_state_bytes(recording, position) >= older
+    assert "Of the unknown memory" in memory_profile.headline(recording)
     assert "Of the unknown" not in memory_profile.headline(recorded(Training(4, clears=True)))
+
+
+def test_an_older_block_of_another_size_is_no_parameter() -> None:
+    training = Training(4, clears=True)
+    first = next(event for event, role in training.truth.items() if role == Role.ACTIVATION)
+    snapshot = training.snapshot()
+    del snapshot["device_traces"][0][:first]
+    blocks = [block for segment in snapshot["segments"] for block in segment["blocks"]]
+    for block in blocks:
+        block["frames"] = []
+    smallest = min((b for b in blocks if b["state"] == "active_allocated"), key=lambda block: int(block["size"]))
+    smallest["requested_size"] -= 4
+    found = older_roles(read_snapshot(snapshot))
+    assert sorted(found) == sorted([Role.PARAMETER] * (training.layers - 1) + [Role.UNKNOWN])
 
 
 @pytest.mark.parametrize("clears", [True, False])
