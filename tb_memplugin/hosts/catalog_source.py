@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.model.recording import Recording
@@ -40,6 +40,9 @@ class CatalogSource:
 
     def run_of(self, recording: Recording) -> Sequence[Recording]:
         return self._catalog.listing(recording.run).recordings
+
+    def programs(self, modules: Collection[str]) -> Sequence[Recording]:
+        return self._catalog.programs(modules)
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         pasted = self._catalog.pasted.add(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from tb_memplugin.model.recording import Recording
@@ -51,6 +51,9 @@ class Source(Protocol):
 
     def run_of(self, recording: Recording) -> Sequence[Recording]:
         """Return all recordings of the run that contains this one, itself included."""
+
+    def programs(self, modules: Collection[str]) -> Sequence[Recording]:
+        """Return the programs of dumps that are compiled from modules of these names."""
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         """Add an error's text as a run; return the run's name and recordings. InputError where it is not one."""

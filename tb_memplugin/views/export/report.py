@@ -7,7 +7,7 @@ every window, row or position, the page computes each from it (payload/report/of
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from tb_memplugin.errors import InputError
@@ -46,6 +46,9 @@ class ReportSource:
 
     def run_of(self, recording: Recording) -> list[Recording]:
         return [other for other in self.every if other.run == recording.run]
+
+    def programs(self, modules: Collection[str]) -> list[Recording]:
+        return [r for r in self.every if r.program is not None and r.program.module in modules]
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         raise InputError("A report takes no text", "paste", "paste it where the profile is")

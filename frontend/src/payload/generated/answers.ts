@@ -211,6 +211,11 @@ export interface DeviceProfile {
   devices: Device[];
 }
 
+/** The program in the memory that was too small, or in its main memory; of several, the likeliest first. */
+export interface FailedProgram {
+  programs: Summary[];
+}
+
 /** A number of bytes with its label and a sentence that defines it. */
 export interface Figure {
   key: string;

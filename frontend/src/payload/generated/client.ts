@@ -8,6 +8,7 @@ import type {
   Comparison,
   Details,
   DeviceProfile,
+  FailedProgram,
   Growth,
   Holes,
   Kernels,
@@ -50,6 +51,10 @@ export interface DetailsQuery {
 }
 
 export interface DeviceProfileQuery {
+  id: string;
+}
+
+export interface FailedProgramQuery {
   id: string;
 }
 
@@ -136,6 +141,12 @@ export function createClient(fetch: Fetch) {
      */
     deviceProfile: (query: DeviceProfileQuery, signal: Signal): Promise<DeviceProfile> =>
       requestJson<DeviceProfile>(fetch, "device_profile", { ...query }, signal),
+    /**
+     * Return the programs of the name in an error without buffers: those that need as much, or else all of
+     * the name.
+     */
+    failedProgram: (query: FailedProgramQuery, signal: Signal): Promise<FailedProgram> =>
+      requestJson<FailedProgram>(fetch, "failed_program", { ...query }, signal),
     /** Return the series of `recording`: a point for each profile, and its call sites, leaks first. */
     growth: (query: GrowthQuery, signal: Signal): Promise<Growth> =>
       requestJson<Growth>(fetch, "growth", { ...query }, signal),

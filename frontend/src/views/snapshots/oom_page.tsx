@@ -17,6 +17,7 @@ import { useRecording } from "../data/use_recording";
 import type { ViewState } from "../state/view_state";
 import { TreesScope } from "../row_filter/trees_scope";
 import { SNAPSHOT_TERMS, type Terms, TermsContext } from "../data/terms";
+import { FailedProgram } from "./failed_program";
 import { AddressMap } from "../address_map/address_map";
 
 /** Phases before the program runs. */
@@ -75,6 +76,7 @@ function Loaded(props: Shared & { view: FirstView; everything: RecordingData | n
     <PageFrame drawer={drawer}>
       <Headline headline={view.headline} caveats={view.caveats} problems={problems}>
         <OomHints sentences={view.out_of_memory?.sentences.slice(2) ?? []} />
+        <FailedProgram api={api} id={view.recording.id} store={store} />
         <Figures view={view} available={available} dark={dark} />
       </Headline>
       {everything !== null && everything.regions.length > 0 && (

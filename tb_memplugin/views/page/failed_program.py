@@ -1,0 +1,42 @@
+"""The compiled program that an out-of-memory error names, where a dump of it exists."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
+from tb_memplugin.views.endpoints.inputs import OUTLINE, SOURCE
+from tb_memplugin.views.endpoints.source import Source
+from tb_memplugin.views.shared.json_types import SummaryJson
+from tb_memplugin.views.shared.summary import summary
+
+MAX_PROGRAMS = 4
+ROUNDING = 100  # compilers print what is needed to within a hundredth
+
+
+class FailedProgramJson(TypedDict):
+    """The program in the memory that was too small, or in its main memory; of several, the likeliest first."""
+
+    programs: list[SummaryJson]
+
+
+def names_program(recording: Recording) -> bool:
+    """Return whether the recording is of an error that names a program and lists none of its buffers."""
+    failure = recording.out_of_memory
+    return failure is not None and bool(failure.program) and not len(recording.allocations)
+
+
+@endpoint("failed_program", OUTLINE, SOURCE, report=InReport(names_program))
+def failed_program(recording: Recording, source: Source) -> FailedProgramJson:
+    """Return the programs of the name in an error without buffers: those that need as much, or else all of the name."""
+    failure = recording.out_of_memory
+    if failure is None or not names_program(recording):
+        return {"programs": []}
+    every = source.programs([failure.program])
+    found = [p for p in every if p.memory == recording.memory] or [p for p in every if p.is_main_memory]
+    needs = {program.id: abs(reserved_bytes(program) - (failure.asked or 0)) for program in found}
+    exact = [program for program in found if failure.asked and ROUNDING * needs[program.id] <= failure.asked]
+    found = sorted(exact or found, key=lambda program: (program.run != recording.run, needs[program.id], program.id))
+    return {"programs": [summary(program.outline) for program in found[:MAX_PROGRAMS]]}
