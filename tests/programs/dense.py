@@ -61,7 +61,7 @@ def mlp_adam(
     )
 
 
-@program("v4", "v5p", donation={"donate": True}, microbatching={"microbatches": 4})
+@program("v4", "v5p", donation={"donate": True}, microbatching={"microbatches": 2})
 def mlp_momentum(devices: list[Any], donate: bool = False, microbatches: int = 1, batch: int = 16384) -> Case:
     """A perceptron trained by hand-written SGD with momentum, data-parallel: the state is on every device."""
     width, layers = 3072, 4

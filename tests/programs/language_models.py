@@ -59,7 +59,7 @@ def lm_scanned(
 
 @program(
     "v5p", "v6e",
-    donation={"donate": True}, microbatching={"microbatches": 4}, Store_the_first_moments={"mu_dtype": "bfloat16"},
+    donation={"donate": True}, microbatching={"microbatches": 2}, Store_the_first_moments={"mu_dtype": "bfloat16"},
 )  # fmt: skip
 def lm_mixed(
     devices: list[Any], donate: bool = False, microbatches: int = 1, remat: str = "layer",

@@ -112,7 +112,7 @@ def linen_lm(
 
 @program(
     "v5e",
-    donation={"donate": True}, microbatching={"microbatches": 4}, rematerialization={"remat": "layer"},
+    donation={"donate": True}, microbatching={"microbatches": 2}, rematerialization={"remat": "layer"},
     Compute_in_bf16={"compute": "bfloat16"},
 )  # fmt: skip
 def vit_linen(

@@ -18,7 +18,8 @@ def mean_gradients(loss: Loss, params: Tree, batch: Tree, microbatches: int = 1)
     """Return the loss of a batch and its gradients, computed in parts that are summed up by a scan."""
     if microbatches == 1:
         return jax.value_and_grad(loss)(params, batch)
-    parts = jax.tree.map(lambda a: a.reshape(microbatches, -1, *a.shape[1:]), batch)
+    # Every k-th example, so that each device splits its own part of the batch.
+    parts = jax.tree.map(lambda a: a.reshape(-1, microbatches, *a.shape[1:]).swapaxes(0, 1), batch)
 
     def add(total: Tree, part: Tree) -> tuple[Tree, Any]:
         value, grads = jax.value_and_grad(loss)(params, part)

@@ -120,6 +120,25 @@ def test_state_is_sharded_and_scalars_are_not() -> None:
     assert found["count"].sharding.spec == PartitionSpec()
 
 
+def cross_entropy(params: Tree, batch: Tree) -> Any:
+    hidden = jnp.tanh(params["embed"][batch["tokens"]] @ params["up"])
+    return optax.softmax_cross_entropy_with_integer_labels(hidden @ params["head"], batch["labels"]).mean()
+
+
+def test_microbatches_compute_the_loss_and_the_gradients_of_the_whole_batch() -> None:
+    shapes = {"embed": array(64, 256), "up": array(256, 4096), "head": array(4096, 64)}
+    tokens = array(64, 128, dtype=jnp.int32)
+    step = jax.value_and_grad(cross_entropy)
+    code = given(compiled(step, shapes, {"tokens": tokens, "labels": tokens}), AdviceKind.MICROBATCHING).change
+    key = jax.random.key(0)
+    params = {name: 0.1 * jax.random.normal(key, a.shape) for name, a in shapes.items()}
+    batch = {name: jax.random.randint(key, (8, 4), 0, 64) for name in ("tokens", "labels")}
+    found = run(code, params=params, batch=batch, loss=cross_entropy)
+    value, gradients = step(params, batch)
+    assert float(found["value"]) == pytest.approx(float(value), rel=1e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), found["grads"], gradients)
+
+
 def logits(params: Tree, tokens: Any) -> Any:
     return params["embed"][tokens] @ params["head"]
 

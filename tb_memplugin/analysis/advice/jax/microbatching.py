@@ -2,80 +2,125 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, saving, sort_by_size
+from tb_memplugin.analysis.advice.support.batch_dimension import Batch, find_batch, used_inputs
+from tb_memplugin.analysis.advice.support.batch_values import BatchValues, batch_values
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph
+from tb_memplugin.analysis.dataflow.training_step import training_step
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, combine, resize_rows
-from tb_memplugin.model.arrays import I64, Mask
-from tb_memplugin.model.kinds import RegionKind, Role
+from tb_memplugin.analysis.replay.what_if import (
+    Change,
+    combine,
+    concatenate_lifetimes,
+    lifetimes,
+    place_in_outputs,
+    replace_lifetimes,
+)
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
 
-WEIGHTS = (Role.PARAMETER, Role.GRADIENT, Role.OPTIMIZER_STATE)
-DIMENSIONS = re.compile(r"\w+\[(\d[\d,]{0,200})\]")
+PARTS = 2
+MIN_CONVOLVED = 8  # examples per part: the rows of a TPU's tile
+CODE = """def mean_gradients(params, batch):
+    # Every second example, so that each device splits its own part of the batch.
+    parts = jax.tree.map({split}, batch)
+
+    def add(total, part):
+        return jax.tree.map(jnp.add, total, jax.value_and_grad(loss)(params, part)), None
+
+    zeros = jnp.zeros(()), jax.tree.map(jnp.zeros_like, params)
+    total, _ = jax.lax.scan(add, zeros, parts)
+    return jax.tree.map(lambda a: a / 2, total)
+
+value, grads = mean_gradients(params, batch)  # instead of jax.value_and_grad(loss)(params, batch)"""
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """Yield a piece for a training step whose inputs have a batch dimension of at least 2."""
-    passes = program_passes(recording)
-    if passes is None or not passes.within(Pass.BACKWARD).any():
+    """Yield a piece for a training step whose inputs have a batch dimension that splits in two on each device."""
+    passes, graph, step = program_passes(recording), dataflow_graph(recording), training_step(recording)
+    if passes is None or graph is None or step is None:
         return
-    role, table = roles(recording), recording.allocations
-    inputs = np.flatnonzero(passes.is_argument & (role == Role.INPUT))
-    if not len(inputs):
+    given = np.flatnonzero(passes.is_argument & (roles(recording) == Role.INPUT))
+    rows, inputs = used_inputs(recording, graph, step, given)
+    batch = find_batch(recording, graph, step, rows)
+    if batch is None or batch.size % PARTS or _has_few_for_convolutions(recording, passes, batch):
         return
-    # The first dimension of the largest input is the batch.
-    batch = _dimensions(table.shape[int(sort_by_size(recording, inputs)[0])])
-    if not batch or batch[0] < 2:
-        return
-    weights = np.flatnonzero(passes.is_argument & (role == Role.PARAMETER))
-    rows = _batch_rows(recording, passes, batch, weights)
-    if not len(rows):
-        return
-    added_up = Change(np.array([-1]), np.array([recording.length]), np.array([int(table.size[weights].sum())]))
-    saved = saving(recording, combine(resize_rows(recording, rows, table.size[rows] // 2), added_up))
-    if saved is None:
-        return
-    size = int(table.size[rows].sum())
-    yield Advice(
+    values = batch_values(recording, graph, step, passes, inputs, batch.size)
+    saved = _saving(recording, values) if len(values.scaled) else None
+    if saved is not None:
+        yield _advice(recording, batch, values, saved)
+
+
+def _has_few_for_convolutions(recording: Recording, passes: ProgramPasses, batch: Batch) -> bool:
+    """Return whether a TPU would compute convolutions of so few examples that it moves parts of images to the batch.
+
+    XLA's space-to-batch conversion adds copies and halos, so that half of the batch may need more memory.
+    """
+    if recording.program is None or recording.program.backend is not Backend.TPU:
+        return False
+    convolutions = passes.does("conv_general_dilated") & passes.within(Pass.FORWARD)
+    return bool(convolutions.any()) and batch.size // PARTS < MIN_CONVOLVED
+
+
+def _advice(recording: Recording, batch: Batch, values: BatchValues, saved: Saving) -> Advice:
+    table, scaled = recording.allocations, values.scaled
+    size, total = int(table.size[scaled].sum()), int(table.size[values.trained].sum())
+    on_device = f", {batch.size // PARTS} on each device" if batch.devices > 1 else ""
+    part_of = f", {batch.size} on each device" if batch.devices > 1 else ""
+    return Advice(
         kind=AdviceKind.MICROBATCHING,
-        title=f"Use two microbatches of {batch[0] // 2}",
-        sentence=f"{counted(len(rows), 'tensor')} of the forward and backward passes "
-        f"{agree(len(rows), 'scales', 'scale')} with the batch of {batch[0]}. Computing half of the batch at a time "
-        f"{saved.effect}; this includes {bytes_text(int(added_up.bytes[0]))} to accumulate gradients. More parts save "
-        "more.",
-        change="jax.lax.scan(lambda total, part: (jax.tree.map(jnp.add, total, jax.grad(loss)(params, part)), None), "
-        "zeros, parts)",
-        rows=sort_by_size(recording, rows),
+        title=f"Use two microbatches of {batch.whole // PARTS}{on_device}",
+        sentence=f"{counted(len(scaled), 'tensor')} of the forward and backward passes "
+        f"{agree(len(scaled), 'scales', 'scale')} with the batch of {batch.whole}{part_of}. Computing half of the "
+        f"batch at a time {saved.effect}; this includes {bytes_text(total)} to accumulate gradients. The loss must be "
+        "a mean over examples. More parts save more.",
+        change=CODE.format(split=_split(batch.dimension)),
+        rows=sort_by_size(recording, scaled),
         bytes=size,
         saving=saved,
     )
 
 
-def _batch_rows(recording: Recording, passes: ProgramPasses, batch: list[int], weights: I64) -> I64:
-    """Return the rows that scale with the batch: activations, and rows of both passes that have the batch dimension.
+def _split(dimension: int) -> str:
+    if dimension == 0:
+        return "lambda a: a.reshape(-1, 2, *a.shape[1:]).swapaxes(0, 1)"
+    shape = f"*a.shape[:{dimension}], -1, 2, *a.shape[{dimension + 1}:]"
+    return f"lambda a: jnp.moveaxis(a.reshape({shape}), {dimension + 1}, 0)"
 
-    The batch dimension may be merged with the one that follows it. A weight's gradient may have such a dimension by
-    chance; it is recognized by the weight's shape in memory reserved for a result, and by its role elsewhere.
+
+def _saving(recording: Recording, values: BatchValues) -> Saving | None:
+    """Return the saving of two passes over half of the batch each, between which the sum of gradients stays.
+
+    Each gradient is added to the sum once it is computed, or waits for the end as it does now: the compiler decides.
+    A loop over layers collects the gradients of all layers before they are added.
     """
-    table, role = recording.allocations, roles(recording)
-    sizes = {batch[0], batch[0] * batch[1]} if len(batch) > 1 else set(batch[:1])
-    fits = table.shape.where(lambda shape: not sizes.isdisjoint(_dimensions(shape)))
-    both = passes.within(Pass.FORWARD) | passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
-    made = (passes.made >= 0) & both[passes.made] & ~passes.is_argument
-    shape = passes.values.shape[passes.value]
-    guest = recording.regions.kind[table.region] != RegionKind.TEMPORARY
-    of_weights: Mask = np.where(guest, np.isin(shape, shape[weights]), np.isin(role, WEIGHTS))
-    activation = (role == Role.ACTIVATION) & (passes.values.elements[passes.value] % max(sizes, default=1) == 0)
-    return np.flatnonzero(made & (fits | activation) & ~of_weights)
+    table, own = recording.allocations, lifetimes(recording)
+    half = own.take(values.scaled)._replace(bytes=table.size[values.scaled] // PARTS)
+    waiting, stacked = own.take(values.gradients), own.take(values.stacked)
+    at_once = own.take(np.setdiff1d(values.gradients, values.stacked))
+    computed = at_once._replace(end=np.minimum(at_once.end, at_once.start + 1))
+    summed = at_once._replace(start=np.maximum(at_once.start, values.end))
+    total = _total(recording, values.trained, values.end)
+    rows = np.concatenate([values.scaled, values.gradients])
+    changes = []
+    for gradients in (concatenate_lifetimes(computed, summed, stacked), waiting):
+        after = concatenate_lifetimes(half, gradients.take(gradients.end > gradients.start))
+        changes.append(combine(replace_lifetimes(recording, rows, after), total))
+    return saving(recording, *changes)
 
 
-def _dimensions(shape: str) -> list[int]:
-    found = DIMENSIONS.match(shape)
-    return [int(number) for number in found[1].split(",") if number and len(number) < 16] if found else []
+def _total(recording: Recording, trained: I64, end: int) -> Change:
+    """Return the sum of gradients, as large as the trained arguments. GPUs keep it in idle memory of results."""
+    count, size = len(trained), recording.allocations.size[trained]
+    total = Change(np.full(count, -1), np.full(count, end), size)
+    on_tpu = recording.program is not None and recording.program.backend is Backend.TPU
+    return total if on_tpu else place_in_outputs(recording, total)

@@ -1,0 +1,92 @@
+"""Values of a training step that scale with its batch, and those of the size of its weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_memplugin.analysis.advice.support.passes import ProgramPasses
+from tb_memplugin.analysis.dataflow.graph import CsrGraph, DataflowGraph
+from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, TrainingStep
+from tb_memplugin.analysis.ownership.model_paths import Pass
+from tb_memplugin.analysis.ownership.roles import value_roles
+from tb_memplugin.model.arrays import I32, I64, Mask
+from tb_memplugin.model.dataflow import DataflowValues, Derivation
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
+
+WEIGHTS = (Role.PARAMETER, Role.GRADIENT, Role.OPTIMIZER_STATE)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchValues:
+    """Rows that scale with the batch, rows of weight gradients, and the arguments that are trained."""
+
+    scaled: I64
+    gradients: I64
+    stacked: I64  # of `gradients`: those that a loop over layers collects
+    trained: I64  # rows of arguments
+    end: int  # the position after the last operation of both passes
+
+
+def batch_values(
+    recording: Recording, graph: DataflowGraph, step: TrainingStep, passes: ProgramPasses, inputs: I32, batch: int
+) -> BatchValues:
+    """Tell values that have one part per example from those that are sums over all examples.
+
+    All that the forward and backward passes compute from the inputs has one part per example, except the gradients of
+    the weights. What depends on such a gradient belongs to the update.
+    """
+    values, n, value = graph.values, len(graph.values), passes.value
+    gradient = _gradients(values, step)
+    after = step.turn.forward.reach(np.flatnonzero(gradient))[:n] | gradient
+    examples = step.turn.forward.reach(inputs)[:n] & ~after & (values.elements > 1) & (values.argument < 0)
+    examples &= values.elements % batch == 0
+    within = _within_passes(values, step, passes)
+    per_row = value >= 0
+    scaled = per_row & (examples & within)[value] & ~np.isin(value_roles(recording), WEIGHTS)
+    may_scale = per_row & ~after[value] & ~passes.is_argument & (values.elements[value] % batch == 0)
+    scaled = _with_shared_memory(recording, scaled) & may_scale
+    of_weights = per_row & (gradient[value] | (value_roles(recording) == Role.GRADIENT)) & ~passes.is_argument & ~scaled
+    is_trained = np.zeros(n, dtype=bool)
+    is_trained[step.pairs.argument[step.weight]] = True
+    carried = np.zeros(n, dtype=bool)
+    carried[values.loop_carried[1]] = True
+    stacked = _with_shared_memory(recording, of_weights & carried[value]) & of_weights
+    last = values.producer[(examples & within) | (gradient & within)]
+    return BatchValues(
+        np.flatnonzero(scaled),
+        np.flatnonzero(of_weights),
+        np.flatnonzero(stacked),
+        np.flatnonzero(per_row & is_trained[value] & passes.is_argument),
+        int(last.max(initial=-1)) + 1,
+    )
+
+
+def _gradients(values: DataflowValues, step: TrainingStep) -> Mask:
+    """Mark the weights' gradients, and the values that they are parts, casts or sums over devices of."""
+    pairs, backward = values.derivations, step.phase[: len(values)] == TrainingPhase.BACKWARD
+    kept = (pairs.kind == Derivation.IN_PLACE) | (pairs.kind == Derivation.PART) | (pairs.steps == 0)
+    kept &= backward[pairs.source] & (values.argument[pairs.source] < 0)
+    return CsrGraph.of(pairs.target[kept], pairs.source[kept], len(values)).reach(np.flatnonzero(step.gradient))
+
+
+def _within_passes(values: DataflowValues, step: TrainingStep, passes: ProgramPasses) -> Mask:
+    """Mark the values of the forward and backward passes, by data flow or by JAX's names."""
+    named = passes.within(Pass.FORWARD) | passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
+    position = np.maximum(values.producer, 0)
+    phase, n = step.phase, len(values)
+    either = (TrainingPhase.FORWARD, TrainingPhase.BACKWARD)
+    found: Mask = np.isin(phase[n + position], either) | np.isin(phase[:n], either) | named[position]
+    return found & (values.producer >= 0)
+
+
+def _with_shared_memory(recording: Recording, rows: Mask) -> Mask:
+    """Add the rows that share a row's memory and are as large: a loop's stack before the loop, a cleared buffer."""
+    table = recording.allocations
+    memory, size = table.canonical.astype(np.int64), table.size
+    largest = np.full(len(table), -1, dtype=np.int64)
+    np.maximum.at(largest, memory[rows], size[rows])
+    found: Mask = rows | (largest[memory] == size) & (size > 0)
+    return found
