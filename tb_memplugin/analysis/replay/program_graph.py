@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph, concatenate_ranges, dataflow_graph, uses
 from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.replay.loops import program_loops
 from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph
 from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.kinds import RegionKind
@@ -55,14 +56,12 @@ def program_graph(recording: Recording) -> ProgramGraph | None:
 
 def body_graph(recording: Recording, loop: int) -> ProgramGraph | None:
     """Return the schedule graph of the body of the loop at a position: its buffers are those that it alone accesses."""
-    program, data = recording.program, dataflow_graph(recording)
-    if program is None or data is None or loop < 1:
+    program, data, loops = recording.program, dataflow_graph(recording), program_loops(recording)
+    number = int(np.searchsorted(loops.position, loop))
+    if program is None or data is None or number == len(loops) or loops.position[number] != loop:
         return None
     code = program.computation.codes
-    if code[loop - 1] == code[loop]:
-        return None
-    own = code == code[loop - 1]
-    return _build(recording, data, own, int(np.argmax(own)), loop, 0)
+    return _build(recording, data, code == code[loop - 1], int(loops.first[number]), loop, 0)
 
 
 def _build(

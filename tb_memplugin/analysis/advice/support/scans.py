@@ -1,97 +1,124 @@
-"""Values that a scan's forward loop stacks for its backward loop, one slice per iteration."""
+"""Scans whose forward loop stacks values for a backward loop: advice to recompute them in each iteration."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import reduce
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, promise, sort_by_size
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses
+from tb_memplugin.analysis.dataflow.graph import uses
 from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
 from tb_memplugin.analysis.ownership.model_paths import Pass
-from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, remove_rows, rows_sharing_memory
-from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.analysis.replay.loops import Loops, program_loops
+from tb_memplugin.analysis.replay.program_graph import ProgramGraph, body_graph, program_graph
+from tb_memplugin.analysis.replay.scan_recompute import ScanRecomputation
+from tb_memplugin.analysis.replay.scan_stacks import ScanStacks
+from tb_memplugin.analysis.replay.schedule_graph import ScheduleGraph, lower_peak
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
 
-UPDATES = ("dynamic_update_slice",)
-SLICES = ("dynamic_slice",)
-LEADING = re.compile(r"\w+\[(\d{1,18})[,\]]")
-
-
-class Loop(NamedTuple):
-    """A forward loop: its stacked rows for the backward pass, and the rows that it carries between iterations."""
-
-    position: int  # of the loop's instruction
-    stacks: I64
-    carry: I64
-    iterations: int
-
-
-class DroppedStacks(NamedTuple):
-    """Stacked rows that a loop can recompute instead."""
-
-    loop: Loop
-    rows: I64
-    change: Change
+MAX_SCANS = 64  # of the largest; each is replayed
+MAX_DEPTH = 16  # of nested loops
+LEAST_SHARE = 1000  # of the peak; smaller stacks are not replayed
+CLEARLY = 1.02  # times as much is worth a range
 
 
 def advise(recording: Recording, passes: ProgramPasses) -> Iterator[Advice]:
     """Yield a piece for each scan in the source, which may run several times."""
-    written: dict[str | int, list[DroppedStacks]] = {}
-    for loop in _forward_loops(recording, passes):
-        if dropped := _drop_stacks(recording, passes, loop):
-            written.setdefault(_scan_line(recording, loop) or loop.position, []).append(dropped)
-    for place, found in written.items():
-        if piece := _around_body(recording, place if isinstance(place, str) else "", found):
+    written: dict[tuple[str | int, int], list[ScanRecomputation]] = {}
+    loops = program_loops(recording)
+    for forward, backward in _loop_pairs(recording, passes, loops):
+        parent = int(loops.parent[forward])
+        if scan := _recomputation(recording, loops, forward, backward, parent):
+            place = _scan_line(recording, scan) or scan.loops[0]
+            written.setdefault((place, parent), []).append(scan)
+    for (place, parent), found in written.items():
+        if piece := _around_body(recording, loops, parent, place if isinstance(place, str) else "", found):
             yield piece
 
 
-def _forward_loops(recording: Recording, passes: ProgramPasses) -> Iterator[Loop]:
-    table, values = recording.allocations, passes.values
-    forward = passes.within(Pass.FORWARD)
-    result = np.flatnonzero(table.op.isin({"while"}) & (passes.made >= 0))
-    result = result[forward[passes.made[result]] & (values.floating[passes.value[result]] != 0)]
-    read_again = passes.last_use(passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)) >= 0
-    written = np.zeros(len(table), dtype=bool)  # rows of which a forward pass writes a slice
-    slices = (passes.made >= 0) & (forward & passes.does(*UPDATES))[passes.made]
-    written[rows_sharing_memory(recording, np.flatnonzero(slices))] = True
-    for position in np.unique(passes.made[result]).tolist():
-        here = result[passes.made[result] == position]
-        stack = read_again[here] & written[here]
-        iterations = [int(found[1]) for row in here[stack].tolist() if (found := LEADING.match(table.shape[row]))]
-        if iterations and len(set(iterations)) == 1 and iterations[0] > 1:
-            yield Loop(position, here[stack], here[~stack], iterations[0])
+def _loop_pairs(recording: Recording, passes: ProgramPasses, loops: Loops) -> list[tuple[int, int]]:
+    """Return the loops of forward passes, each with the loop of a backward pass that reads most of what it writes.
 
-
-def _drop_stacks(recording: Recording, passes: ProgramPasses, loop: Loop) -> DroppedStacks | None:
+    Both are run by the same computation.
+    """
     table = recording.allocations
-    keep, missing = _find_inputs(table.size[loop.carry], table.size[loop.stacks] // loop.iterations, loop.iterations)
-    dropped = loop.stacks[~keep]
-    if not len(dropped):
+    if not len(loops):
+        return []
+    forward, backward = (passes.within(which)[loops.position] for which in (Pass.FORWARD, Pass.BACKWARD))
+    made = passes.made
+    writer = np.where(made >= 0, loops.innermost[made], -1)
+    writer = np.where((writer >= 0) & forward[writer], writer, -1)
+    by_memory = np.full(len(table), -1, dtype=np.int32)
+    by_memory[table.canonical[writer >= 0]] = writer[writer >= 0]
+    begin, position = uses(recording)
+    memory = np.repeat(table.canonical, np.diff(begin))
+    source = by_memory[memory]
+    reader = _beside(loops, loops.innermost[position], source)
+    pair = (source >= 0) & (reader > source)
+    pair &= backward[reader]
+    key = np.unique(np.stack([source[pair], reader[pair], memory[pair]]), axis=1)
+    pairs, of_pair = np.unique(key[:2], axis=1, return_inverse=True)
+    size = np.bincount(of_pair.ravel(), table.size[key[2]], pairs.shape[1])
+    chosen: list[tuple[int, int]] = []
+    for one in np.argsort(-size, kind="stable")[:MAX_SCANS].tolist():
+        first, second = pairs[:, one].tolist()
+        if LEAST_SHARE * size[one] < peak(recording).bytes:
+            break
+        if all(first != other[0] and second != other[1] for other in chosen):
+            chosen.append((first, second))
+    return sorted(chosen)
+
+
+def _beside(loops: Loops, loop: I32, other: I32) -> I32:
+    """Return, for each loop, the loop around it that the computation of `other` runs; -1 if there is none."""
+    parent = loops.parent
+    for _ in range(MAX_DEPTH):
+        inside = (loop >= 0) & (other >= 0) & (parent[loop] != parent[other])
+        if not inside.any():
+            break
+        loop = np.where(inside, parent[loop], loop)
+    return np.where((loop >= 0) & (parent[loop] == parent[other]), loop, -1).astype(np.int32)
+
+
+def _graph(recording: Recording, loops: Loops, loop: int) -> ProgramGraph | None:
+    """Return the graph of a loop's body, or of the entry computation for -1."""
+    return program_graph(recording) if loop < 0 else body_graph(recording, int(loops.position[loop]))
+
+
+def _recomputation(
+    recording: Recording, loops: Loops, forward: int, backward: int, parent: int
+) -> ScanRecomputation | None:
+    graphs = [_graph(recording, loops, loop) for loop in (parent, forward, backward)]
+    around, first, second = graphs
+    if around is None or first is None or second is None:
         return None
-    own = lifetimes(recording).take(dropped[:1])
-    stacked = Change(own.start, own.end, np.array([missing], dtype=np.int64))
-    gone = remove_rows(recording, rows_sharing_memory(recording, dropped))
-    return DroppedStacks(loop, dropped, combine(gone, stacked, _recomputed_bytes(recording, passes, loop, dropped)))
+    scan = ScanRecomputation(
+        ScanStacks(around, first, second), (int(loops.position[forward]), int(loops.position[backward]))
+    )
+    return scan if len(scan.stacks.dropped.memory) and scan.backward_bytes is not None else None
 
 
-def _around_body(recording: Recording, place: str, found: list[DroppedStacks]) -> Advice | None:
-    saved = saving(recording, combine(*(dropped.change for dropped in found)))
+def _around_body(
+    recording: Recording, loops: Loops, parent: int, place: str, found: list[ScanRecomputation]
+) -> Advice | None:
+    saved = _saving(recording, loops, parent, found)
     if saved is None:
         return None
-    rows = np.concatenate([dropped.rows for dropped in found])
+    rows = np.concatenate([scan.stacks.dropped.memory for scan in found])
     size = int(recording.allocations.size[rows].sum())
-    counts = " and ".join(str(count) for count in sorted({dropped.loop.iterations for dropped in found}))
+    counts = " and ".join(str(count) for count in sorted({scan.stacks.iterations for scan in found}))
     scan = f"a scan over {counts} iterations" if len(found) == 1 else f"{len(found)} scans over {counts} iterations"
-    loops = agree(len(found), "forward loop stacks", "forward loops stack")
+    stack = agree(len(found), "forward loop stacks", "forward loops stack")
     return Advice(
         kind=AdviceKind.REMATERIALIZATION,
         title=f"Rematerialize the body of {scan}",
-        sentence=f"The scan's {loops} {counted(len(rows), 'tensor')} for the backward pass, {bytes_text(size)}"
+        sentence=f"The scan's {stack} {counted(len(rows), 'tensor')} for the backward pass, {bytes_text(size)}"
         f"{f', in {place}' if place else ''}. Keeping only each iteration's inputs, and recomputing the rest, "
         f"{saved.effect}. The cost is one more forward pass.",
         change="jax.lax.scan(jax.checkpoint(body), ...)",
@@ -101,35 +128,39 @@ def _around_body(recording: Recording, place: str, found: list[DroppedStacks]) -
     )
 
 
-def _scan_line(recording: Recording, loop: Loop) -> str:
+def _saving(recording: Recording, loops: Loops, parent: int, found: list[ScanRecomputation]) -> Saving | None:
+    """Return what the scans save, and at least and at most if the compiler finds no better order, or the best one."""
+    before = found[0].parent.graph
+    saved = []
+    for shrinks, early in ((0.5, False), (0.0, False), (1.0, False), (1.0, True)):
+        after = reduce(lambda graph, scan: scan.apply(graph, shrinks), found, before)
+        order = lower_peak(after, after.own_order) if early else after.own_order
+        change = after.peak(order) - before.peak(before.own_order)
+        saved.append(-_outside(recording, loops, parent, change))
+    exact = max(saved) <= CLEARLY * min(saved)
+    return promise(recording, saved[0], *(() if exact else saved[1:]))
+
+
+def _outside(recording: Recording, loops: Loops, loop: int, change: int) -> int:
+    """Return the change of the program's peak if the body of a loop needs so many bytes more."""
+    while loop >= 0 and change:
+        outer = _graph(recording, loops, int(loops.parent[loop]))
+        if outer is None:
+            return 0
+        graph = outer.graph
+        workspace = graph.workspace.copy()
+        workspace[outer.node[loops.position[loop]]] += change
+        changed = ScheduleGraph(
+            graph.source, graph.target, graph.size, graph.buffer, graph.node, workspace, graph.constant
+        )
+        change = changed.peak(changed.own_order) - graph.peak(graph.own_order)
+        loop = int(loops.parent[loop])
+    return change
+
+
+def _scan_line(recording: Recording, scan: ScanRecomputation) -> str:
     """Return the user's line of the scan, empty if unknown."""
     stacks, program = recording.stacks, recording.program
-    leaf = int(program.stack[loop.position]) if program is not None else -1
+    leaf = int(program.stack[scan.loops[0]]) if program is not None else -1
     own = int(nearest_frames(stacks, ~framework_frames(stacks))[leaf]) if leaf >= 0 else -1
     return frame_text(stacks, own) if own >= 0 else ""
-
-
-def _find_inputs(carry: I64, slices: I64, iterations: int) -> tuple[Mask, int]:
-    """Mark the stacks of each iteration's inputs, and return the bytes of inputs that are not stacked yet."""
-    keep, missing = np.zeros(len(slices), dtype=bool), 0
-    for size in carry.tolist():
-        same = np.flatnonzero((slices == size) & ~keep)
-        if len(same):
-            keep[same[0]] = True
-        else:
-            missing += size * iterations
-    return keep, missing
-
-
-def _recomputed_bytes(recording: Recording, passes: ProgramPasses, loop: Loop, dropped: I64) -> Change:
-    """Return the memory in the backward loop for one iteration's slices of the dropped stacks.
-
-    If the loop slices the stack first, the slice has memory already. If another operation reads the stack directly, the
-    recomputed slice is added.
-    """
-    rows = recording.allocations
-    backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
-    first, last = passes.first_use(backward)[dropped], passes.last_use(backward)[dropped]
-    sliced = passes.does(*SLICES)[np.minimum(first, passes.length - 1)]
-    begin = np.full(int((~sliced).sum()), first.min(initial=passes.length))
-    return Change(begin, last[~sliced] + 1, rows.size[dropped[~sliced]] // loop.iterations)
