@@ -38,20 +38,37 @@ def find_batch(recording: Recording, graph: DataflowGraph, step: TrainingStep, i
     """Return the batch dimension of the inputs, which are rows.
 
     The rows of a weight's product in the forward pass are examples, or examples and their positions in time or space.
-    So the batch divides the number of rows of every product. A time that a scan runs over does not.
+    So the batch divides the number of rows of every product. A time that a scan runs over does not. Most activations
+    begin with the batch; a mask, a random key or positions have other dimensions.
     """
-    table = recording.allocations
-    shapes = {row: dimensions(table.shape[row]) for row in inputs.tolist()}
-    counts = _rows_of_products(recording, graph, step)
-    found: list[tuple[float, int, int, Batch]] = []
+    shapes = {row: dimensions(recording.allocations.shape[row]) for row in inputs.tolist()}
+    counts, leading = _rows_of_products(recording, graph, step), _leading_dimensions(recording, graph, step, inputs)
+    found: list[tuple[float, float, int, int, Batch]] = []
     for nth in range(MAX_DIMENSION + 1):
-        sizes = sorted({shape[nth] for shape in shapes.values() if len(shape) > nth and shape[nth] > 1})
-        for size in sizes:
+        for size in sorted({shape[nth] for shape in shapes.values() if len(shape) > nth and shape[nth] > 1}):
             rows = [row for row, shape in shapes.items() if len(shape) > nth and shape[nth] == size]
             divides = float(np.mean(counts % size == 0)) if len(counts) else 1.0
-            batch = Batch(nth, size, _devices(recording.program, graph, rows[0], nth), np.array(rows))
-            found.append((divides, -nth, len(rows), batch))
-    return max(found, key=lambda entry: entry[:3])[3] if found else None
+            largest = max(rows, key=lambda row: int(recording.allocations.size[row]))
+            devices = _devices(recording.program, graph, largest, nth)
+            found.append((divides, leading.get(size, 0.0), -nth, len(rows), Batch(nth, size, devices, np.array(rows))))
+    return max(found, key=lambda entry: entry[:4])[4] if found else None
+
+
+def _leading_dimensions(
+    recording: Recording, graph: DataflowGraph, step: TrainingStep, inputs: I64
+) -> dict[int, float]:
+    """Return the bytes that the forward pass computes from the inputs in arrays with each first dimension."""
+    program, table = recording.program, recording.allocations
+    assert program is not None and program.value is not None
+    computed = step.turn.forward.reach(program.value[inputs])[: len(graph.values)]
+    computed &= (step.phase[: len(graph.values)] == TrainingPhase.FORWARD) & (graph.values.argument < 0)
+    rows = np.flatnonzero((program.value >= 0) & computed[program.value])
+    size = np.bincount(table.shape.codes[rows], table.size[rows], minlength=len(table.shape.strings))
+    found: dict[int, float] = {}
+    for code in np.flatnonzero(size).tolist():
+        if shape := dimensions(table.shape.strings[code]):
+            found[shape[0]] = found.get(shape[0], 0.0) + float(size[code])
+    return found
 
 
 def _rows_of_products(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> I64:
@@ -113,9 +130,9 @@ def dimensions(shape: str) -> list[int]:
 
 
 def used_inputs(recording: Recording, graph: DataflowGraph, step: TrainingStep, rows: I64) -> tuple[I64, I32]:
-    """Return those rows of arguments that gradients are computed from, and their values."""
+    """Return those rows of arguments that weights are updated from, or their gradients, and their values."""
     program = recording.program
     assert program is not None and program.value is not None
-    needed = step.turn.backward.reach(np.flatnonzero(step.gradient))
+    needed = step.turn.backward.reach(np.r_[step.pairs.value[step.weight], np.flatnonzero(step.gradient)])
     rows = rows[needed[program.value[rows]]]
     return rows, program.value[rows]

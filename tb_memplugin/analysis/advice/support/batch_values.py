@@ -40,7 +40,7 @@ def batch_values(
     """
     values, n, value = graph.values, len(graph.values), passes.value
     gradient = _gradients(values, step)
-    after = step.turn.forward.reach(np.flatnonzero(gradient))[:n] | gradient
+    after = step.turn.forward.reach(np.r_[np.flatnonzero(gradient), step.pairs.value])[:n]
     examples = step.turn.forward.reach(inputs)[:n] & ~after & (values.elements > 1) & (values.argument < 0)
     examples &= values.elements % batch == 0
     within = _within_passes(values, step, passes)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import Array
+from programs.stored import Stored
 from support.advised import (
     BARRIERS,
     IN_ORDER,
@@ -75,3 +76,54 @@ def test_a_batch_as_large_as_a_weight_is_told_from_it() -> None:
 
 def test_programs_that_train_nothing() -> None:
     assert AdviceKind.MICROBATCHING not in kinds(compiled(unrolled(), weights(), array(4096, WIDTH)))
+
+
+def recurrent(params: Tree, inputs: Array) -> Array:
+    def cell(state: Array, x: Array) -> tuple[Array, Array]:
+        state = jnp.tanh(x @ params["x"] + state @ params["h"])
+        return state, state
+
+    return (jax.lax.scan(cell, jnp.zeros(inputs.shape[1:]), inputs)[1] ** 2).mean()
+
+
+def test_time_that_a_scan_runs_over_is_no_batch() -> None:
+    shapes = {"x": array(128, 128), "h": array(128, 128)}
+    advice = given(compiled(jax.grad(recurrent), shapes, array(96, 256, 128)), AdviceKind.MICROBATCHING)
+    assert advice.title == "Use two microbatches of 128"
+    assert "jnp.moveaxis(a.reshape(*a.shape[:1], -1, 2, *a.shape[2:]), 2, 0)" in advice.change
+
+
+def attention(params: Tree, x: Array, mask: Array, key: Array) -> Array:
+    q, k, v = jnp.split(x @ params["qkv"], 3, -1)
+    weights = jax.nn.softmax(jnp.einsum("bqd,bkd->bqk", q, k) + mask)
+    weights *= jax.random.bernoulli(key, 0.9, weights.shape)
+    return ((jnp.einsum("bqk,bkd->bqd", weights, v) @ params["out"]) ** 2).mean()
+
+
+def test_masks_and_random_keys_have_no_batch() -> None:
+    shapes = {"qkv": array(128, 384), "out": array(128, 128)}
+    arguments = shapes, array(24, 256, 128), array(256, 256), jax.eval_shape(lambda: jax.random.key(0))
+    advice = given(compiled(jax.grad(attention), *arguments), AdviceKind.MICROBATCHING)
+    assert advice.title == "Use two microbatches of 12"
+
+
+def adapted(adapters: Tree, base: Tree, x: Array) -> Array:
+    for w, pair in zip(base, adapters, strict=True):
+        x = jnp.tanh(x @ w + x @ pair["a"] @ pair["b"])
+    return (x**2).mean()
+
+
+def test_frozen_weights_have_no_batch() -> None:
+    adapters = [{"a": array(WIDTH, 8), "b": array(8, WIDTH)} for _ in range(4)]
+    step = compiled(jax.grad(adapted), adapters, [array(WIDTH, WIDTH)] * 4, array(6000, WIDTH))
+    assert given(step, AdviceKind.MICROBATCHING).title == "Use two microbatches of 3000"
+
+
+def test_an_odd_batch_is_not_halved() -> None:
+    assert AdviceKind.MICROBATCHING not in kinds(stepped(sgd, 4097, options=OPTIONS))
+
+
+def test_sharded_batches_are_stated_whole_and_per_device() -> None:
+    recordings = Stored("llama_fsdp", "v5e").recordings
+    main = next(r for r in recordings if r.program is not None and r.program.memory_space == 0)
+    assert given(main, AdviceKind.MICROBATCHING).title == "Use two microbatches of 8, 2 on each device"
