@@ -14,7 +14,7 @@ from tb_memplugin.logdir.dump_names import AFTER_CODEGEN
 from tb_memplugin.model.chips import with_chip
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.common.gzip_file import decompress
-from tb_memplugin.readers.hlo.lifetimes.scoped_memory import used_by_kernel
+from tb_memplugin.readers.hlo.kernels.memory import used_by_kernel
 from tb_memplugin.readers.xla_dump.reports import differences, reported_totals, scheduled_instructions
 from tb_memplugin.readers.xla_dump.reserved import reserved_by_memory
 from tb_memplugin.readers.xla_dump.target import read_target

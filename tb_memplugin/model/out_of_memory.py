@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tb_memplugin.model.kernels import KernelBuffer
+
 
 class OutOfMemoryPhase(StrEnum):
     """The moment of a failure."""
@@ -12,21 +14,6 @@ class OutOfMemoryPhase(StrEnum):
     COMPILE = "compile"  # the compiler adds up the program's needs; nothing has been allocated
     LOAD = "load"  # the program is loaded onto the device
     RUN = "run"
-
-
-@dataclass(frozen=True, slots=True)
-class KernelBuffer:
-    """On-chip memory of a kernel: a window into an operand, or scratch memory.
-
-    `shape` is that of one block, `full_shape` that of the operand. `bytes` is of all `buffers`: two, where one is
-    filled while the other is used.
-    """
-
-    operand: str
-    bytes: int
-    shape: str = ""
-    full_shape: str = ""
-    buffers: int = 1
 
 
 @dataclass(frozen=True, slots=True)

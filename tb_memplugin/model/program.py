@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.dataflow import DataflowValues
+from tb_memplugin.model.kernels import KernelMemory
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.text import Text
 
@@ -59,21 +60,6 @@ class ArgumentShardings:
     named: tuple[NamedSharding, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelMemory:
-    """On-chip memory of one Pallas kernel, in bytes: its scratch memory with the windows into its operands.
-
-    `limit_bytes` is what the compiler allows the kernel, `used_bytes` what it takes; None where the file lacks it.
-    """
-
-    name: str  # of the instruction
-    scope: str
-    limit_bytes: int | None
-    used_bytes: int | None
-    operands: tuple[str, ...]  # shapes
-    result: str  # shape
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """A compiled program's flattened schedule: one row per position of the axis."""
@@ -88,7 +74,7 @@ class Program:
     stack: I32
     scoped_bytes: int = 0  # the largest scoped allocation of an instruction (TPU VMEM)
     scoped_instruction: str = ""  # the instruction with that allocation
-    kernels: tuple[KernelMemory, ...] = ()  # of the memory space VMEM
+    kernels: tuple[KernelMemory, ...] = ()  # of the recording of VMEM; of main memory where no buffer is in VMEM
     value: I32 | None = None  # per row of `allocations`: its number in `values`, -1 if not in the file
     values: Lazy[DataflowValues] | None = None
     devices: int = 1  # number of devices that the program is partitioned over

@@ -17,6 +17,7 @@ from tb_memplugin.readers.hlo.caveats import caveats
 from tb_memplugin.readers.hlo.columns import allocation_columns, select_rows
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
 from tb_memplugin.readers.hlo.dataflow.values import dataflow_values
+from tb_memplugin.readers.hlo.kernels.memory import VMEM, kernels
 from tb_memplugin.readers.hlo.lifetimes.placement import Placement, place_buffers
 from tb_memplugin.readers.hlo.lifetimes.scoped_memory import scoped_memory
 from tb_memplugin.readers.hlo.module.backend import backend
@@ -84,6 +85,7 @@ def read_hlo(
                     memory_space=space,
                     value=placement.buffer[rows].astype(np.int32),
                     values=values,
+                    kernels=kernels(module) if space == (VMEM if VMEM in spaces else main) else (),
                     **scoped_memory(module, space)._asdict(),
                 ),
                 reported_peak=peak if space == main else None,  # of all memories together, so one recording has it

@@ -11,6 +11,17 @@ from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import OUTLINE
 
 
+class KernelBufferJson(TypedDict):
+    """A window into an operand of a kernel, or scratch memory; `bytes` is of all its buffers together."""
+
+    name: str
+    bytes: int
+    buffers: int
+    """Two, where one is filled while the other is used; none where the operand itself is in VMEM."""
+    shape: str
+    full_shape: str
+
+
 class KernelJson(TypedDict):
     """A Pallas kernel with its on-chip memory; null where the file does not contain a figure."""
 
@@ -23,6 +34,10 @@ class KernelJson(TypedDict):
     capacity_bytes: int | None
     operands: list[str]
     result: str
+    buffers: list[KernelBufferJson]
+    """Empty where the kernel's code cannot be read."""
+    other_bytes: int | None
+    """What the compiler takes beside them, as for registers that it spills; null where either figure is unknown."""
 
 
 class KernelsJson(TypedDict):
@@ -47,9 +62,20 @@ def kernels(recording: Recording) -> KernelsJson:
                 "op_name": kernel.scope,
                 "limit_bytes": kernel.limit_bytes,
                 "used_bytes": kernel.used_bytes,
-                "capacity_bytes": recording.capacity,
+                "capacity_bytes": None if recording.is_main_memory else recording.capacity,
                 "operands": list(kernel.operands),
                 "result": kernel.result,
+                "buffers": [
+                    {
+                        "name": buffer.operand,
+                        "bytes": buffer.bytes,
+                        "buffers": buffer.buffers,
+                        "shape": buffer.shape,
+                        "full_shape": buffer.full_shape,
+                    }
+                    for buffer in kernel.buffers
+                ],
+                "other_bytes": kernel.other_bytes,
             }
             for kernel in ordered
         ]
@@ -57,8 +83,20 @@ def kernels(recording: Recording) -> KernelsJson:
 
 
 def rows(found: list[KernelJson]) -> Iterator[list[str]]:
-    """Yield the table of kernels as cells, with a heading."""
-    yield ["used", "limit", "kernel", "operands", "result"]
+    """Yield the table of kernels and their buffers as cells, with a heading."""
+    yield ["used", "limit", "kernel", "block", "of"]
     for kernel in found:
+        whole = "" if kernel["buffers"] else " ".join([*kernel["operands"], "->", kernel["result"]])
         sizes = [bytes_text(kernel["used_bytes"]), bytes_text(kernel["limit_bytes"])]
-        yield [*sizes, kernel["op_name"] or kernel["name"], " ".join(kernel["operands"]), kernel["result"]]
+        yield [*sizes, kernel["op_name"] or kernel["name"], "", whole]
+        for buffer in kernel["buffers"]:
+            count = {0: " (in VMEM itself)", 1: ""}.get(buffer["buffers"], f" x {buffer['buffers']}")
+            yield [
+                bytes_text(buffer["bytes"]),
+                "",
+                f"  {buffer['name']}",
+                f"{buffer['shape']}{count}",
+                buffer["full_shape"],
+            ]
+        if kernel["other_bytes"]:
+            yield [bytes_text(kernel["other_bytes"]), "", "  of the compiler (such as spilled registers)", "", ""]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from tb_memplugin.model.chips import TPU7X, V4, V5E, V5P, V6E
-from tb_memplugin.model.out_of_memory import KernelBuffer, OutOfMemory
+from tb_memplugin.model.kernels import KernelBuffer
+from tb_memplugin.model.out_of_memory import OutOfMemory
 from tb_memplugin.sizes import bytes_text
 
 CHIPS = (V4, V5E, V5P, V6E, TPU7X)

@@ -317,6 +317,23 @@ export interface Kernel {
   capacity_bytes: number | null;
   operands: string[];
   result: string;
+  /** Empty where the kernel's code cannot be read. */
+  buffers: KernelBuffer[];
+  /**
+   * What the compiler takes beside them, as for registers that it spills; null where either figure is
+   * unknown.
+   */
+  other_bytes: number | null;
+}
+
+/** A window into an operand of a kernel, or scratch memory; `bytes` is of all its buffers together. */
+export interface KernelBuffer {
+  name: string;
+  bytes: number;
+  /** Two, where one is filled while the other is used; none where the operand itself is in VMEM. */
+  buffers: number;
+  shape: string;
+  full_shape: string;
 }
 
 /** The kernels of a program, the one that takes most first. */

@@ -1,10 +1,11 @@
 import type { JSX } from "preact";
 import { formatBytes } from "../../base/units";
 import type { Api } from "../../payload/api";
+import type { Kernel } from "../../payload/generated/answers";
 import { useFetched } from "../data/use_fetched";
 import { ErrorMessage } from "../widgets/message";
 
-/** On-chip memory by Pallas kernel: what each takes, and what it may take. Nothing for a program without kernels. */
+/** On-chip memory by Pallas kernel and by window. Nothing for a program without kernels. */
 export function KernelsPanel({ api, id }: { api: Api; id: string }): JSX.Element | null {
   const { value, error } = useFetched(id, (key, signal) => api.kernels({ id: key }, signal));
   if (error !== null) return <ErrorMessage error={error} />;
@@ -12,30 +13,62 @@ export function KernelsPanel({ api, id }: { api: Api; id: string }): JSX.Element
   return (
     <section aria-label="Kernels" data-testid="kernels">
       <header class="section-head">
-        <h2>Kernels</h2>
+        <h2>Kernels in VMEM</h2>
       </header>
-      <table class="plain">
+      <table class="kernels">
         <thead>
           <tr>
             <th scope="col">Used</th>
             <th scope="col">Limit</th>
             <th scope="col">Kernel</th>
-            <th scope="col">Operands</th>
-            <th scope="col">Result</th>
+            <th scope="col">Block</th>
+            <th scope="col">Operand</th>
           </tr>
         </thead>
-        <tbody>
-          {value.kernels.map((kernel) => (
-            <tr key={kernel.name}>
-              <td>{kernel.used_bytes === null ? "–" : formatBytes(kernel.used_bytes)}</td>
-              <td>{kernel.limit_bytes === null ? "–" : formatBytes(kernel.limit_bytes)}</td>
-              <td title={kernel.name}>{kernel.op_name === "" ? kernel.name : kernel.op_name}</td>
-              <td>{kernel.operands.join(" ")}</td>
-              <td>{kernel.result}</td>
-            </tr>
-          ))}
-        </tbody>
+        {value.kernels.map((kernel) => (
+          <KernelRows key={kernel.name} kernel={kernel} />
+        ))}
       </table>
     </section>
+  );
+}
+
+function KernelRows({ kernel }: { kernel: Kernel }): JSX.Element {
+  return (
+    <tbody>
+      <tr>
+        <td>{kernel.used_bytes === null ? "–" : formatBytes(kernel.used_bytes)}</td>
+        <td>{kernel.limit_bytes === null ? "–" : formatBytes(kernel.limit_bytes)}</td>
+        <th scope="rowgroup" title={kernel.name}>
+          {kernel.op_name === "" ? kernel.name : kernel.op_name}
+        </th>
+        <td />
+        <td>{kernel.buffers.length === 0 && `${kernel.operands.join(" ")} → ${kernel.result}`}</td>
+      </tr>
+      {kernel.buffers.map((buffer) => (
+        <tr key={buffer.name} class="muted">
+          <td>{formatBytes(buffer.bytes)}</td>
+          <td />
+          <td>{buffer.name}</td>
+          <td>
+            {buffer.shape}
+            {buffer.buffers > 1 && ` × ${String(buffer.buffers)} buffers`}
+          </td>
+          <td>
+            {buffer.full_shape}
+            {buffer.buffers === 0 && ", which is in VMEM itself"}
+          </td>
+        </tr>
+      ))}
+      {kernel.other_bytes !== null && kernel.other_bytes > 0 && (
+        <tr class="muted">
+          <td>{formatBytes(kernel.other_bytes)}</td>
+          <td />
+          <td>of the compiler, such as spilled registers</td>
+          <td />
+          <td />
+        </tr>
+      )}
+    </tbody>
   );
 }

@@ -24,7 +24,7 @@ export function Sections(props: Props): JSX.Element {
       <UsageSection {...{ api, view, available, program, spans, axis, store, dark }}>{children}</UsageSection>
       {view.recording.axis === "TIME" && <StepGrowth api={api} recording={view.recording} store={store} />}
       <AdvicePanel api={api} id={available.complete ? view.recording.id : null} store={store} />
-      {view.recording.memory === "VMEM" && <KernelsPanel api={api} id={view.recording.id} />}
+      {view.recording.kind === "program" && <KernelsPanel api={api} id={view.recording.id} />}
       <Breakdown view={view} available={available} program={program} store={store} dark={dark} />
     </>
   );

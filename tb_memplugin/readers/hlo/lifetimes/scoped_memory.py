@@ -7,40 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.model.program import KernelMemory
-from tb_memplugin.native.protobuf.messages import Plan, scan
-from tb_memplugin.native.text.spans import Spans
-from tb_memplugin.protos.hlo_pb2 import HloProto
-from tb_memplugin.readers.hlo.module.shapes import shape_text
-from tb_memplugin.readers.hlo.module.tables import MAX_BYTES, HloModule
+from tb_memplugin.readers.hlo.module.tables import HloModule
 
-SCOPED = re.compile(
-    rb'"used_scoped_memory_configs":\[\{([^\]]*)\}\]',
-)
+SCOPED = re.compile(rb'"used_scoped_memory_configs":\[\{([^\]]*)\}\]')
 SCOPED_FIELD = re.compile(rb'"(memory_space|size)":"?(\d+)"?')
-
-
-CONFIGS = Plan(
-    HloProto.DESCRIPTOR,
-    skip=(
-        "buffer_assignment",
-        "hlo_module.stack_frame_index",
-        "hlo_module.schedule",
-        *(
-            f"hlo_module.computations.instructions.{name}"
-            for name in ("operand_ids", "called_computation_ids", "output_operand_aliasing", "metadata", "shape")
-        ),
-    ),
-)
-KERNEL = b'"custom_call_config":{'  # of a Pallas kernel; `body` is its code
-LIMITS = re.compile(rb'"scoped_memory_configs":\[\{([^\]]*)\}\]')
-VMEM = 1
 
 
 class ScopedMemory(NamedTuple):
     scoped_bytes: int
     scoped_instruction: str
-    kernels: tuple[KernelMemory, ...] = ()
 
 
 def scoped_memory(module: HloModule, space: int) -> ScopedMemory:
@@ -58,58 +33,4 @@ def scoped_memory(module: HloModule, space: int) -> ScopedMemory:
             if fields.get(b"memory_space", 0) == space and fields.get(b"size", 0) > best.scoped_bytes:
                 row = int(np.argmax((spans.start <= found.start()) & (found.start() < spans.start + spans.length)))
                 best = ScopedMemory(fields[b"size"], module.text_at(module.instructions["name"], row))
-    return best._replace(kernels=kernels(module)) if space == VMEM else best
-
-
-def kernels(module: HloModule) -> tuple[KernelMemory, ...]:
-    """Return the on-chip memory of each Pallas kernel, in order of the file."""
-    spans = module.instructions["backend_config"]
-    candidates = np.flatnonzero(module.is_opcode({"custom-call"}) & (spans.length > 0))
-    configs = zip(candidates.tolist(), module.bytes_of(spans.take(candidates)), strict=True)
-    return tuple(_kernel(module, row, config) for row, config in configs if KERNEL in config)
-
-
-def used_by_kernel(data: bytes | memoryview) -> dict[str, int]:
-    """Return the bytes of VMEM that each kernel takes, by instruction, from a module after code generation."""
-    try:
-        table = scan(data, CONFIGS)["hlo_module.computations.instructions"]
-    except ValueError:  # damaged
-        return {}
-    found = {}
-    for row in np.flatnonzero(table["backend_config"].length).tolist():
-        config = _at(data, table["backend_config"], row)
-        if KERNEL in config and (size := _size(SCOPED, config)) is not None:
-            found[_at(data, table["name"], row).decode("utf-8", "replace")] = size
-    return found
-
-
-def _at(data: bytes | memoryview, spans: Spans, row: int) -> bytes:
-    start = int(spans.start[row])
-    return bytes(data[start : start + int(spans.length[row])])
-
-
-def _kernel(module: HloModule, row: int, config: bytes) -> KernelMemory:
-    shapes, index = module.instruction_shapes
-    operands = module.operands.values[module.operands.begin[row] : module.operands.begin[row + 1]]
-
-    def text(instruction: int) -> str:
-        return shape_text(shapes.protos[shapes.kind[shapes.begin[index[instruction]]]])
-
-    return KernelMemory(
-        name=module.text_at(module.instructions["name"], row),
-        scope=module.scope[row],
-        limit_bytes=_size(LIMITS, config),
-        used_bytes=_size(SCOPED, config),
-        operands=tuple(text(operand) for operand in operands.tolist() if operand >= 0),
-        result=text(row),
-    )
-
-
-def _size(pattern: re.Pattern[bytes], config: bytes) -> int | None:
-    """Return the bytes of VMEM in one list of a configuration."""
-    for found in pattern.finditer(config):
-        for entry in found[1].split(b"},{"):
-            fields = {key: int(value) for key, value in SCOPED_FIELD.findall(entry[:200])}
-            if fields.get(b"memory_space") == VMEM and fields.get(b"size", 0) > 0:
-                return min(fields[b"size"], MAX_BYTES)
-    return None
+    return best

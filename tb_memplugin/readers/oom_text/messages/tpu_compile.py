@@ -30,8 +30,9 @@ from collections.abc import Iterator
 
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
+from tb_memplugin.model.kernels import KernelBuffer
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.out_of_memory import KernelBuffer, OutOfMemory, OutOfMemoryPhase
+from tb_memplugin.model.out_of_memory import OutOfMemory, OutOfMemoryPhase
 from tb_memplugin.readers.oom_text import metadata
 from tb_memplugin.readers.oom_text.failure import Failure, blocks, size_of, split_at
 from tb_memplugin.readers.oom_text.messages.tpu_tags import kernel_buffer, row_of

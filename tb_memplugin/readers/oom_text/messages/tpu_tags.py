@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tb_memplugin.model.kernels import KernelBuffer
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.out_of_memory import KernelBuffer
 from tb_memplugin.readers.oom_text.rows import Buffer
 
 WINDOW = re.compile(

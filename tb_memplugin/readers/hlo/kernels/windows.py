@@ -1,0 +1,93 @@
+"""Windows into the operands of a Pallas kernel, and its scratch memory, as its code declares them."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from math import prod
+
+from tb_memplugin.model.kernels import KernelBuffer
+from tb_memplugin.readers.hlo.kernels.bytecode import Bytecode, MemRef
+
+BODY = re.compile(rb'"custom_call_config":\{"body":"([A-Za-z0-9+/=]*)"')
+LANES, SUBLANE_BYTES, WORD = 128, 32, 4  # of a tile, which memory is made of
+BITS = re.compile(r"\D{0,4}(\d{1,2})")
+TUPLE = re.compile(r", (?=\w+\[)")
+IN_VMEM = "S(1)"  # in the layout of an operand that the compiler has put into VMEM: the kernel needs no window
+SINGLE = "synchronous"  # the pipeline mode of a window with one buffer, which is filled while the kernel waits
+MAX_BYTES = 1 << 40
+
+
+def windows(config: bytes, operands: tuple[str, ...], result: str) -> tuple[KernelBuffer, ...]:
+    """Return a kernel's buffers in VMEM from its configuration, in order; none where the code cannot be read.
+
+    A window has two buffers, one of which is filled while the other is used, unless the kernel says otherwise or has
+    one iteration only. `operands` and `result` are shapes.
+    """
+    body = BODY.search(config)
+    if body is None:
+        return ()
+    try:
+        code = Bytecode(b64decode(body[1]))
+        for function in code.dictionaries():
+            if {"function_type", "scratch_operands"} <= function.keys():
+                return tuple(_buffers(code, function, operands, result))
+    except (ValueError, IndexError, OverflowError, StopIteration):
+        pass
+    return ()
+
+
+def _buffers(code: Bytecode, function: dict[str, int], operands: tuple[str, ...], result: str) -> list[KernelBuffer]:
+    inputs = code.inputs(code.type_of(function["function_type"]))
+    memory = [ref for number in inputs if (ref := code.memref(number))]
+    prefetched = code.integer(function["scalar_prefetch"]) if "scalar_prefetch" in function else 0
+    scratch = code.integer(function["scratch_operands"])
+    memory = memory[max(prefetched, 0) :]
+    window_count = len(memory) - max(scratch, 0)
+    modes = _single_buffered(code, function, window_count)
+    results = TUPLE.split(result.strip("()"))
+    into = list(operands[prefetched:])
+    into = [*into, *results][-window_count:] if window_count > 0 else []
+    first_result = len(into) - len(results)
+    found: list[KernelBuffer] = []
+    for number, ref in enumerate(memory):
+        if not ref.space.endswith("<vmem>"):
+            continue
+        if number >= window_count:
+            name, full, buffers = f"scratch {number - window_count}", "", 1
+        else:
+            of_result = number >= first_result
+            name = f"output window {number - first_result}" if of_result else f"input window {number}"
+            full = into[number] if number < len(into) else ""
+            buffers = 0 if IN_VMEM in full else 1 if number in modes else 2
+        shape = f"{ref.element}[{','.join(map(str, ref.shape))}]"
+        found.append(
+            KernelBuffer(name, min(buffers * block_bytes(ref), MAX_BYTES), shape, full.partition("{")[0], buffers)
+        )
+    return found
+
+
+def _single_buffered(code: Bytecode, function: dict[str, int], count: int) -> set[int]:
+    """Return the numbers of the windows that have one buffer."""
+    bounds = code.dense_integers(function["iteration_bounds"]).tolist() if "iteration_bounds" in function else []
+    if "window_params" not in function or prod(bounds) == 1:
+        return set(range(count))
+    found = [code.dictionary(window) for window in code.array(function["window_params"])]
+    return {
+        number
+        for number, window in enumerate(found)
+        if "pipeline_mode" in window and SINGLE in code.text(window["pipeline_mode"])
+    }
+
+
+def block_bytes(block: MemRef) -> int:
+    """Return the bytes of a block in VMEM, where rows are padded to whole lanes, and columns to whole tiles.
+
+    Of fewer rows than a tile has, the next power of two is enough; rows of 16 bits come in pairs.
+    """
+    bits = BITS.match(block.element)
+    size = max(int(bits[1]) if bits else 8, 8) // 8
+    *outer, rows, lanes = (1, 1, *(max(length, 0) for length in block.shape))
+    tile = SUBLANE_BYTES // size
+    rows = -(-rows // tile) * tile if rows > tile else max(1 << max(rows - 1, 0).bit_length(), WORD // size)
+    return prod(outer) * rows * -(-lanes // LANES) * LANES * size
