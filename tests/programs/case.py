@@ -54,3 +54,14 @@ def program(*targets: str, **changes: Knobs) -> Callable[[Callable[..., Case]], 
         return build
 
     return add
+
+
+def advised(*targets: str, **changes: Knobs) -> Callable[[Callable[..., Case]], Callable[..., Case]]:
+    """Add the decorated builder to the programs to carry out advice on, under its own name."""
+
+    def add(build: Callable[..., Case]) -> Callable[..., Case]:
+        named = {kind.replace("_", " "): knobs for kind, knobs in changes.items()}
+        ADVISED[build.__name__] = CaseBuilder(build.__name__, build, targets, named)
+        return build
+
+    return add

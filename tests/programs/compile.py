@@ -96,7 +96,7 @@ def describe(case: Any) -> dict[str, Any]:
         local = leaf.sharding.shard_shape(leaf.shape) if leaf.sharding is not None else leaf.shape
         found.append(
             {
-                "path": names[path[0].idx] + keystr(path[1:]),
+                "path": names[min(path[0].idx, len(names) - 1)] + keystr(path[1:]),
                 "role": role,
                 "shape": list(leaf.shape),
                 "local_shape": list(local),

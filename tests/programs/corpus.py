@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from programs import advice_activations as advice_activations
 from programs import advice_arguments as advice_arguments
+from programs import advice_inference as advice_inference
+from programs import advice_oversized as advice_oversized
+from programs import advice_padding as advice_padding
+from programs import advice_results as advice_results
+from programs import advice_unused as advice_unused
 from programs import dense as dense
 from programs import equinox_models as equinox_models
 from programs import experts as experts

@@ -10,8 +10,9 @@ import numpy as np
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments
 from tb_memplugin.analysis.advice.support.optimizers import optimizer_code
+from tb_memplugin.analysis.advice.support.other_order import or_another_order
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
-from tb_memplugin.analysis.dataflow.graph import row_of_value
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
@@ -19,6 +20,7 @@ from tb_memplugin.analysis.replay.what_if import Change, combine, place_in_outpu
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.dataflow import Derivation, ProductKind
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
@@ -62,10 +64,17 @@ def _halve(recording: Recording, rows: I64) -> Change:
 
 
 def _with_results(recording: Recording, rows: I64) -> I64:
-    """Return these arguments and the results that return them updated."""
-    found, row = input_output_pairs(recording), row_of_value(recording)
+    """Return these arguments, the results that return them updated, and what leads from one to the other in place."""
+    graph, found, row = dataflow_graph(recording), input_output_pairs(recording), row_of_value(recording)
     back = row[found.value[np.isin(row[found.argument], rows)]]
-    return np.union1d(rows, back[back >= 0]).astype(np.int64)
+    both = np.union1d(rows, back[back >= 0]).astype(np.int64)
+    if graph is None:
+        return both
+    table, derived = recording.allocations, graph.values.derivations
+    source, target = row[derived.source], row[derived.target]
+    between = np.isin(source, rows) & (target >= 0) & (table.region[source] == table.region[target])
+    between &= table.size[source] == table.size[target]
+    return np.union1d(both, target[between]).astype(np.int64)
 
 
 def _advise_optimizer_state(recording: Recording, state: I64) -> Iterator[Advice]:
@@ -75,6 +84,7 @@ def _advise_optimizer_state(recording: Recording, state: I64) -> Iterator[Advice
     gradients = np.flatnonzero(_wide_rows(recording) & (roles(recording) == Role.GRADIENT))
     # The compiler may compute gradients in the dtype of the state that they enter.
     saved = saving(recording, _halve(recording, both), _halve(recording, np.union1d(both, gradients)))
+    saved = saved and or_another_order(recording, saved)
     if saved is None:
         return
     size = int(recording.allocations.size[found.rows].sum())
@@ -108,7 +118,11 @@ def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: M
             return
         saved = saving(recording, activations, _halve(recording, found.early), halved)
     elif program is not None and program.backend is Backend.GPU:
-        saved = saving(recording, combine(halved, found.casts), combine(activations, found.casts))
+        # Casts keep the compiler from recomputing an activation function from the product before it: both results of
+        # it are then kept in bf16, which take as much as one in f32.
+        single = found.activations[~_from_kept_products(passes, found.activations)]
+        at_least = combine(_halve(recording, single), found.casts)
+        saved = saving(recording, combine(halved, found.casts), combine(activations, found.casts), at_least)
     else:
         saved = saving(recording, combine(halved, found.casts))
     # Other numerics are a large change: below a twentieth of the peak, it is not worth making.
@@ -157,6 +171,15 @@ def _f32_values(recording: Recording, passes: ProgramPasses, wide: Mask) -> _Wid
     return _WideValues(
         computed, np.flatnonzero(is_activation), np.flatnonzero(early), place_in_outputs(recording, casts)
     )
+
+
+def _from_kept_products(passes: ProgramPasses, rows: I64) -> Mask:
+    """Mark the rows that are computed element by element from a product that is one of the rows, too."""
+    products, derived = passes.values.products, passes.values.derivations
+    multiplied = products.position[products.kind == ProductKind.PRODUCT]
+    kept = passes.value[rows[np.isin(passes.made[rows], multiplied)]]
+    from_kept = (derived.kind == Derivation.ELEMENTWISE) & np.isin(derived.source, kept)
+    return np.isin(passes.value[rows], derived.target[from_kept])
 
 
 def _is_mixed_already(recording: Recording, passes: ProgramPasses, wide: Mask) -> bool:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, row_name, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import function_name
+from tb_memplugin.analysis.advice.support.class_scores import class_scores
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.dataflow.training_step import training_step
 from tb_memplugin.analysis.ownership.model_paths import Pass
-from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, resize_rows, shrink_regions
+from tb_memplugin.analysis.replay.what_if import NO_CHANGE, Change, combine, lifetimes, resize_rows, shrink_regions
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, Mask
-from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
-MANY = 16  # times the elements of all inputs
+REDUCTIONS = {"all-reduce", "all-reduce-done", "reduce-scatter"}
 MIN_RESULT_SHARE = 10  # of the peak
 
 
@@ -34,14 +34,14 @@ def advise(recording: Recording) -> Iterator[Advice]:
     copied = _argument_copies(recording, passes, results)
     if piece := _advise_copies(recording, copied):
         yield piece
-    if (large := _much_larger_than_inputs(recording, passes, results[~np.isin(results, copied)])) is not None:
-        yield large
+    if piece := _advise_class_scores(recording, passes, results[~np.isin(results, copied)]):
+        yield piece
     rest: I64 = results[~np.isin(results, np.r_[copied, row_of_value(recording)[input_output_pairs(recording).value]])]
     backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
     if not backward.any():
         return
     forward = passes.within(Pass.FORWARD)[passes.made[rest]]
-    if piece := _advise_gradients(recording, rest[_is_gradient(recording, passes, rest)]):
+    if piece := _advise_gradients(recording, passes, rest[_is_gradient(recording, passes, rest)]):
         yield piece
     if piece := _advise_activations(recording, passes, rest[forward]):
         yield piece
@@ -68,7 +68,7 @@ def _argument_copies(recording: Recording, passes: ProgramPasses, results: I64) 
 
 def _advise_copies(recording: Recording, rows: I64) -> Advice | None:
     return _advise_results(
-        recording, rows, np.zeros(len(rows), dtype=np.int64), "Unchanged arguments are returned",
+        recording, rows, [(np.zeros(len(rows), dtype=np.int64), NO_CHANGE)], "Unchanged arguments are returned",
         "{what} only {copies} of arguments, which the caller already has.",
         f"do not return them from {function_name(recording)}, or donate the arguments, whose memory the results then "
         "reuse",
@@ -86,24 +86,19 @@ def _is_gradient(recording: Recording, passes: ProgramPasses, rows: I64) -> Mask
     return found
 
 
-def _much_larger_than_inputs(recording: Recording, passes: ProgramPasses, results: I64) -> Advice | None:
-    """Advise on results of inference that the caller usually reduces, such as logits over a vocabulary."""
-    values, size = passes.values, recording.allocations.size
-    if training_step(recording) is not None or not len(results):
+def _advise_class_scores(recording: Recording, passes: ProgramPasses, results: I64) -> Advice | None:
+    """Advise on results of inference of which callers usually need few, such as logits over a vocabulary."""
+    size, dtype = recording.allocations.size, recording.allocations.dtype
+    if training_step(recording) is not None:
         return None
-    pairs = input_output_pairs(recording)
-    results = results[~np.isin(passes.value[results], pairs.value)]
-    is_integer = values.floating[passes.value] == 0
-    is_input = passes.is_argument & ((roles(recording) == Role.INPUT) | is_integer)
-    inputs = int(values.elements[passes.value[is_input]].sum())
-    rows = results[values.elements[passes.value[results]] >= MANY * inputs] if inputs else results[:0]
+    rows, computed = class_scores(recording, passes, results)
     if not len(rows) or MIN_RESULT_SHARE * int(size[rows].sum()) < peak(recording).bytes:
         return None
-    regions = np.unique(recording.allocations.region[rows]).astype(np.int64)
-    gone = shrink_regions(recording, regions, np.zeros(len(regions), dtype=np.int64), rows)
     # On CPU, f32 results are computed in separate memory before they are cast.
-    is_wide = recording.allocations.dtype.isin({"f32"})[rows].all() and not _is_for_cpu(recording)
-    saved = saving(recording, gone, *([resize_rows(recording, rows, size[rows] // 2)] if is_wide else []))
+    is_wide = bool(dtype.isin({"f32"})[rows].all()) and not _is_for_cpu(recording)
+    gone = resize_rows(recording, computed, np.zeros(len(computed), dtype=np.int64))
+    halved = saving(recording, gone, resize_rows(recording, rows, size[rows] // 2)) if is_wide else None
+    saved = halved or saving(recording, gone)
     if saved is None:
         return None
     ordered, bytes_returned = sort_by_size(recording, rows), int(size[rows].sum())
@@ -112,9 +107,9 @@ def _much_larger_than_inputs(recording: Recording, passes: ProgramPasses, result
         title=f"Return less than {recording.allocations.shape[int(ordered[0])].partition('{')[0]}",
         sentence=f"{bytes_text(bytes_returned)} of results have many times more elements than the inputs. Callers "
         "usually need a part of them, such as the last position. Computing only that "
-        f"{saved.effect}{'; the least is for returning all in bf16' if is_wide else ''}.",
+        f"{saved.effect}{'; the least is for returning all in bf16' if halved else ''}.",
         change="x = x[:, -1:]  # before the last layer, if only the next token is needed"
-        + ("; otherwise return logits.astype(jnp.bfloat16)" if is_wide else ""),
+        + ("; otherwise return logits.astype(jnp.bfloat16)" if halved else ""),
         rows=ordered,
         bytes=bytes_returned,
         saving=saved,
@@ -125,10 +120,22 @@ def _is_for_cpu(recording: Recording) -> bool:
     return recording.program is not None and recording.program.for_cpu
 
 
-def _advise_gradients(recording: Recording, rows: I64) -> Advice | None:
-    start = lifetimes(recording).start[rows]
+def _advise_gradients(recording: Recording, passes: ProgramPasses, rows: I64) -> Advice | None:
+    """Advise to apply gradients where they are computed.
+
+    On TPU, the operation that computes a gradient applies it, unless devices add up theirs in between. On GPU, the
+    weight may be copied first, where other operations still read it.
+    """
+    table, program = recording.allocations, recording.program
+    computed = np.maximum(lifetimes(recording).start[rows], passes.made[rows])  # a loop computes them until it ends
+    applied, copied = computed + 1, NO_CHANGE
+    if program is not None and program.backend is Backend.TPU:
+        applied = np.where(table.op.isin(REDUCTIONS)[rows], computed + 1, computed)
+    elif program is not None and program.backend is Backend.GPU:
+        copied = Change(*(np.array([n]) for n in (-1, recording.length, int(table.size[rows].max(initial=0)))))
     return _advise_results(
-        recording, rows, start + 1, "Gradients are returned",
+        recording, rows, [(applied, NO_CHANGE), (computed, NO_CHANGE), (computed + 1, copied)],
+        "Gradients are returned",
         "{what} computed in the backward pass and kept to the end, for an update in another program.",
         f"update the weights inside {function_name(recording)} and donate the old ones: each gradient is then freed as "
         "soon as it is applied",
@@ -138,23 +145,26 @@ def _advise_gradients(recording: Recording, rows: I64) -> Advice | None:
 def _advise_activations(recording: Recording, passes: ProgramPasses, rows: I64) -> Advice | None:
     until = passes.last_use(np.ones(passes.length, dtype=bool))[rows] + 1
     return _advise_results(
-        recording, rows, until, "Activations are returned",
+        recording, rows, [(until, NO_CHANGE)], "Activations are returned",
         "{what} computed in the forward pass and kept to the end.",
         "return only what you need of them: a loss, a metric, an argmax, a slice",
     )  # fmt: skip
 
 
 def _advise_results(
-    recording: Recording, rows: I64, until: I64, title: str, sentence: str, change: str
+    recording: Recording, rows: I64, cases: Sequence[tuple[I64, Change]], title: str, sentence: str, change: str
 ) -> Advice | None:
-    """Simulate that these results are needed only up to `until`."""
+    """Simulate that these results are needed only up to a position each, with further changes.
+
+    The first case is what is expected, the others are what the compiler may decide.
+    """
     if not len(rows):
         return None
     table, own = recording.allocations, lifetimes(recording).take(rows)
     regions = np.unique(table.region[rows]).astype(np.int64)
-    shorter = Change(own.start, np.maximum(until, own.start), own.bytes)
-    change_made = combine(shrink_regions(recording, regions, np.zeros(len(regions), dtype=np.int64), rows), shorter)
-    saved = saving(recording, change_made)
+    removed = shrink_regions(recording, regions, np.zeros(len(regions), dtype=np.int64), rows)
+    shorter = [(Change(own.start, np.maximum(until, own.start), own.bytes), more) for until, more in cases]
+    saved = saving(recording, *(combine(removed, kept, more) for kept, more in shorter))
     if saved is None:
         return None
     size, ordered = int(table.size[rows].sum()), sort_by_size(recording, rows)

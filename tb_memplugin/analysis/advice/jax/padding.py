@@ -1,4 +1,8 @@
-"""Advice on tensors whose dimensions do not fill the tiles of their layout: 129 columns take the space of 256."""
+"""Advice on arguments with a dimension a little larger than the tiles of their layout: 9 columns take the space of 16.
+
+Compilers choose layouts with little padding. Stored in another shape, such an argument is copied into that layout
+where it is used, and compiled programs then need more memory than before; only a smaller dimension saves.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ from tb_memplugin.sizes import agree, bytes_text
 # `f32[4096,129]{1,0:T(8,128)}`: dimensions, their order from the innermost, and the tile of the innermost ones.
 TILED = re.compile(r"(\w+)\[([\d,]{1,200})\]\{([\d,]{1,100}):T\(([\d,]{1,100})\)")
 MAX_SHAPES = 5  # shapes
+MAX_LOST = 8  # an eighth of a dimension; a larger change is another model
 
 
 class RaggedDimension(NamedTuple):
@@ -51,23 +56,31 @@ def advise(recording: Recording) -> Iterator[Advice]:
 
 
 def _advise_shape(recording: Recording, code: int, live: I64, padding: I64) -> Advice | None:
-    """Simulate all rows of the shape without padding, not only those at the peak, since others may be the next peak."""
+    """Simulate all rows of the shape with smaller dimensions, not only those at the peak: others may be the next."""
     table = recording.allocations
     rows = np.flatnonzero((table.shape.codes == code) & (padding > 0))
     if not _is_stored(recording, rows):  # the shapes of computed values follow from the model and from the compiler
         return None
-    saved = saving(recording, resize_rows(recording, rows, table.requested[rows]))
+    shape = table.shape.strings[code]
+    smaller = [one for one in ragged_dimensions(shape) if MAX_LOST * (one.extent - one.below) <= one.extent]
+    kept = table.size[rows]
+    for one in smaller:
+        kept = kept // one.above * one.below
+    saved = saving(recording, resize_rows(recording, rows, kept)) if smaller else None
     if saved is None:
         return None
-    shape = table.shape.strings[code]
     size, wasted = int(table.size[live].sum()), int(padding[live].sum())
     count = f"{len(live)} tensors" if len(live) > 1 else "One tensor"
     return Advice(
         kind=AdviceKind.PADDING,
         title=f"Padding of {shape.partition('{')[0]}",
         sentence=f"{count} of shape {shape} {agree(len(live), 'takes', 'take')} {bytes_text(size)} at the peak; "
-        f"{bytes_text(wasted)} of it ({wasted / max(size, 1):.0%}) is padding. Removing the padding {saved.effect}.",
-        change=_change_text(ragged_dimensions(shape)),
+        f"{bytes_text(wasted)} of it ({wasted / max(size, 1):.0%}) is padding. A shape that fills its tiles "
+        f"{saved.effect}.",
+        change="; ".join(
+            f"dimension {one.number} is {one.extent}, and the tiles have {one.tile}: make it {one.below}"
+            for one in smaller
+        ),
         rows=sort_by_size(recording, live),
         bytes=wasted,
         saving=saved,
@@ -89,13 +102,3 @@ def ragged_dimensions(shape: str) -> list[RaggedDimension]:
     pairs = zip(order, reversed(tile), strict=False)
     laid = [RaggedDimension(at, dimensions[at], width) for at, width in pairs if at < len(dimensions) and width > 0]
     return [one for one in laid if one.extent % one.tile]
-
-
-def _change_text(ragged_dimensions: list[RaggedDimension]) -> str:
-    if not ragged_dimensions:
-        return "Make the last dimensions multiples of the layout's tiles."
-    return "; ".join(
-        f"dimension {one.number} is {one.extent}, and the tiles have {one.tile}: merge it with another dimension where "
-        f"the array is stored{f', or make it {one.below}' if one.below else ''}"
-        for one in ragged_dimensions
-    )

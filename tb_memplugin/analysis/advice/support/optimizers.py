@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_memplugin.analysis.advice.support.arguments import argument_parts
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 
@@ -61,6 +62,7 @@ class OptimizerCode(NamedTuple):
 
 def optimizer_code(recording: Recording, state: I64) -> OptimizerCode:
     """Return the code for these rows of optimizer state, by the fields of Optax's states in their paths."""
+    state = _with_other_leaves(recording, state)
     field = _fields(recording, state)
     fields = set(field.tolist()) - {""}
     if fields == {"mu", "nu"}:
@@ -71,6 +73,22 @@ def optimizer_code(recording: Recording, state: I64) -> OptimizerCode:
         return OptimizerCode(state[field == "trace"], "the momentum", "it", MOMENTUM, TOLERATED)
     code = WRAPPED if fields else _plain(recording, state)
     return OptimizerCode(state, "optimizer state", "it", code, f"{TOLERATED} {TEST}")
+
+
+def _with_other_leaves(recording: Recording, state: I64) -> I64:
+    """Return these rows, and the other f32 arguments in the same fields of Optax's states: `[0].trace` is one field."""
+    table, graph = recording.allocations, dataflow_graph(recording)
+    if graph is None:
+        return state
+    given = row_of_value(recording)[graph.values.argument >= 0]
+    given = np.unique(given[given >= 0]).astype(np.int64)
+    given = given[table.dtype.isin({"f32"})[given]]
+    names = {row: match.string[: match.end()] for row in given.tolist() if (match := FIELD.search(table.scope[row]))}
+    kept = {name: [0, 0] for name in names.values()}
+    for row, name in names.items():
+        kept[name][int(row in state)] += int(table.size[row])
+    others = [row for row, name in names.items() if kept[name][1] > kept[name][0]]
+    return np.union1d(state, np.array(others, dtype=np.int64))
 
 
 def _fields(recording: Recording, rows: I64) -> npt.NDArray[np.object_]:

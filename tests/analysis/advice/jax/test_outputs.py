@@ -72,3 +72,39 @@ def test_results_that_must_be() -> None:
     arguments = weights(), weights(), array(256, WIDTH)
     assert AdviceKind.OUTPUTS not in kinds(compiled(sgd(unrolled()), *arguments, donate_argnums=(0, 1)))
     assert AdviceKind.OUTPUTS not in kinds(compiled(lambda x: jnp.sin(x) @ x, array(2048, 2048)))
+
+
+def prefill(params: Any, tokens: Any) -> Any:
+    """Return the next token, and the keys and values in caches of twice the length."""
+    x, cache = params["embed"][tokens], []
+    for w in params["layers"]:
+        keys = x @ w
+        x = x + jax.nn.softmax(jnp.einsum("btd,bsd->bts", x, keys)) @ keys
+        cache.append(jnp.zeros((x.shape[0], 2 * x.shape[1], x.shape[2])).at[:, : x.shape[1]].set(keys))
+    return (x[:, -1] @ params["head"]).argmax(-1), cache
+
+
+def sound(params: Any, tokens: Any) -> Any:
+    """Return a spectrum of 80 numbers for eight times as many positions."""
+    x = jnp.repeat(params["embed"][tokens], 8, axis=1)
+    return jnp.tanh(x @ params["hidden"]) @ params["last"]
+
+
+def test_caches_and_sounds_are_what_callers_need() -> None:
+    tokens = array(8, 512, dtype=jnp.int32)
+    params = {"embed": array(4096, 256), "layers": [array(256, 256)] * 2, "head": array(256, 4096)}
+    assert AdviceKind.OUTPUTS not in kinds(compiled(prefill, params, tokens))
+    params = {"embed": array(4096, 256), "hidden": array(256, 256), "last": array(256, 80)}
+    assert AdviceKind.OUTPUTS not in kinds(compiled(sound, params, tokens))
+
+
+def test_log_probabilities_are_removed_with_the_scores_they_come_from() -> None:
+    def score(params: Any, tokens: Any) -> Any:
+        return jax.nn.log_softmax(params["embed"][tokens] @ params["head"])
+
+    def score_last(params: Any, tokens: Any) -> Any:
+        return jax.nn.log_softmax(params["embed"][tokens][:, -1:] @ params["head"])
+
+    arguments = {"embed": array(4096, 64), "head": array(64, 4096)}, array(8, 512, dtype=jnp.int32)
+    before = compiled(score, *arguments)
+    assert_close(given(before, AdviceKind.OUTPUTS), before, compiled(score_last, *arguments))

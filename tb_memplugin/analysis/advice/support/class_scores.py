@@ -1,0 +1,100 @@
+"""Results of inference that are scores of many classes at many positions, such as logits over a vocabulary."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_memplugin.analysis.advice.support.passes import ProgramPasses
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
+from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.dataflow import Derivation, ProductKind
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.recording import Recording
+
+MANY = 16  # times the elements of all inputs
+MAX_RESULTS = 8  # the largest ones
+DIMENSIONS = re.compile(r"\[([\d,]{1,200})\]")
+
+
+class ClassScores(NamedTuple):
+    """Rows of results, and of these and all other values of the last layer that have as many elements."""
+
+    results: I64
+    computed: I64
+
+
+def class_scores(recording: Recording, passes: ProgramPasses, results: I64) -> ClassScores:
+    """Return the results that a last layer widens to many more elements than the inputs have.
+
+    A last layer multiplies what it reads by weights. It widens if its result has more elements than what it reads;
+    keys and values of attention, images and sounds come from layers that do not.
+    """
+    inputs, positions = _inputs(recording, passes)
+    size, elements = recording.allocations.size, passes.values.elements
+    updated = row_of_value(recording)[input_output_pairs(recording).value]
+    large = [row for row in results[~np.isin(results, updated)].tolist() if inputs and _is_many(passes, row, inputs)]
+    found, computed = [], [np.empty(0, dtype=np.int64)]
+    for row in sorted(large, key=lambda row: -int(size[row]))[:MAX_RESULTS]:
+        scores = int(elements[passes.value[row]])
+        classes = _last_dimension(recording.allocations.shape[row])
+        layer = _last_layer(recording, passes, row)
+        if layer is not None and classes > 1 and scores // classes <= positions:
+            found.append(row)
+            computed.append(layer)
+    return ClassScores(np.array(found, dtype=np.int64), np.unique(np.concatenate(computed)))
+
+
+def _inputs(recording: Recording, passes: ProgramPasses) -> tuple[int, int]:
+    """Return the elements of all inputs, and those of the largest one that has several dimensions."""
+    values = passes.values
+    is_integer = values.floating[passes.value] == 0
+    rows = np.flatnonzero(passes.is_argument & ((roles(recording) == Role.INPUT) | is_integer))
+    count = values.elements[passes.value[rows]]
+    several = np.array(["," in recording.allocations.shape[row].partition("{")[0] for row in rows.tolist()], dtype=bool)
+    return int(count.sum()), int(count[several].max(initial=0))
+
+
+def _is_many(passes: ProgramPasses, row: int, inputs: int) -> bool:
+    return int(passes.values.elements[passes.value[row]]) >= MANY * inputs
+
+
+def _last_dimension(shape: str) -> int:
+    found = DIMENSIONS.search(shape)
+    return int(found[1].rstrip(",").rpartition(",")[2] or 0) if found else 0
+
+
+def _last_layer(recording: Recording, passes: ProgramPasses, row: int) -> I64 | None:
+    """Return the rows with as many elements as this result, from the product that computes it; None if none does."""
+    graph, values = dataflow_graph(recording), passes.values
+    assert graph is not None
+    value = int(passes.value[row])
+    before = graph.backward.reach(np.array([value]))[: len(values)]
+    same = before & (values.elements == values.elements[value]) & (values.producer >= 0)
+    products, sides = values.products, values.products.product
+    is_product = (products.kind == ProductKind.PRODUCT) & np.isin(products.position, values.producer[same])
+    if not is_product.any():
+        return None
+    position = int(products.position[is_product].max())
+    mine = is_product & (products.position == position)
+    read = products.value[mine[sides]]
+    read = read[~_from_parameters(recording, passes)[read]]
+    if not len(read) or int(values.elements[read].max()) >= int(values.elements[value]):
+        return None
+    rows = row_of_value(recording)[np.flatnonzero(same & (values.producer >= position))]
+    found: I64 = np.unique(rows[rows >= 0]).astype(np.int64)
+    return found
+
+
+def _from_parameters(recording: Recording, passes: ProgramPasses) -> Mask:
+    """Mark the values of parameters, and their copies and casts."""
+    values, row = passes.values, row_of_value(recording)
+    found: Mask = (values.argument >= 0) & (row >= 0) & (roles(recording)[np.maximum(row, 0)] == Role.PARAMETER)
+    whole = values.derivations.kind == Derivation.ELEMENTWISE
+    source, target = values.derivations.source[whole], values.derivations.target[whole]
+    found[target[found[source]]] = True
+    return found
