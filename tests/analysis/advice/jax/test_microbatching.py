@@ -97,7 +97,8 @@ def attention(params: Tree, x: Array, mask: Array, key: Array) -> Array:
     q, k, v = jnp.split(x @ params["qkv"], 3, -1)
     weights = jax.nn.softmax(jnp.einsum("bqd,bkd->bqk", q, k) + mask)
     weights *= jax.random.bernoulli(key, 0.9, weights.shape)
-    return ((jnp.einsum("bqk,bkd->bqd", weights, v) @ params["out"]) ** 2).mean()
+    mean: Array = ((jnp.einsum("bqk,bkd->bqd", weights, v) @ params["out"]) ** 2).mean()
+    return mean
 
 
 def test_masks_and_random_keys_have_no_batch() -> None:
