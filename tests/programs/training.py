@@ -14,19 +14,22 @@ Loss = Callable[[Tree, Tree], Any]  # of the parameters and the batch
 TRAINED = {"params": "parameter", "opt": "optimizer state"}  # the roles of a training state
 
 
-def mean_gradients(loss: Loss, params: Tree, batch: Tree, microbatches: int = 1) -> tuple[Any, Tree]:
+def mean_gradients(
+    loss: Loss, params: Tree, batch: Tree, microbatches: int = 1, *, has_aux: bool = False
+) -> tuple[Any, Tree]:
     """Return the loss of a batch and its gradients, computed in parts that are summed up by a scan."""
+    compute = jax.value_and_grad(loss, has_aux=has_aux)
     if microbatches == 1:
-        return jax.value_and_grad(loss)(params, batch)
+        return compute(params, batch)
     # Every k-th example, so that each device splits its own part of the batch.
     parts = jax.tree.map(lambda a: a.reshape(-1, microbatches, *a.shape[1:]).swapaxes(0, 1), batch)
 
     def add(total: Tree, part: Tree) -> tuple[Tree, Any]:
-        value, grads = jax.value_and_grad(loss)(params, part)
+        value, grads = compute(params, part)
         return jax.tree.map(jnp.add, total, grads), value
 
     total, values = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), parts)
-    return values.mean(), jax.tree.map(lambda g: g / microbatches, total)
+    return jax.tree.map(lambda a: a.mean(0), values), jax.tree.map(lambda g: g / microbatches, total)
 
 
 def training_state(params: Tree, optimizer: optax.GradientTransformation) -> Tree:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 from programs.case import Case, Tree, program
 from programs.sharding import replicated, shapes, split_batch
-from programs.training import TRAINED, jit_step, training_state, training_step
+from programs.training import TRAINED, jit_step, mean_gradients, training_state, training_step
 from programs.transformer import cross_entropy
 
 
@@ -81,11 +81,13 @@ class UNet(nn.Module):
 
 @program(
     "v4", "v6e", "h100",
-    donation={"donate": True}, rematerialization={"remat": "layer"}, Compute_in_bf16={"compute": "bfloat16"},
+    donation={"donate": True}, microbatching={"microbatches": 2}, rematerialization={"remat": "layer"},
+    Compute_in_bf16={"compute": "bfloat16"},
 )  # fmt: skip
 def resnet(
-    devices: list[Any], donate: bool = False, remat: str = "none", compute: str = "float32", batch: int = 128
-) -> Case:
+    devices: list[Any], donate: bool = False, microbatches: int = 1, remat: str = "none", compute: str = "float32",
+    batch: int = 128,
+) -> Case:  # fmt: skip
     """A residual network with SGD; the averages of batch norm are state."""
     model, optimizer = ResNet(remat, compute), optax.sgd(0.1, momentum=0.9, nesterov=True)
 
@@ -94,12 +96,12 @@ def resnet(
         return training_state(variables["params"], optimizer) | {"batch_stats": variables["batch_stats"]}
 
     def train_step(state: Tree, images: Any, labels: Any) -> Any:
-        def loss(params: Tree) -> Any:
+        def loss(params: Tree, batch: Tree) -> Any:
             variables = {"params": params, "batch_stats": state["batch_stats"]}
-            scores, changed = model.apply(variables, images, mutable=["batch_stats"])
-            return cross_entropy(scores, labels), changed["batch_stats"]
+            scores, changed = model.apply(variables, batch[0], mutable=["batch_stats"])
+            return cross_entropy(scores, batch[1]), changed["batch_stats"]
 
-        (value, stats), grads = jax.value_and_grad(loss, has_aux=True)(state["params"])
+        (value, stats), grads = mean_gradients(loss, state["params"], (images, labels), microbatches, has_aux=True)
         updates, opt = optimizer.update(grads, state["opt"])
         return {"params": optax.apply_updates(state["params"], updates), "opt": opt, "batch_stats": stats}, value
 

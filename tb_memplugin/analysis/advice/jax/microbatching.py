@@ -8,7 +8,11 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.batch_dimension import Batch, find_batch, used_inputs
-from tb_memplugin.analysis.advice.support.batch_values import BatchValues, batch_values
+from tb_memplugin.analysis.advice.support.batch_values import (
+    BatchValues,
+    accumulates_gradients,
+    batch_values,
+)
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.analysis.dataflow.training_step import training_step
@@ -29,7 +33,12 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
 
 PARTS = 2
-MIN_CONVOLVED = 8  # examples per part: the rows of a TPU's tile
+# Examples per part. For fewer than a TPU's tile has rows, XLA moves parts of the images to the batch, with copies and
+# halos (its space-to-batch conversion), so that half of the batch may need more memory.
+MIN_CONVOLVED = 8
+# XLA's GPU scheduler delays the weight gradients of some convolutions in a loop's body, which keeps what they read.
+# Compiled networks took up to this share of what the whole batch takes, instead of a half.
+DELAYED_SHARE = 11, 16
 CODE = """def mean_gradients(params, batch):
     # Every second example, so that each device splits its own part of the batch.
     parts = jax.tree.map({split}, batch)
@@ -45,30 +54,30 @@ value, grads = mean_gradients(params, batch)  # instead of jax.value_and_grad(lo
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """Yield a piece for a training step whose inputs have a batch dimension that splits in two on each device."""
+    """Yield a piece for a training step whose inputs have a batch dimension that splits in two on each device.
+
+    Programs that accumulate gradients already get none.
+    """
     passes, graph, step = program_passes(recording), dataflow_graph(recording), training_step(recording)
-    if passes is None or graph is None or step is None:
+    if passes is None or graph is None or step is None or accumulates_gradients(recording, graph, step):
         return
     given = np.flatnonzero(passes.is_argument & (roles(recording) == Role.INPUT))
     rows, inputs = used_inputs(recording, graph, step, given)
     batch = find_batch(recording, graph, step, rows)
-    if batch is None or batch.size % PARTS or _has_few_for_convolutions(recording, passes, batch):
+    if batch is None or batch.size % PARTS:
+        return
+    backend, convolves = recording.program.backend if recording.program else Backend.UNKNOWN, _convolves(passes)
+    if convolves and backend is Backend.TPU and batch.size // PARTS < MIN_CONVOLVED:
         return
     values = batch_values(recording, graph, step, passes, inputs, batch.size)
-    saved = _saving(recording, values) if len(values.scaled) else None
+    share = DELAYED_SHARE if convolves and backend is Backend.GPU else None
+    saved = _saving(recording, values, share) if len(values.scaled) else None
     if saved is not None:
         yield _advice(recording, batch, values, saved)
 
 
-def _has_few_for_convolutions(recording: Recording, passes: ProgramPasses, batch: Batch) -> bool:
-    """Return whether a TPU would compute convolutions of so few examples that it moves parts of images to the batch.
-
-    XLA's space-to-batch conversion adds copies and halos, so that half of the batch may need more memory.
-    """
-    if recording.program is None or recording.program.backend is not Backend.TPU:
-        return False
-    convolutions = passes.does("conv_general_dilated") & passes.within(Pass.FORWARD)
-    return bool(convolutions.any()) and batch.size // PARTS < MIN_CONVOLVED
+def _convolves(passes: ProgramPasses) -> bool:
+    return bool((passes.does("conv_general_dilated") & passes.within(Pass.FORWARD)).any())
 
 
 def _advice(recording: Recording, batch: Batch, values: BatchValues, saved: Saving) -> Advice:
@@ -97,23 +106,28 @@ def _split(dimension: int) -> str:
     return f"lambda a: jnp.moveaxis(a.reshape({shape}), {dimension + 1}, 0)"
 
 
-def _saving(recording: Recording, values: BatchValues) -> Saving | None:
+def _saving(recording: Recording, values: BatchValues, delayed: tuple[int, int] | None) -> Saving | None:
     """Return the saving of two passes over half of the batch each, between which the sum of gradients stays.
 
     Each gradient is added to the sum once it is computed, or waits for the end as it does now: the compiler decides.
     A loop over layers collects the gradients of all layers before they are added.
     """
     table, own = recording.allocations, lifetimes(recording)
-    half = own.take(values.scaled)._replace(bytes=table.size[values.scaled] // PARTS)
+    whole, size = own.take(values.scaled), table.size[values.scaled]
+    half = whole._replace(bytes=size // PARTS)
     waiting, stacked = own.take(values.gradients), own.take(values.stacked)
     at_once = own.take(np.setdiff1d(values.gradients, values.stacked))
     computed = at_once._replace(end=np.minimum(at_once.end, at_once.start + 1))
     summed = at_once._replace(start=np.maximum(at_once.start, values.end))
     total = _total(recording, values.trained, values.end)
     rows = np.concatenate([values.scaled, values.gradients])
+    added = concatenate_lifetimes(computed, summed, stacked)
+    cases = [(half, added), (half, waiting)]
+    if delayed is not None:
+        cases.append((whole._replace(bytes=size * delayed[0] // delayed[1]), added))
     changes = []
-    for gradients in (concatenate_lifetimes(computed, summed, stacked), waiting):
-        after = concatenate_lifetimes(half, gradients.take(gradients.end > gradients.start))
+    for examples, gradients in cases:
+        after = concatenate_lifetimes(examples, gradients.take(gradients.end > gradients.start))
         changes.append(combine(replace_lifetimes(recording, rows, after), total))
     return saving(recording, *changes)
 

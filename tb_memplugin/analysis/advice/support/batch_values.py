@@ -64,6 +64,24 @@ def batch_values(
     )
 
 
+def accumulates_gradients(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> bool:
+    """Return whether a loop over parts of the batch, which contains both passes, sums up gradients for the update."""
+    program, n = recording.program, len(graph.values)
+    assert program is not None
+    computation, phase = program.computation.codes, step.phase[n:]
+    made = graph.values.producer[step.gradient]
+    loops = np.intersect1d(made[made > 0], np.flatnonzero(program.op.isin({"while"})))
+    for loop in loops.tolist():
+        first = int(np.argmax(computation == computation[loop - 1]))
+        if all(_is_mostly_within(phase == one, first, loop) for one in (TrainingPhase.FORWARD, TrainingPhase.BACKWARD)):
+            return True
+    return False
+
+
+def _is_mostly_within(positions: Mask, first: int, stop: int) -> bool:
+    return 2 * np.count_nonzero(positions[first:stop]) > np.count_nonzero(positions)
+
+
 def _gradients(values: DataflowValues, step: TrainingStep) -> Mask:
     """Mark the weights' gradients, and the values that they are parts, casts or sums over devices of."""
     pairs, backward = values.derivations, step.phase[: len(values)] == TrainingPhase.BACKWARD

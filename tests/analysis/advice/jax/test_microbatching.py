@@ -57,6 +57,7 @@ def test_half_a_batch_at_a_time(one: Any, batch: int) -> None:
     advice = given(before, AdviceKind.MICROBATCHING)
     assert advice.title == f"Use two microbatches of {batch // 2}"
     assert_close(advice, before, after)
+    assert AdviceKind.MICROBATCHING not in kinds(after)  # it accumulates gradients already
 
 
 def test_where_gradients_are_larger_than_the_batch_nothing_is_won() -> None:
