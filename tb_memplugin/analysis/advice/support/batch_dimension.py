@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_memplugin.analysis.dataflow.copies import copied_from
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, TrainingStep
 from tb_memplugin.analysis.ownership.roles import value_roles
-from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.dataflow import ProductKind
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Program
@@ -40,6 +41,8 @@ def find_batch(recording: Recording, graph: DataflowGraph, step: TrainingStep, i
     The rows of a weight's product in the forward pass are examples, or examples and their positions in time or space.
     So the batch divides the number of rows of every product. A time that a scan runs over does not. Most activations
     begin with the batch; a mask, a random key or positions have other dimensions.
+
+    Return None where a product combines the examples with each other, as attention does with the positions in time.
     """
     shapes = {row: dimensions(recording.allocations.shape[row]) for row in inputs.tolist()}
     counts, leading = _rows_of_products(recording, graph, step), _leading_dimensions(recording, graph, step, inputs)
@@ -51,7 +54,8 @@ def find_batch(recording: Recording, graph: DataflowGraph, step: TrainingStep, i
             largest = max(rows, key=lambda row: int(recording.allocations.size[row]))
             devices = _devices(recording.program, graph, largest, nth)
             found.append((divides, leading.get(size, 0.0), -nth, len(rows), Batch(nth, size, devices, np.array(rows))))
-    return max(found, key=lambda entry: entry[:4])[4] if found else None
+    best = max(found, key=lambda entry: entry[:4])[4] if found else None
+    return None if best is None or _is_mixed(recording, graph, step, inputs, best.size) else best
 
 
 def _leading_dimensions(
@@ -60,8 +64,8 @@ def _leading_dimensions(
     """Return the bytes that the forward pass computes from the inputs in arrays with each first dimension."""
     program, table = recording.program, recording.allocations
     assert program is not None and program.value is not None
-    computed = step.turn.forward.reach(program.value[inputs])[: len(graph.values)]
-    computed &= (step.phase[: len(graph.values)] == TrainingPhase.FORWARD) & (graph.values.argument < 0)
+    computed = _computed(graph, step, program.value[inputs])
+    computed &= step.phase[: len(graph.values)] == TrainingPhase.FORWARD
     rows = np.flatnonzero((program.value >= 0) & computed[program.value])
     size = np.bincount(table.shape.codes[rows], table.size[rows], minlength=len(table.shape.strings))
     found: dict[int, float] = {}
@@ -69,6 +73,36 @@ def _leading_dimensions(
         if shape := dimensions(table.shape.strings[code]):
             found[shape[0]] = found.get(shape[0], 0.0) + float(size[code])
     return found
+
+
+def _computed(graph: DataflowGraph, step: TrainingStep, inputs: I32) -> Mask:
+    """Mark the values that are computed from these, other than copies of arguments."""
+    values = graph.values
+    return step.turn.forward.reach(inputs)[: len(values)] & (values.argument[copied_from(values)] < 0)
+
+
+def _is_mixed(recording: Recording, graph: DataflowGraph, step: TrainingStep, inputs: I64, size: int) -> bool:
+    """Return whether a product of two values computed from the inputs pairs all examples with each other.
+
+    Its result then has the dimension once more than each side: [heads, time, time] from [time, heads, width].
+    """
+    values, products, program, table = graph.values, graph.values.products, recording.program, recording.allocations
+    assert program is not None and program.value is not None
+    times = np.array([dimensions(table.shape.strings[code]).count(size) for code in range(len(table.shape.strings))])
+    of_value = np.zeros(len(values), dtype=np.int64)
+    rows = np.flatnonzero(program.value >= 0)
+    of_value[program.value[rows]] = times[table.shape.codes[rows]]
+    of_result = np.zeros(graph.length, dtype=np.int64)
+    made = np.flatnonzero(values.producer >= 0)
+    np.maximum.at(of_result, values.producer[made], of_value[made])
+    computed = step.turn.forward.reach(program.value[inputs])[: len(values)]
+    sides, known = np.zeros((2, len(products)), dtype=np.int64), np.zeros((2, len(products)), dtype=bool)
+    at = np.flatnonzero(computed[products.value])
+    np.maximum.at(sides, (products.side[at], products.product[at]), of_value[products.value[at]])
+    known[products.side[at], products.product[at]] = True
+    pairs = known.all(axis=0) & (sides > 0).all(axis=0) & (products.kind == ProductKind.PRODUCT)
+    pairs &= step.phase[len(values) + products.position] == TrainingPhase.FORWARD
+    return bool((pairs & (of_result[products.position] > sides.max(axis=0))).any())
 
 
 def _rows_of_products(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> I64:

@@ -79,7 +79,7 @@ def accumulates_gradients(recording: Recording, graph: DataflowGraph, step: Trai
 
 
 def _is_mostly_within(positions: Mask, first: int, stop: int) -> bool:
-    return 2 * np.count_nonzero(positions[first:stop]) > np.count_nonzero(positions)
+    return bool(2 * np.count_nonzero(positions[first:stop]) > np.count_nonzero(positions))
 
 
 def _gradients(values: DataflowValues, step: TrainingStep) -> Mask:

@@ -129,3 +129,38 @@ def test_sharded_batches_are_stated_whole_and_per_device() -> None:
     recordings = Stored("llama_fsdp", "v5e").recordings
     main = next(r for r in recordings if r.program is not None and r.program.memory_space == 0)
     assert given(main, AdviceKind.MICROBATCHING).title == "Use two microbatches of 8, 2 on each device"
+
+
+def one_sequence(params: Tree, x: Array) -> Array:
+    q, k, v = jnp.split((x @ params["qkv"]).reshape(len(x), 4, -1), 3, -1)
+    weights = jax.nn.softmax(jnp.einsum("qhd,khd->hqk", q, k))
+    mean: Array = ((jnp.einsum("hqk,khd->qhd", weights, v).reshape(x.shape) @ params["out"]) ** 2).mean()
+    return mean
+
+
+def test_positions_that_attend_to_each_other_are_no_batch() -> None:
+    shapes = {"qkv": array(128, 384), "out": array(128, 128)}
+    assert AdviceKind.MICROBATCHING not in kinds(compiled(jax.grad(one_sequence), shapes, array(1024, 128)))
+
+
+def contrastive(params: Tree, images: Array, texts: Array) -> Array:
+    one, other = (jnp.tanh(x @ params["up"]) @ params["down"] for x in (images, texts))
+    mean: Array = -jnp.diagonal(jax.nn.log_softmax(one @ other.T)).mean()
+    return mean
+
+
+def test_examples_that_are_compared_with_each_other_cannot_be_split() -> None:
+    shapes = {"up": array(128, 512), "down": array(512, 64)}
+    step = compiled(jax.grad(contrastive), shapes, array(2048, 128), array(2048, 128))
+    assert AdviceKind.MICROBATCHING not in kinds(step)
+
+
+def test_steps_in_one_program_are_no_batch() -> None:
+    one_step = sgd(unrolled())
+
+    def train(params: Tree, momentum: Tree, batches: Array) -> Any:
+        return jax.lax.fori_loop(0, 4, lambda i, state: one_step(*state, batches[i]), (params, momentum))
+
+    params, momentum, _ = step_arguments(8192)
+    step = compiled(train, params, momentum, array(4, 8192, WIDTH), donate_argnums=(0, 1))
+    assert given(step, AdviceKind.MICROBATCHING).title == "Use two microbatches of 4096"
