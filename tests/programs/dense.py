@@ -30,11 +30,11 @@ def perceptron_loss(params: Tree, batch: Tree, remat: str = "none", compute: str
     "v5e", "v6e", "h100",
     donation={"donate": True}, microbatching={"microbatches": 2},
     rematerialization={"remat": "layer"}, Store_the_first_moments={"mu_dtype": "bfloat16"},
-    Compute_in_bf16={"compute": "bfloat16"},
+    Compute_in_bf16={"compute": "bfloat16"}, offload={"gradients_alone": True},
 )  # fmt: skip
 def mlp_adam(
     devices: list[Any], donate: bool = False, microbatches: int = 1, batch: int = 8192,
-    remat: str = "none", compute: str = "float32", mu_dtype: str | None = None,
+    remat: str = "none", compute: str = "float32", mu_dtype: str | None = None, gradients_alone: bool = False,
 ) -> Case:  # fmt: skip
     """A multilayer perceptron with Adam, on one device."""
     width, layers = 2048, 6
@@ -49,6 +49,8 @@ def mlp_adam(
             return perceptron_loss(params, batch, remat, compute)
 
         value, grads = mean_gradients(loss, state["params"], (x, y), microbatches)
+        if gradients_alone:
+            return value, grads
         updates, opt = optimizer.update(grads, state["opt"], state["params"])
         return {"params": optax.apply_updates(state["params"], updates), "opt": opt}, value
 

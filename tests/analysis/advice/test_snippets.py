@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ from support.advised import Tree, array, compiled, decode, decode_arguments, giv
 
 from tb_memplugin.analysis.advice import AdviceKind, advise
 from tb_memplugin.analysis.advice.jax.replication import CODE
+from tb_memplugin.analysis.advice.support.offload_code import offload_code
 from tb_memplugin.analysis.advice.support.optimizers import LION
 
 WIDTH = 1024
@@ -21,7 +23,14 @@ WIDTH = 1024
 
 def run(code: str, **names: Any) -> dict[str, Any]:
     """Run code with these names bound, as a script that has imported JAX and Optax."""
-    bound = {"jax": jax, "jnp": jnp, "optax": optax, "NamedSharding": NamedSharding, "PartitionSpec": PartitionSpec}
+    bound = {
+        "functools": functools,
+        "jax": jax,
+        "jnp": jnp,
+        "optax": optax,
+        "NamedSharding": NamedSharding,
+        "PartitionSpec": PartitionSpec,
+    }
     scope = bound | names
     exec(code, scope)
     return scope
@@ -147,6 +156,31 @@ def test_logits_of_the_last_position_only() -> None:
     shapes = {"embed": array(4096, 64), "head": array(64, 4096)}, array(8, 512, dtype=jnp.int32)
     code = given(compiled(logits, *shapes), AdviceKind.OUTPUTS).change
     assert run(code, x=jnp.ones((2, 5, 64)))["x"].shape == (2, 1, 64)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_offloaded_state_is_updated_as_before(name: str) -> None:
+    optimizer = OPTIMIZERS[name][0]
+    params, batch = {"w": jnp.ones((4, 4)), "scale": jnp.ones(())}, jnp.arange(8.0).reshape(2, 4)
+    state = optimizer.init(params)  # tuples of named tuples, with scalars
+
+    def loss_fn(params: Tree, batch: Any) -> Any:
+        return ((batch @ params["w"] * params["scale"]) ** 2).mean()
+
+    @jax.jit
+    def usual(params: Tree, state: Tree, batch: Any) -> Any:
+        value, gradients = jax.value_and_grad(loss_fn)(params, batch)
+        updates, state = optimizer.update(gradients, state, params)
+        return optax.apply_updates(params, updates), state, value
+
+    expected = usual(*usual(params, state, batch)[:2], batch)
+    code = offload_code(["state[1]"], "step")
+    found = run(code, optimizer=optimizer, loss_fn=loss_fn, params=params, opt_state=state)
+    step, (params, state, value) = found["step"], (params, found["opt_state"], 0.0)
+    for _ in range(2):
+        params, state, value = step(params, state, batch)
+    assert {leaf.sharding.memory_kind for leaf in jax.tree.leaves(state)} == {"pinned_host"}
+    jax.tree.map(np.testing.assert_allclose, (params, state, value), expected)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (2**20,)])

@@ -61,18 +61,12 @@ def training_case(
     state = shapes(initial, _shardings(initial, one, sharding))
     given = {name: split(shape, dtype) for name, (shape, dtype) in batch.items()}
     if changes.offload:
-        state["opt"] = jax.tree.map(lambda a: _on_host(a) if a.ndim else a, state["opt"])
+        return _gradients_alone(loss, state["params"], given)
     placed = jax.tree.map(lambda a: a.sharding, state)
-    device = jax.tree.map(lambda s: s.with_memory_kind("device"), placed)
 
     def step(state: Tree, batch: Tree) -> Any:
         value, grads = gradients(loss, state["params"], batch, changes.microbatches)
-        opt = state["opt"]
-        if changes.offload:
-            opt = jax.device_put(opt, device["opt"])
-        updates, opt = optimizer.update(grads, opt, state["params"])
-        if changes.offload:
-            opt = jax.device_put(opt, placed["opt"])
+        updates, opt = optimizer.update(grads, state["opt"], state["params"])
         return {"params": optax.apply_updates(state["params"], updates), "opt": opt}, value
 
     function = jax.jit(
@@ -83,8 +77,10 @@ def training_case(
     return Case(function, (state, given), ({"params": "parameter", "opt": "optimizer state"}, "input"))
 
 
-def _on_host(leaf: Any) -> Any:
-    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding.with_memory_kind("pinned_host"))
+def _gradients_alone(loss: Callable[..., Any], params: Tree, batch: dict[str, Any]) -> Case:
+    """Build the larger of two programs. The smaller one updates: only while it runs is its state on the device."""
+    function = jax.jit(jax.value_and_grad(loss), out_shardings=(None, jax.tree.map(lambda a: a.sharding, params)))
+    return Case(function, (params, batch), ("parameter", "input"))
 
 
 def _shardings(initial: Callable[[], Tree], one: NamedSharding, spec: Callable[[Any, Any], Any] | None) -> Any:

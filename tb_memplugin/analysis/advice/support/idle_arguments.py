@@ -37,14 +37,20 @@ class IdleArguments(NamedTuple):
         return agree(len(self.names), singular, plural)
 
 
-def idle_before_peak(recording: Recording, passes: ProgramPasses) -> IdleArguments:
-    """Find the arguments that are first read after the peak, and not soon after the program begins."""
+def state_idle_before_peak(recording: Recording, passes: ProgramPasses) -> IdleArguments:
+    """Find the state of optimizers that is first read after the peak, and not soon after the program begins."""
+    role = roles(recording)
     top, begin = peak(recording).position, int(passes.uses[1].min(initial=passes.length))
     soon = begin + (passes.length - begin) // MIN_IDLE_SHARE
 
     def waits(rows: I64, first: I64, last: I64) -> Mask:
         used = last >= 0
-        found: Mask = used & (first > top) & (first[used].min(initial=passes.length) > soon)
+        found: Mask = (
+            used
+            & (role[rows] == Role.OPTIMIZER_STATE)
+            & (first > top)
+            & (first[used].min(initial=passes.length) > soon)
+        )
         return found
 
     return _idle(recording, passes, waits)
