@@ -59,8 +59,8 @@ def _backend(recording: Recording) -> Backend | None:
 def _saving(recording: Recording, idle: IdleArguments) -> Saving | None:
     """Return what two programs save: the first returns the gradients, the second takes them and the state.
 
-    The compiler for TPUs gives results memory of their own. The one for GPUs may place temporary memory in results that
-    are not written yet, so that the gradients cost anything between nothing and their size.
+    Compilers may place temporary memory in results that are not written yet, so the gradients cost at most their size.
+    The compiler for TPUs rarely does so.
     """
     table, role, pairs = recording.allocations, roles(recording), input_output_pairs(recording)
     row = row_of_value(recording)
@@ -80,6 +80,5 @@ def _saving(recording: Recording, idle: IdleArguments) -> Saving | None:
     most = before - max(peak_after(recording, gone).bytes, update)
     whole = Change(np.array([-1]), np.array([recording.length]), np.array([gradients]))
     least = before - max(peak_after(recording, combine(apart, whole)).bytes, update)
-    if _backend(recording) is Backend.TPU:
-        return promise(recording, least)
-    return promise(recording, (least + most) // 2, least, most)
+    expected = least if _backend(recording) is Backend.TPU else (least + most) // 2
+    return promise(recording, expected, least, most)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -38,22 +39,19 @@ class IdleArguments(NamedTuple):
 
 
 def state_idle_before_peak(recording: Recording, passes: ProgramPasses) -> IdleArguments:
-    """Find the state of optimizers that is first read after the peak, and not soon after the program begins."""
+    """Find the state of optimizers most of which is first read after the peak, and not soon after the program begins.
+
+    The rows are the whole state. State that has no path of its own, because it lies beside the weights, is not found.
+    """
     role = roles(recording)
     top, begin = peak(recording).position, int(passes.uses[1].min(initial=passes.length))
     soon = begin + (passes.length - begin) // MIN_IDLE_SHARE
 
     def waits(rows: I64, first: I64, last: I64) -> Mask:
-        used = last >= 0
-        found: Mask = (
-            used
-            & (role[rows] == Role.OPTIMIZER_STATE)
-            & (first > top)
-            & (first[used].min(initial=passes.length) > soon)
-        )
+        found: Mask = (last >= 0) & (role[rows] == Role.OPTIMIZER_STATE) & (first > max(top, soon))
         return found
 
-    return _idle(recording, passes, waits)
+    return _idle(recording, passes, waits, whole=True)
 
 
 def idle_after_use(recording: Recording, passes: ProgramPasses) -> IdleArguments:
@@ -68,17 +66,26 @@ def idle_after_use(recording: Recording, passes: ProgramPasses) -> IdleArguments
     return _idle(recording, passes, is_over)
 
 
-def _idle(recording: Recording, passes: ProgramPasses, which: Callable[[I64, I64, I64], Mask]) -> IdleArguments:
-    """Collect the arguments whose large rows are mostly idle. Small ones, such as a counter, are ignored."""
+def _idle(
+    recording: Recording, passes: ProgramPasses, which: Callable[[I64, I64, I64], Mask], whole: bool = False
+) -> IdleArguments:
+    """Collect the arguments whose large rows are mostly idle: these rows, or all. Small ones are ignored.
+
+    A small one is, for example, a counter.
+    """
     size, everywhere = recording.allocations.size, np.ones(passes.length, dtype=bool)
     first, last = passes.first_use(everywhere), passes.last_use(everywhere)
     names, found = [], [np.empty(0, dtype=np.int64)]
-    for share in argument_parts(recording):
+    parts = list(argument_parts(recording))
+    ambiguous = {name for name, count in Counter(part.name for part in parts).items() if count > 1}
+    for share in parts:
+        if share.name in ambiguous:
+            continue
         large = share.rows[SMALL_SHARE * size[share.rows] >= size[share.rows].max(initial=0)]
         rows = large[which(large, first[large], last[large])]
         idle_bytes = int(size[rows].sum())
         if 2 * idle_bytes > int(size[share.rows].sum()) and is_worthwhile(recording, idle_bytes):
             names.append(share.name)
-            found.append(rows)
+            found.append(share.rows if whole else rows)
     rows = np.concatenate(found)
     return IdleArguments(names, rows, first[rows], last[rows])

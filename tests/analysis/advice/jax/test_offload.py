@@ -41,11 +41,12 @@ def test_optimizer_state_is_read_after_the_peak() -> None:
     advice = given(on_tpu(stepped(adam, 8192)), AdviceKind.OFFLOAD)
     assert advice.title == "Offload state to the host"
     assert advice.bytes == 48 * MIB
-    assert advice.saving.at_least == advice.saving.at_most == pytest.approx(24 * MIB, rel=0.05)
+    assert advice.saving_bytes == advice.saving.at_least == pytest.approx(24 * MIB, rel=0.05)
 
 
-def test_a_gpu_s_results_may_contain_temporary_memory() -> None:
+def test_results_may_contain_temporary_memory() -> None:
     advice = given(on(stepped(adam, 8192), Backend.GPU), AdviceKind.OFFLOAD)
+    assert advice.saving.at_least < advice.saving_bytes < advice.saving.at_most
     assert advice.saving.at_least == pytest.approx(24 * MIB, rel=0.05)
     assert advice.saving.at_most == pytest.approx(48 * MIB, rel=0.05)
 
