@@ -136,7 +136,8 @@ def _drop_repeats(pieces: list[Piece]) -> list[Piece]:
 def _next_pass(so_far: Pass, wrappers: list[str], name: str) -> Pass:
     if name == RECOMPUTED or so_far is Pass.REMATERIALIZED:
         return Pass.REMATERIALIZED
-    if "transpose" in wrappers or name in TENSORFLOW_GRADIENT or so_far is Pass.BACKWARD:
+    of_tensorflow = name in TENSORFLOW_GRADIENT and COMPILED.isdisjoint(wrappers)  # not a jitted function's name
+    if "transpose" in wrappers or of_tensorflow or so_far is Pass.BACKWARD:
         return Pass.BACKWARD
     return Pass.FORWARD if "jvp" in wrappers else so_far
 

@@ -75,6 +75,18 @@ class Recomputation:
         return found
 
     @cached_property
+    def unclear_values(self) -> I64:
+        """The values that are read by a later layer and by their own layer's backward pass.
+
+        Where the compiler fused the end of a layer with the next layer, these are not the result of the layer, and
+        what the layer keeps when it is recomputed is unclear.
+        """
+        value, node = self.program.reader
+        again = self.layers.after_forward[node] & (self.layers.backward[node] == self._made_in[value])
+        found: I64 = np.intersect1d(value[self._passed_on], value[again & (self._made_in[value] >= 0)]).astype(np.int64)
+        return found
+
+    @cached_property
     def _inner_reads(self) -> Mask:
         """Mark the reads of a value by the forward pass of the layer that computes it."""
         value, node = self.program.reader

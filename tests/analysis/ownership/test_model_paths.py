@@ -106,3 +106,9 @@ def test_the_innermost_jitted_function() -> None:
     assert jitted_function("jit(step)/jit(main)/transpose(jvp(jit(_where)))/select_n") == "_where"
     assert jitted_function("jit(step)/jit(main)/mul") == "step"
     assert jitted_function("mul") == ""
+
+
+def test_a_jitted_function_may_be_named_as_tensorflow_names_gradients() -> None:
+    assert op_path("jit(gradients)/jvp(mlp)/dot_general").training_pass is Pass.FORWARD
+    assert op_path("jit(gradients)/transpose(jvp(mlp))/dot_general").training_pass is Pass.BACKWARD
+    assert op_path("gradients/dense/MatMul").training_pass is Pass.BACKWARD

@@ -10,7 +10,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, cpu_note, promise, sort_by_size
+from tb_memplugin.analysis.advice.model import (
+    Advice,
+    AdviceKind,
+    Saving,
+    cpu_note,
+    is_worthwhile,
+    promise,
+    sort_by_size,
+)
 from tb_memplugin.analysis.advice.support import scans
 from tb_memplugin.analysis.advice.support.passes import PRODUCTS, Layers, ProgramPasses, program_passes
 from tb_memplugin.analysis.advice.support.repeated_layers import repeated_layers
@@ -18,6 +26,7 @@ from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph, program_graph
 from tb_memplugin.analysis.replay.recompute import LayerNodes, Recomputation
 from tb_memplugin.analysis.replay.schedule_graph import lower_peak
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
@@ -30,11 +39,16 @@ UNDONE = (
     "the saving is smaller, because the compiler merges the recomputation with the original, unless jax.jit gets "
     "compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}"
 )
-CLEARLY = 1.1  # layers without names are offered beside named ones only if they save more than this many times as much
+CLEARLY = 1.1  # times as much; less is no better, and not worth a range
+INEXACT = 1.05
+IN_ORDER = 0.9  # of what recomputing saves in the program's own order, which the compiler does not keep exactly
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """Yield a piece for each family of layers, named or repeated, and for each scan."""
+    """Yield a piece for each family of layers, named or repeated, and for each scan.
+
+    A family that saves less than half of what another one saves is left out: its layers may be inside the others.
+    """
     passes = program_passes(recording)
     if passes is None or not passes.within(Pass.BACKWARD).any():
         return
@@ -45,7 +59,8 @@ def advise(recording: Recording) -> Iterator[Advice]:
         other = _advise_layers(program, passes, layers) if layers is not None else None
         if other and other.saving_bytes > CLEARLY * max((piece.saving_bytes for piece in found), default=0):
             found = [other]
-        yield from found
+        most = max((piece.saving_bytes for piece in found), default=0)
+        yield from (piece for piece in found if 2 * piece.saving_bytes > most)
     yield from scans.advise(recording, passes)
 
 
@@ -55,11 +70,14 @@ def _advise_layers(program: ProgramGraph, passes: ProgramPasses, layers: Layers)
         return None
     nodes = layer_nodes(program, passes, layers)
     wrapped = Recomputation(program, nodes)
-    dropped = np.flatnonzero((program.buffer >= 0) & np.isin(passes.value, wrapped.dropped_values))
-    saved = _saving(wrapped) if len(dropped) else None
+    dropped, unclear = (
+        np.flatnonzero((program.buffer >= 0) & np.isin(passes.value, values))
+        for values in (wrapped.dropped_values, wrapped.unclear_values)
+    )
+    size = int(rows.size[dropped].sum())
+    saved = _saving(wrapped) if size > int(rows.size[unclear].sum()) else None
     if saved is None:
         return None
-    size = int(rows.size[dropped].sum())
     sentence = (
         f"The forward pass of {layers.several} keeps {counted(len(dropped), 'tensor')}, {bytes_text(size)}, "
         f"for the backward pass. Keeping only each layer's inputs, and recomputing the rest, {saved.effect}. The cost "
@@ -107,10 +125,20 @@ def _products(recording: Recording, passes: ProgramPasses) -> I64:
 
 
 def _saving(layers: Recomputation) -> Saving | None:
-    order = layers.order
-    if len(order) < layers.graph.nodes:  # a cycle: the compiler merged operations of several layers
+    """Return what recomputing layers saves, if the compiler finds an order with a low peak.
+
+    It saves less if the compiler does not, or if it already found such an order for the program without recomputation.
+    """
+    order, base, graph = layers.order, layers.program.graph, layers.graph
+    if len(order) < graph.nodes:  # a cycle: the compiler merged operations of several layers
         return None
-    base = layers.program.graph
-    return promise(
-        layers.program.recording, base.peak(base.own_order) - layers.graph.peak(lower_peak(layers.graph, order))
-    )
+    before = base.peak(base.own_order)
+    if before > INEXACT * peak(layers.program.recording).bytes:  # the compiler shares memory in ways not in the graph
+        return None
+    least = graph.peak(lower_peak(graph, order))
+    saved = before - least
+    alike, in_order = base.peak(lower_peak(base, base.own_order)) - least, before - graph.peak(order)
+    bounds = [alike] if CLEARLY * alike < saved else []
+    if CLEARLY * in_order < saved and is_worthwhile(layers.program.recording, in_order):
+        bounds.append(int(IN_ORDER * in_order))
+    return promise(layers.program.recording, saved, *bounds)

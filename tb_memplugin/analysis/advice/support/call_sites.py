@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,15 @@ class Operations(NamedTuple):
     elements: I64  # of its largest result
 
 
+class _Line(NamedTuple):
+    """A line of a function: when most of its operations run, and whether any repeats or reads a weight."""
+
+    begin: float
+    end: float
+    repeats: bool
+    reads_weight: bool
+
+
 def call_site(stacks: Stacks, operations: Operations, turns: int, often_later: I32) -> CallSite | None:
     """Return the innermost line that runs `turns` times and below which the most is kept, or lines of one loop.
 
@@ -41,7 +51,7 @@ def call_site(stacks: Stacks, operations: Operations, turns: int, often_later: I
     size = np.bincount(of_leaf, operations.kept, len(leaves))
     below: dict[int, float] = {}
     depth: dict[int, int] = {}
-    runs_once: set[int] = set()
+    runs_once = _called_once(stacks, operations, turns)
     for frame, is_single, bytes_kept in zip(leaves.tolist(), once.tolist(), size.tolist(), strict=True):
         chain = list(callers(stacks, frame))
         for steps, caller in enumerate(chain):
@@ -57,6 +67,52 @@ def call_site(stacks: Stacks, operations: Operations, turns: int, often_later: I
     largest = max((site.kept for site in loops.values()), default=0.0)
     best = [site for site in lines if site.kept >= ALMOST_ALL * largest] or list(loops.values())
     return max((s for s in best if s.kept >= ALMOST_ALL * largest > 0), key=lambda s: s.depth, default=None)
+
+
+def _called_once(stacks: Stacks, operations: Operations, turns: int) -> set[int]:
+    """Return the lines that call a function once: its lines do not run in turns.
+
+    Two of its lines that repeat do so one after the other, as two loops do, or most of its lines do not repeat, and one
+    of these reads a weight, as a model does that has an embedding, layers and a head.
+    """
+    # What is computed from weights alone is small, and may run at any time.
+    large = 2 * operations.elements >= np.median(operations.elements[operations.repeats == turns])
+    counts = np.flatnonzero(large & (operations.reads_weight | (operations.kept > 0)))
+    order = counts[np.argsort(operations.leaf[counts], kind="stable")]
+    leaves, begin = np.unique(operations.leaf[order], return_index=True)
+    lines: dict[int, dict[tuple[int, int], list[I64]]] = {}  # by the frame that calls them
+    for leaf, at in zip(leaves.tolist(), np.split(order, begin[1:]), strict=True):
+        for frame in callers(stacks, leaf):
+            line = int(stacks.function.codes[frame]), int(stacks.line[frame])
+            lines.setdefault(int(stacks.parent[frame]), {}).setdefault(line, []).append(at)
+    once = set[int]()
+    for frame, called in lines.items():
+        if (
+            frame >= 0
+            and len(called) > 1
+            and _run_in_sequence([_line(operations, at, turns) for at in called.values()])
+        ):
+            once.update(callers(stacks, frame))
+    return once
+
+
+def _line(operations: Operations, parts: list[I64], turns: int) -> _Line:
+    at = np.concatenate(parts)
+    begin, end = np.quantile(at, (0.25, 0.75))  # compilers move some operations to the start or the end
+    repeats = bool(operations.repeats[at].max() >= max(turns - 1, 2))
+    return _Line(float(begin), float(end), repeats, bool(operations.reads_weight[at].any()))
+
+
+def _run_in_sequence(lines: list[_Line]) -> bool:
+    repeated = sorted(line for line in lines if line.repeats)
+    once = [line for line in lines if not line.repeats and line.reads_weight]
+    several = [line for line in repeated if line.begin < line.end]
+    if any(line.end < other.begin for line, other in pairwise(several)):
+        return True
+    if not repeated or not once:
+        return False
+    before = min(once).end < repeated[0].begin  # an embedding; what comes after may be a part of the last layer
+    return 2 * len(repeated) < len(lines) + before
 
 
 def _runs_once(operations: Operations, of_leaf: I64, turns: int) -> Mask:

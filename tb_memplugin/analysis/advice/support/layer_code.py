@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 import numpy as np
 
@@ -51,35 +52,52 @@ def called_functions(stacks: Stacks, leaves: I32, frames: list[int]) -> list[int
     return list(found.values())
 
 
-def function_of(stacks: Stacks, inside: I32, outside: I32) -> int:
-    """Return a frame of the function that the innermost frames `inside`, and none of `outside`, are called by; -1 none.
-
-    Of several, it is the outermost. A function that is called for something else too does not count.
-    """
+def layer_lines(stacks: Stacks, inside: I32, outside: I32) -> list[int]:
+    """Return the outermost frames that call the innermost frames `inside`, and none of `outside`."""
     elsewhere = {frame for leaf in np.unique(outside[outside >= 0]).tolist() for frame in callers(stacks, leaf)}
     lines: set[int] = set()
     for leaf in np.unique(inside[inside >= 0]).tolist():
         own = [frame for frame in callers(stacks, leaf) if frame not in elsewhere]
         lines.update(own[-1:])
-    called = called_functions(stacks, inside, sorted(lines)) if lines else []
-    return called[0] if len(called) == 1 else -1
+    return sorted(lines)
+
+
+def function_of(stacks: Stacks, inside: I32, lines: list[int]) -> int:
+    """Return a user's frame of the function that all lines of a layer call; -1 if there is none.
+
+    A function one of whose lines computes a layer is not the layer's own.
+    """
+    called = called_functions(stacks, inside, lines) if lines else []
+    return called[0] if len(called) == 1 and called[0] not in lines else -1
+
+
+def is_of_library(stacks: Stacks, inside: I32, lines: list[int]) -> bool:
+    """Return whether these lines call modules of a library, such as flax.linen.Dense, and no function of the user."""
+    called = called_functions(stacks, inside, lines) if lines else []
+    return bool(called) and set(called) <= set(lines) and bool(library_of(stacks, inside, lines))
+
+
+def has_other_lines(stacks: Stacks, frame: int) -> bool:
+    """Return whether the call of the function of a frame has frames of other lines as well."""
+    same: Mask = (stacks.parent == stacks.parent[frame]) & (stacks.function.codes == stacks.function.codes[frame])
+    return bool((same & (stacks.line != stacks.line[frame])).any())
 
 
 def layer_code(stacks: Stacks, frame: int, leaves: I32, place: str) -> str:
     """Return code that makes the function of a frame rematerialize; `leaves` are the innermost frames inside it."""
     *outer, name = stacks.function[frame].split(".")
     if outer and not outer[-1].startswith("<"):
-        text = CLASS_CODE.get(_library(stacks, leaves), OTHER_CLASS)
+        text = CLASS_CODE.get(library_of(stacks, leaves), OTHER_CLASS)
         return text.format(cls=outer[-1], method=name)
     name = "layer" if name.startswith("<") else name
     return f"{name} = jax.checkpoint({name})  # {place}"
 
 
-def _library(stacks: Stacks, leaves: I32) -> str:
-    """Return the library of modules that most of the frames belong to; empty for none."""
+def library_of(stacks: Stacks, leaves: I32, lines: list[int] | None = None) -> str:
+    """Return the library of modules that most of the frames belong to, below the lines if any; empty for none."""
     count: dict[str, int] = {}
     for leaf in np.unique(leaves[leaves >= 0]).tolist():
-        for frame in callers(stacks, leaf):
+        for frame in takewhile(lambda frame: frame not in (lines or ()), callers(stacks, leaf)):
             if found := LIBRARY.search(stacks.file[frame].replace("\\", "/")):
                 count[found[1]] = count.get(found[1], 0) + 1
     return max(count, key=lambda library: count[library], default="")

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.support.layer_code import function_of, layer_code
+from tb_memplugin.analysis.advice.support.layer_code import function_of, is_of_library, layer_code, layer_lines
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, uses
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.ownership.model_paths import OpPath, Pass, op_path
@@ -177,9 +177,11 @@ class ProgramPasses:
         for code, way in enumerate(ways):
             if several := next(((merged, prefix) for merged, prefix in way if len(families[merged]) > 1), None):
                 outermost.setdefault(several[0], {}).setdefault(several[1], []).append(code)
-        return [self._family(name, members) for name, members in outermost.items() if len(members) > 1]
+        found = [self._family(name, members) for name, members in outermost.items() if len(members) > 1]
+        return [layers for layers in found if layers is not None]
 
-    def _family(self, name: str, members: dict[str, list[int]]) -> Layers:
+    def _family(self, name: str, members: dict[str, list[int]]) -> Layers | None:
+        """Return layers of a name; None for a library's own modules, which are too small to be recomputed."""
         first = np.full(len(self.paths), self.length)
         ahead = np.flatnonzero(self.within(Pass.FORWARD))
         np.minimum.at(first, self.scope_code[ahead], ahead)
@@ -188,7 +190,10 @@ class ProgramPasses:
             instance[codes] = number
         of_position = instance[self.scope_code]
         inside, outside = ahead[of_position[ahead] >= 0], ahead[of_position[ahead] < 0]
-        frame = function_of(self.stacks, self.stack[inside], self.stack[outside])
+        lines = layer_lines(self.stacks, self.stack[inside], self.stack[outside])
+        if is_of_library(self.stacks, self.stack[inside], lines):
+            return None
+        frame = function_of(self.stacks, self.stack[inside], lines)
         comment = f"the function of one {name}"
         code = layer_code(self.stacks, frame, self.stack[inside], comment) if frame >= 0 else f"{UNKNOWN}  # {comment}"
         return Layers(name, f"{len(members)} {name}", code, len(members), of_position)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tb_memplugin.analysis.advice.support.call_sites import CallSite, Operations, call_site
-from tb_memplugin.analysis.advice.support.layer_code import called_functions, layer_code, leaves_below
+from tb_memplugin.analysis.advice.support.layer_code import called_functions, has_other_lines, layer_code, leaves_below
 from tb_memplugin.analysis.advice.support.passes import Layers, ProgramPasses
-from tb_memplugin.analysis.ownership.frames import frame_text
+from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.model.arrays import F64, I32, I64, Mask
 from tb_memplugin.model.recording import Recording
@@ -40,7 +40,7 @@ def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | Non
     weight, made = _reads_weight(passes, program.op)[forward], _largest_made(passes)[forward]
     operations = Operations(stack[forward], count, kept[forward], weight, made)
     site = call_site(stacks, operations, turns, often_later) if turns else None
-    if site is None:
+    if site is None or framework_frames(stacks)[site.frames].all():
         return None
     turn = np.full(passes.length, -1, dtype=np.int32)
     for positions, reverse in ((forward, False), (later, True)):
@@ -107,10 +107,17 @@ def _number_turns(key: I64, count: I64, turns: int, reverse: bool) -> I32:
 
 
 def _named(recording: Recording, site: CallSite, leaves: I32, turn: I32, turns: int) -> Layers:
-    """Name the layers after the function that the line calls, or after the loop if it contains other code too."""
+    """Name the layers after the function that the line calls, or after the loop if it contains other code too.
+
+    A line that computes a layer is the layer's whole function, unless that function has other lines.
+    """
     stacks = recording.stacks
     called = called_functions(stacks, leaves, site.frames)
-    if len(site.frames) == 1 and len(called) == 1:
+    if (
+        len(site.frames) == 1
+        and len(called) == 1
+        and not (called[0] in site.frames and has_other_lines(stacks, called[0]))
+    ):
         text = frame_text(stacks, called[0])
         code = layer_code(stacks, called[0], leaves, "where the layers are called")
         return Layers(text, f"{turns} calls of {text}", code, turns, turn)
