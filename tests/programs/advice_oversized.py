@@ -111,3 +111,35 @@ def all_masks(devices: list[Any], parts: bool = False) -> Case:
         return jax.lax.map(one, x, batch_size=len(x) // 16) if parts else one(x)
 
     return _case(devices, count, ((8192, 128), jnp.float32), ((16384, 128), jnp.float32))
+
+
+@advised(*TARGETS, **PARTS)
+def all_logits(devices: list[Any], parts: bool = False) -> Case:
+    """Training with a loss over many classes, whose logits are most of the memory."""
+
+    def step(w: Any, params: Any, x: Any, labels: Any) -> Any:
+        def loss(trained: Any) -> Any:
+            w, params = trained
+
+            def one(pair: Any) -> Any:
+                x, label = pair
+                scores = jax.nn.log_softmax(x @ w)
+                return jnp.take_along_axis(scores, label[..., None], -1)[..., 0]
+
+            y = x
+            for p in params:
+                y = jax.nn.relu(y @ p)
+            given, size = (y, labels), len(x) // 16
+            return -(jax.lax.map(jax.checkpoint(one), given, batch_size=size) if parts else one(given)).mean()
+
+        grads = jax.grad(loss)((w, params))
+        return jax.tree.map(lambda p, g: p - 0.1 * g, (w, params), grads)
+
+    one = replicated(devices[:1])
+    weights = [jax.ShapeDtypeStruct((256, 256), jnp.float32, sharding=one) for _ in range(4)]
+    w = jax.ShapeDtypeStruct((256, 65536), jnp.float32, sharding=one)
+    x = jax.ShapeDtypeStruct((8192, 256), jnp.float32, sharding=one)
+    labels = jax.ShapeDtypeStruct((8192,), jnp.int32, sharding=one)
+    return Case(
+        jax.jit(step, donate_argnums=(0, 1)), (w, weights, x, labels), ("parameter", "parameter", "input", "input")
+    )

@@ -54,7 +54,7 @@ COSTS = {
     AdviceKind.MICROBATCHING: Cost.TIME,
     AdviceKind.DTYPE: Cost.RESULTS,
     AdviceKind.PADDING: Cost.RESULTS,
-    AdviceKind.OVERSIZED: Cost.RESULTS,
+    AdviceKind.OVERSIZED: Cost.TIME,
     AdviceKind.OFFLOAD: Cost.TRANSFERS,
 }
 LARGE_SHARE = 10  # a tenth of the peak: below it, only changes that are free are worth making first

@@ -1,4 +1,7 @@
-"""Advice on a single tensor that takes more than half of the memory, often a mistake in how work is split."""
+"""Advice on a single tensor that takes more than half of the memory: compute it in parts.
+
+Arguments and results are not in question: their caller decides their size.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, row_name, saving
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, row_name, saving, sort_by_size
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
+from tb_memplugin.analysis.dataflow.training_step import training_step
 from tb_memplugin.analysis.replay.what_if import resize_rows
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.arrays import I64
+from tb_memplugin.model.dataflow import Derivation
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
@@ -18,6 +25,8 @@ from tb_memplugin.sizes import bytes_text
 MIN_ROWS = 8
 # The memory of the largest accelerator: a larger tensor fits no device.
 LARGEST_DEVICE = 288 * 2**30
+PARTS = 16
+MAX_STEPS = 16  # of a chain of values that are computed element by element from each other
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -41,18 +50,58 @@ def advise(recording: Recording) -> Iterator[Advice]:
         return
     if 2 * size <= whole:
         return
-    saved = saving(recording, resize_rows(recording, live[:1], np.zeros(1, dtype=np.int64)))
+    if _is_argument(recording, largest) and 2 * size <= max(recording.capacity or 0, LARGEST_DEVICE):
+        return
+    rows = _computed_together(recording, largest)
+    saved = saving(recording, resize_rows(recording, rows, table.size[rows] // PARTS))
     if saved is None:
         return
     yield Advice(
         kind=AdviceKind.OVERSIZED,
         title=f"One tensor is {size / whole:.0%} of {of}",
         sentence=f"{row_name(recording, largest)}, {table.shape[largest]}, takes {bytes_text(size)}"
-        f"{f'; {of} is' if size > whole else ' of'} {bytes_text(whole)}. Removing it {saved.effect}.",
-        change="Look for a leftover jax.debug.print or check, for an array that should be sharded but is not (a mesh "
-        "axis missing in its PartitionSpec), and for a broadcast before a reduction. Otherwise compute it in parts, "
-        "with jax.lax.map(..., batch_size=...) or smaller batches.",
-        rows=live[:1],
-        bytes=size,
+        f"{f'; {of} is' if size > whole else ' of'} {bytes_text(whole)}. Computing it in {PARTS} parts "
+        f"{saved.effect}.",
+        change=_code(recording),
+        rows=(ordered := sort_by_size(recording, rows)),
+        bytes=int(table.size[ordered].sum()),
         saving=saved,
     )
+
+
+def _code(recording: Recording) -> str:
+    part, what = ("jax.checkpoint(f)", "loss") if training_step(recording) is not None else ("f", "largest entries")
+    return (
+        f"y = jax.lax.map({part}, x, batch_size=max(1, len(x) // {PARTS}))  # f: from one element of x to what is "
+        f"left of the tensor, such as its {what}. Before that, look for a leftover jax.debug.print, for an array that "
+        "is not sharded and should be, and for a broadcast before a reduction"
+    )
+
+
+def _is_argument(recording: Recording, row: int) -> bool:
+    graph, program = dataflow_graph(recording), recording.program
+    if graph is None or program is None or program.value is None:
+        return False
+    value = int(program.value[row])
+    return value >= 0 and bool(graph.values.argument[value] >= 0)
+
+
+def _computed_together(recording: Recording, row: int) -> I64:
+    """Return the row, and the rows of values that are computed from it element by element, or it from them."""
+    graph, program = dataflow_graph(recording), recording.program
+    if graph is None or program is None or program.value is None or program.value[row] < 0:
+        return np.array([row])
+    values, derived = graph.values, graph.values.derivations
+    same = (derived.kind != Derivation.PART) & (values.elements[derived.source] == values.elements[derived.target])
+    source, target = derived.source[same], derived.target[same]
+    found = np.zeros(len(values), dtype=bool)
+    found[program.value[row]] = True
+    for _ in range(MAX_STEPS):
+        before = int(found.sum())
+        found[target[found[source]]] = True
+        found[source[found[target]]] = True
+        if int(found.sum()) == before:
+            break
+    rows = row_of_value(recording)[np.flatnonzero(found & (values.argument < 0))]
+    together: I64 = np.union1d(rows[rows >= 0], [row]).astype(np.int64)
+    return together

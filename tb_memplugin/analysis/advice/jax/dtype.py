@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
-from tb_memplugin.analysis.advice.support.arguments import arguments
+from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, arguments
 from tb_memplugin.analysis.advice.support.optimizers import optimizer_code
 from tb_memplugin.analysis.advice.support.other_order import or_another_order
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
@@ -61,6 +61,16 @@ def _wide_rows(recording: Recording) -> Mask:
 
 def _halve(recording: Recording, rows: I64) -> Change:
     return resize_rows(recording, rows, recording.allocations.size[rows] // 2)
+
+
+def _casts(recording: Recording, passes: ProgramPasses, rows: I64) -> I64:
+    """Return the copies of these rows in 16 bits that the compiler makes."""
+    row, derived = row_of_value(recording), passes.values.derivations
+    elements = passes.values.elements
+    same = (elements[derived.source] == elements[derived.target]) & np.isin(row[derived.source], rows)
+    found = row[derived.target[same]]
+    found = np.unique(found[found >= 0]).astype(np.int64)
+    return found[recording.allocations.dtype.isin(NARROW)[found] & ~passes.is_argument[found]]
 
 
 def _with_results(recording: Recording, rows: I64) -> I64:
@@ -203,16 +213,32 @@ def _advise_inference(recording: Recording, rows: I64) -> Iterator[Advice]:
     """Yield advice on the weights and caches of a program without training."""
     if not len(rows):
         return
-    halved = _halve(recording, _with_results(recording, rows))
-    largest = int(recording.allocations.size[rows].max())
-    # On GPU, a product with f32 inputs may read a copy of the array that is widened again; on TPU, it is fused.
-    widened = Change(np.array([-1]), np.array([recording.length]), np.array([largest]))
-    on_gpu = recording.program is not None and recording.program.backend is Backend.GPU
-    saved = saving(recording, halved, *([combine(halved, widened)] if on_gpu else []))
+    passes = program_passes(recording)
+    assert passes is not None
+    stored = _with_results(recording, rows)
+    casts = _casts(recording, passes, stored)
+    cast = resize_rows(recording, casts, np.zeros(len(casts), dtype=np.int64))
+    wide = _wide_rows(recording)
+    inputs = np.flatnonzero(wide & passes.is_argument & (roles(recording) == Role.INPUT))
+    with_inputs = combine(_halve(recording, np.union1d(stored, inputs)), cast)
+    # What is computed from narrow inputs may be narrow, too.
+    computed = combine(_halve(recording, np.flatnonzero(wide)), cast)
+    stored_only = _halve(recording, stored)
+    saved = saving(recording, with_inputs, stored_only, computed)
+    if recording.program is not None and recording.program.backend is Backend.GPU:
+        # Where inputs stay in f32, a product may read a copy of the array that is widened again; on TPU, it is fused.
+        largest = int(recording.allocations.size[rows].max())
+        widened = Change(np.array([-1]), np.array([recording.length]), np.array([largest]))
+        saved = saving(recording, with_inputs, stored_only, computed, combine(stored_only, widened)) or saved
     if saved is None:
         return
     size = int(recording.allocations.size[rows].sum())
-    names = [argument.name for argument in arguments(recording) if np.isin(argument.rows, rows).any()]
+    table = recording.allocations
+    names = [
+        argument.name
+        for argument in arguments(recording)
+        if SMALL_SHARE * int(table.size[np.intersect1d(argument.rows, rows)].sum()) >= size
+    ]
     names_text, count = ", ".join(names), len(names)
     yield Advice(
         kind=AdviceKind.DTYPE,

@@ -14,9 +14,11 @@ from tb_memplugin.analysis.dataflow.graph import row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.dataflow.training_step import training_step
 from tb_memplugin.analysis.ownership.model_paths import Pass
+from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import NO_CHANGE, Change, combine, lifetimes, resize_rows, shrink_regions
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
@@ -40,7 +42,9 @@ def advise(recording: Recording) -> Iterator[Advice]:
     backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
     if not backward.any():
         return
-    forward = passes.within(Pass.FORWARD)[passes.made[rest]]
+    made, is_copy = passes.made[rest], recording.allocations.op.isin({"copy"})[rest]
+    # A copy of an activation, made at the end, has its name; it comes after the backward pass and looks repeated.
+    forward = passes.within(Pass.FORWARD)[made] | passes.within(Pass.REMATERIALIZED)[made] & is_copy
     if piece := _advise_gradients(recording, passes, rest[_is_gradient(recording, passes, rest)]):
         yield piece
     if piece := _advise_activations(recording, passes, rest[forward]):
@@ -128,11 +132,9 @@ def _advise_gradients(recording: Recording, passes: ProgramPasses, rows: I64) ->
     """
     table, program = recording.allocations, recording.program
     computed = np.maximum(lifetimes(recording).start[rows], passes.made[rows])  # a loop computes them until it ends
-    applied, copied = computed + 1, NO_CHANGE
+    applied, copied = computed + 1, _copied(recording, rows)
     if program is not None and program.backend is Backend.TPU:
         applied = np.where(table.op.isin(REDUCTIONS)[rows], computed + 1, computed)
-    elif program is not None and program.backend is Backend.GPU:
-        copied = Change(*(np.array([n]) for n in (-1, recording.length, int(table.size[rows].max(initial=0)))))
     return _advise_results(
         recording, rows, [(applied, NO_CHANGE), (computed, NO_CHANGE), (computed + 1, copied)],
         "Gradients are returned",
@@ -143,12 +145,25 @@ def _advise_gradients(recording: Recording, passes: ProgramPasses, rows: I64) ->
 
 
 def _advise_activations(recording: Recording, passes: ProgramPasses, rows: I64) -> Advice | None:
+    """Advise to return fewer activations. The compiler may then keep others, from which it computes them again."""
     until = passes.last_use(np.ones(passes.length, dtype=bool))[rows] + 1
+    computed = lifetimes(recording).start[rows]
+    parameters = np.flatnonzero(passes.is_argument & (roles(recording) == Role.PARAMETER))
+    copied = _copied(recording, parameters)
     return _advise_results(
-        recording, rows, [(until, NO_CHANGE)], "Activations are returned",
+        recording, rows, [(until, NO_CHANGE), (computed, NO_CHANGE), (until, copied)], "Activations are returned",
         "{what} computed in the forward pass and kept to the end.",
         "return only what you need of them: a loss, a metric, an argmax, a slice",
     )  # fmt: skip
+
+
+def _copied(recording: Recording, rows: I64) -> Change:
+    """Return a copy of the largest of these weights, which a GPU program may make before it overwrites them."""
+    program = recording.program
+    if program is None or program.backend is not Backend.GPU:
+        return NO_CHANGE
+    size = int(recording.allocations.size[rows].max(initial=0))
+    return Change(*(np.array([n]) for n in (-1, recording.length, size)))
 
 
 def _advise_results(

@@ -21,7 +21,7 @@ def test_one_tensor_is_most_of_the_peak() -> None:
     assert advice.title == "One tensor is 71% of the peak"
     assert advice.sentence.startswith("logits, f32[4]{0}, takes 100 MiB of 140 MiB.")
     assert advice.rows.tolist() == [0]
-    assert advice.saving_bytes == 100 * MIB
+    assert advice.saving_bytes == 100 * MIB * 15 // 16  # computed in 16 parts
 
 
 def test_without_it_another_place_is_the_peak() -> None:
