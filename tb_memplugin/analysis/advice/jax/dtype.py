@@ -8,15 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
-from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, arguments
+from tb_memplugin.analysis.advice.support.arguments import arguments
+from tb_memplugin.analysis.advice.support.inference_dtype import advise_inference
+from tb_memplugin.analysis.advice.support.narrowing import CAST, NARROW, WIDE, WIDENED, halve, wide_rows, with_results
 from tb_memplugin.analysis.advice.support.optimizers import optimizer_code
 from tb_memplugin.analysis.advice.support.other_order import or_another_order
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
-from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
-from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import Change, combine, place_in_outputs, resize_rows
+from tb_memplugin.analysis.replay.what_if import Change, combine, place_in_outputs
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64, Mask
@@ -24,17 +24,10 @@ from tb_memplugin.model.dataflow import Derivation, ProductKind
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.sizes import agree, bytes_text, counted
+from tb_memplugin.sizes import bytes_text, counted
 
-WIDE, NARROW = "f32", {"bf16", "f16"}
 MIN_NUMERICS_SHARE = 20
-CAST = """\
-def narrow(tree):
-    return jax.tree.map(lambda x: x.astype(jnp.bfloat16) if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
-
-"""
 SOFTMAX = ("exp", "exp2", "reduce_max")  # operations of a softmax
-WIDENED = f"the saving is smaller, because the compiler widens bf16 to {WIDE} in separate memory"
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -43,57 +36,25 @@ def advise(recording: Recording) -> Iterator[Advice]:
     if passes is None:
         return
     trains = bool(passes.within(Pass.BACKWARD).any())
-    role, wide = roles(recording), _wide_rows(recording)
+    role, wide = roles(recording), wide_rows(recording)
     state = np.flatnonzero(wide & passes.is_argument & (role == Role.OPTIMIZER_STATE))
     if len(state):
         yield from _advise_optimizer_state(recording, state)
     if trains:
         yield from _advise_mixed_precision(recording, passes, wide)
     else:
-        yield from _advise_inference(
-            recording, np.flatnonzero(wide & passes.is_argument & np.isin(role, (Role.PARAMETER, Role.STATE)))
+        yield from advise_inference(
+            recording, passes, np.flatnonzero(wide & passes.is_argument & np.isin(role, (Role.PARAMETER, Role.STATE)))
         )
-
-
-def _wide_rows(recording: Recording) -> Mask:
-    return recording.allocations.dtype.isin({WIDE})
-
-
-def _halve(recording: Recording, rows: I64) -> Change:
-    return resize_rows(recording, rows, recording.allocations.size[rows] // 2)
-
-
-def _casts(recording: Recording, passes: ProgramPasses, rows: I64) -> I64:
-    """Return the copies of these rows in 16 bits that the compiler makes."""
-    row, derived = row_of_value(recording), passes.values.derivations
-    elements = passes.values.elements
-    same = (elements[derived.source] == elements[derived.target]) & np.isin(row[derived.source], rows)
-    found = row[derived.target[same]]
-    found = np.unique(found[found >= 0]).astype(np.int64)
-    return found[recording.allocations.dtype.isin(NARROW)[found] & ~passes.is_argument[found]]
-
-
-def _with_results(recording: Recording, rows: I64) -> I64:
-    """Return these arguments, the results that return them updated, and what leads from one to the other in place."""
-    graph, found, row = dataflow_graph(recording), input_output_pairs(recording), row_of_value(recording)
-    back = row[found.value[np.isin(row[found.argument], rows)]]
-    both = np.union1d(rows, back[back >= 0]).astype(np.int64)
-    if graph is None:
-        return both
-    table, derived = recording.allocations, graph.values.derivations
-    source, target = row[derived.source], row[derived.target]
-    between = np.isin(source, rows) & (target >= 0) & (table.region[source] == table.region[target])
-    between &= table.size[source] == table.size[target]
-    return np.union1d(both, target[between]).astype(np.int64)
 
 
 def _advise_optimizer_state(recording: Recording, state: I64) -> Iterator[Advice]:
     """Yield a piece on the part of the state that the optimizer can store in bf16 by itself, else on all of it."""
     found = optimizer_code(recording, state)
-    both = _with_results(recording, found.rows)
-    gradients = np.flatnonzero(_wide_rows(recording) & (roles(recording) == Role.GRADIENT))
+    both = with_results(recording, found.rows)
+    gradients = np.flatnonzero(wide_rows(recording) & (roles(recording) == Role.GRADIENT))
     # The compiler may compute gradients in the dtype of the state that they enter.
-    saved = saving(recording, _halve(recording, both), _halve(recording, np.union1d(both, gradients)))
+    saved = saving(recording, halve(recording, both), halve(recording, np.union1d(both, gradients)))
     saved = saved and or_another_order(recording, saved)
     if saved is None:
         return
@@ -119,19 +80,19 @@ def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: M
     found = _f32_values(recording, passes, wide)
     if not len(found.computed):
         return
-    halved, activations = (_halve(recording, rows) for rows in (found.computed, found.activations))
+    halved, activations = (halve(recording, rows) for rows in (found.computed, found.activations))
     program = recording.program
     if program is not None and program.backend is Backend.TPU:
         # TPUs multiply in bf16 already, and store many results so. A softmax stays in f32 in most models, and
         # its share decides how much is left to save, so only models without one have a prediction.
         if passes.does(*SOFTMAX)[: passes.length].any():
             return
-        saved = saving(recording, activations, _halve(recording, found.early), halved)
+        saved = saving(recording, activations, halve(recording, found.early), halved)
     elif program is not None and program.backend is Backend.GPU:
         # Casts keep the compiler from recomputing an activation function from the product before it: both results of
         # it are then kept in bf16, which take as much as one in f32.
         single = found.activations[~_from_kept_products(passes, found.activations)]
-        at_least = combine(_halve(recording, single), found.casts)
+        at_least = combine(halve(recording, single), found.casts)
         saved = saving(recording, combine(halved, found.casts), combine(activations, found.casts), at_least)
     else:
         saved = saving(recording, combine(halved, found.casts))
@@ -207,48 +168,3 @@ def _is_mixed_already(recording: Recording, passes: ProgramPasses, wide: Mask) -
 def _stores_narrow(recording: Recording) -> bool:
     """Return whether the compiler itself stores values of an f32 program in bf16."""
     return recording.program is not None and recording.program.backend is Backend.TPU
-
-
-def _advise_inference(recording: Recording, rows: I64) -> Iterator[Advice]:
-    """Yield advice on the weights and caches of a program without training."""
-    if not len(rows):
-        return
-    passes = program_passes(recording)
-    assert passes is not None
-    stored = _with_results(recording, rows)
-    casts = _casts(recording, passes, stored)
-    cast = resize_rows(recording, casts, np.zeros(len(casts), dtype=np.int64))
-    wide = _wide_rows(recording)
-    inputs = np.flatnonzero(wide & passes.is_argument & (roles(recording) == Role.INPUT))
-    with_inputs = combine(_halve(recording, np.union1d(stored, inputs)), cast)
-    # What is computed from narrow inputs may be narrow, too.
-    computed = combine(_halve(recording, np.flatnonzero(wide)), cast)
-    stored_only = _halve(recording, stored)
-    saved = saving(recording, with_inputs, stored_only, computed)
-    if recording.program is not None and recording.program.backend is Backend.GPU:
-        # Where inputs stay in f32, a product may read a copy of the array that is widened again; on TPU, it is fused.
-        largest = int(recording.allocations.size[rows].max())
-        widened = Change(np.array([-1]), np.array([recording.length]), np.array([largest]))
-        saved = saving(recording, with_inputs, stored_only, computed, combine(stored_only, widened)) or saved
-    if saved is None:
-        return
-    size = int(recording.allocations.size[rows].sum())
-    table = recording.allocations
-    names = [
-        argument.name
-        for argument in arguments(recording)
-        if SMALL_SHARE * int(table.size[np.intersect1d(argument.rows, rows)].sum()) >= size
-    ]
-    names_text, count = ", ".join(names), len(names)
-    yield Advice(
-        kind=AdviceKind.DTYPE,
-        title=f"Store {names_text} in bf16",
-        sentence=f"{names_text} {agree(count, 'takes', 'take')} {bytes_text(size)} in {WIDE}, and this program does "
-        f"not train {agree(count, 'it', 'them')}. Storing {agree(count, 'it', 'them')} in bf16 {saved.effect}."
-        f"{cpu_note(recording, WIDENED)}",
-        change=f"{CAST}{names_text} = {', '.join(f'narrow({name})' for name in names)}  # once, before the call; cast "
-        "the inputs, too, or they widen the products",
-        rows=sort_by_size(recording, rows),
-        bytes=size,
-        saving=saved,
-    )
