@@ -12,6 +12,7 @@ from tb_memplugin.analysis.advice.support.batch_values import (
     BatchValues,
     accumulates_gradients,
     batch_values,
+    cast_bytes,
 )
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph
@@ -71,7 +72,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
         return
     values = batch_values(recording, graph, step, passes, inputs, batch.size)
     share = DELAYED_SHARE if convolves and backend is Backend.GPU else None
-    saved = _saving(recording, values, share) if len(values.scaled) else None
+    saved = _saving(recording, values, cast_bytes(recording, graph), share) if len(values.scaled) else None
     if saved is not None:
         yield _advice(recording, batch, values, saved)
 
@@ -106,11 +107,12 @@ def _split(dimension: int) -> str:
     return f"lambda a: jnp.moveaxis(a.reshape({shape}), {dimension + 1}, 0)"
 
 
-def _saving(recording: Recording, values: BatchValues, delayed: tuple[int, int] | None) -> Saving | None:
+def _saving(recording: Recording, values: BatchValues, casts: I64, delayed: tuple[int, int] | None) -> Saving | None:
     """Return the saving of two passes over half of the batch each, between which the sum of gradients stays.
 
     Each gradient is added to the sum once it is computed, or waits for the end as it does now: the compiler decides.
-    A loop over layers collects the gradients of all layers before they are added.
+    A loop over layers collects the gradients of all layers before they are added. What is computed from weights alone,
+    such as casts, is computed before the loop.
     """
     table, own = recording.allocations, lifetimes(recording)
     whole, size = own.take(values.scaled), table.size[values.scaled]
@@ -119,16 +121,20 @@ def _saving(recording: Recording, values: BatchValues, delayed: tuple[int, int] 
     at_once = own.take(np.setdiff1d(values.gradients, values.stacked))
     computed = at_once._replace(end=np.minimum(at_once.end, at_once.start + 1))
     summed = at_once._replace(start=np.maximum(at_once.start, values.end))
-    total = _total(recording, values.trained, values.end)
-    rows = np.concatenate([values.scaled, values.gradients])
+    before = own.take(values.invariant)
+    before = before._replace(start=np.full(len(before.row), -1), end=np.maximum(before.end, values.end))
+    rows = np.concatenate([values.scaled, values.gradients, values.invariant])
+    cast = Change(np.full(len(casts), -1), np.full(len(casts), values.end), casts)
+    placed = place_in_outputs(recording, cast)
     added = concatenate_lifetimes(computed, summed, stacked)
-    cases = [(half, added), (half, waiting)]
+    cases = [(half, added, placed), (half, waiting, placed), (half, added, cast)]
     if delayed is not None:
-        cases.append((whole._replace(bytes=size * delayed[0] // delayed[1]), added))
+        cases.append((whole._replace(bytes=size * delayed[0] // delayed[1]), added, placed))
     changes = []
-    for examples, gradients in cases:
-        after = concatenate_lifetimes(examples, gradients.take(gradients.end > gradients.start))
-        changes.append(combine(replace_lifetimes(recording, rows, after), total))
+    for examples, gradients, further in cases:
+        after = concatenate_lifetimes(examples, before, gradients.take(gradients.end > gradients.start))
+        total = _total(recording, values.trained, values.end)
+        changes.append(combine(replace_lifetimes(recording, rows, after), total, further))
     return saving(recording, *changes)
 
 

@@ -125,6 +125,10 @@ def test_an_odd_batch_is_not_halved() -> None:
     assert AdviceKind.MICROBATCHING not in kinds(stepped(sgd, 4097, options=OPTIONS))
 
 
+def test_a_single_example_is_not_split() -> None:
+    assert AdviceKind.MICROBATCHING not in kinds(compiled(jax.grad(unrolled()), weights(), array(1, 8192, WIDTH)))
+
+
 def test_sharded_batches_are_stated_whole_and_per_device() -> None:
     recordings = Stored("llama_fsdp", "v5e").recordings
     main = next(r for r in recordings if r.program is not None and r.program.memory_space == 0)
