@@ -16,6 +16,7 @@ from tb_memplugin.analysis.advice.jax import (
     unused,
 )
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, in_order
+from tb_memplugin.analysis.advice.support.compiler_limit import allow_for_recomputation
 from tb_memplugin.analysis.advice.torch import accumulation, checkpoint, gradients
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.model.kinds import Axis
@@ -51,4 +52,5 @@ def advise(recording: Recording) -> list[Advice]:
     """
     if recording.out_of_memory is not None and recording.axis is Axis.INSTANT:
         return []
-    return in_order(recording, (piece for adviser in ADVISERS for piece in adviser(recording)))
+    pieces = (piece for adviser in ADVISERS for piece in adviser(recording))
+    return in_order(recording, (allow_for_recomputation(recording, piece) for piece in pieces))
