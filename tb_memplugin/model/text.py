@@ -67,9 +67,16 @@ class Text:
         return Text(self.codes[rows], self.strings)
 
     def map(self, function: Callable[[str], Any], default: Any, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
-        """Return function(text) per row, and `default` for code -1. The function is called once per distinct string."""
-        results = [function(text) for text in self.strings]
-        column: npt.NDArray[Any] = np.array([*results, default], dtype=dtype)[self.codes]  # -1 takes the last
+        """Return function(text) per row, and `default` for code -1. The function is called once per distinct text.
+
+        Columns share their strings, so that most strings may not be in this one.
+        """
+        results = [default] * (len(self.strings) + 1)  # -1 takes the last
+        used = np.zeros(len(results), dtype=bool)
+        used[self.codes] = True
+        for code in np.flatnonzero(used[:-1]).tolist():
+            results[code] = function(self.strings[code])
+        column: npt.NDArray[Any] = np.array(results, dtype=dtype)[self.codes]
         return column
 
     def where(self, predicate: Callable[[str], object], *, default: bool = False) -> Mask:

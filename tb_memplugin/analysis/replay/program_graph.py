@@ -19,6 +19,7 @@ MOVES = {
     "async-done", "async-start", "async-update", "concatenate", "copy", "copy-done", "copy-start", "custom-call",
     "dynamic-slice", "slice", "slice-done", "slice-start",
 }  # fmt: skip
+MAX_POSITIONS = 500_000  # replaying 100,000 takes about a second
 MAX_TENANTS = 3  # earlier rows in the same memory that a row may overwrite
 
 
@@ -42,7 +43,9 @@ class ProgramGraph:
 
 @memoize
 def program_graph(recording: Recording) -> ProgramGraph | None:
-    """Return the schedule graph of a program's entry computation; None without data flow."""
+    """Return the schedule graph of a program's entry computation; None without data flow, or if it is too large."""
+    if recording.length > MAX_POSITIONS:
+        return None
     program, data = recording.program, dataflow_graph(recording)
     if program is None or data is None or not recording.length:
         return None
@@ -108,7 +111,8 @@ def _build(
 
 def _distinct(left: I32 | I64, right: I32 | I64, count: int) -> tuple[I32, I32]:
     """Return distinct pairs, sorted; the right numbers are below `count`."""
-    key = np.unique(left.astype(np.int64) * max(count, 1) + right)
+    key = np.sort(left.astype(np.int64) * max(count, 1) + right)
+    key = key[np.diff(key, prepend=-1 if not len(key) else key[0] - 1) > 0]
     return (key // max(count, 1)).astype(np.int32), (key % max(count, 1)).astype(np.int32)
 
 

@@ -124,10 +124,13 @@ class Recomputation:
     @property
     def order(self) -> I32:
         """An order in which each layer is recomputed right before its backward pass; shorter if there is none."""
-        copies, base = self.copies, self.program.graph
-        first = self._first_reader[self.layers.forward[copies]]
+        return self._sorted(self.graph, self._first_reader - 1)
+
+    def _sorted(self, graph: ScheduleGraph, place: I64) -> I32:
+        """Return the program's order with the copies of each layer after a place in it."""
+        copies = self.copies
         within = (np.arange(len(copies)) + 1) / (len(copies) + 1)
-        return self.graph.sorted_by(np.r_[np.arange(base.nodes), first - 1 + within])
+        return graph.sorted_by(np.r_[np.arange(self.program.graph.nodes), place[self.layers.forward[copies]] + within])
 
     @cached_property
     def _first_reader(self) -> I64:
@@ -205,20 +208,25 @@ class Recomputation:
         assert self.program.recording.program is not None and self.program.recording.program.values is not None
         elements = self.program.recording.program.values().elements
         order = order[np.lexsort((makes[order], -elements[value[order]]))]
-        number = self._copy_of[self.copies]
-        for one in range(layers.count - 1, -1, -1):
-            mine = number[layers.forward[self.copies] == one]
-            waiting = makes[order[layer[order] == one]]
-            if not len(mine) or not len(waiting):
-                continue
-            free = waiting[~graph.forward.reach(mine)[waiting]]
-            if len(free):
-                graph = replace(
-                    graph,
-                    source=np.r_[graph.source, np.full(len(mine), free[0])].astype(np.int32),
-                    target=np.r_[graph.target, mine].astype(np.int32),
-                )
-        return graph
+        # If all copies run as late as possible, what comes before those of a layer does not depend on them.
+        late = self._sorted(graph, self.program.graph.nodes + np.arange(layers.count, 0, -1, dtype=np.int64))
+        if len(late) < graph.nodes:
+            return graph
+        step = np.empty(graph.nodes, dtype=np.int64)
+        step[late] = np.arange(graph.nodes)
+        number, of_layer = self._copy_of[self.copies], layers.forward[self.copies]
+        begins = np.full(layers.count, graph.nodes)
+        np.minimum.at(begins, of_layer, step[number])
+        order = order[step[makes[order]] < begins[layer[order]]]
+        gated, first = np.unique(layer[order], return_index=True)
+        gate = np.full(layers.count, -1, dtype=np.int32)
+        gate[gated] = makes[order[first]]
+        waits = gate[of_layer] >= 0
+        return replace(
+            graph,
+            source=np.r_[graph.source, gate[of_layer[waits]]].astype(np.int32),
+            target=np.r_[graph.target, number[waits]].astype(np.int32),
+        )
 
 
 def _pair(left: I32 | I64, right: I32 | I64, count: int) -> I64:

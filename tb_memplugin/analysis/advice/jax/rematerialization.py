@@ -55,7 +55,8 @@ def advise(recording: Recording) -> Iterator[Advice]:
     program = program_graph(recording)
     if program is not None:
         found = [piece for layers in passes.layers if (piece := _advise_layers(program, passes, layers))]
-        layers = repeated_layers(recording, passes)
+        # Where layers have names and recomputing them saves nothing, another part of the same code hardly does.
+        layers = repeated_layers(recording, passes) if found or not passes.layers else None
         other = _advise_layers(program, passes, layers) if layers is not None else None
         if other and other.saving_bytes > CLEARLY * max((piece.saving_bytes for piece in found), default=0):
             found = [other]
