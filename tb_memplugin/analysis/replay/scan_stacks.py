@@ -106,6 +106,19 @@ class ScanStacks:
     @cached_property
     def all(self) -> SliceStacks:
         """The stacks with as many slices as most of the stacked bytes have."""
+        table, memory, row = self.recording.allocations, self.recording.allocations.canonical, self._written
+        whole = np.zeros(len(table), dtype=np.int64)
+        np.maximum.at(whole, memory, table.size)
+        leading = leading_dimension(self.recording)
+        sliced = np.zeros(len(table), dtype=bool)  # in another layout, the first dimension may be another one
+        sliced[memory[leading == self.iterations]] = True
+        row = row[sliced[memory[row]]] if self.iterations > 1 else row[:0]
+        size = whole[memory[row]] // max(self.iterations, 1)
+        return SliceStacks(memory[row].astype(np.int64), self.row_value[row], self.forward.row_node[row], size)
+
+    @cached_property
+    def _written(self) -> I64:
+        """The last row that the forward body writes, of each memory that the backward body reads and never writes."""
         table, forward, memory = self.recording.allocations, self.forward, self.recording.allocations.canonical
         made = np.where(self.row_value >= 0, self.values.producer[self.row_value], -1)
         works = np.append(~self.program.op.isin(NO_WORK), False)[made] & (table.size > 0)
@@ -113,22 +126,18 @@ class ScanStacks:
         written = written[np.isin(memory[written], self.reads[0])]
         written = written[~np.isin(memory[written], memory[works & (self.backward.row_node >= 0)])]
         written = written[np.argsort(-made[written], kind="stable")]
-        found, last = np.unique(memory[written], return_index=True)
-        row = written[last]
-        whole = np.zeros(len(table), dtype=np.int64)
-        np.maximum.at(whole, memory, table.size)
-        count = leading_dimension(self.recording)[row]
-        stacks = SliceStacks(
-            found.astype(np.int64), self.row_value[row], forward.row_node[row], whole[found] // np.maximum(count, 1)
-        )
-        counts, code = np.unique(count, return_inverse=True)
-        stacked = np.bincount(code, np.where(count > 1, whole[found], 0), len(counts))
-        return stacks.take((count > 1) & (count == counts[np.argmax(stacked)]) if len(counts) else count > 1)
+        _, last = np.unique(memory[written], return_index=True)
+        return written[last]
 
-    @property
+    @cached_property
     def iterations(self) -> int:
-        rows = np.flatnonzero(np.isin(self.row_value, self.all.value[:1]))
-        return int(leading_dimension(self.recording)[rows].max(initial=0))
+        """The first dimension that most of the stacked bytes have."""
+        table = self.recording.allocations
+        rows = np.flatnonzero(np.isin(table.canonical, table.canonical[self._written]))
+        counts, code = np.unique(leading_dimension(self.recording)[rows], return_inverse=True)
+        if not len(counts):
+            return 0
+        return int(counts[np.argmax(np.bincount(code, np.where(counts[code] > 1, table.size[rows], 0), len(counts)))])
 
     @cached_property
     def _needs(self) -> CsrGraph:
