@@ -24,7 +24,7 @@ def rows_of_products(recording: Recording, graph: DataflowGraph, step: TrainingS
     A product of [m, k] and [k, n] has sqrt(m * k * m * n / (k * n)) = m rows.
     """
     values, products = graph.values, graph.values.products
-    weight, data = _sides(recording, graph)
+    weight, data = _sides(recording, graph, step)
     forward = (step.phase[len(values) + products.position] == TrainingPhase.FORWARD) & (
         products.kind == ProductKind.PRODUCT
     )
@@ -39,22 +39,21 @@ def rows_of_products(recording: Recording, graph: DataflowGraph, step: TrainingS
     return np.array(sorted(found), dtype=np.int64)
 
 
-def _sides(recording: Recording, graph: DataflowGraph) -> tuple[I64, I64]:
+def _sides(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> tuple[I64, I64]:
     """Return the elements of each product's weight and of its other side, 0 where a product has no such side."""
     values, products, n = graph.values, graph.values.products, len(graph.values)
-    value, role = recording.program.value if recording.program else None, value_roles(recording)
-    is_weight = np.zeros(n, dtype=bool)
-    if value is not None:
-        is_weight[value[(role == Role.PARAMETER) & (value >= 0)]] = True
-    found = np.zeros((2, len(products)), dtype=np.int64)
-    for side in (0, 1):
-        of_side = products.side == side
-        np.maximum.at(found[side], products.product[of_side], values.elements[products.value[of_side]])
-    weight = np.zeros((2, len(products)), dtype=bool)
-    weight[products.side[is_weight[products.value]], products.product[is_weight[products.value]]] = True
-    one = weight[0] ^ weight[1]
-    left = weight[0]
-    return np.where(one, np.where(left, found[0], found[1]), 0), np.where(one, np.where(left, found[1], found[0]), 0)
+    program, owner = recording.program, step.owner[:n]
+    of_weights = np.zeros(n + 1, dtype=bool)
+    if program is not None and program.value is not None:
+        of_weights[program.value[(value_roles(recording) == Role.PARAMETER) & (program.value >= 0)]] = True
+    of_weights[n] = False
+    is_weight = of_weights[:n] | (owner >= 0) & of_weights[np.minimum(owner, n)]
+    size, weight = np.zeros((2, len(products)), dtype=np.int64), np.zeros((2, len(products)), dtype=bool)
+    order = np.argsort(values.elements[products.value], kind="stable")  # of several values, a side is the largest
+    side, product, value = products.side[order], products.product[order], products.value[order]
+    size[side, product], weight[side, product] = values.elements[value], is_weight[value]
+    one, left = weight[0] ^ weight[1], weight[0]
+    return np.where(one, np.where(left, size[0], size[1]), 0), np.where(one, np.where(left, size[1], size[0]), 0)
 
 
 def is_mixed(recording: Recording, graph: DataflowGraph, step: TrainingStep, inputs: I64, size: int) -> bool:
