@@ -14,6 +14,7 @@ from tb_memplugin.analysis.advice.support.batch_values import (
     batch_values,
     cast_bytes,
 )
+from tb_memplugin.analysis.advice.support.compiler_remat import keep_instead
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.analysis.dataflow.training_step import training_step
@@ -72,13 +73,18 @@ def advise(recording: Recording) -> Iterator[Advice]:
         return
     values = batch_values(recording, graph, step, passes, inputs, batch.size)
     share = DELAYED_SHARE if convolves and backend is Backend.GPU else None
-    saved = _saving(recording, values, cast_bytes(recording, graph), share) if len(values.scaled) else None
+    saved = _saving(recording, passes, values, cast_bytes(recording, graph), share) if len(values.scaled) else None
     if saved is not None:
         yield _advice(recording, batch, values, saved)
 
 
 def _convolves(passes: ProgramPasses) -> bool:
-    return bool((passes.does("conv_general_dilated") & passes.within(Pass.FORWARD)).any())
+    """Return whether most products of the forward pass are convolutions."""
+    counts = [
+        np.count_nonzero(passes.does(kind) & passes.within(Pass.FORWARD))
+        for kind in ("conv_general_dilated", "dot_general")
+    ]
+    return counts[0] > counts[1]
 
 
 def _advice(recording: Recording, batch: Batch, values: BatchValues, saved: Saving) -> Advice:
@@ -107,15 +113,18 @@ def _split(dimension: int) -> str:
     return f"lambda a: jnp.moveaxis(a.reshape({shape}), {dimension + 1}, 0)"
 
 
-def _saving(recording: Recording, values: BatchValues, casts: I64, delayed: tuple[int, int] | None) -> Saving | None:
+def _saving(
+    recording: Recording, passes: ProgramPasses, values: BatchValues, casts: I64, delayed: tuple[int, int] | None
+) -> Saving | None:
     """Return the saving of two passes over half of the batch each, between which the sum of gradients stays.
 
     Each gradient is added to the sum once it is computed, or waits for the end as it does now: the compiler decides.
     A loop over layers collects the gradients of all layers before they are added. What is computed from weights alone,
-    such as casts, is computed before the loop.
+    such as casts, is computed before the loop. What the compiler computes again to fit the whole batch is kept.
     """
     table, own = recording.allocations, lifetimes(recording)
-    whole, size = own.take(values.scaled), table.size[values.scaled]
+    whole = keep_instead(recording, passes, own.take(values.scaled))
+    size = table.size[whole.row]
     half = whole._replace(bytes=size // PARTS)
     waiting, stacked = own.take(values.gradients), own.take(values.stacked)
     at_once = own.take(np.setdiff1d(values.gradients, values.stacked))
