@@ -14,6 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from support.advised import Tree, array, compiled, decode, decode_arguments, given, sgd, stepped, unrolled, weights
 
 from tb_memplugin.analysis.advice import AdviceKind, advise
+from tb_memplugin.analysis.advice.jax.late_free import CODE as FREE
 from tb_memplugin.analysis.advice.jax.replication import CODE
 from tb_memplugin.analysis.advice.support.offload_code import offload_code
 from tb_memplugin.analysis.advice.support.optimizers import LION
@@ -156,6 +157,14 @@ def test_logits_of_the_last_position_only() -> None:
     shapes = {"embed": array(4096, 64), "head": array(64, 4096)}, array(8, 512, dtype=jnp.int32)
     code = given(compiled(logits, *shapes), AdviceKind.OUTPUTS).change
     assert run(code, x=jnp.ones((2, 5, 64)))["x"].shape == (2, 1, 64)
+
+
+def test_arguments_are_deleted_once_they_are_prepared() -> None:
+    raw, more = {"a": jnp.ones((2, 8))}, jnp.ones(8)
+    code = FREE.format(names="raw, more", function="step")
+    found = run(code, prepare=lambda raw, more: raw["a"].mean(-1) + more.mean(), raw=raw, more=more)
+    assert raw["a"].is_deleted() and more.is_deleted() and found["prepared"].shape == (2,)
+    run(FREE.format(names="x", function="step"), prepare=jnp.sum, x=jnp.ones(3))
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

@@ -10,7 +10,8 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.model import is_worthwhile
 from tb_memplugin.analysis.advice.support.arguments import SMALL_SHARE, argument_parts
-from tb_memplugin.analysis.advice.support.passes import ProgramPasses
+from tb_memplugin.analysis.advice.support.passes import PRODUCTS, ProgramPasses
+from tb_memplugin.analysis.dataflow.graph import row_of_value
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, Mask
@@ -18,6 +19,7 @@ from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree
 
+MAX_MOVES = 8  # of one value in a row, between memories and layouts
 MIN_IDLE_SHARE = 4  # a fourth of the program; arguments that are read sooner are not worth moving
 KEPT = (Role.PARAMETER, Role.OPTIMIZER_STATE, Role.STATE)  # the caller keeps these for its next call
 
@@ -61,9 +63,41 @@ def idle_after_use(recording: Recording, passes: ProgramPasses) -> IdleArguments
 
     def is_over(rows: I64, first: I64, last: I64) -> Mask:
         found: Mask = (last >= 0) & (last < min(top, late)) & ~np.isin(role[rows], KEPT)
-        return found
+        return found & np.isin(rows, separable)
 
+    separable = row_of_value(recording)[separate_reads(passes)[0]]
     return _idle(recording, passes, is_over)
+
+
+def separate_reads(passes: ProgramPasses) -> tuple[I64, I64]:
+    """Return pairs of values: an argument that another function can read instead, and what that function returns.
+
+    Operations of the user's own read the argument, and nothing else that is large: neither weights nor activations.
+    Compilers add operations without a name, which only move a value, and such as prepare an operand of a matrix product
+    or a convolution, with the name of that operation. No code of the user contains these.
+    """
+    values, at = passes.values, np.arange(passes.length)
+    value, position = values.used_value, values.use
+    is_code = (passes.named_by == at) & ~passes.does(*PRODUCTS)
+    moves = passes.named_by != at
+    origin = np.where(values.argument >= 0, np.arange(len(values.argument)), -1)
+    for _ in range(MAX_MOVES):
+        source, moved = np.full(passes.length + 1, -1), moves[position] & (origin[value] >= 0)
+        source[position[moved]] = origin[value[moved]]
+        new = (origin < 0) & (source[values.producer] >= 0)
+        if not new.any():
+            break
+        origin[new] = source[values.producer[new]]
+    total = np.bincount(position, values.elements[value], passes.length)
+    elements = values.elements[value]
+    alone = is_code[position] & (SMALL_SHARE * (total[position] - elements) <= elements)
+    read = (origin[value] >= 0) & ~moves[position]
+    together = np.unique(origin[value[read & ~alone]])
+    chosen = read & alone & ~np.isin(origin[value], together)
+    reader = np.full(passes.length + 1, -1)
+    reader[position[chosen]] = origin[value[chosen]]
+    returned = np.flatnonzero(reader[values.producer] >= 0)
+    return reader[values.producer[returned]], returned
 
 
 def _idle(
