@@ -21,6 +21,7 @@ from programs import offloading as offloading
 from programs import recommenders as recommenders
 from programs import recurrent as recurrent
 from programs import rings as rings
+from programs import scheduling as scheduling
 from programs import serving as serving
 from programs import updates as updates
 from programs import vision as vision

@@ -13,6 +13,7 @@ from tb_memplugin.analysis.advice.jax import (
     padding,
     rematerialization,
     replication,
+    schedule,
     unused,
 )
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, in_order
@@ -34,6 +35,7 @@ ADVISERS = (
     fragmentation.advise,
     late_free.advise,
     offload.advise,
+    schedule.advise,
     earlier_steps.advise,
     gradients.advise,
     accumulation.advise,

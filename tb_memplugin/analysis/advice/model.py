@@ -29,6 +29,7 @@ class AdviceKind(StrEnum):
     FRAGMENTATION = "fragmentation"
     LATE_FREE = "late free"
     OFFLOAD = "offload"
+    SCHEDULE = "schedule"
     OVERSIZED = "oversized"
     OUTPUTS = "outputs"
     UNUSED = "unused"
@@ -49,6 +50,7 @@ COSTS = {
     AdviceKind.OUTPUTS: Cost.FREE,
     AdviceKind.LATE_FREE: Cost.FREE,
     AdviceKind.FRAGMENTATION: Cost.FREE,
+    AdviceKind.SCHEDULE: Cost.TIME,
     AdviceKind.REPLICATION: Cost.TIME,
     AdviceKind.REMATERIALIZATION: Cost.TIME,
     AdviceKind.MICROBATCHING: Cost.TIME,

@@ -16,8 +16,11 @@ from support.advised import Tree, array, compiled, decode, decode_arguments, giv
 from tb_memplugin.analysis.advice import AdviceKind, advise
 from tb_memplugin.analysis.advice.jax.late_free import CODE as FREE
 from tb_memplugin.analysis.advice.jax.replication import CODE
+from tb_memplugin.analysis.advice.jax.schedule import CODE as SCHEDULE
+from tb_memplugin.analysis.advice.jax.schedule import OPTIONS
 from tb_memplugin.analysis.advice.support.offload_code import offload_code
 from tb_memplugin.analysis.advice.support.optimizers import LION
+from tb_memplugin.model.program import Backend
 
 WIDTH = 1024
 
@@ -157,6 +160,11 @@ def test_logits_of_the_last_position_only() -> None:
     shapes = {"embed": array(4096, 64), "head": array(64, 4096)}, array(8, 512, dtype=jnp.int32)
     code = given(compiled(logits, *shapes), AdviceKind.OUTPUTS).change
     assert run(code, x=jnp.ones((2, 5, 64)))["x"].shape == (2, 1, 64)
+
+
+def test_a_step_runs_without_the_latency_hiding_scheduler() -> None:
+    code = SCHEDULE.format(function="step", option=OPTIONS[Backend.GPU])
+    assert run(code, step=lambda x: x + 1)["step"](1) == 2
 
 
 def test_arguments_are_deleted_once_they_are_prepared() -> None:

@@ -1,0 +1,87 @@
+"""Advice on the order of operations: XLA's latency-hiding scheduler may let weight gradients wait for the end.
+
+It starts communication early and fills the time with other operations. Until a weight gradient is computed, its layer's
+activations stay in memory. Without it, XLA runs operations in an order that frees memory. The advice is given only if
+both a heuristic search and a simulation of XLA's other schedulers find such an order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, promise, sort_by_size
+from tb_memplugin.analysis.advice.support.arguments import function_name
+from tb_memplugin.analysis.replay.memory_schedulers import depth_first, most_freed_first
+from tb_memplugin.analysis.replay.program_graph import ProgramGraph, program_graph
+from tb_memplugin.analysis.replay.schedule_graph import lower_peak
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.arrays import I32, I64
+from tb_memplugin.model.program import Backend
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.sizes import bytes_text
+
+MIN_SHARE = 10  # a tenth of the peak; below it, other orders often saved nothing when compiled
+EXACT = 50  # the graph must repeat the peak to a fiftieth, or its orders are not the program's
+MAX_NODES = 50_000
+OPTIONS = {
+    Backend.TPU: "xla_tpu_enable_latency_hiding_scheduler",
+    Backend.GPU: "xla_gpu_enable_latency_hiding_scheduler",
+}
+CODE = (
+    "{function} = jax.jit({function}, compiler_options={{'{option}': False}})  # other arguments of jax.jit as before"
+)
+
+
+def advise(recording: Recording) -> Iterator[Advice]:
+    """Yield a piece if the compiler's order costs much."""
+    backend = recording.program.backend if recording.program is not None else Backend.UNKNOWN
+    program = program_graph(recording) if backend in OPTIONS else None
+    if program is None or not 0 < program.graph.nodes <= MAX_NODES:
+        return
+    graph, before = program.graph, peak(recording).bytes
+    own = graph.peak(graph.own_order)
+    least = graph.peak(lower_peak(graph, graph.own_order))
+    if EXACT * abs(own - before) > before or MIN_SHARE * (before - least) < before:
+        return
+    order = _without_latency_hiding(program, backend)
+    expected = before - graph.peak(order)
+    saved = promise(recording, expected, expected // 2, max(expected, before - least))
+    if saved is None or MIN_SHARE * expected < before:
+        return
+    rows = _waiting(program, order)
+    size = int(recording.allocations.size[rows].sum())
+    yield Advice(
+        kind=AdviceKind.SCHEDULE,
+        title="Turn off the latency-hiding scheduler",
+        sentence=f"{bytes_text(size)} at the peak wait for operations that run late, such as weight gradients. In the "
+        f"order that frees most memory, the peak is {bytes_text(least)}. Without the latency-hiding scheduler, XLA's "
+        f"order {saved.effect}. The cost is communication that does not overlap with computation. Layers in a "
+        "jax.lax.scan keep the overlap within each layer.",
+        change=CODE.format(function=function_name(recording), option=OPTIONS[backend]),
+        rows=sort_by_size(recording, rows),
+        bytes=size,
+        saving=saved,
+    )
+
+
+def _without_latency_hiding(program: ProgramGraph, backend: Backend) -> I32:
+    """Return the order of the compiler's other scheduler. For TPUs it is depth-first; for GPUs, the better of two."""
+    graph = program.graph
+    if backend is Backend.TPU:
+        return depth_first(graph)
+    return min(most_freed_first(graph), depth_first(graph), key=graph.peak)
+
+
+def _waiting(program: ProgramGraph, order: I32) -> I64:
+    """Return the rows live at the peak that are free, in the other order, when the peak's operation runs."""
+    graph = program.graph
+    top = int(np.argmax(graph.live_bytes(graph.own_order)))
+    step = int(np.flatnonzero(order == top)[0])
+    own, other = graph.lifetimes(graph.own_order), graph.lifetimes(order)
+    live = (own.first <= top) & (own.last >= top)
+    waiting = np.append(live & ((other.last < step) | (other.first > step)), False)
+    rows = program.recording.allocations
+    found: I64 = np.flatnonzero(waiting[program.buffer] & (rows.charge > 0) & (rows.start <= program.position[top]))
+    return found
