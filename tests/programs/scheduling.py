@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 from jax.sharding import NamedSharding, PartitionSpec
 from programs.case import ADVISED, Case, CaseBuilder, Tree
-from programs.sharding import fully_sharded, grid, split_batch
+from programs.sharding import grid, shapes, split_batch
 from programs.training import training_state, training_step
 
 OPTION = "enable_latency_hiding_scheduler"
@@ -30,7 +30,7 @@ def checkpointed_layers(
 ) -> Case:  # fmt: skip
     """Fully sharded layers in a Python loop, all recomputed: communication fills the whole backward pass."""
     mesh, optimizer = grid(devices, 1), optax.sgd(0.1, momentum=0.9)
-    rows = NamedSharding(mesh, PartitionSpec("data"))
+    rows, whole = NamedSharding(mesh, PartitionSpec("data")), NamedSharding(mesh, PartitionSpec())
 
     @jax.checkpoint
     def layer(p: Tree, x: Any) -> Any:
@@ -45,7 +45,7 @@ def checkpointed_layers(
         one = {"up": jnp.zeros((width, 4 * width)), "down": jnp.zeros((4 * width, width))}
         return training_state([one] * layers, optimizer)
 
-    state = fully_sharded(initial, mesh)
+    state = shapes(initial, jax.tree.map(lambda a: rows if a.ndim else whole, jax.eval_shape(initial)))
     places = jax.tree.map(lambda a: a.sharding, state)
     platform = "tpu" if devices[0].platform == "tpu" else "gpu"
     function = jax.jit(

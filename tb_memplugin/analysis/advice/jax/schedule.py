@@ -46,9 +46,13 @@ def advise(recording: Recording) -> Iterator[Advice]:
     if EXACT * abs(own - before) > before or MIN_SHARE * (before - least) < before:
         return
     order = _without_latency_hiding(program, backend)
-    expected = before - graph.peak(order)
-    saved = promise(recording, expected, expected // 2, max(expected, before - least))
-    if saved is None or MIN_SHARE * expected < before:
+    simulated = before - graph.peak(order)
+    if MIN_SHARE * simulated < before:
+        return
+    # XLA breaks ties between operations in ways that are not simulated.
+    most = max(simulated, before - least)
+    saved = promise(recording, (simulated + most) // 2, simulated // 2, most)
+    if saved is None:
         return
     rows = _waiting(program, order)
     size = int(recording.allocations.size[rows].sum())
