@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.model import Advice, AdviceKind, saving, sort_by_size
+from tb_memplugin.analysis.advice.model import Advice, AdviceKind, is_worthwhile, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import Argument, arguments, function_name
-from tb_memplugin.analysis.dataflow.graph import row_of_value, uses
+from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, rows_sharing_memory, shrink_regions
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.dataflow import Derivation
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text
 
 # An argument of which a smaller share is returned is an input that happens to resemble a result.
 MIN_RETURNED = 0.5
+LAYOUT = re.compile(r"(\w+\[[\d,]*\])\{([\d,]*)")  # dimensions, and their order from the innermost
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -31,6 +36,11 @@ def advise(recording: Recording) -> Iterator[Advice]:
     if saved is None:
         return
     size = int(recording.allocations.size[old].sum())
+    # In another order, the temporaries that shared the results' memory may need none of their own.
+    least = min(saved.at_least, saved.bytes - _relaid_out(recording, new) // 2)
+    saved = replace(saved, at_least=least, at_most=min(max(saved.at_most, size), peak(recording).bytes))
+    if not is_worthwhile(recording, least):
+        return
     names = ", ".join(argument.name for argument in donated)
     count = len(donated)
     yield Advice(
@@ -73,6 +83,7 @@ def _undonated_pairs(recording: Recording) -> tuple[I64, I64]:
     old, new = old[here], new[here]
     region = recording.allocations.region
     apart = (region[old] != region[new]) & ((kind[region[new]] & RegionKind.PARAMETER) == 0)
+    apart &= _equal_layouts(recording, old, new)
     return old[apart], new[apart]
 
 
@@ -97,7 +108,33 @@ def _donation_pairs(recording: Recording, donated: Sequence[Argument]) -> tuple[
         if waiting and row_of[value] >= 0:
             old.append(waiting.pop(0))
             new.append(int(row_of[value]))
-    return np.array(old, dtype=np.int64), np.array(new, dtype=np.int64)
+    pairs = np.array(old, dtype=np.int64), np.array(new, dtype=np.int64)
+    reused = _equal_layouts(recording, *pairs)
+    return pairs[0][reused], pairs[1][reused]
+
+
+def _equal_layouts(recording: Recording, old: I64, new: I64) -> Mask:
+    """Mark the pairs that may share memory: results of another layout are written elsewhere, even if donated."""
+    shape = recording.allocations.shape
+    found = ((LAYOUT.match(shape[a]), LAYOUT.match(shape[b])) for a, b in zip(old.tolist(), new.tolist(), strict=True))
+    return np.array([not a or not b or a[1] != b[1] or a[2] == b[2] for a, b in found], dtype=bool)
+
+
+def _relaid_out(recording: Recording, new: I64) -> int:
+    """Return the bytes of results that are computed in another layout and copied.
+
+    The argument is overwritten only by the copy, so that what is computed before needs memory of its own. Of compiled
+    programs, at most half of these bytes were live at once.
+    """
+    graph, row = dataflow_graph(recording), row_of_value(recording)
+    if graph is None:
+        return 0
+    derived = graph.values.derivations
+    source, target = row[derived.source], row[derived.target]
+    moved = (derived.kind == Derivation.ELEMENTWISE) & (derived.steps == 0) & (source >= 0) & np.isin(target, new)
+    source, target = source[moved].astype(np.int64), target[moved].astype(np.int64)
+    copied = np.unique(target[~_equal_layouts(recording, source, target)])
+    return int(recording.allocations.size[copied].sum())
 
 
 def _donation_change(recording: Recording, old: I64, new: I64) -> Change:

@@ -20,7 +20,7 @@ from tb_memplugin.analysis.replay.what_if import Change, combine, place_in_outpu
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64, Mask
-from tb_memplugin.model.dataflow import Derivation, ProductKind
+from tb_memplugin.model.dataflow import ProductKind
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
@@ -145,12 +145,15 @@ def _f32_values(recording: Recording, passes: ProgramPasses, wide: Mask) -> _Wid
 
 
 def _from_kept_products(passes: ProgramPasses, rows: I64) -> Mask:
-    """Mark the rows that are computed element by element from a product that is one of the rows, too."""
-    products, derived = passes.values.products, passes.values.derivations
+    """Mark the rows that are computed from a product that is one of the rows, too, and are as large as it is."""
+    values, products = passes.values, passes.values.products
     multiplied = products.position[products.kind == ProductKind.PRODUCT]
-    kept = passes.value[rows[np.isin(passes.made[rows], multiplied)]]
-    from_kept = (derived.kind == Derivation.ELEMENTWISE) & np.isin(derived.source, kept)
-    return np.isin(passes.value[rows], derived.target[from_kept])
+    is_product = np.isin(passes.made[rows], multiplied)
+    kept = passes.value[rows[is_product]]
+    reads = np.isin(values.used_value, kept)
+    read = values.elements[values.used_value[reads]] * 2**31 + values.use[reads]
+    computed = values.elements[passes.value[rows]] * 2**31 + passes.made[rows]
+    return np.isin(computed, read) & ~is_product
 
 
 def _is_mixed_already(recording: Recording, passes: ProgramPasses, wide: Mask) -> bool:

@@ -20,6 +20,7 @@ from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, training
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import Change, combine, resize_rows
 from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.dataflow import Derivation
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
@@ -98,8 +99,10 @@ def _saving(recording: Recording, split: Shardable) -> Saving | None:
     Gathered parameters are kept from the first use to the last on GPU, and gathered again for each use on TPU, as far
     as seen on compiled programs. While one is used, the next may be gathered. Gradients may be reduced to parts.
     """
-    sharded = resize_rows(
-        recording, rows := _with_results(recording, split), split.part(recording.allocations.size[rows])
+    rows = _with_results(recording, split)
+    sharded, with_copies = (
+        resize_rows(recording, of, split.part(recording.allocations.size[of]))
+        for of in (rows, np.union1d(rows, _copies(recording, rows)).astype(np.int64))
     )
     used, kept = _gathered(recording, split)
     gradients = _gradients(recording, split)
@@ -109,9 +112,9 @@ def _saving(recording: Recording, split: Shardable) -> Saving | None:
     next_one = Change(*(np.array([n]) for n in (-1, recording.length, int(kept.bytes.max(initial=0)))))
     return saving(
         recording,
-        combine(sharded, used if on_tpu else kept),
+        combine(with_copies, used if on_tpu else kept),
         combine(sharded, kept, next_one),
-        combine(sharded, used, reduced),
+        combine(with_copies, used, reduced),
     )
 
 
@@ -120,6 +123,19 @@ def _with_results(recording: Recording, split: Shardable) -> I64:
     found, row = input_output_pairs(recording), row_of_value(recording)
     back = row[found.value[np.isin(row[found.argument], split.rows)]]
     return np.union1d(split.rows, back[back >= 0]).astype(np.int64)
+
+
+def _copies(recording: Recording, rows: I64) -> I64:
+    """Return the copies of these rows, such as those in the layout of the gradients."""
+    graph, row, table = dataflow_graph(recording), row_of_value(recording), recording.allocations
+    if graph is None:
+        return np.empty(0, dtype=np.int64)
+    derived = graph.values.derivations
+    whole = (derived.kind == Derivation.ELEMENTWISE) & (derived.steps == 0) & np.isin(row[derived.source], rows)
+    source, target = row[derived.source[whole]], row[derived.target[whole]]
+    is_copy = (target >= 0) & (table.size[source] == table.size[target])
+    found: I64 = np.unique(target[is_copy]).astype(np.int64)
+    return found
 
 
 def _gathered(recording: Recording, split: Shardable) -> tuple[Change, Change]:

@@ -13,7 +13,8 @@ from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.recording import Recording
 
-# Fields of Optax's states that contain an array for each parameter; JAX writes them as attributes, `[0].mu['w']`.
+# Fields of Optax's states that contain an array for each parameter. JAX writes them as attributes, `[0].mu['w']`, and
+# Flax NNX as keys, `[0]['mu']['w']`.
 FIELDS = (
     "mu",
     "nu",
@@ -27,7 +28,8 @@ FIELDS = (
     "e_g",
     "e_x",
 )
-FIELD = re.compile(rf"\.({'|'.join(FIELDS)})(?![\w])")
+KEYS = tuple(name for name in FIELDS if len(name) > 1)  # `v` is also a projection of attention
+FIELD = re.compile(rf"\.(?P<field>{'|'.join(FIELDS)})(?![\w])|(?:\[\d+\]|opt_state'\])\['(?P<key>{'|'.join(KEYS)})'\]")
 TOLERATED = "First moments tolerate bf16 well."
 TEST = "Second moments are sums of squares: test them on a short run, or quantize them."
 ADAM = "optimizer = optax.adamw(learning_rate, mu_dtype=jnp.bfloat16)  # optax.adam has mu_dtype, too"
@@ -94,7 +96,7 @@ def _with_other_leaves(recording: Recording, state: I64) -> I64:
 def _fields(recording: Recording, rows: I64) -> npt.NDArray[np.object_]:
     scope = recording.allocations.scope
     found = [FIELD.search(scope[row] or "") for row in rows.tolist()]
-    return np.array([match[1] if match else "" for match in found], dtype=object)
+    return np.array([match["field"] or match["key"] if match else "" for match in found], dtype=object)
 
 
 def _plain(recording: Recording, state: I64) -> str:

@@ -5,6 +5,8 @@ from typing import Any
 
 import jax
 import pytest
+from jax.experimental.layout import Format, Layout
+from jax.sharding import SingleDeviceSharding
 from support.advised import (
     BARRIERS,
     MIB,
@@ -28,6 +30,7 @@ from support.advised import (
 
 from tb_memplugin.analysis.advice import AdviceKind
 from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.recording import Recording
 
 LOSSES = {
     "plain": (unrolled(), False),
@@ -103,3 +106,21 @@ def test_nothing_comes_back(function: Callable[..., Any]) -> None:
 
 def test_small_programs_are_left_alone() -> None:
     assert not kinds(compiled(lambda x: x + 1, array(64, 64)))
+
+
+def test_a_result_of_another_layout_cannot_reuse_the_argument() -> None:
+    one = SingleDeviceSharding(jax.devices()[0])
+    rows, columns = (Format(Layout(major_to_minor=order), one) for order in ((0, 1), (1, 0)))
+
+    def decay(w: Any, x: Any) -> Any:
+        return w * 0.9 + x.sum()
+
+    def program(given_as: Any, returned_as: Any, **options: Any) -> Recording:
+        shapes = array(1024, 2048), array(8)
+        return compiled(decay, *shapes, in_shardings=(given_as, one), out_shardings=returned_as, **options)
+
+    assert_close(
+        given(program(rows, rows), AdviceKind.DONATION), program(rows, rows), program(rows, rows, donate_argnums=0)
+    )
+    assert peak(program(rows, columns, donate_argnums=0)).bytes == peak(program(rows, columns)).bytes
+    assert AdviceKind.DONATION not in kinds(program(rows, columns))
