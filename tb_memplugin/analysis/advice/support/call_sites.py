@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.support.layer_code import callers
+from tb_memplugin.analysis.advice.support.layer_code import called_functions, callers, leaves_below
 from tb_memplugin.model.arrays import F64, I32, I64, Mask
 from tb_memplugin.model.tables import Stacks
 
+QUARTILES = (0.25, 0.75)  # compilers move some operations to the start or the end
+MIN_SHARE = 0.05  # of what is kept by all layers, for those of one loop
 ALMOST_ALL = 0.999  # of what is kept; a fusion may have the call stack of a line of another layer
 
 
@@ -69,6 +71,23 @@ def call_site(stacks: Stacks, operations: Operations, turns: int, often_later: I
     return max((s for s in best if s.kept >= ALMOST_ALL * largest > 0), key=lambda s: s.depth, default=None)
 
 
+def one_after_another(stacks: Stacks, operations: Operations, site: CallSite) -> list[CallSite]:
+    """Return the lines of a site that call layers one after another, in order; the site itself if lines take turns."""
+    found: list[tuple[float, float, CallSite]] = []
+    for frame in site.frames if len(site.frames) > 1 else ():
+        leaves = leaves_below(stacks, operations.leaf, [frame])
+        at = np.flatnonzero(np.isin(operations.leaf, leaves) & (operations.kept > 0))
+        kept = float(operations.kept[at].sum())
+        called = called_functions(stacks, leaves.astype(np.int32), [frame])
+        if kept >= MIN_SHARE * site.kept and len(called) == 1 and called[0] != frame:
+            begin, end = np.quantile(at, QUARTILES)
+            found.append((float(begin), float(end), CallSite([frame], site.depth, kept)))
+    found.sort(key=lambda line: line[0])
+    apart = all(line[1] < other[0] for line, other in pairwise(found))
+    most = 2 * sum(line[2].kept for line in found) > site.kept
+    return [line[2] for line in found] if apart and most else [site]
+
+
 def _called_once(stacks: Stacks, operations: Operations, turns: int) -> set[int]:
     """Return the lines that call a function once: its lines do not run in turns.
 
@@ -98,7 +117,7 @@ def _called_once(stacks: Stacks, operations: Operations, turns: int) -> set[int]
 
 def _line(operations: Operations, parts: list[I64], turns: int) -> _Line:
     at = np.concatenate(parts)
-    begin, end = np.quantile(at, (0.25, 0.75))  # compilers move some operations to the start or the end
+    begin, end = np.quantile(at, QUARTILES)
     repeats = bool(operations.repeats[at].max() >= max(turns - 1, 2))
     return _Line(float(begin), float(end), repeats, bool(operations.reads_weight[at].any()))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.support.call_sites import CallSite, Operations, call_site
+from tb_memplugin.analysis.advice.support.call_sites import CallSite, Operations, call_site, one_after_another
 from tb_memplugin.analysis.advice.support.layer_code import called_functions, has_other_lines, layer_code, leaves_below
 from tb_memplugin.analysis.advice.support.passes import Layers, ProgramPasses
 from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames
@@ -42,13 +42,21 @@ def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | Non
     site = call_site(stacks, operations, turns, often_later) if turns else None
     if site is None or framework_frames(stacks)[site.frames].all():
         return None
-    turn = np.full(passes.length, -1, dtype=np.int32)
-    for positions, reverse in ((forward, False), (later, True)):
-        inside = np.isin(stack[positions], leaves_below(stacks, stack[positions], site.frames))
-        key, count = _sources(passes, program.op, stack, positions)
-        turn[positions] = _number_turns(key, np.where(inside, count, 0), turns, reverse)
-    below = stack[forward[turn[forward] >= 0]]
-    return _named(recording, site, below, turn[passes.named_by], turns)
+    key_later, count_later = _sources(passes, program.op, stack, later)
+    instance, found = np.full(passes.length, -1, dtype=np.int32), list[Layers]()
+    for one in one_after_another(stacks, operations, site):
+        turn = np.full(passes.length, -1, dtype=np.int32)
+        below = np.isin(stack[forward], leaves_below(stacks, stack[forward], one.frames))
+        turns = _turns(np.where(below, count, 0), kept[forward]) or turns
+        for positions, sources, often, reverse in ((forward, key, count, False), (later, key_later, count_later, True)):
+            inside = np.isin(stack[positions], leaves_below(stacks, stack[positions], one.frames))
+            turn[positions] = _number_turns(sources, np.where(inside, often, 0), turns, reverse)
+        instance = np.where(turn >= 0, turn + sum(layers.count for layers in found), instance).astype(np.int32)
+        found.append(_named(recording, one, stack[forward[turn[forward] >= 0]], turn, turns))
+    return Layers(
+        " and ".join(layers.name for layers in found), " and ".join(layers.several for layers in found),
+        "\n".join(layers.code for layers in found), sum(layers.count for layers in found), instance[passes.named_by],
+    )  # fmt: skip
 
 
 def _sources(passes: ProgramPasses, op: Text, stack: I32, positions: I64) -> tuple[I64, I64]:
