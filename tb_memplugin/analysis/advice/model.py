@@ -60,6 +60,7 @@ COSTS = {
     AdviceKind.OFFLOAD: Cost.TRANSFERS,
 }
 LARGE_SHARE = 10  # a tenth of the peak: below it, only changes that are free are worth making first
+MIN_FREE_SHARE = 50  # a fiftieth of the peak: below it, not even those
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,24 +127,23 @@ def promise(recording: Recording, expected: int, *bounds: int) -> Saving | None:
     return promised if is_worthwhile(recording, promised.at_least) else None
 
 
-def cost_of(recording: Recording, piece: Advice) -> Cost:
-    """Return what a piece costs. Allocators have an option against gaps; a compiler's gaps need other shapes."""
-    if piece.kind is AdviceKind.FRAGMENTATION and recording.program is not None:
-        return Cost.RESULTS
+def cost_of(piece: Advice) -> Cost:
+    """Return what a piece costs."""
     return COSTS.get(piece.kind, Cost.RESULTS)
 
 
 def in_order(recording: Recording, pieces: Iterable[Advice]) -> list[Advice]:
     """Return pieces in the order in which to try them.
 
-    Free changes come first, then changes that save at least a tenth of the peak, by their cost, then all others. Among
-    equals, the largest saving comes first.
+    Free changes come first, then changes that save at least a tenth of the peak, by their cost, then all others. Free
+    changes that save little are among the others. Among equals, the largest saving comes first.
     """
+    top = peak(recording).bytes
 
     def key(piece: Advice) -> tuple[int, int]:
-        large = LARGE_SHARE * piece.saving_bytes >= peak(recording).bytes
-        cost = cost_of(recording, piece)
-        return cost if large or cost is Cost.FREE else len(Cost), -piece.saving_bytes
+        cost = cost_of(piece)
+        share = MIN_FREE_SHARE if cost is Cost.FREE else LARGE_SHARE
+        return cost if share * piece.saving_bytes >= top else len(Cost), -piece.saving_bytes
 
     return sorted(pieces, key=key)
 

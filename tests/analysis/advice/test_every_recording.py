@@ -80,8 +80,8 @@ def test_free_changes_come_first_and_then_the_largest_of_each_cost(name: str) ->
         pieces, top = advise(recording), peak(recording).bytes
         keys = []
         for found in pieces:
-            cost = model.cost_of(recording, found)
-            large = cost is model.Cost.FREE or 10 * found.saving_bytes >= top
+            cost = model.cost_of(found)
+            large = (50 if cost is model.Cost.FREE else 10) * found.saving_bytes >= top
             keys.append((cost if large else len(model.Cost), -found.saving_bytes))
         assert keys == sorted(keys)
         assert all(found.saving.at_least >= model.MIN_BYTES for found in pieces)

@@ -1,4 +1,7 @@
-"""Advice on fragmentation: memory in gaps between buffers."""
+"""Advice on fragmentation of an allocator: memory in gaps between allocations.
+
+Compiled programs have gaps as well, but no change of the code was found that makes them smaller for sure.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,10 @@ from tb_memplugin.analysis.advice.model import Advice, AdviceKind, Saving, is_wo
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64
-from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
-MIN_SHARE = 0.05  # of the reserved memory; best-fit heaps always leave some gaps
-PROGRAM = (
-    "Long-lived and short-lived buffers alternate in the same memory and leave gaps that fit neither. Use fewer "
-    "distinct sizes (the same shape in each layer, a batch that divides evenly), or jax.checkpoint, which replaces "
-    "long-lived buffers by short-lived ones."
-)
+MIN_SHARE = 0.05  # of the allocator's memory
 TORCH = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 EXPANDABLE = (
     "Segments are expandable already. Use fewer distinct tensor sizes: pad batches and sequences to the same lengths, "
@@ -35,25 +32,19 @@ LIVE_ARRAYS = "live arrays"  # a recording of capture.track(): arrays, not an al
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
-    """Yield a piece if gaps take a large share of a program's temporary memory or of an allocator's memory."""
+    """Yield a piece if gaps take a large share of an allocator's memory."""
     top = peak(recording)
-    live = live_rows(recording, top.position)
-    if recording.program is not None and recording.program.kernels:
-        return  # memory without buffers is that of the kernels, not a gap
-    if recording.program is not None:
-        temporary = recording.regions.kind == RegionKind.TEMPORARY
-        held = int(recording.regions.size[temporary].sum())
-        live = live[temporary[recording.allocations.region[live]]]
-        lost = held - int(recording.allocations.charge[live].sum())
-        yield from _advise_holes(recording, live, held, lost, "temporary memory", PROGRAM)
-    elif not recording.memory.endswith(LIVE_ARRAYS) and 0 <= top.position < len(fragmentation(recording).fragmented):
-        free = fragmentation(recording)
-        lost, largest = free.fragmented[top.position], free.largest_free[top.position]
-        # If more memory is free than used, the next request will fit.
-        if np.isfinite(lost) and lost + largest <= top.bytes:
-            change = _torch_change(recording) if recording.kind.is_torch else _jax_change(recording)
-            held = top.bytes + int(lost + largest)
-            yield from _advise_holes(recording, live, held, int(lost), "the allocator's memory", change)
+    if recording.program is not None or recording.memory.endswith(LIVE_ARRAYS):
+        return
+    if not 0 <= top.position < len(fragmentation(recording).fragmented):
+        return
+    free = fragmentation(recording)
+    lost, largest = free.fragmented[top.position], free.largest_free[top.position]
+    # If more memory is free than used, the next request will fit.
+    if np.isfinite(lost) and lost + largest <= top.bytes:
+        change = _torch_change(recording) if recording.kind.is_torch else _jax_change(recording)
+        held = top.bytes + int(lost + largest)
+        yield from _advise_holes(recording, live_rows(recording, top.position), held, int(lost), change)
 
 
 def _jax_change(recording: Recording) -> str:
@@ -67,15 +58,15 @@ def _torch_change(recording: Recording) -> str:
     return EXPANDABLE if "segment_map" in (strings[i] for i in range(len(strings))) else TORCH
 
 
-def _advise_holes(recording: Recording, live: I64, held: int, lost: int, what: str, change: str) -> Iterator[Advice]:
+def _advise_holes(recording: Recording, live: I64, held: int, lost: int, change: str) -> Iterator[Advice]:
     if lost < MIN_SHARE * held or not is_worthwhile(recording, lost):
         return
     yield Advice(
         kind=AdviceKind.FRAGMENTATION,
-        title=f"Fragmentation: {lost / held:.0%} of {what}",
-        sentence=f"At the peak, {bytes_text(lost)} of the {bytes_text(held)} of {what} are gaps between buffers: "
-        "reserved, but only usable for buffers smaller than a gap. They are not part of the peak, but must fit in the "
-        "device.",
+        title=f"Fragmentation: {lost / held:.0%} of the allocator's memory",
+        sentence=f"At the peak, {bytes_text(lost)} of the {bytes_text(held)} of the allocator's memory are gaps "
+        "between buffers: reserved, but only usable for buffers smaller than a gap. They are not part of the peak, "
+        "but must fit in the device.",
         change=change,
         rows=sort_by_size(recording, live),
         bytes=lost,

@@ -14,22 +14,11 @@ from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
 
 
-def program(held: int) -> Recording:
-    """Return a program with 80 MiB live at once, in temporary memory of so many MiB."""
+def test_the_gaps_of_a_compiled_program_are_no_advice() -> None:
+    """Only the compiler decides about them."""
     rows = [Row(60 * MIB, 0, 4), Row(20 * MIB, 2, 4, offset=60 * MIB), Row(70 * MIB, 5, 6)]
-    return recording(rows, 8, [(held * MIB, RegionKind.TEMPORARY)])
-
-
-def test_temporary_memory_that_no_buffer_fits_in() -> None:
-    advice = given(program(100), AdviceKind.FRAGMENTATION)
-    assert advice.title == "Fragmentation: 20% of temporary memory"
-    assert advice.bytes == advice.saving_bytes == 20 * MIB
-    assert advice.new_peak_bytes == 80 * MIB
-    assert advice.rows.tolist() == [0, 1]
-
-
-def test_a_heap_that_is_packed_well_is_left_alone() -> None:
-    assert AdviceKind.FRAGMENTATION not in kinds(program(82))
+    program = recording(rows, 8, [(100 * MIB, RegionKind.TEMPORARY)])
+    assert AdviceKind.FRAGMENTATION not in kinds(program)
 
 
 def told(in_use: int, part: float) -> Recording:
