@@ -17,7 +17,7 @@ from tb_memplugin.analysis.advice import AdviceKind, advise
 from tb_memplugin.analysis.advice.jax.late_free import CODE as FREE
 from tb_memplugin.analysis.advice.jax.replication import CODE
 from tb_memplugin.analysis.advice.jax.schedule import CODE as SCHEDULE
-from tb_memplugin.analysis.advice.jax.schedule import OPTIONS
+from tb_memplugin.analysis.advice.jax.schedule import OPTIONS, ORDERED
 from tb_memplugin.analysis.advice.support.offload_code import offload_code
 from tb_memplugin.analysis.advice.support.optimizers import LION
 from tb_memplugin.model.program import Backend
@@ -163,8 +163,11 @@ def test_logits_of_the_last_position_only() -> None:
 
 
 def test_a_step_runs_without_the_latency_hiding_scheduler() -> None:
-    code = SCHEDULE.format(function="step", option=OPTIONS[Backend.GPU])
-    assert run(code, step=lambda x: x + 1)["step"](1) == 2
+    code = SCHEDULE.format(function="step", option=OPTIONS[Backend.GPU]) + ORDERED
+    found = run(code, step=lambda x: x + 1)
+    assert found["step"](1) == 2
+    gradients = jax.grad(lambda tree: sum(jax.tree.leaves(found["in_order"](tree))))(({"w": 2.0}, 3.0))
+    assert gradients == ({"w": 1.0}, 1.0)
 
 
 def test_arguments_are_deleted_once_they_are_prepared() -> None:

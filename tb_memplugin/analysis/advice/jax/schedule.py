@@ -33,6 +33,16 @@ CODE = (
     "{function} = jax.jit({function}, compiler_options={{'{option}': False}})  # other arguments of jax.jit as before"
 )
 
+ORDERED = """
+
+# Or keep the overlap, and let the next layer's backward pass wait for this layer's weight gradients:
+@jax.custom_vjp
+def in_order(tree):
+    return tree
+
+in_order.defvjp(lambda tree: (tree, None), lambda _, gradients: (jax.lax.optimization_barrier(gradients),))
+# at the beginning of each layer: params, x = in_order((params, x))"""
+
 
 def advise(recording: Recording) -> Iterator[Advice]:
     """Yield a piece if the compiler's order costs much."""
@@ -63,7 +73,8 @@ def advise(recording: Recording) -> Iterator[Advice]:
         f"order that frees most memory, the peak is {bytes_text(least)}. Without the latency-hiding scheduler, XLA's "
         f"order {saved.effect}. The cost is communication that does not overlap with computation. Layers in a "
         "jax.lax.scan keep the overlap within each layer.",
-        change=CODE.format(function=function_name(recording), option=OPTIONS[backend]),
+        change=CODE.format(function=function_name(recording), option=OPTIONS[backend])
+        + ORDERED * (backend is Backend.GPU),  # not compiled for TPU
         rows=sort_by_size(recording, rows),
         bytes=size,
         saving=saved,
