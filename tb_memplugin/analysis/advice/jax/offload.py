@@ -77,7 +77,7 @@ def _saving(recording: Recording, idle: IdleArguments) -> Saving | None:
     temporary = np.flatnonzero((role == Role.GRADIENT) & (table.charge > 0))
     apart = combine(gone, remove_rows(recording, temporary))
     before, update = peak(recording).bytes, 2 * weights + int(table.size[idle.rows].sum())
-    most = before - max(peak_after(recording, gone).bytes, update)
+    most = before - max(peak_after(recording, apart).bytes, update)
     whole = Change(np.array([-1]), np.array([recording.length]), np.array([gradients]))
     least = before - max(peak_after(recording, combine(apart, whole)).bytes, update)
     expected = least if _backend(recording) is Backend.TPU else (least + most) // 2
