@@ -84,7 +84,7 @@ def _convolves(passes: ProgramPasses) -> bool:
         np.count_nonzero(passes.does(kind) & passes.within(Pass.FORWARD))
         for kind in ("conv_general_dilated", "dot_general")
     ]
-    return counts[0] > counts[1]
+    return bool(counts[0] > counts[1])
 
 
 def _advice(recording: Recording, batch: Batch, values: BatchValues, saved: Saving) -> Advice:
