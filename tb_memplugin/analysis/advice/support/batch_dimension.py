@@ -38,39 +38,49 @@ def find_batch(recording: Recording, graph: DataflowGraph, step: TrainingStep, i
     begin with the batch; a mask, a random key or positions have other dimensions.
 
     Return None where a product combines the examples with each other, as attention does with the positions in time, and
-    for a batch of one example.
+    for a batch of one example, and of a graph, where an example is a node.
     """
     shapes = {row: dimensions(recording.allocations.shape[row]) for row in inputs.tolist()}
     counts, leading = rows_of_products(recording, graph, step), _leading_dimensions(recording, graph, step, inputs)
-    found: list[tuple[float, float, int, int, Batch]] = []
+    found: list[tuple[float, int, int, int, Batch]] = []
     for nth in range(MAX_DIMENSION + 1):
         for size in sorted({shape[nth] for shape in shapes.values() if len(shape) > nth and shape[nth] > 1}):
             rows = [row for row, shape in shapes.items() if len(shape) > nth and shape[nth] == size]
             divides = float(np.mean(counts % size == 0)) if len(counts) else 1.0
             largest = max(rows, key=lambda row: int(recording.allocations.size[row]))
             devices = _devices(recording.program, graph, largest, nth)
-            found.append((divides, leading.get(size, 0.0), -nth, len(rows), Batch(nth, size, devices, np.array(rows))))
+            found.append((divides, leading.get(size, 0), -nth, len(rows), Batch(nth, size, devices, np.array(rows))))
     best = max(found, key=lambda entry: entry[:4])[4] if found else None
     if best is None or is_mixed(recording, graph, step, inputs, best.size):
         return None
-    return None if any(shapes[row][0] == 1 for row in best.rows.tolist()) else best
+    single = any(shapes[row][0] == 1 for row in best.rows.tolist())
+    return None if single or _has_edges(recording, graph, best, shapes) else best
 
 
-def _leading_dimensions(
-    recording: Recording, graph: DataflowGraph, step: TrainingStep, inputs: I64
-) -> dict[int, float]:
-    """Return the bytes that the forward pass computes from the inputs in arrays with each first dimension."""
-    program, table = recording.program, recording.allocations
+def _leading_dimensions(recording: Recording, graph: DataflowGraph, step: TrainingStep, inputs: I64) -> dict[int, int]:
+    """Return how many arrays with each first dimension the forward pass computes from the inputs.
+
+    What loops carry does not count: a scan stacks the values of its iterations.
+    """
+    program, shape = recording.program, recording.allocations.shape
     assert program is not None and program.value is not None
     computed = _computed(graph, step, program.value[inputs])
     computed &= step.phase[: len(graph.values)] == TrainingPhase.FORWARD
-    rows = np.flatnonzero((program.value >= 0) & computed[program.value])
-    size = np.bincount(table.shape.codes[rows], table.size[rows], minlength=len(table.shape.strings))
-    found: dict[int, float] = {}
-    for code in np.flatnonzero(size).tolist():
-        if shape := dimensions(table.shape.strings[code]):
-            found[shape[0]] = found.get(shape[0], 0.0) + float(size[code])
+    computed[np.concatenate(graph.values.loop_carried)] = False
+    count = np.bincount(shape.codes[(program.value >= 0) & computed[program.value]], minlength=len(shape.strings))
+    found: dict[int, int] = {}
+    for code in np.flatnonzero(count).tolist():
+        if sizes := dimensions(shape.strings[code]):
+            found[sizes[0]] = found.get(sizes[0], 0) + int(count[code])
     return found
+
+
+def _has_edges(recording: Recording, graph: DataflowGraph, batch: Batch, shapes: dict[int, list[int]]) -> bool:
+    """Return whether an input numbers the examples, as the edges of a graph do: integers in a longer dimension."""
+    assert recording.program is not None and recording.program.value is not None
+    shared = {size for row in batch.rows.tolist() for size in shapes[row]}
+    others = [row for row, shape in shapes.items() if shape and max(shape) > batch.size and shared.isdisjoint(shape)]
+    return bool((graph.values.floating[recording.program.value[others]] == 0).any()) if others else False
 
 
 def _devices(program: Program | None, graph: DataflowGraph, row: int, nth: int) -> int:

@@ -94,6 +94,27 @@ def test_time_that_a_scan_runs_over_is_no_batch() -> None:
     assert "jnp.moveaxis(a.reshape(*a.shape[:1], -1, 2, *a.shape[2:]), 2, 0)" in advice.change
 
 
+def test_a_recurrent_network_that_is_mapped_over_its_batch() -> None:
+    def mapped(params: Tree, inputs: Array) -> Array:
+        return jax.vmap(recurrent, (None, 0))(params, inputs[:, :, None]).mean()
+
+    step = compiled(jax.grad(mapped), {"x": array(128, 128), "h": array(128, 128)}, array(512, 64, 128))
+    assert given(step, AdviceKind.MICROBATCHING).title == "Use two microbatches of 256"
+
+
+def messages(params: Tree, x: Array, source: Array, target: Array) -> Array:
+    sent = jax.ops.segment_sum((x @ params["sent"])[source], target, len(x))
+    mean: Array = (jnp.tanh(x @ params["own"] + sent) ** 2).mean()
+    return mean
+
+
+def test_the_nodes_of_a_graph_are_no_batch() -> None:
+    edges = array(30000, dtype=jnp.int32)
+    shapes = {"sent": array(128, 128), "own": array(128, 128)}
+    step = compiled(jax.grad(messages), shapes, array(8000, 128), edges, edges)
+    assert AdviceKind.MICROBATCHING not in kinds(step)
+
+
 def attention(params: Tree, x: Array, mask: Array, key: Array) -> Array:
     q, k, v = jnp.split(x @ params["qkv"], 3, -1)
     weights = jax.nn.softmax(jnp.einsum("bqd,bkd->bqk", q, k) + mask)
