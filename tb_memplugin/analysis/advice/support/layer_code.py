@@ -15,7 +15,8 @@ from tb_memplugin.model.tables import Stacks
 LIBRARY = re.compile(r"(?:^|/)(flax/linen|flax/nnx|equinox|haiku)/")
 # Code for a method of a module. Modules of the other libraries are called where the layers are.
 CLASS_CODE = {
-    "flax/linen": "{cls} = nn.remat({cls})  # flax.linen as nn; before the layers are made",
+    "flax/linen": "{cls} = nn.remat({cls})  # flax.linen as nn; before the layers are made. Unnamed layers' parameters "
+    "are then called Checkpoint{cls}_*",
     "flax/nnx": "{cls}.{method} = nnx.remat({cls}.{method})  # from flax import nnx",
     "equinox": "x = eqx.filter_checkpoint(layer)(x)  # equinox as eqx; where each {cls} is called",
     "haiku": "x = hk.remat(layer)(x)  # haiku as hk; where each {cls} is called",
@@ -65,10 +66,27 @@ def layer_lines(stacks: Stacks, inside: I32, outside: I32) -> list[int]:
 def function_of(stacks: Stacks, inside: I32, lines: list[int]) -> int:
     """Return a user's frame of the function that all lines of a layer call; -1 if there is none.
 
-    A function one of whose lines computes a layer is not the layer's own.
+    Of functions that only call one another, such as a model that only calls its layers, it is the innermost. A function
+    one of whose lines computes a layer is not the layer's own.
     """
-    called = called_functions(stacks, inside, lines) if lines else []
-    return called[0] if len(called) == 1 and called[0] not in lines else -1
+    found = -1
+    while lines:
+        called = called_functions(stacks, inside, lines)
+        if len(called) != 1 or called[0] in lines:
+            break
+        found = called[0]
+        inner = _lines_below(stacks, inside, lines)
+        lines = inner if len(inner) == 1 else []
+    return found
+
+
+def _lines_below(stacks: Stacks, inside: I32, lines: list[int]) -> list[int]:
+    """Return the frames that these lines call on the way to the innermost frames `inside`."""
+    wanted, found = set(lines), set[int]()
+    for leaf in np.unique(inside[inside >= 0]).tolist():
+        inner = list(takewhile(lambda frame: frame not in wanted, callers(stacks, leaf)))
+        found.update(inner[-1:])
+    return sorted(found)
 
 
 def is_of_library(stacks: Stacks, inside: I32, lines: list[int]) -> bool:

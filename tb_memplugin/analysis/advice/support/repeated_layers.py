@@ -53,10 +53,11 @@ def repeated_layers(recording: Recording, passes: ProgramPasses) -> Layers | Non
             turn[positions] = _number_turns(sources, np.where(inside, often, 0), turns, reverse)
         instance = np.where(turn >= 0, turn + sum(layers.count for layers in found), instance).astype(np.int32)
         found.append(_named(recording, one, stack[forward[turn[forward] >= 0]], turn, turns))
-    return Layers(
-        " and ".join(layers.name for layers in found), " and ".join(layers.several for layers in found),
-        "\n".join(layers.code for layers in found), sum(layers.count for layers in found), instance[passes.named_by],
-    )  # fmt: skip
+    name, several, code = (
+        list(dict.fromkeys(texts)) for texts in zip(*((one.name, one.several, one.code) for one in found), strict=True)
+    )
+    total = sum(layers.count for layers in found)
+    return Layers(" and ".join(name), " and ".join(several), "\n".join(code), total, instance[passes.named_by])
 
 
 def _sources(passes: ProgramPasses, op: Text, stack: I32, positions: I64) -> tuple[I64, I64]:
