@@ -14,6 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from support.advised import Tree, array, compiled, decode, decode_arguments, given, sgd, stepped, unrolled, weights
 
 from tb_memplugin.analysis.advice import AdviceKind, advise
+from tb_memplugin.analysis.advice.common import oversized
 from tb_memplugin.analysis.advice.jax.late_free import CODE as FREE
 from tb_memplugin.analysis.advice.jax.replication import CODE
 from tb_memplugin.analysis.advice.jax.schedule import CODE as SCHEDULE
@@ -201,6 +202,32 @@ def test_offloaded_state_is_updated_as_before(name: str) -> None:
         params, state, value = step(params, state, batch)
     assert {leaf.sharding.memory_kind for leaf in jax.tree.leaves(state)} == {"pinned_host"}
     jax.tree.map(np.testing.assert_allclose, (params, state, value), expected)
+
+
+def best(params: Any, x: Any, y: Any) -> Any:
+    """Return the largest products of each row of x, after a perceptron, with the rows of y."""
+    for w in params:
+        x = jax.nn.relu(x @ w)
+    return jax.lax.top_k(x @ y.T, 4)
+
+
+def test_a_large_tensor_is_computed_in_parts() -> None:
+    code = given(compiled(best, [array(64, 64)] * 8, array(4096, 64), array(16384, 64)), AdviceKind.OVERSIZED).change
+    x, y = jax.random.normal(jax.random.key(0), (2, 100, 64))
+    found = run(code, f=lambda row: best((), row, y)[0], x=x)["y"]
+    np.testing.assert_allclose(found, best((), x, y)[0], rtol=1e-4, atol=1e-4)
+
+
+def test_a_large_tensor_of_a_loss_is_computed_in_parts_again_for_its_gradient() -> None:
+    code = oversized.code(stepped(sgd, 256))
+    assert "jax.checkpoint(f)" in code
+    x, y = jax.random.normal(jax.random.key(0), (2, 100, 64))
+
+    def loss(x: Any) -> Any:
+        return run(code, f=lambda row: jax.nn.logsumexp(row @ y.T), x=x)["y"].sum()
+
+    expected = jax.grad(lambda x: jax.nn.logsumexp(x @ y.T, -1).sum())(x)
+    np.testing.assert_allclose(jax.grad(loss)(x), expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (2**20,)])

@@ -62,14 +62,15 @@ def advise(recording: Recording) -> Iterator[Advice]:
         sentence=f"{row_name(recording, largest)}, {table.shape[largest]}, takes {bytes_text(size)}"
         f"{f'; {of} is' if size > whole else ' of'} {bytes_text(whole)}. Computing it in {PARTS} parts "
         f"{saved.effect}.",
-        change=_code(recording),
+        change=code(recording),
         rows=(ordered := sort_by_size(recording, rows)),
         bytes=int(table.size[ordered].sum()),
         saving=saved,
     )
 
 
-def _code(recording: Recording) -> str:
+def code(recording: Recording) -> str:
+    """Return code that computes a tensor in parts; for a gradient, each part is computed again."""
     part, what = ("jax.checkpoint(f)", "loss") if training_step(recording) is not None else ("f", "largest entries")
     return (
         f"y = jax.lax.map({part}, x, batch_size=max(1, len(x) // {PARTS}))  # f: from one element of x to what is "
