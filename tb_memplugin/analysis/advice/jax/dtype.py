@@ -10,7 +10,16 @@ import numpy as np
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, cpu_note, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import arguments
 from tb_memplugin.analysis.advice.support.inference_dtype import advise_inference
-from tb_memplugin.analysis.advice.support.narrowing import CAST, NARROW, WIDE, WIDENED, halve, wide_rows, with_results
+from tb_memplugin.analysis.advice.support.narrowing import (
+    CAST,
+    NARROW,
+    WIDE,
+    WIDENED,
+    from_kept_products,
+    halve,
+    wide_rows,
+    with_results,
+)
 from tb_memplugin.analysis.advice.support.optimizers import optimizer_code
 from tb_memplugin.analysis.advice.support.other_order import or_another_order
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
@@ -20,7 +29,6 @@ from tb_memplugin.analysis.replay.what_if import Change, combine, place_in_outpu
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.arrays import I64, Mask
-from tb_memplugin.model.dataflow import ProductKind
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
@@ -91,7 +99,7 @@ def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: M
     elif program is not None and program.backend is Backend.GPU:
         # Casts keep the compiler from recomputing an activation function from the product before it: both results of
         # it are then kept in bf16, which take as much as one in f32.
-        single = found.activations[~_from_kept_products(passes, found.activations)]
+        single = found.activations[~from_kept_products(passes, found.activations)]
         at_least = combine(halve(recording, single), found.casts)
         saved = saving(recording, combine(halved, found.casts), combine(activations, found.casts), at_least)
     else:
@@ -142,18 +150,6 @@ def _f32_values(recording: Recording, passes: ProgramPasses, wide: Mask) -> _Wid
     return _WideValues(
         computed, np.flatnonzero(is_activation), np.flatnonzero(early), place_in_outputs(recording, casts)
     )
-
-
-def _from_kept_products(passes: ProgramPasses, rows: I64) -> Mask:
-    """Mark the rows that are computed from a product that is one of the rows, too, and are as large as it is."""
-    values, products = passes.values, passes.values.products
-    multiplied = products.position[products.kind == ProductKind.PRODUCT]
-    is_product = np.isin(passes.made[rows], multiplied)
-    kept = passes.value[rows[is_product]]
-    reads = np.isin(values.used_value, kept)
-    read = values.elements[values.used_value[reads]] * 2**31 + values.use[reads]
-    computed = values.elements[passes.value[rows]] * 2**31 + passes.made[rows]
-    return np.isin(computed, read) & ~is_product
 
 
 def _is_mixed_already(recording: Recording, passes: ProgramPasses, wide: Mask) -> bool:

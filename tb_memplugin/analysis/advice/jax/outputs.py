@@ -8,15 +8,21 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, row_name, saving, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import function_name
-from tb_memplugin.analysis.advice.support.class_scores import class_scores
+from tb_memplugin.analysis.advice.support.class_scores_advice import advise_class_scores
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.dataflow.training_step import training_step
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.replay.what_if import NO_CHANGE, Change, combine, lifetimes, resize_rows, shrink_regions
-from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.replay.what_if import (
+    NO_CHANGE,
+    Change,
+    combine,
+    lifetimes,
+    rows_sharing_memory,
+    shrink_regions,
+)
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import Backend
@@ -24,7 +30,6 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
 
 REDUCTIONS = {"all-reduce", "all-reduce-done", "reduce-scatter"}
-MIN_RESULT_SHARE = 10  # of the peak
 
 
 def advise(recording: Recording) -> Iterator[Advice]:
@@ -36,7 +41,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     copied = _argument_copies(recording, passes, results)
     if piece := _advise_copies(recording, copied):
         yield piece
-    if piece := _advise_class_scores(recording, passes, results[~np.isin(results, copied)]):
+    if piece := advise_class_scores(recording, passes, results[~np.isin(results, copied)]):
         yield piece
     rest: I64 = results[~np.isin(results, np.r_[copied, row_of_value(recording)[input_output_pairs(recording).value]])]
     backward = passes.within(Pass.BACKWARD) | passes.within(Pass.REMATERIALIZED)
@@ -90,40 +95,6 @@ def _is_gradient(recording: Recording, passes: ProgramPasses, rows: I64) -> Mask
     return found
 
 
-def _advise_class_scores(recording: Recording, passes: ProgramPasses, results: I64) -> Advice | None:
-    """Advise on results of inference of which callers usually need few, such as logits over a vocabulary."""
-    size, dtype = recording.allocations.size, recording.allocations.dtype
-    if training_step(recording) is not None:
-        return None
-    rows, computed = class_scores(recording, passes, results)
-    if not len(rows) or MIN_RESULT_SHARE * int(size[rows].sum()) < peak(recording).bytes:
-        return None
-    # On CPU, f32 results are computed in separate memory before they are cast.
-    is_wide = bool(dtype.isin({"f32"})[rows].all()) and not _is_for_cpu(recording)
-    gone = resize_rows(recording, computed, np.zeros(len(computed), dtype=np.int64))
-    halved = saving(recording, gone, resize_rows(recording, rows, size[rows] // 2)) if is_wide else None
-    saved = halved or saving(recording, gone)
-    if saved is None:
-        return None
-    ordered, bytes_returned = sort_by_size(recording, rows), int(size[rows].sum())
-    return Advice(
-        kind=AdviceKind.OUTPUTS,
-        title=f"Return less than {recording.allocations.shape[int(ordered[0])].partition('{')[0]}",
-        sentence=f"{bytes_text(bytes_returned)} of results have many times more elements than the inputs. Callers "
-        "usually need a part of them, such as the last position. Computing only that "
-        f"{saved.effect}{'; the least is for returning all in bf16' if halved else ''}.",
-        change="x = x[:, -1:]  # before the last layer, if only the next token is needed"
-        + ("; otherwise return logits.astype(jnp.bfloat16)" if halved else ""),
-        rows=ordered,
-        bytes=bytes_returned,
-        saving=saved,
-    )
-
-
-def _is_for_cpu(recording: Recording) -> bool:
-    return recording.program is not None and recording.program.for_cpu
-
-
 def _advise_gradients(recording: Recording, passes: ProgramPasses, rows: I64) -> Advice | None:
     """Advise to apply gradients where they are computed.
 
@@ -157,6 +128,14 @@ def _advise_activations(recording: Recording, passes: ProgramPasses, rows: I64) 
     )  # fmt: skip
 
 
+def _in_loops(recording: Recording, rows: I64) -> I64:
+    """Return the rows in which loops collect these results, one part in each iteration."""
+    table = recording.allocations
+    shared = rows_sharing_memory(recording, rows)
+    collected = np.unique(table.canonical[shared[table.op.isin({"while"})[shared]]])
+    return shared[np.isin(table.canonical[shared], collected)]
+
+
 def _copied(recording: Recording, rows: I64) -> Change:
     """Return a copy of the largest of these weights, which a GPU program may make before it overwrites them."""
     program = recording.program
@@ -177,7 +156,8 @@ def _advise_results(
         return None
     table, own = recording.allocations, lifetimes(recording).take(rows)
     regions = np.unique(table.region[rows]).astype(np.int64)
-    removed = shrink_regions(recording, regions, np.zeros(len(regions), dtype=np.int64), rows)
+    nothing = np.zeros(len(regions), dtype=np.int64)
+    removed = shrink_regions(recording, regions, nothing, np.union1d(rows, _in_loops(recording, rows)))
     shorter = [(Change(own.start, np.maximum(until, own.start), own.bytes), more) for until, more in cases]
     saved = saving(recording, *(combine(removed, kept, more) for kept, more in shorter))
     if saved is None:

@@ -9,6 +9,7 @@ from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.replay.what_if import Change, resize_rows
 from tb_memplugin.model.arrays import I64, Mask
+from tb_memplugin.model.dataflow import ProductKind
 from tb_memplugin.model.recording import Recording
 
 WIDE, NARROW = "f32", {"bf16", "f16"}
@@ -51,3 +52,15 @@ def casts_of(recording: Recording, passes: ProgramPasses, rows: I64) -> I64:
     found = np.unique(found[found >= 0]).astype(np.int64)
     casts: I64 = found[recording.allocations.dtype.isin(NARROW)[found] & ~passes.is_argument[found]]
     return casts
+
+
+def from_kept_products(passes: ProgramPasses, rows: I64) -> Mask:
+    """Mark the rows that are computed from a product that is one of the rows, too, and are as large as it is."""
+    values, products = passes.values, passes.values.products
+    multiplied = products.position[products.kind == ProductKind.PRODUCT]
+    is_product = np.isin(passes.made[rows], multiplied)
+    kept = passes.value[rows[is_product]]
+    reads = np.isin(values.used_value, kept)
+    read = values.elements[values.used_value[reads]] * 2**31 + values.use[reads]
+    computed = values.elements[passes.value[rows]] * 2**31 + passes.made[rows]
+    return np.isin(computed, read) & ~is_product
