@@ -27,7 +27,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     """Yield one piece for all such arguments together."""
     passes = program_passes(recording)
     idle = idle_after_use(recording, passes) if passes is not None else None
-    saved = saving(recording, _in_two_programs(recording, passes, idle)) if passes and idle and idle.names else None
+    saved = saving(recording, *_in_two_programs(recording, passes, idle)) if passes and idle and idle.names else None
     if idle is None or saved is None:
         return
     size, names = int(recording.allocations.size[idle.rows].sum()), idle.names_text
@@ -43,14 +43,23 @@ def advise(recording: Recording) -> Iterator[Advice]:
     )
 
 
-def _in_two_programs(recording: Recording, passes: ProgramPasses, idle: IdleArguments) -> Change:
-    """Remove the arguments, except memory that a result reuses. What a first program returns is there for all of it."""
+def _in_two_programs(recording: Recording, passes: ProgramPasses, idle: IdleArguments) -> tuple[Change, Change]:
+    """Remove the arguments, except memory that a result reuses; a second program has what the first one returns.
+
+    In the second case that is returned, it also has this once more, such as padded.
+    """
     table, own, rows, row = recording.allocations, lifetimes(recording), idle.rows, row_of_value(recording)
     alone = ~np.isin(table.region[rows], table.region[np.setdiff1d(np.arange(len(table)), rows)])
     regions, gone = table.region[rows[alone]].astype(np.int64), rows[alone]
     without = shrink_regions(recording, regions, np.zeros(len(regions), dtype=np.int64), gone)
-    argument, returned = separate_reads(passes)
-    kept = row[returned[np.isin(row[argument], gone)]]
-    kept = np.unique(kept[kept >= 0]).astype(np.int64)
-    before = Change(np.full(len(kept), -1), own.start[kept], own.bytes[kept])
-    return combine(without, before, Change(own.end[kept], np.full(len(kept), recording.length), own.bytes[kept]))
+    argument, returned = separate_reads(recording, passes)
+    chosen = np.isin(row[argument], gone)
+    argument, returned = argument[chosen], returned[chosen]
+    kept, elements = row[returned].astype(np.int64), passes.values.elements
+    # A result in another memory is an argument in this one, about as large as its share of the elements.
+    estimated = own.bytes[row[argument]] * elements[returned] // np.maximum(elements[argument], 1)
+    size = np.where(kept >= 0, own.bytes[kept], estimated)
+    first, last = np.full(len(kept), -1), np.full(len(kept), recording.length)
+    before = Change(first, np.where(kept >= 0, own.start[kept], last), size)
+    after = Change(np.where(kept >= 0, own.end[kept], last), last, size)
+    return combine(without, before, after), combine(without, Change(first, last, size))

@@ -65,20 +65,23 @@ def idle_after_use(recording: Recording, passes: ProgramPasses) -> IdleArguments
         found: Mask = (last >= 0) & (last < min(top, late)) & ~np.isin(role[rows], KEPT)
         return found & np.isin(rows, separable)
 
-    separable = row_of_value(recording)[separate_reads(passes)[0]]
+    separable = row_of_value(recording)[separate_reads(recording, passes)[0]]
     return _idle(recording, passes, is_over)
 
 
-def separate_reads(passes: ProgramPasses) -> tuple[I64, I64]:
+def separate_reads(recording: Recording, passes: ProgramPasses) -> tuple[I64, I64]:
     """Return pairs of values: an argument that another function can read instead, and what that function returns.
 
-    Operations of the user's own read the argument, and nothing else that is large: neither weights nor activations.
+    Operations of the user's own, outside of loops, read the argument, and nothing else that is large: neither weights
+    nor activations.
     Compilers add operations without a name, which only move a value, and such as prepare an operand of a matrix product
     or a convolution, with the name of that operation. No code of the user contains these.
     """
-    values, at = passes.values, np.arange(passes.length)
+    values, at, program = passes.values, np.arange(passes.length), recording.program
+    assert program is not None
+    entry = program.computation.isin({program.entry_computation})
     value, position = values.used_value, values.use
-    is_code = (passes.named_by == at) & ~passes.does(*PRODUCTS)
+    is_code = (passes.named_by == at) & ~passes.does(*PRODUCTS) & entry
     moves = passes.named_by != at
     origin = np.where(values.argument >= 0, np.arange(len(values.argument)), -1)
     for _ in range(MAX_MOVES):
