@@ -13,6 +13,7 @@ from tb_memplugin.model.tables import Stacks
 
 QUARTILES = (0.25, 0.75)  # compilers move some operations to the start or the end
 MIN_SHARE = 0.05  # of what is kept by all layers, for those of one loop
+MIN_LINES = 3  # that repeat; of fewer, the others may as well be an embedding or a head
 ALMOST_ALL = 0.999  # of what is kept; a fusion may have the call stack of a line of another layer
 
 
@@ -53,13 +54,14 @@ def call_site(stacks: Stacks, operations: Operations, turns: int, often_later: I
     size = np.bincount(of_leaf, operations.kept, len(leaves))
     below: dict[int, float] = {}
     depth: dict[int, int] = {}
-    runs_once = _called_once(stacks, operations, turns)
+    runs_once, in_turns = _calls(stacks, operations, turns)
     for frame, is_single, bytes_kept in zip(leaves.tolist(), once.tolist(), size.tolist(), strict=True):
         chain = list(callers(stacks, frame))
         for steps, caller in enumerate(chain):
             depth[caller] = len(chain) - steps
             below[caller] = below.get(caller, 0.0) + bytes_kept
-        runs_once.update(chain if is_single else ())
+        # Where most lines of a function run in turns, one of them may be fused differently in the last turn.
+        runs_once.update(set(chain) - in_turns if is_single else ())
     lines = [CallSite([frame], depth[frame], kept) for frame, kept in below.items() if frame not in runs_once]
     loops: dict[tuple[int, int, int], CallSite] = {}
     for (frame,), steps, bytes_kept in lines:
@@ -88,11 +90,12 @@ def one_after_another(stacks: Stacks, operations: Operations, site: CallSite) ->
     return [line[2] for line in found] if apart and most else [site]
 
 
-def _called_once(stacks: Stacks, operations: Operations, turns: int) -> set[int]:
-    """Return the lines that call a function once: its lines do not run in turns.
+def _calls(stacks: Stacks, operations: Operations, turns: int) -> tuple[set[int], set[int]]:
+    """Return the lines that call a function once, and those that call one most of whose lines repeat.
 
-    Two of its lines that repeat do so one after the other, as two loops do, or most of its lines do not repeat, and one
-    of these reads a weight, as a model does that has an embedding, layers and a head.
+    The lines of a function that is called once do not run in turns: two of its lines that
+    repeat do so one after the other, as two loops do, or most of its lines do not repeat, and one of these reads a
+    weight, as a model does that has an embedding, layers and a head.
     """
     # What is computed from weights alone is small, and may run at any time.
     large = 2 * operations.elements >= np.median(operations.elements[operations.repeats == turns])
@@ -104,15 +107,14 @@ def _called_once(stacks: Stacks, operations: Operations, turns: int) -> set[int]
         for frame in callers(stacks, leaf):
             line = int(stacks.function.codes[frame]), int(stacks.line[frame])
             lines.setdefault(int(stacks.parent[frame]), {}).setdefault(line, []).append(at)
-    once = set[int]()
+    once, in_turns = set[int](), set[int]()
     for frame, called in lines.items():
-        if (
-            frame >= 0
-            and len(called) > 1
-            and _run_in_sequence([_line(operations, at, turns) for at in called.values()])
-        ):
+        found = [_line(operations, at, turns) for at in called.values()]
+        if frame >= 0 and len(called) > 1 and _run_in_sequence(found):
             once.update(callers(stacks, frame))
-    return once
+        elif (repeated := sum(line.repeats for line in found)) >= MIN_LINES and 2 * repeated > len(found):
+            in_turns.add(frame)
+    return once, in_turns
 
 
 def _line(operations: Operations, parts: list[I64], turns: int) -> _Line:
