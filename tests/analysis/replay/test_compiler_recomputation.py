@@ -62,9 +62,9 @@ def test_a_change_may_save_less_by_what_the_compiler_then_keeps() -> None:
     assert "runs 1 operation twice" in allow_for_recomputation(found, piece(10 * MIB, 90 * MIB)).sentence
 
 
-def test_a_program_that_still_does_not_fit_is_made_as_small_as_before() -> None:
-    kept = piece(10 * MIB, 90 * MIB)
-    assert allow_for_recomputation(program("tanh.1.remat", capacity=80 * MIB), kept) is kept
+def test_in_a_program_that_still_does_not_fit_the_compiler_may_choose_others() -> None:
+    found = program("tanh.1.remat", capacity=80 * MIB)
+    assert bounds(allow_for_recomputation(found, piece(10 * MIB, 90 * MIB))) == (0, 10)
 
 
 def test_at_least_what_did_not_fit_is_saved_by_a_change_after_which_it_fits() -> None:

@@ -14,14 +14,14 @@ def allow_for_recomputation(recording: Recording, piece: Advice) -> Advice:
     """Return a piece that promises no more than holds if the compiler then repeats fewer operations.
 
     It repeats operations only until the program fits. A smaller program needs less of that, so that a change saves time
-    instead of memory. A program that still does not fit is made as small as before.
+    instead of memory. In a program that still does not fit, it may choose others.
     """
     found, saved = compiler_recomputation(recording), piece.saving
-    still_too_large = recording.capacity is not None and saved.new_peak > recording.capacity
-    if piece.kind is AdviceKind.FRAGMENTATION or still_too_large or not is_worthwhile(recording, found.saved_bytes):
+    if piece.kind is AdviceKind.FRAGMENTATION or not is_worthwhile(recording, found.saved_bytes):
         return piece
-    too_large = saved.bytes + saved.new_peak - (recording.capacity or saved.bytes + saved.new_peak)
-    at_least = min(max(saved.at_least - found.saved_bytes, too_large, 0), saved.at_least)
+    limit = recording.capacity
+    excess = saved.bytes + saved.new_peak - limit if limit is not None and saved.new_peak <= limit else 0
+    at_least = min(max(saved.at_least - found.saved_bytes, excess, 0), saved.at_least)
     note = (
         f" The compiler runs {counted(found.operations, 'operation')} twice to make the program fit; then it runs "
         "fewer of them twice, so the peak may fall by less."
