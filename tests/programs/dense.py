@@ -48,7 +48,7 @@ def mlp_adam(
         def loss(params: Tree, batch: Tree) -> Any:
             return perceptron_loss(params, batch, remat, compute)
 
-        value, grads = mean_gradients(loss, state["params"], (x, y), microbatches)
+        value, grads = mean_gradients(loss, state["params"], (x, y), microbatches, interleaved=False)
         if gradients_alone:
             return value, grads
         updates, opt = optimizer.update(grads, state["opt"], state["params"])

@@ -15,14 +15,19 @@ TRAINED = {"params": "parameter", "opt": "optimizer state"}  # the roles of a tr
 
 
 def mean_gradients(
-    loss: Loss, params: Tree, batch: Tree, microbatches: int = 1, *, has_aux: bool = False
+    loss: Loss, params: Tree, batch: Tree, microbatches: int = 1, *, has_aux: bool = False, interleaved: bool = True
 ) -> tuple[Any, Tree]:
-    """Return the loss of a batch and its gradients, computed in parts that are summed up by a scan."""
+    """Return the loss of a batch and its gradients, computed in parts that are summed up by a scan.
+
+    Interleaved parts copy the batch, but each device splits its own part of it.
+    """
     compute = jax.value_and_grad(loss, has_aux=has_aux)
     if microbatches == 1:
         return compute(params, batch)
-    # Every k-th example, so that each device splits its own part of the batch.
-    parts = jax.tree.map(lambda a: a.reshape(-1, microbatches, *a.shape[1:]).swapaxes(0, 1), batch)
+    if interleaved:
+        parts = jax.tree.map(lambda a: a.reshape(-1, microbatches, *a.shape[1:]).swapaxes(0, 1), batch)
+    else:
+        parts = jax.tree.map(lambda a: a.reshape(microbatches, -1, *a.shape[1:]), batch)
 
     def add(total: Tree, part: Tree) -> tuple[Tree, Any]:
         value, grads = compute(params, part)

@@ -153,6 +153,24 @@ def test_microbatches_compute_the_loss_and_the_gradients_of_the_whole_batch() ->
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), found["grads"], gradients)
 
 
+def test_microbatches_of_a_batch_behind_time() -> None:
+    def loss(params: Tree, inputs: Any) -> Any:
+        def cell(state: Any, x: Any) -> Any:
+            state = jnp.tanh(x @ params["x"] + state @ params["h"])
+            return state, state
+
+        return (jax.lax.scan(cell, jnp.zeros(inputs.shape[1:]), inputs)[1] ** 2).mean()
+
+    step = jax.value_and_grad(loss)
+    shapes = {"x": array(128, 128), "h": array(128, 128)}
+    code = given(compiled(step, shapes, array(96, 256, 128)), AdviceKind.MICROBATCHING).change
+    params = {name: 0.1 * jax.random.normal(jax.random.key(0), a.shape) for name, a in shapes.items()}
+    batch = jax.random.normal(jax.random.key(1), (3, 8, 128))
+    found, (value, gradients) = run(code, params=params, batch=batch, loss=loss), step(params, batch)
+    assert float(found["value"]) == pytest.approx(float(value), rel=1e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), found["grads"], gradients)
+
+
 def logits(params: Tree, tokens: Any) -> Any:
     return params["embed"][tokens] @ params["head"]
 

@@ -21,6 +21,7 @@ from tb_memplugin.analysis.dataflow.training_step import training_step
 from tb_memplugin.analysis.ownership.model_paths import Pass
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import (
+    NO_ROWS,
     Change,
     combine,
     concatenate_lifetimes,
@@ -35,6 +36,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text, counted
 
 PARTS = 2
+INTERLEAVED = "  # every second example: each device splits its own"
 # Examples per part. For fewer than a TPU's tile has rows, XLA moves parts of the images to the batch, with copies and
 # halos (its space-to-batch conversion), so that half of the batch may need more memory.
 MIN_CONVOLVED = 8
@@ -42,8 +44,7 @@ MIN_CONVOLVED = 8
 # Compiled networks took up to this share of what the whole batch takes, instead of a half.
 DELAYED_SHARE = 11, 16
 CODE = """def mean_gradients(params, batch):
-    # Every second example, so that each device splits its own part of the batch.
-    parts = jax.tree.map({split}, batch)
+    parts = jax.tree.map({split}, batch){reason}
 
     def add(total, part):
         return jax.tree.map(jnp.add, total, jax.value_and_grad(loss)(params, part)), None
@@ -73,7 +74,9 @@ def advise(recording: Recording) -> Iterator[Advice]:
         return
     values = batch_values(recording, graph, step, passes, inputs, batch.size)
     share = DELAYED_SHARE if convolves and backend is Backend.GPU else None
-    saved = _saving(recording, passes, values, cast_bytes(recording, graph), share) if len(values.scaled) else None
+    copied = recording.allocations.size[batch.rows] if batch.devices > 1 else NO_ROWS
+    further = np.concatenate([cast_bytes(recording, graph), copied])
+    saved = _saving(recording, passes, values, further, share) if len(values.scaled) else None
     if saved is not None:
         yield _advice(recording, batch, values, saved)
 
@@ -99,28 +102,30 @@ def _advice(recording: Recording, batch: Batch, values: BatchValues, saved: Savi
         f"{agree(len(scaled), 'scales', 'scale')} with the batch of {batch.whole}{part_of}. Computing half of the "
         f"batch at a time {saved.effect}; this includes {bytes_text(total)} to accumulate gradients. The loss must be "
         "a mean over examples. More parts save more.",
-        change=CODE.format(split=_split(batch.dimension)),
+        change=CODE.format(split=_split(batch), reason=INTERLEAVED if batch.devices > 1 else ""),
         rows=sort_by_size(recording, scaled),
         bytes=size,
         saving=saved,
     )
 
 
-def _split(dimension: int) -> str:
-    if dimension == 0:
-        return "lambda a: a.reshape(-1, 2, *a.shape[1:]).swapaxes(0, 1)"
-    shape = f"*a.shape[:{dimension}], -1, 2, *a.shape[{dimension + 1}:]"
-    return f"lambda a: jnp.moveaxis(a.reshape({shape}), {dimension + 1}, 0)"
+def _split(batch: Batch) -> str:
+    """Return the code that gives each input a first dimension of two parts."""
+    before, after = ("-1, 2", 1) if batch.devices > 1 else ("2, -1", 0)
+    at = batch.dimension
+    shape = f"a.reshape({f'*a.shape[:{at}], ' if at else ''}{before}, *a.shape[{at + 1}:])"
+    return f"lambda a: {shape}" if at + after == 0 else f"lambda a: jnp.moveaxis({shape}, {at + after}, 0)"
 
 
 def _saving(
-    recording: Recording, passes: ProgramPasses, values: BatchValues, casts: I64, delayed: tuple[int, int] | None
+    recording: Recording, passes: ProgramPasses, values: BatchValues, copies: I64, delayed: tuple[int, int] | None
 ) -> Saving | None:
     """Return the saving of two passes over half of the batch each, between which the sum of gradients stays.
 
     Each gradient is added to the sum once it is computed, or waits for the end as it does now: the compiler decides.
     A loop over layers collects the gradients of all layers before they are added. What is computed from weights alone,
-    such as casts, is computed before the loop. What the compiler computes again to fit the whole batch is kept.
+    such as casts, is computed before the loop, as are `copies`. What the compiler computes again to fit the whole batch
+    is kept.
     """
     table, own = recording.allocations, lifetimes(recording)
     whole = keep_instead(recording, passes, own.take(values.scaled))
@@ -133,10 +138,10 @@ def _saving(
     before = own.take(values.invariant)
     before = before._replace(start=np.full(len(before.row), -1), end=np.maximum(before.end, values.end))
     rows = np.concatenate([values.scaled, values.gradients, values.invariant])
-    cast = Change(np.full(len(casts), -1), np.full(len(casts), values.end), casts)
-    placed = place_in_outputs(recording, cast)
+    copied = Change(np.full(len(copies), -1), np.full(len(copies), values.end), copies)
+    placed = place_in_outputs(recording, copied)
     added = concatenate_lifetimes(computed, summed, stacked)
-    cases = [(half, added, placed), (half, waiting, placed), (half, added, cast)]
+    cases = [(half, added, placed), (half, waiting, placed), (half, added, copied)]
     if delayed is not None:
         cases.append((whole._replace(bytes=size * delayed[0] // delayed[1]), added, placed))
     changes = []
