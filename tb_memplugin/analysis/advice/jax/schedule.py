@@ -1,8 +1,8 @@
 """Advice on the order of operations: XLA's latency-hiding scheduler may let weight gradients wait for the end.
 
 It starts communication early and fills the time with other operations. Until a weight gradient is computed, its layer's
-activations stay in memory. Without it, XLA runs operations in an order that frees memory. The advice is given only if
-both a heuristic search and a simulation of XLA's other schedulers find such an order.
+activations stay in memory. Without it, XLA runs operations in an order that frees memory. The advice is given if
+a heuristic search finds such an order; for TPUs, if XLA's depth-first scheduler does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.model import Advice, AdviceKind, promise, sort_by_size
 from tb_memplugin.analysis.advice.support.arguments import function_name
-from tb_memplugin.analysis.replay.memory_schedulers import depth_first, most_freed_first
+from tb_memplugin.analysis.replay.depth_first import depth_first
 from tb_memplugin.analysis.replay.program_graph import ProgramGraph, program_graph
 from tb_memplugin.analysis.replay.schedule_graph import lower_peak
 from tb_memplugin.analysis.usage.live_bytes import peak
@@ -52,16 +52,17 @@ def advise(recording: Recording) -> Iterator[Advice]:
         return
     graph, before = program.graph, peak(recording).bytes
     own = graph.peak(graph.own_order)
-    least = graph.peak(lower_peak(graph, graph.own_order))
+    best = lower_peak(graph, graph.own_order)
+    least = graph.peak(best)
     if EXACT * abs(own - before) > before or MIN_SHARE[backend] * (before - least) < before:
         return
-    order = _without_latency_hiding(program, backend)
-    simulated = before - graph.peak(order)
-    if MIN_SHARE[backend] * simulated < before:
+    order = depth_first(graph) if backend is Backend.TPU else best
+    found = before - graph.peak(order)
+    if MIN_SHARE[backend] * found < before:
         return
-    # XLA breaks ties between operations in ways that are not simulated.
-    most = max(simulated, before - least)
-    saved = promise(recording, (simulated + most) // 2, simulated // 2, most)
+    # Compiled for GPUs, XLA's order without the scheduler saved 0.68 to 1 of what the best order saves.
+    expected = found if backend is Backend.TPU else 4 * found // 5
+    saved = promise(recording, expected, 3 * found // 5, max(found, before - least))
     if saved is None:
         return
     rows = _waiting(program, order)
@@ -79,14 +80,6 @@ def advise(recording: Recording) -> Iterator[Advice]:
         bytes=size,
         saving=saved,
     )
-
-
-def _without_latency_hiding(program: ProgramGraph, backend: Backend) -> I32:
-    """Return the order of the compiler's other scheduler. For TPUs it is depth-first; for GPUs, the better of two."""
-    graph = program.graph
-    if backend is Backend.TPU:
-        return depth_first(graph)
-    return min(most_freed_first(graph), depth_first(graph), key=graph.peak)
 
 
 def _waiting(program: ProgramGraph, order: I32) -> I64:
