@@ -13,11 +13,13 @@ from tb_memplugin.analysis.advice.support.arguments import Argument, arguments, 
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph, row_of_value, uses
 from tb_memplugin.analysis.dataflow.input_output_pairs import input_output_pairs
 from tb_memplugin.analysis.memoize import memoize
+from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import Change, combine, lifetimes, rows_sharing_memory, shrink_regions
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.dataflow import Derivation
-from tb_memplugin.model.kinds import RegionKind
+from tb_memplugin.model.kinds import RegionKind, Role
+from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import agree, bytes_text
 
@@ -38,6 +40,8 @@ def advise(recording: Recording) -> Iterator[Advice]:
     size = int(recording.allocations.size[old].sum())
     # In another order, the temporaries that shared the results' memory may need none of their own.
     least = min(saved.at_least, saved.bytes - _relaid_out(recording, new) // 2)
+    copied = least - _copied_on_gpu(recording, old)
+    least = copied if is_worthwhile(recording, copied) else least
     saved = replace(saved, at_least=least, at_most=min(max(saved.at_most, size), peak(recording).bytes))
     if not is_worthwhile(recording, least):
         return
@@ -118,6 +122,15 @@ def _equal_layouts(recording: Recording, old: I64, new: I64) -> Mask:
     shape = recording.allocations.shape
     found = ((LAYOUT.match(shape[a]), LAYOUT.match(shape[b])) for a, b in zip(old.tolist(), new.tolist(), strict=True))
     return np.array([not a or not b or a[1] != b[1] or a[2] == b[2] for a, b in found], dtype=bool)
+
+
+def _copied_on_gpu(recording: Recording, old: I64) -> int:
+    """Return the bytes of the largest weight: a GPU program may copy it, where it is read after its update."""
+    program = recording.program
+    if program is None or program.backend is not Backend.GPU:
+        return 0
+    weights = old[roles(recording)[old] == Role.PARAMETER]
+    return int(recording.allocations.size[weights].max(initial=0))
 
 
 def _relaid_out(recording: Recording, new: I64) -> int:
