@@ -104,6 +104,7 @@ def _advise_mixed_precision(recording: Recording, passes: ProgramPasses, wide: M
         saved = saving(recording, combine(halved, found.casts), combine(activations, found.casts), at_least)
     else:
         saved = saving(recording, combine(halved, found.casts))
+    saved = saved and or_another_order(recording, saved)
     # Other numerics are a large change: below a twentieth of the peak, it is not worth making.
     if saved is None or MIN_NUMERICS_SHARE * saved.at_least < peak(recording).bytes:
         return
