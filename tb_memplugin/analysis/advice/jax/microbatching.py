@@ -14,7 +14,7 @@ from tb_memplugin.analysis.advice.support.batch_values import (
     batch_values,
     cast_bytes,
 )
-from tb_memplugin.analysis.advice.support.compiler_remat import keep_instead
+from tb_memplugin.analysis.advice.support.compiler_remat import keep_instead, memory_limit
 from tb_memplugin.analysis.advice.support.passes import ProgramPasses, program_passes
 from tb_memplugin.analysis.dataflow.graph import dataflow_graph
 from tb_memplugin.analysis.dataflow.training_step import training_step
@@ -23,9 +23,11 @@ from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.replay.what_if import (
     NO_ROWS,
     Change,
+    RowLifetimes,
     combine,
     concatenate_lifetimes,
     lifetimes,
+    peak_after,
     place_in_outputs,
     replace_lifetimes,
 )
@@ -120,15 +122,30 @@ def _split(batch: Batch) -> str:
 def _saving(
     recording: Recording, passes: ProgramPasses, values: BatchValues, copies: I64, delayed: tuple[int, int] | None
 ) -> Saving | None:
-    """Return the saving of two passes over half of the batch each, between which the sum of gradients stays.
+    """Return the saving of two passes over half of the batch each.
 
-    Each gradient is added to the sum once it is computed, or waits for the end as it does now: the compiler decides.
+    What the compiler computes again to fit the whole batch is kept if half of the batch then fits.
+    """
+    own = lifetimes(recording).take(values.scaled)
+    kept = keep_instead(recording, passes, own)
+    if len(kept.row) < len(own.row):
+        changes = _changes(recording, values, kept, copies, delayed)
+        if peak_after(recording, changes[0]).bytes <= memory_limit(recording):
+            return saving(recording, *changes)
+    return saving(recording, *_changes(recording, values, own, copies, delayed))
+
+
+def _changes(
+    recording: Recording, values: BatchValues, whole: RowLifetimes, copies: I64, delayed: tuple[int, int] | None
+) -> list[Change]:
+    """Return the change by two passes over half of the batch each, between which the sum of gradients stays.
+
+    The first change is the expected one. Each gradient is added to the sum once it is computed, or waits for the end as
+    it does now: the compiler decides.
     A loop over layers collects the gradients of all layers before they are added. What is computed from weights alone,
-    such as casts, is computed before the loop, as are `copies`. What the compiler computes again to fit the whole batch
-    is kept.
+    such as casts, is computed before the loop, as are `copies`. `whole` is what half of the batch halves.
     """
     table, own = recording.allocations, lifetimes(recording)
-    whole = keep_instead(recording, passes, own.take(values.scaled))
     size = table.size[whole.row]
     half = whole._replace(bytes=size // PARTS)
     waiting, stacked = own.take(values.gradients), own.take(values.stacked)
@@ -149,7 +166,7 @@ def _saving(
         after = concatenate_lifetimes(examples, before, gradients.take(gradients.end > gradients.start))
         total = _total(recording, values.trained, values.end)
         changes.append(combine(replace_lifetimes(recording, rows, after), total, further))
-    return saving(recording, *changes)
+    return changes
 
 
 def _total(recording: Recording, trained: I64, end: int) -> Change:
