@@ -95,7 +95,7 @@ def compile_kernel(name: str, target: str, folder: str) -> None:
         out_specs=kernel.blocks[-1],
         scratch_shapes=kernel.scratch,
     )
-    options = {"xla_dump_to": folder, "xla_dump_hlo_as_proto": True}
+    options: dict[str, str | bool] = {"xla_dump_to": folder, "xla_dump_hlo_as_proto": True}
     jax.jit(call, out_shardings=place).lower(*arguments).compile(compiler_options=options)
 
 
