@@ -37,7 +37,7 @@ class KernelMemory:
 
     @property
     def other_bytes(self) -> int | None:
-        """What the compiler takes beside windows and scratch memory, as for registers that it spills, and padding."""
+        """Memory of the compiler beside windows and scratch memory, as for registers that it spills, and padding."""
         if self.used_bytes is None or not self.buffers:
             return None
         return max(self.used_bytes - sum(buffer.bytes for buffer in self.buffers), 0)

@@ -1,4 +1,4 @@
-"""Operations that the compiler runs twice so that a program fits, and what the program would need without that.
+"""Operations that the compiler runs twice so that a program fits, and the memory that the program would need else.
 
 XLA names them `.remat`, after the operation that they repeat, or `.remat_compressed` and `.remat_uncompressed`, where
 it keeps a value in a smaller layout in between.
@@ -14,13 +14,21 @@ import numpy as np
 from tb_memplugin.analysis.memoize import memoize
 from tb_memplugin.analysis.replay.what_if import RowLifetimes, lifetimes, peak_after, replace_lifetimes
 from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.recording import Recording
 
 REPEATED = re.compile(r"(\.remat(_(un)?compressed)?\d*(\.\d+)?)+(?=\{|$)")  # before the index of a part of a tuple
 
 
+class RepeatedRows(NamedTuple):
+    """Rows that are computed again, and per row the end of the last of them: the value is needed until then."""
+
+    repeated: Mask
+    needed_until: I64
+
+
 class CompilerRecomputation(NamedTuple):
-    """How many operations of the schedule the compiler repeats, and by how many bytes this lowers the peak."""
+    """The number of operations that the compiler repeats, and the bytes by which this lowers the peak."""
 
     operations: int
     saved_bytes: int
@@ -29,17 +37,34 @@ class CompilerRecomputation(NamedTuple):
 @memoize
 def compiler_recomputation(recording: Recording) -> CompilerRecomputation:
     """Return what the compiler repeats by itself. Without it, the first result would stay until the last use."""
-    program, rows = recording.program, recording.allocations
-    operations = np.count_nonzero(program.name.where(lambda name: bool(REPEATED.search(name)))) if program else 0
-    if program is None or not operations:
+    found = repeated_rows(recording)
+    if recording.program is None or not found.repeated.any():
         return CompilerRecomputation(0, 0)
-    first_name = rows.name.map(lambda name: REPEATED.sub("", name), "", object)
-    repeated = np.flatnonzero(rows.name.where(lambda name: bool(REPEATED.search(name))))
-    names, code = np.unique(first_name.astype(str), return_inverse=True)
-    original = np.setdiff1d(np.flatnonzero(np.isin(code, code[repeated])), repeated)
+    operations = int(np.count_nonzero(recording.program.name.where(REPEATED.search)))
     own = lifetimes(recording)
-    last = np.zeros(len(names), dtype=np.int64)
-    np.maximum.at(last, code[repeated], own.end[repeated])
-    longer = own.take(original)._replace(end=np.maximum(own.end[original], last[code[original]]))
-    change = replace_lifetimes(recording, np.r_[original, repeated], RowLifetimes(*longer))
-    return CompilerRecomputation(int(operations), max(peak_after(recording, change).bytes - peak(recording).bytes, 0))
+    changed = np.flatnonzero(found.repeated | (found.needed_until > 0))
+    kept = keep_instead(recording, own.take(changed))
+    natural = peak_after(recording, replace_lifetimes(recording, changed, kept)).bytes
+    return CompilerRecomputation(operations, max(natural - peak(recording).bytes, 0))
+
+
+def keep_instead(recording: Recording, lives: RowLifetimes) -> RowLifetimes:
+    """Return the lifetimes of rows if the compiler kept values instead of computing them again."""
+    repeated, needed_until = repeated_rows(recording)
+    return lives._replace(end=np.maximum(lives.end, needed_until[lives.row])).take(~repeated[lives.row])
+
+
+@memoize
+def repeated_rows(recording: Recording) -> RepeatedRows:
+    """Find the rows that are computed again, by their names; none without the row that they repeat."""
+    rows, end = recording.allocations, lifetimes(recording).end
+    repeated = rows.name.where(REPEATED.search)
+    needed_until = np.zeros(len(rows), dtype=np.int64)
+    if recording.program is None or not repeated.any():
+        return RepeatedRows(np.zeros(len(rows), dtype=bool), needed_until)
+    _, name = np.unique(rows.name.map(lambda text: REPEATED.sub("", text), "", np.str_), return_inverse=True)
+    last, exists = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=bool)  # by name
+    np.maximum.at(last, name[repeated], end[repeated])
+    exists[name[~repeated]] = True
+    needed_until[~repeated] = last[name[~repeated]]
+    return RepeatedRows(repeated & exists[name], needed_until)

@@ -26,7 +26,7 @@ class BufferAccesses(NamedTuple):
 
 
 class SliceReads(NamedTuple):
-    """Which nodes of the backward body read which dropped stack, and a buffer of theirs for the slice, -1 for none."""
+    """Pairs of a dropped stack and a node of the backward body that reads it, with a buffer for the slice, -1 for none."""
 
     stack: I64
     node: I32

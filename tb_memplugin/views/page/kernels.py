@@ -37,7 +37,7 @@ class KernelJson(TypedDict):
     buffers: list[KernelBufferJson]
     """Empty where the kernel's code cannot be read."""
     other_bytes: int | None
-    """What the compiler takes beside them, as for registers that it spills; null where either figure is unknown."""
+    """Memory of the compiler beside them, as for registers that it spills; null where either figure is unknown."""
 
 
 class KernelsJson(TypedDict):

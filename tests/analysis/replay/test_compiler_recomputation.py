@@ -1,4 +1,4 @@
-"""What the compiler recomputes by itself, and how it bounds what a change saves."""
+"""Recomputation by the compiler itself, and bounds of what a change then saves."""
 
 from __future__ import annotations
 

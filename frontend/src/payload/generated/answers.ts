@@ -320,8 +320,7 @@ export interface Kernel {
   /** Empty where the kernel's code cannot be read. */
   buffers: KernelBuffer[];
   /**
-   * What the compiler takes beside them, as for registers that it spills; null where either figure is
-   * unknown.
+   * Memory of the compiler beside them, as for registers that it spills; null where either figure is unknown.
    */
   other_bytes: number | null;
 }

@@ -66,7 +66,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     share = DELAYED_SHARE if convolves and backend is Backend.GPU else None
     copied = recording.allocations.size[batch.rows] if batch.devices > 1 else NO_ROWS
     further = np.concatenate([cast_bytes(recording, graph), copied])
-    saved = microbatch_saving(recording, passes, values, further, share) if len(values.scaled) else None
+    saved = microbatch_saving(recording, values, further, share) if len(values.scaled) else None
     if saved is not None:
         yield _advice(recording, batch, values, saved)
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from tb_memplugin.analysis.advice.model import Saving, saving
 from tb_memplugin.analysis.advice.support.batch_values import BatchValues
-from tb_memplugin.analysis.advice.support.compiler_remat import keep_instead, memory_limit
-from tb_memplugin.analysis.advice.support.passes import ProgramPasses
+from tb_memplugin.analysis.advice.support.compiler_limit import memory_limit
+from tb_memplugin.analysis.replay.compiler_recomputation import keep_instead
 from tb_memplugin.analysis.replay.what_if import (
     Change,
     RowLifetimes,
@@ -26,14 +26,14 @@ PARTS = 2
 
 
 def microbatch_saving(
-    recording: Recording, passes: ProgramPasses, values: BatchValues, copies: I64, delayed: tuple[int, int] | None
+    recording: Recording, values: BatchValues, copies: I64, delayed: tuple[int, int] | None
 ) -> Saving | None:
     """Return the saving of two passes over half of the batch each.
 
     What the compiler computes again to fit the whole batch is kept if half of the batch then fits.
     """
     own = lifetimes(recording).take(values.scaled)
-    kept = keep_instead(recording, passes, own)
+    kept = keep_instead(recording, own)
     if len(kept.row) < len(own.row):
         changes = _changes(recording, values, kept, copies, delayed)
         if peak_after(recording, changes[0]).bytes <= memory_limit(recording):

@@ -1,4 +1,4 @@
-"""What storing and computing in bf16 instead of f32 changes."""
+"""The changes that storing and computing in bf16 instead of f32 brings."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def casts_of(recording: Recording, passes: ProgramPasses, rows: I64) -> I64:
 
 
 def from_kept_products(passes: ProgramPasses, rows: I64) -> Mask:
-    """Mark the rows that are computed from a product that is one of the rows, too, and are as large as it is."""
+    """Mark the rows that are as large as a product among the rows, and are computed from it."""
     values, products = passes.values, passes.values.products
     multiplied = products.position[products.kind == ProductKind.PRODUCT]
     is_product = np.isin(passes.made[rows], multiplied)
