@@ -26,7 +26,7 @@ class BufferAccesses(NamedTuple):
 
 
 class SliceReads(NamedTuple):
-    """Pairs of a dropped stack and a node of the backward body that reads it, with a buffer for the slice, -1 for none."""
+    """Pairs of a dropped stack and a node of the backward body that reads it; a buffer for the slice, or -1."""
 
     stack: I64
     node: I32
