@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from tb_memplugin.analysis.dataflow.copies import copied_from
@@ -16,9 +14,9 @@ from tb_memplugin.analysis.ownership.argument_trees import complete_trees
 from tb_memplugin.model.arrays import I32, U8, Mask
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.shapes import dimensions
 
 NARROW = {"s8", "u8", "s4", "u4", "s2", "u2"}  # integer types of quantized weights, and of images
-FIRST_DIMENSION = re.compile(r"\[(\d+)")
 FORWARD = TrainingPhase.FORWARD
 
 
@@ -55,7 +53,7 @@ def _decide_by_shapes(recording: Recording, graph: DataflowGraph, arguments: I32
     Data has the batch as its first dimension, and a bias is broadcast to the batch.
     """
     row, shape = row_of_value(recording)[arguments], recording.allocations.shape
-    batch = np.array([_first_dimension(shape[at]) if at >= 0 else 0 for at in row.tolist()], dtype=np.int64)
+    batch = np.array([(*dimensions(shape[at]), 0)[0] if at >= 0 else 0 for at in row.tolist()], dtype=np.int64)
     sizes = np.setdiff1d(batch[role == Role.INPUT], np.r_[batch[role == Role.PARAMETER], 0, 1])
     owner = owning_argument(graph, around_loops=True)
     uses = first_use(graph, owner, np.ones(len(graph.values.use), dtype=bool)).combined_only
@@ -69,11 +67,6 @@ def _decide_by_shapes(recording: Recording, graph: DataflowGraph, arguments: I32
     is_open = role == Role.UNKNOWN
     role[is_open & ((first >= last) | np.isin(batch, sizes))] = Role.INPUT
     role[(role == Role.UNKNOWN) & broadcast & (role == Role.INPUT).any()] = Role.PARAMETER
-
-
-def _first_dimension(shape: str) -> int:
-    found = FIRST_DIMENSION.search(shape)
-    return int(found[1]) if found else 0
 
 
 def _may_be_quantized(recording: Recording, arguments: I32) -> Mask:

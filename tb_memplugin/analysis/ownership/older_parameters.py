@@ -13,7 +13,7 @@ def older_parameters(recording: Recording, role: U8) -> Mask:
     """Mark the rows of unknown role that are older than the trace and match the gradients by size, one to one.
 
     Of each size there must be as many of them, live as long as gradients are made, as gradients without a parameter
-    that is known. If there are more, some may be optimizer state or gradients of earlier steps, and none is marked.
+    that is known. If there are more, some may be optimizer state or gradients of earlier steps: all stay unknown.
     """
     rows = recording.allocations
     gradient = role == Role.GRADIENT

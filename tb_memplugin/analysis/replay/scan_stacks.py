@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -16,8 +15,8 @@ from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.shapes import dimensions
 
-LEADING = re.compile(r"\w+\[(\d{1,18})[,\]]")
 NO_WORK = {"parameter", "tuple", "get-tuple-element", "while"}
 COPIES = {"copy", "copy-start", "copy-done"}
 MAX_COPIES = 4  # of a copy
@@ -249,7 +248,5 @@ class ScanStacks:
 @memoize
 def leading_dimension(recording: Recording) -> I64:
     """Return the first dimension of each row's shape, 0 for none."""
-    found: I64 = recording.allocations.shape.map(
-        lambda text: int(found[1]) if (found := LEADING.match(text)) else 0, 0, np.int64
-    )
+    found: I64 = recording.allocations.shape.map(lambda text: (*dimensions(text), 0)[0], 0, np.int64)
     return found

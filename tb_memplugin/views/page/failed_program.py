@@ -23,7 +23,7 @@ class FailedProgramJson(TypedDict):
 
 
 def names_program(recording: Recording) -> bool:
-    """Return whether the recording is of an error that names a program and lists none of its buffers."""
+    """Return whether the recording is of an error that names a program, without its buffers."""
     failure = recording.out_of_memory
     return failure is not None and bool(failure.program) and not len(recording.allocations)
 

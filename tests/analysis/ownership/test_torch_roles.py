@@ -98,7 +98,7 @@ def test_real_snapshots(name: str, expected: dict[Role, int]) -> None:
 
 
 def recorded_from(training: Training, first: int) -> Recording:
-    """Return the recording as it is if tracing began at this event: what is older has no stack."""
+    """Return the recording of a trace that begins at this event: older blocks have no stack."""
     snapshot = training.snapshot()
     del snapshot["device_traces"][0][:first]
     for segment in snapshot["segments"]:

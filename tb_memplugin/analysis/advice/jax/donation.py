@@ -38,7 +38,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
     if saved is None:
         return
     size = int(recording.allocations.size[old].sum())
-    # In another order, the temporaries that shared the results' memory may need none of their own.
+    # In another order, the temporaries that share the results' memory may find room elsewhere.
     least = min(saved.at_least, saved.bytes - _relaid_out(recording, new) // 2)
     copied = least - _copied_on_gpu(recording, old)
     least = copied if is_worthwhile(recording, copied) else least

@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_memplugin.analysis.advice.support.batch_products import dimensions, is_mixed, rows_of_products
+from tb_memplugin.analysis.advice.support.batch_products import is_mixed, rows_of_products
 from tb_memplugin.analysis.dataflow.copies import copied_from
 from tb_memplugin.analysis.dataflow.graph import DataflowGraph
 from tb_memplugin.analysis.dataflow.training_step import TrainingPhase, TrainingStep
 from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.shapes import dimensions
 
 MAX_DIMENSION = 2  # steps or parts may come first, then time, then the batch
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from math import isqrt
 
 import numpy as np
@@ -14,8 +13,7 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.dataflow import ProductKind
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
-
-DIMENSIONS = re.compile(r"\w+\[(\d[\d,]{0,200})\]")
+from tb_memplugin.model.shapes import dimensions
 
 
 def rows_of_products(recording: Recording, graph: DataflowGraph, step: TrainingStep) -> I64:
@@ -78,9 +76,3 @@ def is_mixed(recording: Recording, graph: DataflowGraph, step: TrainingStep, inp
     pairs = known.all(axis=0) & (sides > 0).all(axis=0) & (products.kind == ProductKind.PRODUCT)
     pairs &= step.phase[len(values) + products.position] == TrainingPhase.FORWARD
     return bool((pairs & (of_result[products.position] > sides.max(axis=0))).any())
-
-
-def dimensions(shape: str) -> list[int]:
-    """Return the dimensions of an array's shape text; none for a scalar or a tuple."""
-    found = DIMENSIONS.match(shape)
-    return [int(number) for number in found[1].split(",") if number and len(number) < 16] if found else []

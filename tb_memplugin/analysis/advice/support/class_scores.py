@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +14,10 @@ from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.dataflow import Derivation, ProductKind
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.shapes import dimensions
 
 MANY = 16  # times the elements of all inputs
 MAX_RESULTS = 8  # the largest ones
-DIMENSIONS = re.compile(r"\[([\d,]{1,200})\]")
 
 
 class ClassScores(NamedTuple):
@@ -41,7 +40,7 @@ def class_scores(recording: Recording, passes: ProgramPasses, results: I64) -> C
     found, computed = [], [np.empty(0, dtype=np.int64)]
     for row in sorted(large, key=lambda row: -int(size[row]))[:MAX_RESULTS]:
         scores = int(elements[passes.value[row]])
-        classes = _last_dimension(recording.allocations.shape[row])
+        *_, classes = 0, *dimensions(recording.allocations.shape[row])
         layer = _last_layer(recording, passes, row)
         if layer is not None and classes > 1 and scores // classes <= positions:
             found.append(row)
@@ -61,11 +60,6 @@ def _inputs(recording: Recording, passes: ProgramPasses) -> tuple[int, int]:
 
 def _is_many(passes: ProgramPasses, row: int, inputs: int) -> bool:
     return int(passes.values.elements[passes.value[row]]) >= MANY * inputs
-
-
-def _last_dimension(shape: str) -> int:
-    found = DIMENSIONS.search(shape)
-    return int(found[1].rstrip(",").rpartition(",")[2] or 0) if found else 0
 
 
 def _last_layer(recording: Recording, passes: ProgramPasses, row: int) -> I64 | None:

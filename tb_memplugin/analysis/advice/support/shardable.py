@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,8 +14,8 @@ from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.program import ArgumentShardings, MeshAxis
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.shapes import dimensions
 
-DIMENSIONS = re.compile(r"\[([\d,]{0,200})\]")
 UNNAMED = ""  # files before JAX 0.12 have no names of axes
 
 
@@ -78,8 +77,7 @@ def _axes_of_inputs(recording: Recording, shardings: ArgumentShardings, leaf_of_
 
 def _dimension_to_split(shape: str, parts: int) -> int | None:
     """Return the largest dimension of a shape such as `f32[8,128]` that can be split evenly; None without one."""
-    found = DIMENSIONS.search(shape)
-    sizes = [int(size) for size in found[1].split(",") if size] if found else []
+    sizes = dimensions(shape)
     return max((d for d, size in enumerate(sizes) if size and size % parts == 0), key=lambda d: sizes[d], default=None)
 
 
