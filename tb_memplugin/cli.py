@@ -14,11 +14,11 @@ from types import ModuleType
 from typing import NoReturn
 
 from tb_memplugin import __version__
-from tb_memplugin.commands import check, compare, explain, export, hook, serve, summary, xprof
+from tb_memplugin.commands import check, compare, explain, export, fit, hook, serve, summary, xprof
 from tb_memplugin.commands.terminal import printable
 from tb_memplugin.errors import InputError
 
-COMMANDS: tuple[ModuleType, ...] = (serve, xprof, summary, explain, compare, check, export, hook)
+COMMANDS: tuple[ModuleType, ...] = (serve, xprof, summary, explain, compare, check, fit, export, hook)
 
 DESCRIPTION = """\
 Find out where the memory of a TPU or GPU program went, and how to use less.

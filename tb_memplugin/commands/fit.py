@@ -1,0 +1,54 @@
+"""Compile a step for accelerators that are not here: does it fit, and what is the largest batch?
+
+FILE.py:FUNCTION is a function of `devices` and knobs that returns a jitted function and the shapes of its arguments.
+Every figure is that of a compiled program.
+
+example:
+  tb-memplugin fit fit_gpt.py:step --on v5e:4x4 --vary batch --vary remat=none,full --to /tmp/xprof
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from tb_memplugin.sizes import parse_size
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("step", metavar="FILE.py:FUNCTION")
+    parser.add_argument("--on", metavar="TARGET", action="append", required=True, help="such as v5e:4x4, h100:8, cpu:8")
+    parser.add_argument("--vary", metavar="KNOB[=VALUES]", action="append", default=[])
+    parser.add_argument("--set", metavar="KNOB=VALUE", action="append", default=[], dest="fixed")
+    parser.add_argument("--budget", metavar="SIZE", type=parse_size, help="in place of the chip's limit")
+    parser.add_argument("--to", metavar="LOGDIR", help="keep each candidate there, as a run")
+    parser.add_argument("--jobs", type=int, default=max((os.cpu_count() or 1) // 2, 1))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.fit.candidate import Outcome
+    from tb_memplugin.fit.knobs import parse_fixed, parse_varied
+    from tb_memplugin.fit.sweep import Sweep
+    from tb_memplugin.fit.targets import parse_target, slices
+    from tb_memplugin.views.terminal.fit import table
+
+    def done(outcome: Outcome) -> None:
+        print(f"{outcome.candidate.target} {dict(outcome.candidate.knobs)} {outcome.seconds:.1f} s", file=sys.stderr)
+
+    targets = [parse_target(text) or slices(text)[0] for text in arguments.on]
+    with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
+        sweep = Sweep(
+            arguments.step,
+            targets,
+            tuple(map(parse_fixed, arguments.fixed)),
+            [parse_varied(text, 8) for text in arguments.vary],
+            Path(arguments.to or temporary),
+            arguments.budget,
+            done,
+        )
+        found = sweep.run(arguments.jobs)
+    print("\n".join(table(found, arguments.budget)))
+    return 0 if all(one.fits for one in found) else 1

@@ -1,0 +1,60 @@
+"""Knobs of a step as users write them: `batch`, `batch=8:512:8`, `remat=none,full`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.fit.candidate import Knob
+
+RANGE = re.compile(r"(\d{1,9}):(\d{1,9})(?::(\d{1,9}))?")
+NAME = re.compile(r"[A-Za-z_]\w{0,99}")
+TIMES = 1024  # the default range ends at so many times its first value
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A knob with its values: `searched` for the largest one that fits, or each of them tried."""
+
+    name: str
+    values: Sequence[Knob]
+    searched: bool
+
+
+def parse_varied(text: str, default: object) -> Varied:
+    """Parse what follows --vary. `default` is the function's own value of the knob, where a range begins."""
+    name, _, values = text.partition("=")
+    if not NAME.fullmatch(name):
+        raise InputError("No name of a knob", text, "write --vary batch, batch=8:512:8, or remat=none,full")
+    if not values:
+        if not isinstance(default, int) or default < 1:
+            raise InputError("No range", text, f"write --vary {name}=LOW:HIGH, as {name} has no number as default")
+        return Varied(name, range(default, TIMES * default + 1, default), searched=True)
+    if found := RANGE.fullmatch(values):
+        low, high, step = int(found[1]), int(found[2]), int(found[3] or 1)
+        if low < 1 or high < low or step < 1:
+            raise InputError("An empty range", text, "write LOW:HIGH or LOW:HIGH:STEP, with LOW at least 1")
+        return Varied(name, range(low, high + 1, step), searched=True)
+    return Varied(name, [parse_value(value) for value in values.split(",")], searched=False)
+
+
+def parse_value(text: str) -> Knob:
+    """Return a number, True or False where the text is one, else the text."""
+    if text in ("True", "False"):
+        return text == "True"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def parse_fixed(text: str) -> tuple[str, Knob]:
+    """Parse what follows --set."""
+    name, equals, value = text.partition("=")
+    if not NAME.fullmatch(name) or not equals:
+        raise InputError("No value of a knob", text, "write --set batch=8")
+    return name, parse_value(value)
