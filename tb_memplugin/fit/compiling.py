@@ -16,11 +16,13 @@ from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.candidate import Candidate, Outcome
 from tb_memplugin.fit.targets import ENVIRONMENT
+from tb_memplugin.model.program import Backend
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
 
 POLL_SECONDS = 0.05
 TIMEOUT_SECONDS = 600
+BACKENDS = {"tpu": Backend.TPU, "cuda": Backend.GPU, "cpu": Backend.CPU}
 PROGRAM = "*after_optimizations.hlo.pb"
 LATER = ("*after_optimizations_after_buffer_assignment.hlo.pb", "debug_options")  # written after it: TPU, GPU
 
@@ -40,6 +42,11 @@ def compile_and_read(candidate: Candidate, folder: Path, timeout: float = TIMEOU
     except InputError as problem:
         return Outcome(candidate, seconds, error=str(problem), folder=str(folder))
     main = next(recording for recording in recordings if recording.is_main_memory)
+    if main.program is not None and main.program.backend is not BACKENDS[candidate.target.platform]:
+        text = (
+            f"Compiled for {main.program.backend}: shardings of the shapes must be on `devices`, not on jax.devices()"
+        )
+        return Outcome(candidate, seconds, error=text, folder=str(folder))
     return Outcome(
         candidate,
         seconds,

@@ -20,6 +20,10 @@ def table(found: Sequence[LargestValue], budget: int | None) -> Iterator[str]:
         shown = one.fits or one.last
         value = "none" if one.fits is None else str(dict(one.fits.candidate.knobs)[searched]) if searched else "yes"
         left = bytes_text(limit - shown.reserved) if limit and shown.reserved and one.fits else ""
-        text = shown.error or bytes_text(shown.reserved)
+        text = "" if shown.error else bytes_text(shown.reserved)
         rows.append([str(one.target), *(str(knobs[name]) for name in names), value, text, left, str(shown.repeated)])
     yield from align(rows, 0)
+    for one in found:
+        if one.last.error:
+            knobs = ", ".join(f"{name}={value}" for name, value in one.last.candidate.knobs)
+            yield f"{one.target} {knobs}: {one.last.error}"
