@@ -31,6 +31,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.fit.candidate import Outcome
     from tb_memplugin.fit.knobs import parse_fixed, parse_varied
+    from tb_memplugin.fit.step_file import defaults_of
     from tb_memplugin.fit.sweep import Sweep
     from tb_memplugin.fit.targets import parse_target, slices
     from tb_memplugin.views.terminal.fit import table
@@ -38,13 +39,14 @@ def run(arguments: argparse.Namespace) -> int:
     def done(outcome: Outcome) -> None:
         print(f"{outcome.candidate.target} {dict(outcome.candidate.knobs)} {outcome.seconds:.1f} s", file=sys.stderr)
 
+    defaults = defaults_of(arguments.step)
     targets = [parse_target(text) or slices(text)[0] for text in arguments.on]
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
         sweep = Sweep(
             arguments.step,
             targets,
             tuple(map(parse_fixed, arguments.fixed)),
-            [parse_varied(text, 8) for text in arguments.vary],
+            [parse_varied(text, defaults.get(text.partition("=")[0])) for text in arguments.vary],
             Path(arguments.to or temporary),
             arguments.budget,
             done,
