@@ -29,11 +29,11 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.fit.candidate import Outcome
     from tb_memplugin.fit.knobs import parse_fixed, parse_varied
     from tb_memplugin.fit.step_file import defaults_of
     from tb_memplugin.fit.sweep import Sweep
     from tb_memplugin.fit.targets import parse_target, slices
+    from tb_memplugin.model.fit import Outcome
     from tb_memplugin.views.terminal.fit import table
 
     def done(outcome: Outcome) -> None:
@@ -52,5 +52,5 @@ def run(arguments: argparse.Namespace) -> int:
             done,
         )
         found = sweep.run(arguments.jobs)
-    print("\n".join(table(found, arguments.budget)))
-    return 0 if all(one.fits for one in found) else 1
+    print("\n".join(table(found)))
+    return 0 if all(one.largest for one in found) else 1

@@ -1,7 +1,7 @@
 """The process that compiles one candidate: python -m tb_memplugin.fit.child FOLDER, with a request on standard input.
 
-It writes `error.json` into the folder if it fails before XLA dumps the program; XLA writes the dump. Nobody waits for
-the end of the compilation: the memory is assigned a few seconds into it.
+XLA writes the program into the folder. Beside it are `versions.json`, and `error.json` if it failed before there was a
+program. Nobody waits for the end of the compilation: the memory is assigned a few seconds into it.
 """
 
 from __future__ import annotations
@@ -9,16 +9,19 @@ from __future__ import annotations
 import json
 import sys
 import traceback
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.step_file import EXAMPLE, load_step
-from tb_memplugin.fit.targets import devices_of, parse_target
+from tb_memplugin.fit.targets import Target, devices_of, parse_target
 
-OPTIONS = {"xla_dump_hlo_as_proto": True}
+OPTIONS: dict[str, Any] = {"xla_dump_hlo_as_proto": True}
 GPU_OPTIONS = {"xla_gpu_autotune_level": 0}  # without a GPU it takes half of the time and chooses nothing
+PACKAGES = {"tpu": ("libtpu",), "cuda": ("jax-cuda12-plugin", "jax-cuda13-plugin"), "cpu": ()}  # beside jax, jaxlib
 REFUSED = "RESOURCE_EXHAUSTED"
+ERROR, VERSIONS = "error.json", "versions.json"
 
 
 def compile_candidate(folder: str, request: dict[str, Any]) -> None:
@@ -26,20 +29,35 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     target = parse_target(request["target"])
     assert target is not None
     devices = devices_of(target)
-    returned = load_step(request["step"])(devices, **request["knobs"])
-    lowered = _lower(returned, request["step"])
-    options = {**OPTIONS, **(GPU_OPTIONS if target.platform == "cuda" else {}), "xla_dump_to": folder}
-    lowered.compile(compiler_options=options)
+    _write(folder, VERSIONS, versions(target))
+    lowered = lower(request["step"], devices, dict(request["knobs"]))
+    lowered.compile(compiler_options=compiler_options(target, folder))
 
 
-def _lower(returned: Any, name: str) -> Any:
-    """Lower what the user's function returned: a jitted function and its arguments, or a function lowered already."""
+def lower(step: str, devices: list[Any], knobs: dict[str, Any]) -> Any:
+    """Lower what the user's function returns: a jitted function and its arguments, or a function lowered already."""
+    returned = load_step(step)(devices, **knobs)
     if hasattr(returned, "compile") and hasattr(returned, "as_text"):
         return returned
     if not (isinstance(returned, tuple) and len(returned) == 2 and hasattr(returned[0], "lower")):
-        raise InputError(f"{name} returned {type(returned).__name__}", name, f"return as in: {EXAMPLE}")
+        raise InputError(f"{step} returned {type(returned).__name__}", step, f"return as in: {EXAMPLE}")
     function, arguments = returned
     return function.lower(*arguments)
+
+
+def compiler_options(target: Target, folder: str) -> dict[str, Any]:
+    return {**OPTIONS, **(GPU_OPTIONS if target.platform == "cuda" else {}), "xla_dump_to": folder}
+
+
+def versions(target: Target) -> dict[str, str]:
+    """Return the versions of the packages that the figures depend on."""
+    found = {}
+    for name in ("jax", "jaxlib", *PACKAGES[target.platform]):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def main(folder: str) -> int:
@@ -47,15 +65,18 @@ def main(folder: str) -> int:
     try:
         compile_candidate(folder, request)
     except InputError as error:
-        answer = {"text": str(error), "traceback": ""}
+        _write(folder, ERROR, {"text": str(error), "traceback": ""})
     except BaseException as error:
-        if REFUSED in str(error):  # XLA has written the dump
+        if REFUSED in str(error):  # XLA has written the program
             return 0
-        answer = {"text": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
+        _write(folder, ERROR, {"text": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()})
     else:
         return 0
-    Path(folder, "error.json").write_text(json.dumps(answer))
     return 1
+
+
+def _write(folder: str, name: str, value: dict[str, str]) -> None:
+    Path(folder, name).write_text(json.dumps(value))
 
 
 if __name__ == "__main__":

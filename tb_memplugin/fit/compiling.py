@@ -7,15 +7,16 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
 
-from tb_memplugin.analysis.replay.compiler_recomputation import compiler_recomputation
-from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.candidate import Candidate, Outcome
-from tb_memplugin.fit.targets import ENVIRONMENT
+from tb_memplugin.fit.child import ERROR, VERSIONS
+from tb_memplugin.fit.program_memory import with_memory
+from tb_memplugin.fit.targets import ENVIRONMENT, parse_target
+from tb_memplugin.model.fit import Candidate, Outcome
 from tb_memplugin.model.program import Backend
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
@@ -32,34 +33,33 @@ def compile_and_read(candidate: Candidate, folder: Path, timeout: float = TIMEOU
     begun = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     text = _run(candidate, folder, timeout)
-    seconds = time.monotonic() - begun
+    target = parse_target(candidate.target)
+    assert target is not None
+    outcome = Outcome(
+        candidate,
+        seconds=time.monotonic() - begun,
+        capacity_bytes=target.capacity,
+        versions=_read_json(folder / VERSIONS),
+    )
     dumps = programs_of(folder)
     if not dumps:
         error, traceback = _error(folder, text)
-        return Outcome(candidate, seconds, error=error, traceback=traceback, folder=str(folder))
+        return replace(outcome, error=error, traceback=traceback)
     try:
         recordings = read_hlo(dumps[-1].read_bytes(), source=str(dumps[-1]))
     except InputError as problem:
-        return Outcome(candidate, seconds, error=str(problem), folder=str(folder))
-    main = next(recording for recording in recordings if recording.is_main_memory)
-    if main.program is not None and main.program.backend is not BACKENDS[candidate.target.platform]:
-        text = (
-            f"Compiled for {main.program.backend}: shardings of the shapes must be on `devices`, not on jax.devices()"
-        )
-        return Outcome(candidate, seconds, error=text, folder=str(folder))
-    return Outcome(
-        candidate,
-        seconds,
-        reserved=reserved_bytes(main),
-        peak=peak(main).bytes,
-        repeated=compiler_recomputation(main).operations,
-        folder=str(folder),
-    )
+        return replace(outcome, error=str(problem))
+    program = next(recording for recording in recordings if recording.is_main_memory)
+    backend = program.program.backend if program.program is not None else Backend.UNKNOWN
+    if backend not in (BACKENDS[target.platform], Backend.UNKNOWN):
+        text = f"Compiled for {backend}: shardings of the shapes must be on `devices`, not on jax.devices()"
+        return replace(outcome, error=text)
+    return with_memory(outcome, program)
 
 
 def _run(candidate: Candidate, folder: Path, timeout: float) -> str:
     """Run the child until its dump is complete, and return what it printed."""
-    request = {"step": candidate.step, "target": str(candidate.target), "knobs": dict(candidate.knobs)}
+    request = asdict(candidate)
     with Path(folder, "stderr.txt").open("wb+") as printed:
         child = subprocess.Popen(
             [sys.executable, "-m", "tb_memplugin.fit.child", str(folder)],
@@ -84,12 +84,17 @@ def _run(candidate: Candidate, folder: Path, timeout: float) -> str:
 
 def _error(folder: Path, text: str) -> tuple[str, str]:
     """Return the error of a child without a dump, and the traceback of the user's code."""
+    found = _read_json(folder / ERROR)
+    last = [line for line in text.splitlines() if line.strip()][-1:]
+    return found.get("text") or "".join(last) or "The compiler ended without a program", found.get("traceback", "")
+
+
+def _read_json(path: Path) -> dict[str, str]:
     try:
-        found = json.loads((folder / "error.json").read_text())
+        found: dict[str, str] = json.loads(path.read_text())
     except (OSError, ValueError):
-        last = [line for line in text.splitlines() if line.strip()][-1:]
-        return "".join(last) or "The compiler ended without a program", ""
-    return str(found["text"]), str(found["traceback"])
+        return {}
+    return found
 
 
 def programs_of(folder: Path) -> list[Path]:

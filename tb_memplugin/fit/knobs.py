@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.candidate import Knob
+from tb_memplugin.model.fit import Knob
 
 RANGE = re.compile(r"(\d{1,9}):(\d{1,9})(?::(\d{1,9}))?")
 NAME = re.compile(r"[A-Za-z_]\w{0,99}")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
-from tb_memplugin.fit.candidate import Candidate, Knob, Outcome
 from tb_memplugin.fit.compiling import compile_and_read
 from tb_memplugin.fit.knobs import Varied
+from tb_memplugin.fit.run_folder import run_name, write_record
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.targets import Target
+from tb_memplugin.model.fit import Candidate, Knob, LargestValue, Outcome
 
 NO_LIMIT = 1 << 62  # of targets whose limit is the host's memory
 
@@ -42,43 +43,32 @@ class Sweep:
 
     def _one(self, combination: tuple[Target, tuple[tuple[str, Knob], ...]]) -> LargestValue:
         target, knobs = combination
-        limit = self.budget or target.capacity or NO_LIMIT
         searched = next((one for one in self.varied if one.searched), None)
         if searched is None:
             outcome = self._compile(target, knobs)
-            return LargestValue(target, knobs, None, outcome if outcome.fits(limit) else None, outcome)
+            return LargestValue(str(target), knobs, "", outcome if outcome.fits else None, outcome)
         found: dict[int, Outcome] = {}
 
         def probe(value: int) -> int | None:
             found[value] = self._compile(target, (*knobs, (searched.name, value)))
-            return found[value].reserved
+            return found[value].reserved_bytes
 
+        limit = self.budget or target.capacity or NO_LIMIT
         values = [int(value) for value in searched.values] if isinstance(searched.values, list) else searched.values
         largest = Search(values, limit, probe).largest()  # type: ignore[arg-type]
         last = found[max(found)] if largest is None else found[largest]
-        return LargestValue(target, knobs, searched.name, found.get(largest) if largest is not None else None, last)
+        return LargestValue(
+            str(target), knobs, searched.name, found.get(largest) if largest is not None else None, last
+        )
 
     def _compile(self, target: Target, knobs: tuple[tuple[str, Knob], ...]) -> Outcome:
-        candidate = Candidate(self.step, target, knobs)
-        outcome = compile_and_read(candidate, self.folder / run_name(candidate))
+        candidate = Candidate(self.step, str(target), knobs)
+        folder = self.folder / run_name(candidate)
+        outcome = compile_and_read(candidate, folder)
+        searched = next((one.name for one in self.varied if one.searched), "")
+        limit = self.budget or outcome.capacity_bytes
+        outcome = replace(outcome, run=folder.name, limit_bytes=limit, searched=searched)
+        write_record(outcome, folder)
         self.outcomes.append(outcome)
         self.done(outcome)
         return outcome
-
-
-@dataclass(frozen=True)
-class LargestValue:
-    """The outcome at the largest value of the searched knob that fits, None if none does, and the last one tried."""
-
-    target: Target
-    knobs: tuple[tuple[str, Knob], ...]
-    searched: str | None
-    fits: Outcome | None
-    last: Outcome
-
-
-def run_name(candidate: Candidate) -> str:
-    """Return the name of a candidate's run in the logdir."""
-    knobs = "_".join(f"{name}-{value}" for name, value in candidate.knobs)
-    text = f"{candidate.step.rpartition(':')[2]}_{str(candidate.target).replace(':', '_')}_{knobs}"
-    return "".join(character if character.isalnum() or character in "._-" else "-" for character in text)

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tb_memplugin.fit.sweep import LargestValue
+from tb_memplugin.model.fit import LargestValue
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.terminal.text_table import align
 
 
-def table(found: Sequence[LargestValue], budget: int | None) -> Iterator[str]:
+def table(found: Sequence[LargestValue]) -> Iterator[str]:
     """Yield the lines of the table."""
     names = list(dict.fromkeys(name for one in found for name, _ in one.knobs))
     searched = next((one.searched for one in found if one.searched), None)
     rows = [["target", *names, f"largest {searched}" if searched else "fits", "reserved", "left", "repeated"]]
     for one in found:
-        limit = budget or one.target.capacity
-        knobs = dict(one.knobs)
-        shown = one.fits or one.last
-        value = "none" if one.fits is None else str(dict(one.fits.candidate.knobs)[searched]) if searched else "yes"
-        left = bytes_text(limit - shown.reserved) if limit and shown.reserved and one.fits else ""
-        text = "" if shown.error else bytes_text(shown.reserved)
-        rows.append([str(one.target), *(str(knobs[name]) for name in names), value, text, left, str(shown.repeated)])
+        knobs, shown = dict(one.knobs), one.largest or one.last
+        value = (
+            "none" if one.largest is None else str(dict(one.largest.candidate.knobs)[searched]) if searched else "yes"
+        )
+        limit, reserved = shown.limit_bytes, shown.reserved_bytes
+        left = bytes_text(limit - reserved) if limit and reserved and one.largest else ""
+        text = "" if shown.error else bytes_text(reserved)
+        rows.append(
+            [str(one.target), *(str(knobs[name]) for name in names), value, text, left, str(shown.rematerialized)]
+        )
     yield from align(rows, 0)
     for one in found:
         if one.last.error:

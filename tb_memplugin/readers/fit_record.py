@@ -1,0 +1,92 @@
+"""The record of a fit's candidate, `fit.json`: a JSON object with the keys of `tb-memplugin fit --json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.fit import Candidate, Knob, Outcome, PeakPart
+
+REMEDY = "run `tb-memplugin fit` again, or delete the file"
+
+
+def outcome_json(outcome: Outcome) -> dict[str, Any]:
+    """Return the JSON object of an outcome."""
+    candidate = outcome.candidate
+    return {
+        "step": candidate.step,
+        "target": candidate.target,
+        "knobs": dict(candidate.knobs),
+        "changes": list(candidate.changes),
+        "searched": outcome.searched or None,
+        "fits": outcome.fits,
+        "reserved_bytes": outcome.reserved_bytes,
+        "peak_bytes": outcome.peak_bytes,
+        "capacity_bytes": outcome.capacity_bytes,
+        "limit_bytes": outcome.limit_bytes,
+        "rematerialized": outcome.rematerialized,
+        "rematerialized_flops": outcome.rematerialized_flops,
+        "roles": dict(outcome.roles),
+        "parts": [{"name": part.name, "bytes": part.bytes} for part in outcome.parts],
+        "seconds": round(outcome.seconds, 3),
+        "run": outcome.run or None,
+        "error": outcome.error or None,
+        "traceback": outcome.traceback or None,
+        "versions": dict(outcome.versions),
+        "caveats": list(outcome.caveats),
+    }
+
+
+def read_outcome(data: bytes, source: str) -> Outcome:
+    """Read a record. InputError where it is none."""
+    try:
+        found = json.loads(data)
+        return _outcome(found)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise InputError("Not a record of a fit", source, REMEDY) from None
+
+
+def _outcome(found: Mapping[str, Any]) -> Outcome:
+    knobs = tuple((_text(name), _knob(value)) for name, value in found["knobs"].items())
+    changes = tuple(map(_text, found.get("changes", ())))
+    return Outcome(
+        Candidate(_text(found["step"]), _text(found["target"]), knobs, changes),
+        seconds=float(found.get("seconds") or 0),
+        reserved_bytes=_size(found["reserved_bytes"]),
+        peak_bytes=_size(found["peak_bytes"]),
+        capacity_bytes=_size(found["capacity_bytes"]),
+        limit_bytes=_size(found.get("limit_bytes")),
+        rematerialized=_size(found["rematerialized"]) or 0,
+        rematerialized_flops=float(found.get("rematerialized_flops") or 0),
+        roles={_text(role): _size(size) or 0 for role, size in found.get("roles", {}).items()},
+        parts=tuple(PeakPart(_text(part["name"]), _size(part["bytes"]) or 0) for part in found.get("parts", ())),
+        searched=_text(found.get("searched") or ""),
+        run=_text(found.get("run") or ""),
+        error=_text(found.get("error") or ""),
+        traceback=_text(found.get("traceback") or ""),
+        versions={_text(name): _text(version) for name, version in found.get("versions", {}).items()},
+        caveats=tuple(map(_text, found.get("caveats", ()))),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _knob(value: Any) -> Knob:
+    if not isinstance(value, int | float | str):
+        raise TypeError
+    return value
+
+
+def _size(value: Any) -> int | None:
+    """Return a number of bytes or instructions, which a damaged file may have made anything."""
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 53:
+        raise TypeError
+    return value
