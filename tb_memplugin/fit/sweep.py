@@ -38,7 +38,7 @@ class Sweep:
 
     def _combinations(self) -> Iterator[tuple[Target, tuple[tuple[str, Knob], ...]]]:
         chosen = [[(one.name, value) for value in one.values] for one in self.varied if not one.searched]
-        for target, *choices in product(self.targets, *chosen):
+        for target, choices in product(self.targets, product(*chosen)):
             yield target, (*self.fixed, *choices)
 
     def _one(self, combination: tuple[Target, tuple[tuple[str, Knob], ...]]) -> LargestValue:

@@ -60,11 +60,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class LargestValue:
-    """The outcome at the largest value of the searched knob that fits, or without a search, of the candidate if it fits."""
+    """The largest value of a searched knob that fits. Without a search it is the candidate itself, if it fits."""
 
     target: str
     knobs: tuple[tuple[str, Knob], ...]  # other than the searched one
     searched: str  # "" without a search
-    largest: Outcome | None
+    largest: Outcome | None  # None if no value fits
     last: Outcome  # the one to explain: the largest, else the one that failed
     without_recomputation: int | None = None  # the largest value before the compiler runs instructions twice
+
+    @property
+    def value(self) -> Knob | None:
+        return dict(self.largest.candidate.knobs).get(self.searched) if self.largest is not None else None

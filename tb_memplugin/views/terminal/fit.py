@@ -16,9 +16,7 @@ def table(found: Sequence[LargestValue]) -> Iterator[str]:
     rows = [["target", *names, f"largest {searched}" if searched else "fits", "reserved", "left", "repeated"]]
     for one in found:
         knobs, shown = dict(one.knobs), one.largest or one.last
-        value = (
-            "none" if one.largest is None else str(dict(one.largest.candidate.knobs)[searched]) if searched else "yes"
-        )
+        value = "none" if one.largest is None else str(one.value) if searched else "yes"
         limit, reserved = shown.limit_bytes, shown.reserved_bytes
         left = bytes_text(limit - reserved) if limit and reserved and one.largest else ""
         text = "" if shown.error else bytes_text(reserved)
@@ -28,5 +26,5 @@ def table(found: Sequence[LargestValue]) -> Iterator[str]:
     yield from align(rows, 0)
     for one in found:
         if one.last.error:
-            knobs = ", ".join(f"{name}={value}" for name, value in one.last.candidate.knobs)
-            yield f"{one.target} {knobs}: {one.last.error}"
+            text = ", ".join(f"{name}={value}" for name, value in one.last.candidate.knobs)
+            yield f"{one.target} {text}: {one.last.error}"
