@@ -1,16 +1,19 @@
 """The largest value of a knob at which a program fits.
 
-Memory is neither linear nor monotone in a batch: near the limit the compiler recomputes by itself. So a line through
-two points only says where to look, every answer is compiled, and values just above the answer are tried too.
+Memory is neither linear nor monotone in a batch: near the limit the compiler recomputes by itself. So lines through
+compiled values only say where to look, every answer is compiled, and values above the answer are tried too. The search
+takes little more than bisecting where the lines err, and few compiles where they do not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-FIRST_STEP = 7  # from the first value to the second one: far enough for a slope
-LOOK_AHEAD = (1, 3)  # steps above a value that does not fit
+SECOND = 31  # number of the second value: the middle of 1 to 1024 on a scale of ratios
+GALLOP = 2  # how much further to look once a value fits
+LOOK_AHEAD = (1, 4)  # steps above a value that does not fit
+ENOUGH = 12  # compiles, after which nothing more is tried above the answer
 
 Probe = Callable[[int], int | None]  # bytes that a value reserves; None where it cannot be compiled
 
@@ -30,53 +33,65 @@ class Search:
             return None
         low, high = self._bracket()
         while True:
-            low, high = self._bisect(low, high)
-            ahead = next((high + step for step in LOOK_AHEAD if self._fits(high + step)), None)
+            low, high = self._narrow(low, high)
+            ahead = next((high + step for step in self._look_ahead() if self._fits(high + step)), None)
             if ahead is None:
                 return self.values[low]
-            low, high = self._rise(ahead)
+            low, high = ahead, self._next_refused(ahead)
+
+    def _look_ahead(self) -> Iterator[int]:
+        for step in LOOK_AHEAD:
+            if len(self.tried) < ENOUGH:
+                yield step
 
     def _fits(self, number: int) -> bool:
         if not 0 <= number < len(self.values):
             return False
         if number not in self.tried:
             self.tried[number] = self.probe(self.values[number])
-        size = self.tried[number]
+        return self._fitted(self.tried[number])
+
+    def _fitted(self, size: int | None) -> bool:
         return size is not None and size <= self.limit
 
+    def _next_refused(self, low: int) -> int:
+        """Return the next value above `low` that is known not to fit, or the end."""
+        refused = (number for number, size in self.tried.items() if number > low and not self._fitted(size))
+        return min(refused, default=len(self.values))
+
     def _bracket(self) -> tuple[int, int]:
-        """Return a value that fits, and a larger one that does not, or the end."""
-        second = min(FIRST_STEP, len(self.values) - 1)
-        if not self._fits(second):
-            return 0, second
-        guess = self._crossing(0, second)
-        if not self._fits(guess):
-            return second, guess
-        return self._rise(guess + 1) if self._fits(guess + 1) else (guess, min(guess + 1, len(self.values)))
+        """Return a value that fits, and the next one known not to, or the end. Gallops, starting where a line says."""
+        last = len(self.values) - 1
+        low, further = 0, min(SECOND, last)
+        while low < last and self._fits(further):
+            guess = self._crossing(low, further) if low == 0 else None
+            low, further = further, min(max(guess or 0, GALLOP * further), last)
+        return low, self._next_refused(low)
 
-    def _rise(self, low: int) -> tuple[int, int]:
-        """Double from a value that fits until one does not."""
-        end = len(self.values)
-        while low < end - 1:
-            further = min(max(2 * low, low + 1), end - 1)
-            if not self._fits(further):
-                return low, further
-            low = further
-        return low, end
-
-    def _crossing(self, first: int, second: int) -> int:
-        """Return where the line through two values meets the limit; twice the second where it does not rise."""
-        a, b = self.tried[first], self.tried.get(second)
-        if a is None or b is None or b <= a:
-            return min(2 * second, len(self.values) - 1)
-        return min(first + int((self.limit - a) * (second - first) / (b - a)), len(self.values) - 1)
-
-    def _bisect(self, low: int, high: int) -> tuple[int, int]:
-        """Narrow down to neighbours. The middle is tried in turns with the line, which may err to one side always."""
+    def _narrow(self, low: int, high: int) -> tuple[int, int]:
+        """Narrow down to neighbours: by lines while they at least halve the rest, else by the middle in turns."""
         by_line = True
-        while high - low > 1:
-            middle = self._crossing(low, high) if by_line and high in self.tried else (low + high) // 2
-            middle = min(max(middle, low + 1), high - 1)
+        while (width := high - low) > 1:
+            guess = self._guess(low, high) if by_line else None
+            middle = (low + high) // 2 if guess is None else min(max(guess, low + 1), high - 1)
             low, high = (middle, high) if self._fits(middle) else (low, middle)
-            by_line = not by_line
+            by_line = not by_line or high - low <= width // 2
         return low, high
+
+    def _guess(self, low: int, high: int) -> int | None:
+        """Return where memory meets the limit, by the line through two refused values, else through the two ends.
+
+        Where the compiler has nothing left to recompute, memory rises in a line again; below, it is nearly flat.
+        """
+        refused = sorted(number for number, size in self.tried.items() if number >= high and size is not None)[:2]
+        by_refused = self._crossing(*refused) if len(refused) == 2 else None
+        if by_refused is not None and low < by_refused < high:
+            return by_refused
+        return self._crossing(low, high)
+
+    def _crossing(self, first: int, second: int) -> int | None:
+        """Return where the line through two values meets the limit; None where it does not rise."""
+        a, b = self.tried.get(first), self.tried.get(second)
+        if a is None or b is None or b <= a:
+            return None
+        return first + (self.limit - a) * (second - first) // (b - a)

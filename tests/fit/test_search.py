@@ -15,6 +15,15 @@ TRANSFORMER = {
     96: 14.32, 128: 14.58, 160: 14.92, 172: 15.63, 176: 15.91,
 }  # fmt: skip
 
+# The same of another one, with a vocabulary of 32,000: 464 is refused, and 468 is not.
+LANGUAGE_MODEL = {
+    8: 1.623, 16: 2.296, 32: 3.654, 48: 4.914, 52: 5.226, 64: 6.171, 96: 8.685, 128: 11.199, 160: 13.585,
+    192: 14.683, 224: 14.275, 256: 15.161, 288: 14.960, 320: 14.948, 352: 15.140, 384: 15.113, 416: 14.715,
+    432: 14.823, 440: 15.082, 448: 15.338, 456: 15.585, 460: 15.713, 464: 15.841, 468: 15.740, 472: 16.096,
+    476: 16.224, 480: 16.353, 496: 16.864, 512: 17.376, 544: 18.400, 576: 20.267, 640: 24.284, 768: 32.315,
+    1024: 44.252,
+}  # fmt: skip
+
 
 def transformer(batch: int) -> int:
     gib = np.interp(batch, list(TRANSFORMER), list(TRANSFORMER.values()))
@@ -26,6 +35,14 @@ def transformer(batch: int) -> int:
 def test_a_line_says_55_but_the_compiler_fits_172(high: int, step: int) -> None:
     search = Search(range(step, high + 1, step), int(15.75 * 2**30), transformer)
     assert search.largest() == 172 + (step == 1)
+    assert len(search.tried) <= 12
+
+
+@pytest.mark.parametrize("high", [512, 1024, 4096])
+def test_a_value_above_one_that_is_refused_is_found(high: int) -> None:
+    sizes, of_batch = list(LANGUAGE_MODEL), list(LANGUAGE_MODEL.values())
+    search = Search(range(4, high + 1, 4), int(15.75 * 2**30), lambda b: int(np.interp(b, sizes, of_batch) * 2**30))
+    assert search.largest() == 468
     assert len(search.tried) <= 12
 
 
