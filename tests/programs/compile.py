@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.message import DecodeError
-from programs.targets import ENVIRONMENT, target_devices
+from programs.targets import target_devices
 
-from tb_memplugin.protos.hlo_pb2 import HloProto
+from tb_memplugin.fit.compiling import is_assigned, programs_of
+from tb_memplugin.fit.targets import ENVIRONMENT
 
 OPTIONS = {
     "xla_dump_hlo_as_proto": True,
@@ -52,31 +52,11 @@ def compile_case(name: str, target: str, folder: Path, **knobs: Any) -> Compiled
     if child.poll() is None:
         child.kill()
     text = child.communicate()[0].decode(errors="replace")
-    dumps = _dumps(folder)
+    dumps = programs_of(folder)
     if not dumps:
         raise RuntimeError(f"{name} for {target} did not compile:\n{text[-4000:]}")
     truth = json.loads((folder / "truth.json").read_text())
     return Compiled(dumps[-1].read_bytes(), truth, folder)
-
-
-def _dumps(folder: Path) -> list[Path]:
-    """Return the dumps with buffer assignment of the largest program; small ones compute constants."""
-    return sorted(folder.glob("*after_optimizations.hlo.pb"), key=lambda path: path.stat().st_size)
-
-
-def is_assigned(folder: Path) -> bool:
-    """Return whether the compiler has written a whole dump: it writes another file after it, on TPU and on GPU."""
-    names = [".".join(path.name.split(".")[:2]) for path in folder.glob("*after_optimizations.hlo.pb")]
-    later = ("*after_optimizations_after_buffer_assignment.hlo.pb", "debug_options")
-    return any(any(folder.glob(f"{name}.{end}")) for name in names for end in later) and _is_whole(_dumps(folder)[-1])
-
-
-def _is_whole(dump: Path) -> bool:
-    """Return whether a dump is a message: on a busy machine, a file that XLA writes later may be there first."""
-    try:
-        return len(HloProto.FromString(dump.read_bytes()).buffer_assignment.buffer_allocations) > 0
-    except DecodeError:
-        return False
 
 
 def describe(case: Any) -> dict[str, Any]:

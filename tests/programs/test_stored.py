@@ -8,7 +8,7 @@ import pytest
 from programs.argument_roles import share_wrong
 from programs.stored import FOLDER, Stored, stored_programs
 from programs.stored_advice import promises
-from programs.targets import GPUS, TARGETS
+from programs.targets import GPU_HOSTS, TARGETS
 
 STORED = stored_programs()
 MAX_BYTES = 6 << 20
@@ -18,8 +18,8 @@ of_each_dump = pytest.mark.parametrize("stored", STORED, ids=str)
 def test_the_corpus_covers_every_target_with_programs_of_each_kind() -> None:
     assert len({stored.name for stored in STORED}) >= 28
     assert {stored.target for stored in STORED} == set(TARGETS)
-    assert sum(stored.target in GPUS for stored in STORED) >= 8
-    assert {stored.name for stored in STORED} == {s.name for s in STORED if s.target not in GPUS}
+    assert sum(stored.target in GPU_HOSTS for stored in STORED) >= 8
+    assert {stored.name for stored in STORED} == {s.name for s in STORED if s.target not in GPU_HOSTS}
 
 
 def test_the_stored_dumps_are_small() -> None:

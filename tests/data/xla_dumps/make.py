@@ -14,7 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from programs.targets import ENVIRONMENT, target_devices
+from programs.targets import target_devices
+
+from tb_memplugin.fit.targets import ENVIRONMENT
 
 HERE = Path(__file__).parent
 LEFT_OUT = (
