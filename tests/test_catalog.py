@@ -64,7 +64,7 @@ def test_a_changed_file_is_read_again(logs: Path, opened: list[str]) -> None:
 def test_a_known_run_needs_no_walk(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = Catalog(str(logs))
     first = catalog.listing("b").recordings[0]
-    monkeypatch.setattr(logdir, "find_runs", lambda root: pytest.fail(f"walked {root}"))
+    monkeypatch.setattr(logdir, "find_all", lambda root: pytest.fail(f"walked {root}"))
     assert catalog.recording(first.id) is first
     assert {recording.host for recording in catalog.listing("b", "x").recordings} == {"x"}
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from tb_memplugin import logdir
+from tb_memplugin.catalog.fit_records import FitRecords, read_records
 from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_file
 from tb_memplugin.catalog.pasted_texts import PastedTexts
 from tb_memplugin.catalog.program_chunks import chunk_programs, link_chunks
@@ -18,6 +20,8 @@ from tb_memplugin.model.recording import Recording
 
 # A program of 500,000 buffers takes about 100 MB, so the cache has room for those that a user switches between.
 MAX_CACHE_BYTES = 1 << 30
+# The page asks for runs and then for a fit's candidates: one search of the logdir answers both.
+FRESH_SECONDS = 5
 TIMELINE = ".raw.json.gz"  # the format of PyTorch's memory timeline that has a category per allocation
 
 
@@ -34,23 +38,35 @@ class Catalog:
         self._lock = threading.Lock()
         self.pasted = PastedTexts()
         self._runs: list[Run] = []  # of the last search
+        self._records: list[tuple[str, HostFile]] = []  # of a fit's candidates, by run
+        self._searched = float("-inf")
         self._listings: OrderedDict[tuple[str, str, str], Listing] = OrderedDict()
         self._reading: dict[tuple[str, str, str], threading.Lock] = {}
 
     def runs(self) -> list[Run]:
         """Return all runs, newest name first, then the pasted texts. InputError if there are none."""
-        found: list[Run] = []
+        every: list[Run] = []
         errors: list[InputError] = []
         for name, root in self._roots.items():
             try:
-                runs = logdir.find_runs(root)
-                found += [replace(run, name=f"{name}/{run.name}") for run in runs] if name else runs
+                runs = logdir.find_all(root)
+                every += [replace(run, name=f"{name}/{run.name}") for run in runs] if name else runs
+                if not any(run.files for run in runs):
+                    errors.append(logdir.no_runs(root))
             except InputError as error:
                 errors.append(error)
-        self._runs = found
+        self._runs = found = [run for run in every if run.files]
+        self._records = [(run.name, run.record) for run in every if run.record is not None]
+        self._searched = time.monotonic()
         if found or self.pasted.runs():
             return [*found, *self.pasted.runs()]
         raise errors[0] if errors else InputError("No logdir", "--logdir", "start the server with a logdir")
+
+    def fit(self) -> FitRecords:
+        """Return the candidates of fits in the logdir, and the records that cannot be read."""
+        if time.monotonic() - self._searched > FRESH_SECONDS:
+            self._known_runs()
+        return read_records(self._records)
 
     def listing(self, run: str, host: str | None = None) -> Listing:
         """List the recordings of a run, or of one host of it. InputError for an unknown run or host."""

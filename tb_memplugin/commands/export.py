@@ -68,11 +68,15 @@ def _write_report(
     selected: Sequence[Recording], every: Sequence[Recording], arguments: argparse.Namespace, stream: BinaryIO
 ) -> str:
     """Write a report and describe its content in words. Recordings selected by name have no size limit."""
+    from tb_memplugin.catalog import records_of_path
     from tb_memplugin.hosts import report
+    from tb_memplugin.views.endpoints.source import FitOutcomes, Unreadable
 
     name = os.path.basename(os.path.normpath(arguments.path))
+    fits = records_of_path(arguments.path)
+    candidates = FitOutcomes(fits.outcomes, [Unreadable(problem.file, problem.text) for problem in fits.problems])
     max_bytes = sys.maxsize if arguments.recording else report.MAX_BYTES
-    written, _ = report.write(stream, f"Memory report of {name}", selected, every, max_bytes)
+    written, _ = report.write(stream, f"Memory report of {name}", selected, every, max_bytes, candidates)
     if written == len(selected):
         return counted(written, "recording")
     count = counted(len(selected), "recording")

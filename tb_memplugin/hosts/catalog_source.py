@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.endpoints.source import RunHosts, RunRecordings, Unreadable
+from tb_memplugin.views.endpoints.source import FitOutcomes, RunHosts, RunRecordings, Unreadable
 
 
 class CatalogSource:
@@ -43,6 +43,10 @@ class CatalogSource:
 
     def programs(self, modules: Collection[str]) -> Sequence[Recording]:
         return self._catalog.programs(modules)
+
+    def fit(self) -> FitOutcomes:
+        found = self._catalog.fit()
+        return FitOutcomes(found.outcomes, [Unreadable(problem.file, problem.text) for problem in found.problems])
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         pasted = self._catalog.pasted.add(text)

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.static import FOLDER
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.endpoints.source import NO_CANDIDATES, FitOutcomes
 from tb_memplugin.views.export.report import ReportSource, StoredAnswer, answers_of_recording, answers_of_runs
 
 logger = logging.getLogger(__name__)
@@ -59,15 +60,22 @@ class Written(NamedTuple):
     bytes: int
 
 
-def write(to: BinaryIO, title: str, recordings: Sequence[Recording], every: Sequence[Recording], most: int) -> Written:
+def write(
+    to: BinaryIO,
+    title: str,
+    recordings: Sequence[Recording],
+    every: Sequence[Recording],
+    most: int,
+    candidates: FitOutcomes = NO_CANDIDATES,
+) -> Written:
     """Write a report of `recordings`, in order, until it has `most` bytes; `every` is the list they are chosen from.
 
-    InputError where the page has not been built.
+    All `candidates` of fits are in it, those without their program too. InputError where the page has not been built.
     """
     document = _Document(to)
     document.begin(title)
     contained: list[Recording] = []
-    source = ReportSource(contained, every)
+    source = ReportSource(contained, every, candidates=candidates)
     for recording in recordings:
         if document.size >= most and contained:
             break

@@ -14,13 +14,14 @@ from __future__ import annotations
 from tb_memplugin.logdir.dumps import dumped_file
 from tb_memplugin.logdir.files import DumpedProgram, HostFile, host_file, read_beside, read_bytes
 from tb_memplugin.logdir.paths import is_inside, is_read_with, is_remote
-from tb_memplugin.logdir.runs import Run, find_runs, has_runs, list_again
+from tb_memplugin.logdir.runs import Run, find_all, find_runs, has_runs, list_again, no_runs
 
 __all__ = [
     "DumpedProgram",
     "HostFile",
     "Run",
     "dumped_file",
+    "find_all",
     "find_runs",
     "has_runs",
     "host_file",
@@ -28,6 +29,7 @@ __all__ = [
     "is_read_with",
     "is_remote",
     "list_again",
+    "no_runs",
     "read_beside",
     "read_bytes",
 ]

@@ -12,7 +12,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.logdir.dump_names import is_dump_file
 from tb_memplugin.logdir.files import reason, stamp_of
 from tb_memplugin.logdir.paths import is_inside, is_remote
-from tb_memplugin.logdir.suffixes import READABLE
+from tb_memplugin.logdir.suffixes import READABLE, RECORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def _list_local(top: str, folder: str) -> list[Entry]:
                     # A dump has ten such files for each program, and few of them are ever opened.
                     if entry.is_file(follow_symlinks=False):
                         found.append(Entry(entry.name, entry.path, False))
-                elif entry.name.endswith(READABLE) and entry.is_file():
+                elif _is_read(entry.name) and entry.is_file():
                     if entry.is_symlink() and not is_inside(top, entry.path):
                         continue
                     status = entry.stat()
@@ -69,6 +69,10 @@ def _list_local(top: str, folder: str) -> list[Entry]:
     except OSError:
         pass
     return found
+
+
+def _is_read(name: str) -> bool:
+    return name.endswith(READABLE) or name == RECORD
 
 
 def _open_remote(root: str) -> tuple[str, FolderLister]:
@@ -96,7 +100,7 @@ def _list_remote(system: Any, folder: str) -> list[Entry]:
         name = path.rpartition("/")[2]
         if info["type"] == "directory":
             entries.append(Entry(name, path, True))
-        elif name.endswith(READABLE) or is_dump_file(name):
+        elif _is_read(name) or is_dump_file(name):
             # Each store has another name for the field that changes with the content.
             keys = ("etag", "ETag", "mtime", "updated")
             version = next((str(info[key]) for key in keys if info.get(key)), "")

@@ -17,7 +17,7 @@ from tb_memplugin.logdir.dump_names import is_dump_file, module_of, parse_progra
 from tb_memplugin.logdir.dumps import dumped_programs
 from tb_memplugin.logdir.files import HostFile
 from tb_memplugin.logdir.folders import Entry, open_logdir
-from tb_memplugin.logdir.suffixes import HLO_PROTO, NO_MODULE, STANDALONE, XPLANE, host_name
+from tb_memplugin.logdir.suffixes import HLO_PROTO, NO_MODULE, RECORD, STANDALONE, XPLANE, host_name
 
 # A logdir beside checkpoints or a data set may have millions of folders, and TensorBoard searches it on every page
 # load. The search is breadth-first, so that the limit cuts off the deepest folders.
@@ -32,19 +32,30 @@ class Run:
     files: tuple[HostFile, ...]
     folder: str
     root: str  # the logdir
+    record: HostFile | None = None  # of a fit's candidate; one that was not compiled has no other file
 
 
 def find_runs(root: str) -> list[Run]:
     """Return every run of a logdir, newest name first. InputError where the logdir is missing or contains no run."""
-    runs = list(_search(root))
+    runs = [run for run in find_all(root) if run.files]
     if not runs:
-        raise InputError(
-            "No profile found",
-            root,
-            "looked for plugins/profile/<session>/<host>.xplane.pb, which jax.profiler.trace(logdir) writes, and for "
-            "XLA dumps (*after_optimizations.hlo.pb), device profiles (*.prof) and PyTorch snapshots (*.pickle)",
-        )
-    return sorted(runs, key=lambda run: run.name, reverse=True)
+        raise no_runs(root)
+    return runs
+
+
+def no_runs(root: str) -> InputError:
+    """Return the error of a logdir that contains no run."""
+    return InputError(
+        "No profile found",
+        root,
+        "looked for plugins/profile/<session>/<host>.xplane.pb, which jax.profiler.trace(logdir) writes, and for "
+        "XLA dumps (*after_optimizations.hlo.pb), device profiles (*.prof) and PyTorch snapshots (*.pickle)",
+    )
+
+
+def find_all(root: str) -> list[Run]:
+    """Return every run, and every folder with the record of a fit alone, newest name first. May return none."""
+    return sorted(_search(root), key=lambda run: run.name, reverse=True)
 
 
 def has_runs(root: str) -> bool:
@@ -74,20 +85,24 @@ def _search(root: str) -> Iterator[Run]:
         in_profile = name == "profile" and os.path.basename(parent) == "plugins"
         # The logdir may itself be a session; any other folder may contain standalone files.
         in_folder = () if in_profile else _profiles(entries) if folder == top else _files_under_any_name(entries)
-        if in_folder:
+        record = None if in_profile else _record(entries)
+        if in_folder or record:
             relative = os.path.relpath(folder, top).replace(os.sep, "/")
-            yield Run(name if relative == os.curdir else relative, in_folder, folder, root)
+            yield Run(name if relative == os.curdir else relative, in_folder, folder, root, record)
         in_dump = any(file.dumped or file.unreadable for file in in_folder)
         for entry in entries:
             if not entry.is_folder or (in_dump and module_of(entry.name)):
                 continue  # a dump has a folder for each module, without runs
             if not in_profile:
                 folders.append(entry.path)
-            elif files := _profiles(list_folder(entry.path)):
+                continue
+            inside = list_folder(entry.path)
+            files, record = _profiles(inside), _record(inside)
+            if files or record:
                 tb_run = os.path.relpath(os.path.dirname(parent), top)
                 at_root = tb_run == os.curdir or tb_run.startswith(os.pardir)
                 run = entry.name if at_root else f"{tb_run.replace(os.sep, '/')}/{entry.name}"
-                yield Run(run, files, entry.path, root)
+                yield Run(run, files, entry.path, root, record)
 
 
 def _profiles(entries: list[Entry]) -> tuple[HostFile, ...]:
@@ -111,6 +126,11 @@ def _standalone(files: list[Entry]) -> tuple[HostFile, ...]:
     return tuple(
         _host_file(file) for file in files if file.name.endswith(STANDALONE) and not file.name.endswith(HLO_PROTO)
     )
+
+
+def _record(entries: list[Entry]) -> HostFile | None:
+    """Return the record of a fit's candidate in a folder."""
+    return next((_host_file(entry) for entry in entries if entry.name == RECORD and not entry.is_folder), None)
 
 
 def _is_dumped(name: str) -> bool:

@@ -10,6 +10,7 @@ HLO_PROTO = formats.HLO.suffixes
 # Files that scripts write under any name, in any folder.
 STANDALONE = tuple(suffix for known in formats.FORMATS for suffix in known.found)
 READABLE = (XPLANE, *HLO_PROTO, *STANDALONE)
+RECORD = "fit.json"  # of a fit's candidate, beside its compiled program
 NO_MODULE = "NO_MODULE.hlo_proto.pb"  # an empty file, by which XProf marks profiles without a program
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Candidate, Knob, Outcome, PeakPart
 
+MAX_KNOBS = 50
 REMEDY = "run `tb-memplugin fit` again, or delete the file"
 
 
@@ -44,22 +46,24 @@ def read_outcome(data: bytes, source: str) -> Outcome:
     try:
         found = json.loads(data)
         return _outcome(found)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         raise InputError("Not a record of a fit", source, REMEDY) from None
 
 
 def _outcome(found: Mapping[str, Any]) -> Outcome:
     knobs = tuple((_text(name), _knob(value)) for name, value in found["knobs"].items())
+    if len(knobs) > MAX_KNOBS:  # each is a column of a table
+        raise ValueError
     changes = tuple(map(_text, found.get("changes", ())))
     return Outcome(
         Candidate(_text(found["step"]), _text(found["target"]), knobs, changes),
-        seconds=float(found.get("seconds") or 0),
+        seconds=_number(found.get("seconds") or 0),
         reserved_bytes=_size(found["reserved_bytes"]),
         peak_bytes=_size(found["peak_bytes"]),
         capacity_bytes=_size(found["capacity_bytes"]),
         limit_bytes=_size(found.get("limit_bytes")),
         rematerialized=_size(found["rematerialized"]) or 0,
-        rematerialized_flops=float(found.get("rematerialized_flops") or 0),
+        rematerialized_flops=_number(found.get("rematerialized_flops") or 0),
         roles={_text(role): _size(size) or 0 for role, size in found.get("roles", {}).items()},
         parts=tuple(PeakPart(_text(part["name"]), _size(part["bytes"]) or 0) for part in found.get("parts", ())),
         searched=_text(found.get("searched") or ""),
@@ -78,9 +82,18 @@ def _text(value: Any) -> str:
 
 
 def _knob(value: Any) -> Knob:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError
     if not isinstance(value, int | float | str):
         raise TypeError
     return value
+
+
+def _number(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):  # no JSON
+        raise ValueError
+    return number
 
 
 def _size(value: Any) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
 
 
@@ -32,6 +33,16 @@ class RunRecordings(NamedTuple):
     partial: bool = False  # recordings were left out of this list
 
 
+class FitOutcomes(NamedTuple):
+    """What compiling each candidate of a fit gave, and the records that cannot be read."""
+
+    outcomes: Sequence[Outcome] = ()
+    problems: Sequence[Unreadable] = ()
+
+
+NO_CANDIDATES = FitOutcomes()
+
+
 class Source(Protocol):
     """Recordings by id, and what belongs to the same file or run. Unknown names are InputErrors."""
 
@@ -54,6 +65,9 @@ class Source(Protocol):
 
     def programs(self, modules: Collection[str]) -> Sequence[Recording]:
         """Return the programs of dumps that are compiled from modules of these names."""
+
+    def fit(self) -> FitOutcomes:
+        """Return the candidates of fits, each with the name of its run, which has recordings if it was compiled."""
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         """Add an error's text as a run; return the run's name and recordings. InputError where it is not one."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import Endpoint, Query, endpoints
-from tb_memplugin.views.endpoints.source import RunHosts, RunRecordings, Source
+from tb_memplugin.views.endpoints.source import NO_CANDIDATES, FitOutcomes, RunHosts, RunRecordings, Source
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class ReportSource:
     contained: Sequence[Recording]
     every: Sequence[Recording]
     logdir: str = ""
+    candidates: FitOutcomes = NO_CANDIDATES
 
     def runs(self) -> list[RunHosts]:
         hosts: dict[str, set[str]] = {}
@@ -49,6 +50,9 @@ class ReportSource:
 
     def programs(self, modules: Collection[str]) -> list[Recording]:
         return [r for r in self.every if r.program is not None and r.program.module in modules]
+
+    def fit(self) -> FitOutcomes:
+        return self.candidates
 
     def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
         raise InputError("A report takes no text", "paste", "paste it where the profile is")

@@ -251,6 +251,72 @@ export interface FirstViewMeta {
   out_of_memory: OutOfMemory | null;
 }
 
+/** All candidates of a logdir, by step, and records that cannot be read. */
+export interface Fit {
+  steps: FitStep[];
+  problems: Problem[];
+}
+
+/** A step with values of its knobs for a target, and what compiling it gave, in bytes per device. */
+export interface FitCandidate extends FitChoice {
+  /** Index into the step's `choices`. */
+  choice: number;
+  /** Value of the searched knob. */
+  value: number | string | boolean | null;
+  run: string;
+  fits: boolean;
+  reserved_bytes: number | null;
+  peak_bytes: number | null;
+  capacity_bytes: number | null;
+  /** The budget, else the capacity; null where the host's memory is the limit. */
+  limit_bytes: number | null;
+  /** Instructions that the compiler runs twice by itself. */
+  rematerialized: number;
+  /** Their share of the program's floating-point operations. */
+  rematerialized_flops: number;
+  /** Bytes at the peak, largest first. */
+  roles: RoleBytes[];
+  parts: FitPart[];
+  seconds: number;
+  error: string | null;
+  traceback: string | null;
+  versions: Record<string, string>;
+  caveats: string[];
+}
+
+/** What the candidates of one search have in common. */
+export interface FitChoice {
+  target: string;
+  /** All but the searched one. */
+  knobs: Record<string, number | string | boolean>;
+  /** Changes made to the program before it was compiled, to try advice. */
+  changes: string[];
+}
+
+/** The largest value of the searched knob that fits; without a search, whether the candidate fits. */
+export interface FitLargest extends FitChoice {
+  /** Index into the step's `candidates`; null where none fits. */
+  candidate: number | null;
+  /** As `candidate`, of the largest value before the compiler runs instructions twice. */
+  without_recomputation: number | null;
+}
+
+/** A part of the memory at the peak. */
+export interface FitPart {
+  name: string;
+  bytes: number;
+}
+
+/** The candidates of a step, ordered by target, choice and value. */
+export interface FitStep {
+  step: string;
+  /** Empty without a search. */
+  searched: string;
+  headline: string;
+  candidates: FitCandidate[];
+  choices: FitLargest[];
+}
+
 /** A series of profiles, in order, and the call sites that grow, leaks first. */
 export interface Growth {
   /** The reason for having no verdicts; null with verdicts. */
@@ -502,6 +568,12 @@ export interface ResidentProgram {
   again_bytes: number;
   temporary_bytes: number;
   runs: number | null;
+}
+
+/** The bytes of one role. */
+export interface RoleBytes {
+  role: number;
+  bytes: number;
 }
 
 /** The role with the most bytes at the peak. */

@@ -9,6 +9,7 @@ import type {
   Details,
   DeviceProfile,
   FailedProgram,
+  Fit,
   Growth,
   Holes,
   Kernels,
@@ -147,6 +148,8 @@ export function createClient(fetch: Fetch) {
      */
     failedProgram: (query: FailedProgramQuery, signal: Signal): Promise<FailedProgram> =>
       requestJson<FailedProgram>(fetch, "failed_program", { ...query }, signal),
+    /** Return the candidates of all fits in the logdir, from their records alone. */
+    fit: (signal: Signal): Promise<Fit> => requestJson<Fit>(fetch, "fit", {}, signal),
     /** Return the series of `recording`: a point for each profile, and its call sites, leaks first. */
     growth: (query: GrowthQuery, signal: Signal): Promise<Growth> =>
       requestJson<Growth>(fetch, "growth", { ...query }, signal),

@@ -1,0 +1,69 @@
+"""The records of a logdir's fits: what compiling each candidate gave, without its program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tb_memplugin import logdir
+from tb_memplugin.catalog.listing import Problem
+from tb_memplugin.errors import InputError
+from tb_memplugin.logdir import HostFile
+from tb_memplugin.model.fit import Outcome
+from tb_memplugin.readers.fit_record import read_outcome
+from tb_memplugin.sizes import agree, counted
+
+# A record takes 2 KB, and one with the traceback of a user's code 20 KB.
+MAX_RECORD_BYTES = 1 << 20
+MAX_BYTES = 32 << 20
+MAX_RECORDS = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class FitRecords:
+    """Outcomes of candidates, each with the name of its run in the logdir, and the records that cannot be read."""
+
+    outcomes: tuple[Outcome, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def records_of_path(path: str) -> FitRecords:
+    """Read the records of a logdir or a run's folder; none of a file. InputError where it cannot be opened."""
+    if not logdir.is_remote(path) and not os.path.isdir(path):
+        return FitRecords()
+    runs = logdir.find_all(path)
+    return read_records([(run.name, run.record) for run in runs if run.record is not None])
+
+
+def read_records(records: Sequence[tuple[str, HostFile]]) -> FitRecords:
+    """Read records, given with the names of their runs. Damaged ones are problems beside the others."""
+    outcomes: list[Outcome] = []
+    problems: list[Problem] = []
+    size = 0
+    for number, (run, file) in enumerate(records):
+        size += file.size
+        if number == MAX_RECORDS or size > MAX_BYTES:
+            left = len(records) - number
+            text = f"{counted(left, 'more candidate')} {agree(left, 'is', 'are')} not listed: open a part of the logdir"
+            problems.append(Problem(file.path, text))
+            break
+        found = _read(file)
+        if isinstance(found, Problem):
+            problems.append(found)
+        else:
+            outcomes.append(replace(found, run=run))
+    return FitRecords(tuple(outcomes), tuple(problems))
+
+
+@lru_cache(maxsize=MAX_RECORDS)
+def _read(file: HostFile) -> Outcome | Problem:
+    """Read a record once for each version of the file."""
+    if file.size > MAX_RECORD_BYTES:
+        return Problem(file.path, "Not a record of a fit: it is too large. Delete the file")
+    try:
+        # Not the whole file, which may have grown.
+        return read_outcome(bytes(logdir.read_bytes(file)[:MAX_RECORD_BYTES]), file.path)
+    except InputError as error:
+        return Problem(file.path, f"{error.what}: {error.remedy}")

@@ -1,0 +1,96 @@
+"""Candidates by the step that they are of, and the largest value of the searched knob for each choice of the others."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tb_memplugin.model.fit import Knob, Outcome
+
+
+@dataclass(frozen=True)
+class KnobChoice:
+    """A target with values of all knobs but the searched one, and the changes that the program was compiled with."""
+
+    target: str
+    knobs: tuple[tuple[str, Knob], ...]
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FitStep:
+    """The candidates of a step whose largest value of one knob is searched; `searched` is empty without a search."""
+
+    step: str
+    searched: str
+    outcomes: tuple[Outcome, ...]
+
+    def choice(self, outcome: Outcome) -> KnobChoice:
+        """Return what a candidate has in common with the others of its search."""
+        candidate = outcome.candidate
+        others = sorted((name, value) for name, value in candidate.knobs if name != self.searched)
+        return KnobChoice(candidate.target, tuple(others), candidate.changes)
+
+    def value(self, outcome: Outcome) -> Knob | None:
+        """Return a candidate's value of the searched knob."""
+        return dict(outcome.candidate.knobs).get(self.searched)
+
+    def by_choice(self) -> dict[KnobChoice, list[Outcome]]:
+        """Return the candidates of each choice, in the order of the searched knob."""
+        found: dict[KnobChoice, list[Outcome]] = {}
+        for outcome in self.outcomes:
+            found.setdefault(self.choice(outcome), []).append(outcome)
+        return found
+
+
+def fit_steps(outcomes: Iterable[Outcome]) -> list[FitStep]:
+    """Return the candidates of each step and searched knob, ordered by target, choice and value."""
+    every = list(outcomes)
+    searches = {step: Counter[str]() for step in sorted({outcome.candidate.step for outcome in every})}
+    for outcome in every:
+        if outcome.searched:
+            searches[outcome.candidate.step][outcome.searched] += 1
+    steps: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in every:
+        searched = outcome.searched or _only_search(outcome, searches[outcome.candidate.step])
+        steps.setdefault((outcome.candidate.step, searched), []).append(outcome)
+    found = [FitStep(step, searched, tuple(of_step)) for (step, searched), of_step in sorted(steps.items())]
+    return [FitStep(one.step, one.searched, tuple(sorted(one.outcomes, key=lambda o: _order(one, o)))) for one in found]
+
+
+def _only_search(outcome: Outcome, searches: Counter[str]) -> str:
+    """Return the searched knob of a candidate that was compiled by itself: it is a point of its step's search."""
+    searched = next(iter(searches), "")
+    return searched if len(searches) == 1 and _is_number(dict(outcome.candidate.knobs).get(searched)) else ""
+
+
+def largest_that_fits(step: FitStep, of_choice: Sequence[Outcome]) -> Outcome | None:
+    """Return the candidate of the largest value that fits; None if none does."""
+    return max((outcome for outcome in of_choice if outcome.fits), key=lambda o: _number(step.value(o)), default=None)
+
+
+def largest_without_recomputation(step: FitStep, of_choice: Sequence[Outcome]) -> Outcome | None:
+    """Return the candidate of the largest value below all those for which the compiler recomputes by itself."""
+    recomputed = [_number(step.value(outcome)) for outcome in of_choice if outcome.rematerialized]
+    end = min(recomputed, default=float("inf"))
+    return largest_that_fits(step, [outcome for outcome in of_choice if _number(step.value(outcome)) < end])
+
+
+def _order(step: FitStep, outcome: Outcome) -> tuple[object, ...]:
+    choice, value = step.choice(outcome), step.value(outcome)
+    texts = [choice.target, *(f"{name} {knob}" for name, knob in choice.knobs), *choice.changes]
+    return (_natural(" ".join(texts)), len(choice.changes), _number(value), str(value), outcome.run)
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", text)]
+
+
+def _is_number(value: Knob | None) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Knob | None) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("-inf")

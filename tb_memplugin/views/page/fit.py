@@ -1,0 +1,204 @@
+"""The candidates of a fit: what each reserves, its peak by role, and the largest value that fits for each choice."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from tb_memplugin.model.fit import Outcome
+from tb_memplugin.model.fit_steps import (
+    FitStep,
+    KnobChoice,
+    fit_steps,
+    largest_that_fits,
+    largest_without_recomputation,
+)
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.sizes import agree, bytes_text, counted
+from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
+from tb_memplugin.views.endpoints.inputs import SOURCE
+from tb_memplugin.views.endpoints.source import Source
+from tb_memplugin.views.page.runs import ProblemJson
+
+MAX_IN_HEADLINE = 3  # targets
+MAX_PARTS = 20
+
+
+class RoleBytesJson(TypedDict):
+    """The bytes of one role."""
+
+    role: int
+    bytes: int
+
+
+class FitPartJson(TypedDict):
+    """A part of the memory at the peak."""
+
+    name: str
+    bytes: int
+
+
+class FitChoiceJson(TypedDict):
+    """What the candidates of one search have in common."""
+
+    target: str
+    knobs: dict[str, float | str | bool]
+    """All but the searched one."""
+    changes: list[str]
+    """Changes made to the program before it was compiled, to try advice."""
+
+
+class FitCandidateJson(FitChoiceJson):
+    """A step with values of its knobs for a target, and what compiling it gave, in bytes per device."""
+
+    choice: int
+    """Index into the step's `choices`."""
+    value: float | str | bool | None
+    """Value of the searched knob."""
+    run: str
+    fits: bool
+    reserved_bytes: int | None
+    peak_bytes: int | None
+    capacity_bytes: int | None
+    limit_bytes: int | None
+    """The budget, else the capacity; null where the host's memory is the limit."""
+    rematerialized: int
+    """Instructions that the compiler runs twice by itself."""
+    rematerialized_flops: float
+    """Their share of the program's floating-point operations."""
+    roles: list[RoleBytesJson]
+    """Bytes at the peak, largest first."""
+    parts: list[FitPartJson]
+    seconds: float
+    error: str | None
+    traceback: str | None
+    versions: dict[str, str]
+    caveats: list[str]
+
+
+class FitLargestJson(FitChoiceJson):
+    """The largest value of the searched knob that fits; without a search, whether the candidate fits."""
+
+    candidate: int | None
+    """Index into the step's `candidates`; null where none fits."""
+    without_recomputation: int | None
+    """As `candidate`, of the largest value before the compiler runs instructions twice."""
+
+
+class FitStepJson(TypedDict):
+    """The candidates of a step, ordered by target, choice and value."""
+
+    step: str
+    searched: str
+    """Empty without a search."""
+    headline: str
+    candidates: list[FitCandidateJson]
+    choices: list[FitLargestJson]
+
+
+class FitJson(TypedDict):
+    """All candidates of a logdir, by step, and records that cannot be read."""
+
+    steps: list[FitStepJson]
+    problems: list[ProblemJson]
+
+
+@endpoint("fit", SOURCE, report=EACH_CHOICE)
+def fit(source: Source) -> FitJson:
+    """Return the candidates of all fits in the logdir, from their records alone."""
+    found = source.fit()
+    return {
+        "steps": [_step(step) for step in fit_steps(found.outcomes)],
+        "problems": [{"file": problem.file, "text": problem.text} for problem in found.problems],
+    }
+
+
+def _step(step: FitStep) -> FitStepJson:
+    choices = step.by_choice()
+    ordered = [outcome for of_choice in choices.values() for outcome in of_choice]
+    numbers = {choice: number for number, choice in enumerate(choices)}
+    index = {id(outcome): number for number, outcome in enumerate(ordered)}
+    largest = {choice: largest_that_fits(step, of_choice) for choice, of_choice in choices.items()}
+    before = {choice: largest_without_recomputation(step, of_choice) for choice, of_choice in choices.items()}
+    return {
+        "step": step.step,
+        "searched": step.searched,
+        "headline": headline(step, largest),
+        "candidates": [_candidate(step, outcome, numbers[step.choice(outcome)]) for outcome in ordered],
+        "choices": [
+            {
+                **_choice(choice),
+                "candidate": None if (top := largest[choice]) is None else index[id(top)],
+                "without_recomputation": None if (low := before[choice]) is None else index[id(low)],
+            }
+            for choice in choices
+        ],
+    }
+
+
+def headline(step: FitStep, largest: dict[KnobChoice, Outcome | None]) -> str:
+    """Return the answer in a sentence for each target, up to MAX_IN_HEADLINE."""
+    targets = list(dict.fromkeys(choice.target for choice in largest))
+    sentences = [_sentence(step, target, largest) for target in targets[:MAX_IN_HEADLINE]]
+    more = len(targets) - MAX_IN_HEADLINE
+    return " ".join([*sentences, *([f"{counted(more, 'more target')} below."] if more > 0 else [])])
+
+
+def _sentence(step: FitStep, target: str, largest: dict[KnobChoice, Outcome | None]) -> str:
+    of_target = {choice: outcome for choice, outcome in largest.items() if choice.target == target}
+    fitting = [(choice, outcome) for choice, outcome in of_target.items() if outcome is not None]
+    if not fitting:
+        tried = sum(step.choice(outcome).target == target for outcome in step.outcomes)
+        return f"None of {counted(tried, 'candidate')} fits on {target}."
+    if not step.searched:
+        fits = agree(len(fitting), "fits", "fit")
+        return f"{len(fitting)} of {counted(len(of_target), 'candidate')} {fits} on {target}."
+    choice, best = max(fitting, key=lambda pair: float(step.value(pair[1]) or 0))
+    others = ", ".join([*(f"{name}={value}" for name, value in choice.knobs), *choice.changes])
+    return (
+        f"{step.value(best)} is the largest {step.searched} that fits on {target}{f' ({others})' if others else ''}: "
+        f"it reserves {bytes_text(best.reserved_bytes or 0)}{_left(best)}."
+    )
+
+
+def _left(outcome: Outcome) -> str:
+    if outcome.limit_bytes is None or outcome.reserved_bytes is None:
+        return ""
+    left = outcome.limit_bytes - outcome.reserved_bytes
+    return f" of {bytes_text(outcome.limit_bytes)}, and {bytes_text(left)} is left"
+
+
+def _choice(choice: KnobChoice) -> FitChoiceJson:
+    return {"target": choice.target, "knobs": dict(choice.knobs), "changes": list(choice.changes)}
+
+
+def _candidate(step: FitStep, outcome: Outcome, choice: int) -> FitCandidateJson:
+    return {
+        **_choice(step.choice(outcome)),
+        "choice": choice,
+        "value": step.value(outcome),
+        "run": outcome.run,
+        "fits": outcome.fits,
+        "reserved_bytes": outcome.reserved_bytes,
+        "peak_bytes": outcome.peak_bytes,
+        "capacity_bytes": outcome.capacity_bytes,
+        "limit_bytes": outcome.limit_bytes,
+        "rematerialized": outcome.rematerialized,
+        "rematerialized_flops": outcome.rematerialized_flops,
+        "roles": _roles(outcome),
+        "parts": [{"name": part.name, "bytes": part.bytes} for part in outcome.parts[:MAX_PARTS]],
+        "seconds": outcome.seconds,
+        "error": outcome.error or None,
+        "traceback": outcome.traceback or None,
+        "versions": dict(outcome.versions),
+        "caveats": list(outcome.caveats),
+    }
+
+
+def _roles(outcome: Outcome) -> list[RoleBytesJson]:
+    """Return the bytes at the peak by the number of the role; those of roles that this version lacks are unknown."""
+    found: dict[Role, int] = {}
+    for name, size in outcome.roles.items():
+        role = Role.__members__.get(name.upper().replace(" ", "_").replace("-", "_"), Role.UNKNOWN)
+        found[role] = found.get(role, 0) + size
+    ordered = sorted(found.items(), key=lambda item: -item[1])
+    return [{"role": int(role), "bytes": size} for role, size in ordered]
