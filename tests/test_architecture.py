@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "catalog": {"analysis", "errors", "logdir", "readers", "model", "sizes"},
     "hosts": {"catalog", "errors", "logdir", "model", "views"},
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked
-    "fit": {"analysis", "errors", "model", "protos", "readers", "sizes"},
+    "fit": {"analysis", "errors", "logdir", "model", "protos", "readers", "sizes"},
     "commands": {"catalog", "errors", "fit", "hosts", "logdir", "model", "sizes", "views"},
     "pytest_plugin": {"capture", "catalog", "errors", "sizes", "views"},  # runs in a user's tests
     "cli": {"commands", "errors"},

@@ -29,6 +29,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.fit.executors import local_executor
     from tb_memplugin.fit.knobs import parse_fixed, parse_varied
     from tb_memplugin.fit.step_file import defaults_of
     from tb_memplugin.fit.sweep import Sweep
@@ -51,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.budget,
             done,
         )
-        found = sweep.run(arguments.jobs)
+        with local_executor(arguments.jobs) as executor:
+            found = sweep.run(executor)
     print("\n".join(table(found)))
     return 0 if all(one.largest for one in found) else 1

@@ -1,12 +1,13 @@
-"""The process that compiles one candidate: python -m tb_memplugin.fit.child FOLDER, with a request on standard input.
+"""The process that compiles one candidate: python -m tb_memplugin.fit.child FOLDER, which contains the request.
 
-XLA writes the program into the folder. Beside it are `versions.json`, and `error.json` if it failed before there was a
-program. Nobody waits for the end of the compilation: the memory is assigned a few seconds into it.
+XLA writes the program to the folder's `dump`. Beside it are `versions.json`, and `error.json` if it failed before there
+was a program. Nobody waits for the end of the compilation: the memory is assigned a few seconds into it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.process import end_with_parent
 from tb_memplugin.fit.step_file import EXAMPLE, load_step
 from tb_memplugin.fit.targets import Target, devices_of, parse_target
 
@@ -21,7 +23,7 @@ OPTIONS: dict[str, Any] = {"xla_dump_hlo_as_proto": True}
 GPU_OPTIONS = {"xla_gpu_autotune_level": 0}  # without a GPU it takes half of the time and chooses nothing
 PACKAGES = {"tpu": ("libtpu",), "cuda": ("jax-cuda12-plugin", "jax-cuda13-plugin"), "cpu": ()}  # beside jax, jaxlib
 REFUSED = "RESOURCE_EXHAUSTED"
-ERROR, VERSIONS = "error.json", "versions.json"
+REQUEST, DUMP, ERROR, VERSIONS = "request.json", "dump", "error.json", "versions.json"
 
 
 def compile_candidate(folder: str, request: dict[str, Any]) -> None:
@@ -46,7 +48,8 @@ def lower(step: str, devices: list[Any], knobs: dict[str, Any]) -> Any:
 
 
 def compiler_options(target: Target, folder: str) -> dict[str, Any]:
-    return {**OPTIONS, **(GPU_OPTIONS if target.platform == "cuda" else {}), "xla_dump_to": folder}
+    dump = str(Path(folder, DUMP))
+    return {**OPTIONS, **(GPU_OPTIONS if target.platform == "cuda" else {}), "xla_dump_to": dump}
 
 
 def versions(target: Target) -> dict[str, str]:
@@ -61,7 +64,11 @@ def versions(target: Target) -> dict[str, str]:
 
 
 def main(folder: str) -> int:
-    request = json.load(sys.stdin)
+    request = json.loads(Path(folder, REQUEST).read_text())
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["cwd"])
+    sys.path[:] = request["path"]
     try:
         compile_candidate(folder, request)
     except InputError as error:
@@ -76,8 +83,14 @@ def main(folder: str) -> int:
 
 
 def _write(folder: str, name: str, value: dict[str, str]) -> None:
-    Path(folder, name).write_text(json.dumps(value))
+    partial = Path(folder, f"{name}.partial")
+    partial.write_text(json.dumps(value))
+    partial.replace(Path(folder, name))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    end_with_parent(sys.stdin.fileno())
+    exit_status = main(sys.argv[1])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_status)  # without the time that XLA takes to clean up

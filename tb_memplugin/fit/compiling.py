@@ -4,92 +4,113 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.child import ERROR, VERSIONS
+from tb_memplugin.fit.child import DUMP, ERROR, REQUEST, VERSIONS
+from tb_memplugin.fit.compile_task import Compiled, CompileTask
+from tb_memplugin.fit.process import StartedProcess
 from tb_memplugin.fit.program_memory import with_memory
 from tb_memplugin.fit.targets import ENVIRONMENT, parse_target
-from tb_memplugin.model.fit import Candidate, Outcome
+from tb_memplugin.fit.warm_server import forked
+from tb_memplugin.fit.watching import wait_for
+from tb_memplugin.logdir import dumped_file
+from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.program import Backend
+from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
 from tb_memplugin.readers.hlo import read_hlo
 
-POLL_SECONDS = 0.05
-TIMEOUT_SECONDS = 600
 BACKENDS = {"tpu": Backend.TPU, "cuda": Backend.GPU, "cpu": Backend.CPU}
 PROGRAM = "*after_optimizations.hlo.pb"
 LATER = ("*after_optimizations_after_buffer_assignment.hlo.pb", "debug_options")  # written after it: TPU, GPU
+TARGETS = (".target_arguments.txt", ".target_arguments.pb", ".gpu_target_config.pbtxt", "topology.pb")
+MAX_SHOWN = 4000  # bytes of what a process printed
 
 
-def compile_and_read(candidate: Candidate, folder: Path, timeout: float = TIMEOUT_SECONDS) -> Outcome:
-    """Compile a candidate, with its dump in the folder, and read its memory."""
+def compile_task(task: CompileTask) -> Compiled:
+    """Compile a candidate in a temporary folder, and read its memory. Any failure is part of the outcome."""
     begun = time.monotonic()
-    folder.mkdir(parents=True, exist_ok=True)
-    text = _run(candidate, folder, timeout)
-    target = parse_target(candidate.target)
-    assert target is not None
-    outcome = Outcome(
-        candidate,
-        seconds=time.monotonic() - begun,
-        capacity_bytes=target.capacity,
-        versions=_read_json(folder / VERSIONS),
-    )
-    dumps = programs_of(folder)
-    if not dumps:
-        error, traceback = _error(folder, text)
-        return replace(outcome, error=error, traceback=traceback)
-    try:
-        recordings = read_hlo(dumps[-1].read_bytes(), source=str(dumps[-1]))
-    except InputError as problem:
-        return replace(outcome, error=str(problem))
-    program = next(recording for recording in recordings if recording.is_main_memory)
-    backend = program.program.backend if program.program is not None else Backend.UNKNOWN
-    if backend not in (BACKENDS[target.platform], Backend.UNKNOWN):
-        text = f"Compiled for {backend}: shardings of the shapes must be on `devices`, not on jax.devices()"
-        return replace(outcome, error=text)
-    return with_memory(outcome, program)
+    with tempfile.TemporaryDirectory(prefix="tb_memplugin_fit_", ignore_cleanup_errors=True) as temporary:
+        folder = Path(temporary)
+        failure, printed = _run(task, folder)
+        found = _read(task, folder, failure, printed)
+    return replace(found, outcome=replace(found.outcome, seconds=time.monotonic() - begun))
 
 
-def _run(candidate: Candidate, folder: Path, timeout: float) -> str:
-    """Run the child until its dump is complete, and return what it printed."""
-    request = asdict(candidate)
-    with Path(folder, "stderr.txt").open("wb+") as printed:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "tb_memplugin.fit.child", str(folder)],
-            env={**os.environ, **ENVIRONMENT},
-            stdin=subprocess.PIPE,
-            stdout=printed,
-            stderr=subprocess.STDOUT,
-        )
+def _run(task: CompileTask, folder: Path) -> tuple[str, str]:
+    """Run a process until its dump is complete. Return why it was ended before that, and what it printed."""
+    environment = {**os.environ, **ENVIRONMENT}
+    (folder / DUMP).mkdir()
+    request = {**asdict(task.candidate), "cwd": os.getcwd(), "path": sys.path, "environment": environment}
+    (folder / REQUEST).write_text(json.dumps(request))
+    with tempfile.TemporaryFile("a+b") as printed:
+        command = [sys.executable, "-m", "tb_memplugin.fit.child", str(folder)]
+        process = forked(str(folder), printed, environment) or StartedProcess(command, printed, environment)
         try:
-            assert child.stdin is not None
-            child.stdin.write(json.dumps(request).encode())
-            child.stdin.close()
-            end = time.monotonic() + timeout
-            while child.poll() is None and not is_assigned(folder) and time.monotonic() < end:
-                time.sleep(POLL_SECONDS)
+            failure = wait_for(process, task.limits, lambda: is_assigned(folder / DUMP), printed)
         finally:
-            child.kill()
-            child.wait()
-        printed.seek(0)
-        return printed.read()[-4000:].decode(errors="replace")
+            process.end()
+        return failure, _last(printed)
 
 
-def _error(folder: Path, text: str) -> tuple[str, str]:
-    """Return the error of a child without a dump, and the traceback of the user's code."""
+def _last(printed: BinaryIO) -> str:
+    size = printed.seek(0, os.SEEK_END)
+    printed.seek(max(size - MAX_SHOWN, 0))
+    return printed.read().decode(errors="replace")
+
+
+def _read(task: CompileTask, folder: Path, failure: str, printed: str) -> Compiled:
+    """Return the outcome with the memory of the dumped program, else with the error of a process without one."""
+    target = parse_target(task.candidate.target)
+    assert target is not None
+    versions = _read_json(folder / VERSIONS)
+    outcome = Outcome(task.candidate, capacity_bytes=target.capacity, versions=versions)
+    dumps = programs_of(folder / DUMP)
+    if failure or not dumps or (folder / ERROR).exists():
+        error, traceback = (failure, "") if failure else _error(folder, printed)
+        return Compiled(replace(outcome, error=error, traceback=traceback))
+    content = dumps[-1].read_bytes()
+    try:
+        recordings = read_hlo(content, source=dumps[-1].name)
+    except InputError as problem:
+        return Compiled(replace(outcome, error=str(problem)))
+    program = next(recording for recording in recordings if recording.is_main_memory)
+    if error := _wrong_backend(program, BACKENDS[target.platform]):
+        return Compiled(replace(outcome, error=error))
+    return Compiled(with_memory(outcome, program), {dumps[-1].name: content, **_target_files(dumps[-1])})
+
+
+def _wrong_backend(program: Recording, wanted: Backend) -> str:
+    backend = program.program.backend if program.program is not None else Backend.UNKNOWN
+    if backend in (wanted, Backend.UNKNOWN):
+        return ""
+    return f"Compiled for {backend}: shardings of the shapes must be on `devices`, not on jax.devices()"
+
+
+def _target_files(dump: Path) -> dict[str, bytes]:
+    """Return the small files beside a dump that describe its target, by their paths from the dump's folder."""
+    dumped = dumped_file(str(dump)).dumped
+    paths = [Path(path) for path in (dumped.beside if dumped is not None else ()) if path.endswith(TARGETS)]
+    return {str(path.relative_to(dump.parent)): path.read_bytes() for path in paths if path.is_file()}
+
+
+def _error(folder: Path, printed: str) -> tuple[str, str]:
+    """Return the error of a process without a program, and the traceback of the user's code."""
     found = _read_json(folder / ERROR)
-    last = [line for line in text.splitlines() if line.strip()][-1:]
+    last = [line for line in printed.splitlines() if line.strip()][-1:]
     return found.get("text") or "".join(last) or "The compiler ended without a program", found.get("traceback", "")
 
 
-def _read_json(path: Path) -> dict[str, str]:
+def _read_json(path: Path) -> Mapping[str, str]:
     try:
         found: dict[str, str] = json.loads(path.read_text())
     except (OSError, ValueError):

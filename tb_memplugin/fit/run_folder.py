@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
+from tb_memplugin.logdir.dump_names import is_beside_program, parse_program
 from tb_memplugin.model.fit import RECORD, Candidate, Outcome
 from tb_memplugin.readers.fit_record import outcome_json
 
@@ -20,6 +22,14 @@ def run_name(candidate: Candidate) -> str:
     return re.sub(r"[^\w.-]", "_", text)[:MAX_NAME]
 
 
-def write_record(outcome: Outcome, folder: Path) -> None:
-    """Write the record of an outcome beside its program."""
+def write_run(outcome: Outcome, files: Mapping[str, bytes], folder: Path) -> None:
+    """Write a candidate's run: the files of its program, and its record, in place of those of an earlier run."""
+    for old in folder.rglob("*") if folder.is_dir() else ():
+        if old.is_file() and (parse_program(old.name) or is_beside_program(old.name)):
+            old.unlink()
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / RECORD).write_text(json.dumps(outcome_json(outcome), indent=1))

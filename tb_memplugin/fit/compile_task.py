@@ -1,0 +1,34 @@
+"""A candidate's compilation as a task: a function of plain data that runs in any process, on any machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tb_memplugin.model.fit import Candidate, Outcome
+
+TIMEOUT_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The time and the resident memory that a compilation may take. Memory: by default a share of the machine's."""
+
+    seconds: float = TIMEOUT_SECONDS
+    bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class CompileTask:
+    """What to compile, and how."""
+
+    candidate: Candidate
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a task gave: the outcome, and the files of its run: the program, and what describes its target."""
+
+    outcome: Outcome
+    files: Mapping[str, bytes] = field(default_factory=dict)
