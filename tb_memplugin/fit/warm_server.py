@@ -154,7 +154,7 @@ def serve(number: int) -> None:
                 answer = _fork(message, asked, descriptors)
                 children.add(answer)
             elif "status" in message:
-                answer = exit_status(message["status"])
+                answer = exit_status(message["status"]) or 0
             else:
                 answer = message["let_go"]
                 os.waitpid(answer, 0)
