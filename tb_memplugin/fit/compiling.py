@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from google.protobuf.message import DecodeError
 
@@ -21,7 +22,7 @@ from tb_memplugin.fit.process import StartedProcess
 from tb_memplugin.fit.program_memory import with_memory
 from tb_memplugin.fit.targets import ENVIRONMENT, parse_target
 from tb_memplugin.fit.warm_server import forked
-from tb_memplugin.fit.watching import wait_for
+from tb_memplugin.fit.watching import SHAPES, wait_for
 from tb_memplugin.logdir import dumped_file
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.program import Backend
@@ -41,13 +42,21 @@ def compile_task(task: CompileTask) -> Compiled:
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_fit_", ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary)
-        failure, printed = _run(task, folder)
-        found = _read(task, folder, failure, printed)
+        end = _run(task, folder)
+        found = _read(task, folder, end)
     return replace(found, outcome=replace(found.outcome, seconds=time.monotonic() - begun))
 
 
-def _run(task: CompileTask, folder: Path) -> tuple[str, str]:
-    """Run a process until its dump is complete. Return why it was ended before that, and what it printed."""
+class End(NamedTuple):
+    """The end of a process: `failure` is the limit that it exceeded."""
+
+    failure: str
+    status: int | None  # None where it was ended by us
+    printed: str
+
+
+def _run(task: CompileTask, folder: Path) -> End:
+    """Run a process until its dump is complete, or it ends."""
     environment = {**os.environ, **ENVIRONMENT}
     (folder / DUMP).mkdir()
     request = {**asdict(task.candidate), "cwd": os.getcwd(), "path": sys.path, "environment": environment}
@@ -57,9 +66,10 @@ def _run(task: CompileTask, folder: Path) -> tuple[str, str]:
         process = forked(str(folder), printed, environment) or StartedProcess(command, printed, environment)
         try:
             failure = wait_for(process, task.limits, lambda: is_assigned(folder / DUMP), printed)
+            status = process.status()
         finally:
             process.end()
-        return failure, _last(printed)
+        return End(failure, status, _last(printed))
 
 
 def _last(printed: BinaryIO) -> str:
@@ -68,15 +78,15 @@ def _last(printed: BinaryIO) -> str:
     return printed.read().decode(errors="replace")
 
 
-def _read(task: CompileTask, folder: Path, failure: str, printed: str) -> Compiled:
+def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     """Return the outcome with the memory of the dumped program, else with the error of a process without one."""
     target = parse_target(task.candidate.target)
     assert target is not None
     versions = _read_json(folder / VERSIONS)
     outcome = Outcome(task.candidate, capacity_bytes=target.capacity, versions=versions)
     dumps = programs_of(folder / DUMP)
-    if failure or not dumps or (folder / ERROR).exists():
-        error, traceback = (failure, "") if failure else _error(folder, printed)
+    if end.failure or not dumps or (folder / ERROR).exists():
+        error, traceback = _error(folder, end)
         return Compiled(replace(outcome, error=error, traceback=traceback))
     content = dumps[-1].read_bytes()
     try:
@@ -103,11 +113,16 @@ def _target_files(dump: Path) -> dict[str, bytes]:
     return {str(path.relative_to(dump.parent)): path.read_bytes() for path in paths if path.is_file()}
 
 
-def _error(folder: Path, printed: str) -> tuple[str, str]:
+def _error(folder: Path, end: End) -> tuple[str, str]:
     """Return the error of a process without a program, and the traceback of the user's code."""
     found = _read_json(folder / ERROR)
-    last = [line for line in printed.splitlines() if line.strip()][-1:]
-    return found.get("text") or "".join(last) or "The compiler ended without a program", found.get("traceback", "")
+    if end.failure or found:
+        return end.failure or found["text"], found.get("traceback", "")
+    if end.status == -9:
+        return f"Killed by the system, which is probably out of memory: {SHAPES}, or run fewer --jobs", end.printed
+    if end.status is not None and end.status < 0:
+        return f"The compiler ended by {signal.Signals(-end.status).name}: see what it printed", end.printed
+    return f"The process ended without a program, with exit status {end.status}: see what it printed", end.printed
 
 
 def _read_json(path: Path) -> Mapping[str, str]:
