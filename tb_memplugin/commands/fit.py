@@ -10,7 +10,6 @@ example:
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -25,11 +24,11 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", metavar="KNOB=VALUE", action="append", default=[], dest="fixed")
     parser.add_argument("--budget", metavar="SIZE", type=parse_size, help="in place of the chip's limit")
     parser.add_argument("--to", metavar="LOGDIR", help="keep each candidate there, as a run")
-    parser.add_argument("--jobs", type=int, default=max((os.cpu_count() or 1) // 2, 1))
+    parser.add_argument("--jobs", type=int, help="compiles at a time (default: half of the cores)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.fit.executors import local_executor
+    from tb_memplugin.fit.compiler import open_compiler
     from tb_memplugin.fit.knobs import parse_fixed, parse_varied
     from tb_memplugin.fit.step_file import defaults_of
     from tb_memplugin.fit.sweep import Sweep
@@ -42,17 +41,20 @@ def run(arguments: argparse.Namespace) -> int:
 
     defaults = defaults_of(arguments.step)
     targets = [parse_target(text) or slices(text)[0] for text in arguments.on]
-    with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
+    with (
+        tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary,
+        open_compiler(Path(arguments.to or temporary), jobs=arguments.jobs) as compiler,
+    ):
         sweep = Sweep(
             arguments.step,
             targets,
             tuple(map(parse_fixed, arguments.fixed)),
             [parse_varied(text, defaults.get(text.partition("=")[0])) for text in arguments.vary],
-            Path(arguments.to or temporary),
+            compiler,
+            compiler.logdir,
             arguments.budget,
             done,
         )
-        with local_executor(arguments.jobs) as executor:
-            found = sweep.run(executor)
+        found = sweep.run(64)
     print("\n".join(table(found)))
     return 0 if all(one.largest for one in found) else 1

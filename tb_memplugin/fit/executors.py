@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Protocol
 
+from tb_memplugin.fit.compile_task import Compiled, CompileTask
+from tb_memplugin.fit.compiling import compile_task
 from tb_memplugin.fit.watching import work_in_thread
 
 
@@ -16,16 +17,29 @@ def default_jobs() -> int:
     return max((os.cpu_count() or 1) // 2, 1)
 
 
-@contextmanager
-def local_executor(jobs: int | None = None) -> Iterator[Executor]:
-    """Yield an executor of compilations in processes of this machine. On an exception, such as Ctrl+C, they end."""
-    jobs = jobs or default_jobs()
-    stopped = threading.Event()
-    pool = ThreadPoolExecutor(jobs, "fit", initializer=work_in_thread, initargs=(stopped, jobs))
-    try:
-        yield pool
-    except BaseException:
-        stopped.set()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+class TaskRunner(Protocol):
+    """What runs tasks, and can stop."""
+
+    def submit(self, task: CompileTask) -> Future[Compiled]:
+        """Run a task when there is room."""
+
+    def stop(self) -> None:
+        """End what runs and cancel what waits: their futures raise CancelledError. Later tasks are refused."""
+
+
+class LocalRunner:
+    """Threads of this process, which each run a process."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self._stopped = threading.Event()
+        jobs = jobs or default_jobs()
+        self._pool: Executor = ThreadPoolExecutor(
+            jobs, "fit", initializer=work_in_thread, initargs=(self._stopped, jobs)
+        )
+
+    def submit(self, task: CompileTask) -> Future[Compiled]:
+        return self._pool.submit(compile_task, task)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._pool.shutdown(cancel_futures=True)

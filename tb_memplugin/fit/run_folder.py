@@ -22,8 +22,8 @@ def run_name(candidate: Candidate) -> str:
     return re.sub(r"[^\w.-]", "_", text)[:MAX_NAME]
 
 
-def write_run(outcome: Outcome, files: Mapping[str, bytes], folder: Path) -> None:
-    """Write a candidate's run: the files of its program, and its record, in place of those of an earlier run."""
+def write_program(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write the files of a candidate's program, by their paths in its run, in place of those of an earlier run."""
     for old in folder.rglob("*") if folder.is_dir() else ():
         if old.is_file() and (parse_program(old.name) or is_beside_program(old.name)):
             old.unlink()
@@ -31,5 +31,9 @@ def write_run(outcome: Outcome, files: Mapping[str, bytes], folder: Path) -> Non
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+
+
+def write_record(outcome: Outcome, folder: Path) -> None:
+    """Write the record of an outcome beside its program."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RECORD).write_text(json.dumps(outcome_json(outcome), indent=1))

@@ -13,7 +13,7 @@ pytest.importorskip("jax")
 from fit.steps import compile_step, write_step
 
 from tb_memplugin.fit.compile_task import Limits
-from tb_memplugin.fit.run_folder import write_run
+from tb_memplugin.fit.run_folder import write_program, write_record
 from tb_memplugin.logdir import find_runs
 
 
@@ -21,7 +21,8 @@ def test_a_run_contains_the_program_its_target_and_the_record_alone(tmp_path: Pa
     found = compile_step(write_step(tmp_path), batch=16)
     assert found.outcome.error == "" and found.outcome.fits
     assert found.outcome.reserved_bytes is not None and found.outcome.reserved_bytes >= 16 * 1024 * 4
-    write_run(found.outcome, found.files, tmp_path / "log" / "one")
+    write_program(found.files, tmp_path / "log" / "one")
+    write_record(found.outcome, tmp_path / "log" / "one")
     names = sorted(path.name for path in (tmp_path / "log" / "one").iterdir())
     assert names[0] == "fit.json" and names[1].endswith("after_optimizations.hlo.pb") and len(names) == 2
     assert [run.name for run in find_runs(str(tmp_path / "log"))] == ["one"]

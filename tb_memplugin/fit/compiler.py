@@ -1,0 +1,71 @@
+"""Compiling candidates into the runs of a logdir, until somebody stops it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from tb_memplugin.fit.compile_task import CompileTask, Limits
+from tb_memplugin.fit.executors import LocalRunner, TaskRunner
+from tb_memplugin.fit.run_folder import run_name, write_program
+from tb_memplugin.model.fit import Candidate, Outcome
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass
+class Compiler:
+    """A function from a candidate to its outcome, which waits. Callable from any thread."""
+
+    runner: TaskRunner
+    logdir: Path
+    limits: Limits = field(default_factory=Limits)
+    stopped: bool = False
+
+    def __call__(self, candidate: Candidate) -> Outcome:
+        """Compile a candidate, and write its program to its run. CancelledError once stopped."""
+        if self.stopped:
+            raise CancelledError
+        try:
+            compiled = self.runner.submit(CompileTask(candidate, self.limits)).result()
+        except RuntimeError:
+            if self.stopped:
+                raise CancelledError from None
+            raise
+        write_program(compiled.files, self.logdir / run_name(candidate))
+        return compiled.outcome
+
+    def stop(self) -> None:
+        """End all compilations."""
+        self.stopped = True
+        self.runner.stop()
+
+
+@contextmanager
+def open_compiler(logdir: Path, limits: Limits | None = None, jobs: int | None = None) -> Iterator[Compiler]:
+    """Yield a compiler. Ctrl+C stops it, so that calls raise CancelledError; a second Ctrl+C is KeyboardInterrupt."""
+    compiler = Compiler(LocalRunner(jobs), logdir, limits or Limits())
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in SIGNALS} if is_main else {}
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        restore()
+        threading.Thread(target=compiler.stop).start()  # a handler must not wait for locks
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield compiler
+    finally:
+        restore()
+        compiler.stop()
