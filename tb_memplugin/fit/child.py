@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.changed_program import lower_again, lower_changed, remember_traced
+from tb_memplugin.fit.changes import Changes, parse_changes
 from tb_memplugin.fit.process import end_with_parent
 from tb_memplugin.fit.step_file import EXAMPLE, load_step
 from tb_memplugin.fit.targets import Target, devices_of, parse_target
@@ -32,19 +34,21 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     assert target is not None
     devices = devices_of(target)
     _write(folder, VERSIONS, versions(target))
-    lowered = lower(request["step"], devices, dict(request["knobs"]))
-    lowered.compile(compiler_options=compiler_options(target, folder))
+    changes = parse_changes(request.get("changes", ()))
+    lowered = lower(request["step"], devices, {**dict(request["knobs"]), **changes.knobs}, changes)
+    lowered.compile(compiler_options=changes.options | compiler_options(target, folder))
 
 
-def lower(step: str, devices: list[Any], knobs: dict[str, Any]) -> Any:
+def lower(step: str, devices: list[Any], knobs: dict[str, Any], changes: Changes) -> Any:
     """Lower what the user's function returns: a jitted function and its arguments, or a function lowered already."""
-    returned = load_step(step)(devices, **knobs)
+    with remember_traced() as found:
+        returned = load_step(step)(devices, **knobs)
     if hasattr(returned, "compile") and hasattr(returned, "as_text"):
-        return returned
+        return lower_again(returned, found, changes) if changes.of_function else returned
     if not (isinstance(returned, tuple) and len(returned) == 2 and hasattr(returned[0], "lower")):
         raise InputError(f"{step} returned {type(returned).__name__}", step, f"return as in: {EXAMPLE}")
     function, arguments = returned
-    return function.lower(*arguments)
+    return lower_changed(function, arguments, changes)
 
 
 def compiler_options(target: Target, folder: str) -> dict[str, Any]:

@@ -1,0 +1,100 @@
+"""Steps to change: each has a knob `by_hand` with the changes that their author would make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+WIDTH, LAYERS = 512, 3
+MOMENTUM = 0.9
+Tree = Any
+
+
+def loss(params: Tree, x: Any) -> Any:
+    for layer in params.values():
+        x = jnp.tanh(x @ layer["w"] + layer["b"])
+    return jnp.mean(x**2)
+
+
+def update(params: Tree, momentum: Tree, x: Any) -> Any:
+    value, grads = jax.value_and_grad(loss)(params, x)
+    momentum = jax.tree.map(lambda m, g: MOMENTUM * m + g, momentum, grads)
+    return jax.tree.map(lambda p, m: p - 0.1 * m, params, momentum), momentum, value
+
+
+def params_of(place: Any) -> Tree:
+    layer = {"w": place((WIDTH, 2 * WIDTH)), "b": place((2 * WIDTH,))}
+    back = {"w": place((2 * WIDTH, WIDTH)), "b": place((WIDTH,))}
+    return {f"layer_{i}": back if i % 2 else layer for i in range(2 * LAYERS)}
+
+
+def shapes(devices: list[Any], split: bool, batch: int) -> tuple[Tree, Any]:
+    """Return the parameters, whole or split along their largest dimension, and the split batch."""
+    mesh = Mesh(np.array(devices), ("data",))
+
+    def place(shape: tuple[int, ...]) -> Any:
+        at = shape.index(max(shape)) if split else -1
+        spec = PartitionSpec(*("data" if n == at else None for n in range(len(shape)))) if split else PartitionSpec()
+        return jax.ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(mesh, spec))
+
+    batch_sharding = NamedSharding(mesh, PartitionSpec("data"))
+    return params_of(place), jax.ShapeDtypeStruct((batch * len(devices), WIDTH), jnp.float32, sharding=batch_sharding)
+
+
+def by_shapes(devices: list[Any], batch: int = 64, donated: bool = False, split: bool = False) -> Any:
+    """Shardings come with the shapes."""
+    params, x = shapes(devices, split, batch)
+    return jax.jit(update, donate_argnums=(0, 1) if donated else ()), (params, params, x)
+
+
+def by_jit(devices: list[Any], batch: int = 64, donated: bool = False, split: bool = False) -> Any:
+    """Shardings come with jax.jit, of arguments and of results."""
+    params, x = shapes(devices, split, batch)
+    placed = jax.tree.map(lambda a: a.sharding, (params, params, x))
+    bare = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), (params, params, x))
+    one = NamedSharding(Mesh(np.array(devices), ("data",)), PartitionSpec())
+    donate = (0, 1) if donated else ()
+    return jax.jit(update, in_shardings=placed, out_shardings=(*placed[:2], one), donate_argnums=donate), bare
+
+
+def lowered(devices: list[Any], **knobs: Any) -> Any:
+    """The step is lowered already."""
+    function, arguments = by_jit(devices, **knobs)
+    return function.lower(*arguments)
+
+
+def with_unused(devices: list[Any], batch: int = 64, keep: bool = True) -> Any:
+    """An argument is never read."""
+    params, x = shapes(devices, False, batch)
+    return jax.jit(lambda params, unused, x: loss(params, x), keep_unused=keep), (params, params, x)
+
+
+def wrapped(devices: list[Any], batch: int = 64, donated: bool = False) -> Any:
+    """Flax wraps jax.jit."""
+    from flax import nnx
+
+    params, x = shapes(devices, False, batch)
+    return nnx.jit(update, donate_argnums=(0, 1) if donated else ()), (params, params, x)
+
+
+def with_microbatches(devices: list[Any], batch: int = 64, microbatches: int = 1, donated: bool = False) -> Any:
+    """Gradients are accumulated, if a knob says so."""
+    params, x = shapes(devices, False, batch)
+
+    def accumulated(params: Tree, momentum: Tree, x: Any) -> Any:
+        parts = jnp.moveaxis(x.reshape(-1, microbatches, WIDTH), 1, 0)
+        zeros = jax.tree.map(jnp.zeros_like, params)
+
+        def add(total: Tree, part: Any) -> Any:
+            return jax.tree.map(jnp.add, total, jax.grad(loss)(params, part)), None
+
+        grads, _ = jax.lax.scan(add, zeros, parts)
+        momentum = jax.tree.map(lambda m, g: MOMENTUM * m + g / microbatches, momentum, grads)
+        return jax.tree.map(lambda p, m: p - 0.1 * m, params, momentum), momentum
+
+    function = accumulated if microbatches > 1 else update
+    return jax.jit(function, donate_argnums=(0, 1) if donated else ()), (params, params, x)

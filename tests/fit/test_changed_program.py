@@ -1,0 +1,91 @@
+"""Changed programs equal those of a function whose author has made the changes."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.fit.changes import parse_changes
+from tb_memplugin.fit.child import lower
+from tb_memplugin.fit.compiling import compile_and_read
+from tb_memplugin.model.fit import Candidate, Knob
+
+STEPS = str(Path(__file__).parent / "steps" / "changed.py")
+PACKAGES = {
+    "v5e:2x2": "libtpu", "v6e:2x2": "libtpu", "v5p:2x2x1": "libtpu", "h100:4": "jax_cuda12_plugin", "cpu:4": "jax",
+}  # fmt: skip
+DONATED: dict[str, Knob] = {"donated": True}
+SPLIT: dict[str, Knob] = {"split": True}
+DONATE, SHARD = "donate:params,momentum", "shard:data:params,momentum"
+PAIRS = [
+    ("by_shapes", (DONATE,), DONATED),
+    ("by_jit", (DONATE,), DONATED),
+    ("by_shapes", (SHARD,), SPLIT),
+    ("by_jit", (SHARD,), SPLIT),
+    ("by_jit", ("shard:data:params", "shard:data:momentum", DONATE), DONATED | SPLIT),
+    ("lowered", (SHARD, DONATE), DONATED | SPLIT),
+    ("with_unused", ("drop-unused",), {"keep": False}),
+    ("with_microbatches", ("set:microbatches=2",), {"microbatches": 2}),
+]
+
+
+def on(target: str) -> Any:
+    missing = importlib.util.find_spec(PACKAGES[target]) is None
+    return pytest.param(target, marks=pytest.mark.skipif(missing, reason=f"{PACKAGES[target]} is not installed"))
+
+
+def text(step: str, changes: tuple[str, ...], **knobs: Knob) -> str:
+    """Return the StableHLO of a step, on this process's own devices."""
+    import jax
+
+    parsed = parse_changes(changes)
+    lowered = lower(f"{STEPS}:{step}", jax.devices("cpu")[:1], knobs | parsed.knobs, parsed)
+    return str(lowered.as_text())
+
+
+@pytest.mark.parametrize(("step", "changes", "by_hand"), [*PAIRS, ("wrapped", (DONATE,), DONATED)])
+def test_a_changed_function_is_lowered_as_if_its_author_had_changed_it(
+    step: str, changes: tuple[str, ...], by_hand: dict[str, Knob]
+) -> None:
+    assert text(step, changes) == text(step, (), **by_hand)
+    if SHARD not in changes:  # a single device has nothing to split
+        assert text(step, changes) != text(step, ())
+
+
+@pytest.mark.parametrize("target", [on(target) for target in PACKAGES])
+@pytest.mark.parametrize(("step", "changes", "by_hand"), [PAIRS[0], PAIRS[4], PAIRS[7]])
+def test_a_changed_program_has_the_memory_of_the_one_changed_by_hand(
+    tmp_path: Path, target: str, step: str, changes: tuple[str, ...], by_hand: dict[str, Knob]
+) -> None:
+    name = f"{STEPS}:{step}"
+    changed = compile_and_read(Candidate(name, target, (), changes), tmp_path / "changed")
+    made = compile_and_read(Candidate(name, target, tuple(by_hand.items())), tmp_path / "by_hand")
+    before = compile_and_read(Candidate(name, target), tmp_path / "before")
+    assert not changed.error and not made.error
+    assert (changed.reserved_bytes, changed.peak_bytes) == (made.reserved_bytes, made.peak_bytes)
+    assert changed.reserved_bytes != before.reserved_bytes
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("donate:nobody", "No such argument"),
+        ("shard:model:params", "Nothing to split"),
+        ("sideways:params", "No such change"),
+        ("donate:", "No such change"),
+        ("option:", "No value"),
+    ],
+)
+def test_impossible_changes_get_a_message(change: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        text("by_shapes", (change,))
+
+
+def test_names_with_commas_and_colons_are_whole() -> None:
+    changes = parse_changes(("shard:data:p['a,b'],q[\"c:d\"],args[0]", "option:xla_x=False", "set:layers=2"))
+    assert changes.sharded[0].arguments == ("p['a,b']", 'q["c:d"]', "args[0]")
+    assert (changes.options, changes.knobs) == ({"xla_x": False}, {"layers": 2})
