@@ -11,10 +11,11 @@ import pytest
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.changes import parse_changes
 from tb_memplugin.fit.child import lower
-from tb_memplugin.fit.compiling import compile_and_read
-from tb_memplugin.model.fit import Candidate, Knob
+from tb_memplugin.fit.compile_task import CompileTask
+from tb_memplugin.fit.compiling import compile_task
+from tb_memplugin.model.fit import Candidate, Knob, Outcome
 
-STEPS = str(Path(__file__).parent / "steps" / "changed.py")
+STEPS = str(Path(__file__).parent / "changed_steps.py")
 PACKAGES = {
     "v5e:2x2": "libtpu", "v6e:2x2": "libtpu", "v5p:2x2x1": "libtpu", "h100:4": "jax_cuda12_plugin", "cpu:4": "jax",
 }  # fmt: skip
@@ -56,15 +57,19 @@ def test_a_changed_function_is_lowered_as_if_its_author_had_changed_it(
         assert text(step, changes) != text(step, ())
 
 
+def outcome_of(candidate: Candidate) -> Outcome:
+    return compile_task(CompileTask(candidate)).outcome
+
+
 @pytest.mark.parametrize("target", [on(target) for target in PACKAGES])
 @pytest.mark.parametrize(("step", "changes", "by_hand"), [PAIRS[0], PAIRS[4], PAIRS[7]])
 def test_a_changed_program_has_the_memory_of_the_one_changed_by_hand(
-    tmp_path: Path, target: str, step: str, changes: tuple[str, ...], by_hand: dict[str, Knob]
+    target: str, step: str, changes: tuple[str, ...], by_hand: dict[str, Knob]
 ) -> None:
     name = f"{STEPS}:{step}"
-    changed = compile_and_read(Candidate(name, target, (), changes), tmp_path / "changed")
-    made = compile_and_read(Candidate(name, target, tuple(by_hand.items())), tmp_path / "by_hand")
-    before = compile_and_read(Candidate(name, target), tmp_path / "before")
+    changed = outcome_of(Candidate(name, target, (), changes))
+    made = outcome_of(Candidate(name, target, tuple(by_hand.items())))
+    before = outcome_of(Candidate(name, target))
     assert not changed.error and not made.error
     assert (changed.reserved_bytes, changed.peak_bytes) == (made.reserved_bytes, made.peak_bytes)
     assert changed.reserved_bytes != before.reserved_bytes
