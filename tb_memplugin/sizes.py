@@ -55,8 +55,8 @@ def printed_size(text: str, *, decimal: bool = False) -> int | None:
     return int(size.to_integral_value()) if abs(size) <= MAX_PRINTED else None
 
 
-def bytes_text(count: int | None) -> str:
-    """Format bytes with three significant digits: `1.50 GiB`, `71.2 GiB`, `512 B`; a dash where they are unknown."""
+def bytes_text(count: int | None, digits: int = 3) -> str:
+    """Format bytes with significant digits: `1.50 GiB`, `71.2 GiB`, `512 B`; a dash where they are unknown."""
     if count is None:
         return "-"
     value, unit = float(count), 0
@@ -66,8 +66,8 @@ def bytes_text(count: int | None) -> str:
         unit += 1
     if unit == 0:
         return f"{count} B"
-    digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
-    return f"{value:.{digits}f} {BINARY[unit]}"
+    decimals = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
+    return f"{value:.{decimals + digits - 3}f} {BINARY[unit]}"
 
 
 def counted(count: int, noun: str) -> str:

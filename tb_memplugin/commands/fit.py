@@ -1,60 +1,139 @@
 """Compile a step for accelerators that are not here: does it fit, and what is the largest batch?
 
-FILE.py:FUNCTION is a function of `devices` and knobs that returns a jitted function and the shapes of its arguments.
-Every figure is that of a compiled program.
+FILE.py:FUNCTION is a function of `devices` and knobs. It returns a jitted function and the shapes of its arguments:
 
-example:
+  def step(devices, batch=8, remat="none"):
+      ...
+      return jax.jit(train_step, donate_argnums=0), (state_shapes, batch_shapes)
+
+Every figure is that of a compiled program. Exit code 0 means that all that was asked for fits, 1 that something does
+not, 2 that something could not be compiled.
+
+examples:
   tb-memplugin fit fit_gpt.py:step --on v5e:4x4 --vary batch --vary remat=none,full --to /tmp/xprof
+  tb-memplugin fit fit_gpt.py:step --on v5e --set batch=512
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tb_memplugin.commands.terminal import JSON, printable
 from tb_memplugin.sizes import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tb_memplugin.fit.sweep import Sweep
+    from tb_memplugin.model.fit import LargestValue
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("step", metavar="FILE.py:FUNCTION")
-    parser.add_argument("--on", metavar="TARGET", action="append", required=True, help="such as v5e:4x4, h100:8, cpu:8")
-    parser.add_argument("--vary", metavar="KNOB[=VALUES]", action="append", default=[])
-    parser.add_argument("--set", metavar="KNOB=VALUE", action="append", default=[], dest="fixed")
-    parser.add_argument("--budget", metavar="SIZE", type=parse_size, help="in place of the chip's limit")
+    question_options(parser)
+    parser.add_argument(
+        "--vary",
+        metavar="KNOB[=VALUES]",
+        action="append",
+        default=[],
+        help="search the largest value of a range that fits (batch, batch=8:512:8), or try each of a list "
+        "(remat=none,full)",
+    )
+    parser.add_argument("--budget", metavar="SIZE", type=parse_size, help="such as 14GiB, in place of the chip's limit")
     parser.add_argument("--to", metavar="LOGDIR", help="keep each candidate there, as a run")
+    parser.add_argument("--open", action="store_true", help="show the candidates in a browser at the end")
+    parser.add_argument("--json", action="store_true", help=JSON)
+
+
+def question_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `fit` and `check` have in common."""
+    parser.add_argument(
+        "--on",
+        metavar="TARGET",
+        action="append",
+        default=[],
+        help="v5e:4x4, h100:8, cpu:8; a chip without a size, such as v5e, tries slices from the smallest up",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KNOB=VALUE",
+        action="append",
+        default=[],
+        dest="fixed",
+        help="a value for a knob of the function",
+    )
     parser.add_argument("--jobs", type=int, help="compiles at a time (default: half of the cores)")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.hosts import standalone
+
+    with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
+        logdir = arguments.to or temporary
+        with open_sweep(arguments, Path(logdir), arguments.budget) as sweep:
+            found = answer(sweep, quiet=arguments.json)
+        show(sweep, found, arguments.json)
+        if arguments.open:
+            standalone.serve(logdir, "127.0.0.1", 0, True)
+    return status(found)
+
+
+@contextmanager
+def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None) -> Iterator[Sweep]:
+    """Yield the sweep that a user asks for. InputError where it makes no sense."""
+    from tb_memplugin.errors import InputError
     from tb_memplugin.fit.compiler import open_compiler
     from tb_memplugin.fit.knobs import parse_fixed, parse_varied
     from tb_memplugin.fit.step_file import defaults_of
     from tb_memplugin.fit.sweep import Sweep
     from tb_memplugin.fit.targets import parse_target, slices
-    from tb_memplugin.model.fit import Outcome
-    from tb_memplugin.views.terminal.fit import table
 
-    def done(outcome: Outcome) -> None:
-        print(f"{outcome.candidate.target} {dict(outcome.candidate.knobs)} {outcome.seconds:.1f} s", file=sys.stderr)
-
+    if not arguments.on:
+        raise InputError("No target", "--on", "name one, as in --on v5e:4x4, --on h100:8 or --on cpu:8")
+    targets = [[found] if (found := parse_target(text)) else slices(text.strip().lower()) for text in arguments.on]
     defaults = defaults_of(arguments.step)
-    targets = [parse_target(text) or slices(text)[0] for text in arguments.on]
-    with (
-        tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary,
-        open_compiler(Path(arguments.to or temporary), jobs=arguments.jobs) as compiler,
-    ):
-        sweep = Sweep(
-            arguments.step,
-            targets,
-            tuple(map(parse_fixed, arguments.fixed)),
-            [parse_varied(text, defaults.get(text.partition("=")[0])) for text in arguments.vary],
-            compiler,
-            compiler.logdir,
-            arguments.budget,
-            done,
-        )
-        found = sweep.run(64)
-    print("\n".join(table(found)))
-    return 0 if all(one.largest for one in found) else 1
+    varied = [parse_varied(text, defaults.get(text.partition("=")[0])) for text in getattr(arguments, "vary", [])]
+    fixed = tuple(map(parse_fixed, arguments.fixed))
+    with open_compiler(logdir, jobs=arguments.jobs) as compiler:
+        yield Sweep(arguments.step, targets, fixed, varied, compiler, logdir, budget)
+
+
+def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:
+    """Run a sweep, with its progress on standard error."""
+    from tb_memplugin.views.terminal.fit_progress import FitProgress, announcement
+
+    if quiet:
+        return sweep.run()
+    progress = FitProgress(sys.stderr, len(sweep.rows()), sweep.searched is not None)
+    print(announcement([(str(t), t.chips, t.capacity) for row in sweep.targets for t in row[:1]]), file=sys.stderr)
+    sweep.done, sweep.finished = progress.done, progress.finished
+    try:
+        return sweep.run()
+    finally:
+        progress.close()
+
+
+def show(sweep: Sweep, found: Sequence[LargestValue], as_json: bool) -> None:
+    """Print the answer, and tracebacks of the user's code on standard error."""
+    from tb_memplugin.fit.sweep import choices_of
+    from tb_memplugin.views.terminal.fit import answer_json, lines
+
+    if as_json:
+        print(json.dumps(answer_json(sweep.outcomes, found), indent=2, allow_nan=False))
+        return
+    print("\n".join(map(printable, lines(found, choices_of(sweep.rows())))))
+    for text in dict.fromkeys(one.last.traceback for one in found if one.last.traceback):
+        print(f"\n{text}", file=sys.stderr)
+
+
+def status(found: Sequence[LargestValue]) -> int:
+    """Return the exit code: 2 if something could not be compiled, 1 if something does not fit."""
+    if any(one.last.error for one in found) or not found:
+        return 2
+    return 0 if all(one.largest is not None for one in found) else 1

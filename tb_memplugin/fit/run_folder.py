@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tb_memplugin.logdir.dump_names import is_beside_program, parse_program
-from tb_memplugin.model.fit import RECORD, Candidate, Outcome
-from tb_memplugin.readers.fit_record import outcome_json
+from tb_memplugin.model.fit import RECORD, Candidate, Outcome, outcome_json
 
 MAX_NAME = 200
 
@@ -33,7 +32,8 @@ def write_program(files: Mapping[str, bytes], folder: Path) -> None:
         path.write_bytes(content)
 
 
-def write_record(outcome: Outcome, folder: Path) -> None:
+def write_record(outcome: Outcome, logdir: Path) -> None:
     """Write the record of an outcome beside its program."""
+    folder = logdir / outcome.run
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RECORD).write_text(json.dumps(outcome_json(outcome), indent=1))

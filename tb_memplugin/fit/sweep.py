@@ -1,74 +1,137 @@
-"""Candidates of a fit: each combination of targets and choices, with a search for the largest value of one knob."""
+"""Rows of a fit: each combination of targets and choices, with a search for the largest value of one knob."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
+from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Varied
+from tb_memplugin.fit.largest_value import largest_value, last_before_recomputation
 from tb_memplugin.fit.run_folder import run_name, write_record
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.targets import Target
-from tb_memplugin.model.fit import Candidate, Knob, LargestValue, Outcome
+from tb_memplugin.model.fit import Candidate, Knobs, LargestValue, Outcome
 
 NO_LIMIT = 1 << 62  # of targets whose limit is the host's memory
+MAX_ROWS = 1_000  # each has a thread, which mostly waits
+Compile = Callable[[Candidate], Outcome]
+
+
+def ignore(_: object) -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True)
+class Row:
+    """Targets, of which the first one that fits is the answer, and the knobs that are not searched."""
+
+    targets: Sequence[Target]
+    knobs: Knobs
+
+
+@dataclass
 class Sweep:
-    """A step on targets, with its knobs: fixed, chosen from, and one that is searched."""
+    """A step on targets, with its knobs: fixed ones, those with choices, and at most one that is searched.
+
+    `compile` waits until a candidate is compiled. Each row calls it from a thread of its own. It may raise CancelledError.
+    """
 
     step: str
-    targets: Sequence[Target]
-    fixed: tuple[tuple[str, Knob], ...]
+    targets: Sequence[Sequence[Target]]  # a slice each, or the slices to try, smallest first
+    fixed: Knobs
     varied: Sequence[Varied]
-    compile: Callable[[Candidate], Outcome]
-    folder: Path
+    compile: Compile
+    folder: Path  # a logdir, which gets the record of each candidate
     budget: int | None = None
-    done: Callable[[Outcome], None] = lambda outcome: None
+    done: Callable[[Outcome], None] = ignore
+    finished: Callable[[LargestValue], None] = ignore
     outcomes: list[Outcome] = field(default_factory=list)
 
-    def run(self, jobs: int) -> list[LargestValue]:
-        """Compile all candidates, so many at a time, and return the largest value for each combination."""
-        with ThreadPoolExecutor(jobs) as pool:
-            return list(pool.map(self._one, self._combinations()))
+    def __post_init__(self) -> None:
+        if len([one for one in self.varied if one.searched]) > 1:
+            raise InputError(
+                "Two ranges", ", ".join(one.name for one in self.varied), "search one knob, and list others"
+            )
+        names = [name for name, _ in self.fixed] + [one.name for one in self.varied]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise InputError("A knob given twice", ", ".join(twice), "give each knob once")
 
-    def _combinations(self) -> Iterator[tuple[Target, tuple[tuple[str, Knob], ...]]]:
-        chosen = [[(one.name, value) for value in one.values] for one in self.varied if not one.searched]
-        for target, choices in product(self.targets, product(*chosen)):
-            yield target, (*self.fixed, *choices)
+    @property
+    def searched(self) -> Varied | None:
+        return next((one for one in self.varied if one.searched), None)
 
-    def _one(self, combination: tuple[Target, tuple[tuple[str, Knob], ...]]) -> LargestValue:
-        target, knobs = combination
-        searched = next((one for one in self.varied if one.searched), None)
+    def rows(self) -> list[Row]:
+        """Return the combinations of targets and choices."""
+        choices = [[(one.name, value) for value in one.values] for one in self.varied if not one.searched]
+        rows = [Row(targets, (*self.fixed, *knobs)) for targets, knobs in product(self.targets, product(*choices))]
+        if len(rows) > MAX_ROWS:
+            raise InputError(f"{len(rows)} combinations", self.step, f"ask for at most {MAX_ROWS}")
+        return rows
+
+    def run(self) -> list[LargestValue]:
+        """Compile what the rows need, and return an answer for each row that was not cancelled."""
+        rows = self.rows()
+        with ThreadPoolExecutor(len(rows)) as pool:
+            return [answer for answer in pool.map(self._answer, rows) if answer is not None]
+
+    def _answer(self, row: Row) -> LargestValue | None:
+        answer = None
+        for target in row.targets:
+            found: dict[int, Outcome] = {}
+            try:
+                self._search(target, row.knobs, found)
+            except CancelledError:
+                if not found:
+                    return answer
+            answer = largest_value(str(target), row.knobs, self.searched.name if self.searched else "", found)
+            if answer.largest is not None:
+                break
+        if answer is not None:
+            self.finished(answer)
+        return answer
+
+    def _search(self, target: Target, knobs: Knobs, found: dict[int, Outcome]) -> None:
+        """Compile candidates until the largest value is known; `found` keeps them by value, by 0 without a search."""
+        searched = self.searched
         if searched is None:
-            outcome = self._compile(target, knobs)
-            return LargestValue(str(target), knobs, "", outcome if outcome.fits else None, outcome)
-        found: dict[int, Outcome] = {}
+            found[0] = self.compile_candidate(target, knobs)
+            return
+        name = searched.name
 
-        def probe(value: int) -> int | None:
-            found[value] = self._compile(target, (*knobs, (searched.name, value)))
-            return found[value].reserved_bytes
+        def probe(value: int) -> Outcome:
+            if value not in found:
+                found[value] = self.compile_candidate(target, (*knobs, (name, value)))
+            return found[value]
 
-        limit = self.budget or target.capacity or NO_LIMIT
         values = [int(value) for value in searched.values] if isinstance(searched.values, list) else searched.values
-        largest = Search(values, limit, probe).largest()  # type: ignore[arg-type]
-        last = found[max(found)] if largest is None else found[largest]
-        return LargestValue(
-            str(target), knobs, searched.name, found.get(largest) if largest is not None else None, last
-        )
+        limit = self.budget or target.capacity or NO_LIMIT
+        if Search(values, limit, lambda value: probe(value).reserved_bytes).largest() is not None:  # type: ignore[arg-type]
+            last_before_recomputation(values, found, probe)  # type: ignore[arg-type]
 
-    def _compile(self, target: Target, knobs: tuple[tuple[str, Knob], ...]) -> Outcome:
-        candidate = Candidate(self.step, str(target), knobs)
-        folder = self.folder / run_name(candidate)
+    def compile_candidate(self, target: Target, knobs: Knobs, changes: Sequence[str] = ()) -> Outcome:
+        """Compile a candidate, and compare it with the limit."""
+        candidate = Candidate(self.step, str(target), knobs, tuple(changes))
         outcome = self.compile(candidate)
-        searched = next((one.name for one in self.varied if one.searched), "")
-        limit = self.budget or outcome.capacity_bytes
-        outcome = replace(outcome, run=folder.name, limit_bytes=limit, searched=searched)
-        write_record(outcome, folder)
+        outcome = replace(
+            outcome,
+            run=run_name(candidate),
+            limit_bytes=self.budget or outcome.capacity_bytes,
+            searched=self.searched.name if self.searched else "",
+        )
+        write_record(outcome, self.folder)
         self.outcomes.append(outcome)
         self.done(outcome)
         return outcome
+
+
+def choices_of(rows: Iterator[Row] | Sequence[Row]) -> list[str]:
+    """Return the names of knobs whose values differ between rows."""
+    values: dict[str, set[object]] = {}
+    for row in rows:
+        for name, value in row.knobs:
+            values.setdefault(name, set()).add(value)
+    return [name for name, found in values.items() if len(found) > 1]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 Knob = int | float | str | bool
+Knobs = tuple[tuple[str, Knob], ...]
 RECORD = "fit.json"
 
 
@@ -19,7 +21,7 @@ class Candidate:
 
     step: str  # FILE.py:FUNCTION, or MODULE:FUNCTION
     target: str  # as in v5e:4x4
-    knobs: tuple[tuple[str, Knob], ...] = ()
+    knobs: Knobs = ()
     changes: tuple[str, ...] = ()  # made to the program before it is compiled, to try advice
 
 
@@ -58,16 +60,55 @@ class Outcome:
         return self.reserved_bytes is not None and (self.limit_bytes is None or self.reserved_bytes <= self.limit_bytes)
 
 
+def outcome_json(outcome: Outcome) -> dict[str, Any]:
+    """Return the JSON object of an outcome."""
+    candidate = outcome.candidate
+    return {
+        "step": candidate.step,
+        "target": candidate.target,
+        "knobs": dict(candidate.knobs),
+        "changes": list(candidate.changes),
+        "searched": outcome.searched or None,
+        "fits": outcome.fits,
+        "reserved_bytes": outcome.reserved_bytes,
+        "peak_bytes": outcome.peak_bytes,
+        "capacity_bytes": outcome.capacity_bytes,
+        "limit_bytes": outcome.limit_bytes,
+        "rematerialized": outcome.rematerialized,
+        "rematerialized_flops": outcome.rematerialized_flops,
+        "roles": dict(outcome.roles),
+        "parts": [{"name": part.name, "bytes": part.bytes} for part in outcome.parts],
+        "seconds": round(outcome.seconds, 3),
+        "run": outcome.run or None,
+        "error": outcome.error or None,
+        "traceback": outcome.traceback or None,
+        "versions": dict(outcome.versions),
+        "caveats": list(outcome.caveats),
+    }
+
+
+@dataclass(frozen=True)
+class MemoryLine:
+    """Memory as a line against a knob, in bytes, for as long as the compiler recomputes nothing."""
+
+    fixed_bytes: int
+    bytes_per_item: int
+    last_value: int  # up to which the line was seen to hold
+    fixed_roles: Mapping[str, int]  # the parts of the fixed bytes by role, largest first
+
+
 @dataclass(frozen=True)
 class LargestValue:
     """The largest value of a searched knob that fits. Without a search it is the candidate itself, if it fits."""
 
     target: str
-    knobs: tuple[tuple[str, Knob], ...]  # other than the searched one
+    knobs: Knobs  # other than the searched one
     searched: str  # "" without a search
     largest: Outcome | None  # None if no value fits
-    last: Outcome  # the one to explain: the largest, else the one that failed
+    last: Outcome  # the one to explain: the largest, else the smallest one
     without_recomputation: int | None = None  # the largest value before the compiler runs instructions twice
+    recomputed: tuple[Outcome, ...] = ()  # those that fit because the compiler runs instructions twice, in rising order
+    line: MemoryLine | None = None
 
     @property
     def value(self) -> Knob | None:

@@ -14,33 +14,6 @@ MAX_KNOBS = 50
 REMEDY = "run `tb-memplugin fit` again, or delete the file"
 
 
-def outcome_json(outcome: Outcome) -> dict[str, Any]:
-    """Return the JSON object of an outcome."""
-    candidate = outcome.candidate
-    return {
-        "step": candidate.step,
-        "target": candidate.target,
-        "knobs": dict(candidate.knobs),
-        "changes": list(candidate.changes),
-        "searched": outcome.searched or None,
-        "fits": outcome.fits,
-        "reserved_bytes": outcome.reserved_bytes,
-        "peak_bytes": outcome.peak_bytes,
-        "capacity_bytes": outcome.capacity_bytes,
-        "limit_bytes": outcome.limit_bytes,
-        "rematerialized": outcome.rematerialized,
-        "rematerialized_flops": outcome.rematerialized_flops,
-        "roles": dict(outcome.roles),
-        "parts": [{"name": part.name, "bytes": part.bytes} for part in outcome.parts],
-        "seconds": round(outcome.seconds, 3),
-        "run": outcome.run or None,
-        "error": outcome.error or None,
-        "traceback": outcome.traceback or None,
-        "versions": dict(outcome.versions),
-        "caveats": list(outcome.caveats),
-    }
-
-
 def read_outcome(data: bytes, source: str) -> Outcome:
     """Read a record. InputError where it is none."""
     try:

@@ -1,30 +1,123 @@
-"""The table of a fit: for each target and choice the largest value that fits."""
+"""The answer of a fit: a row for each target and choice, and sentences about what takes the memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from tb_memplugin.model.fit import LargestValue
-from tb_memplugin.sizes import bytes_text
+from tb_memplugin.model.fit import LargestValue, MemoryLine, Outcome, outcome_json
+from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.terminal.text_table import align
 
+MAX_PARTS = 3
 
-def table(found: Sequence[LargestValue]) -> Iterator[str]:
-    """Yield the lines of the table."""
-    names = list(dict.fromkeys(name for one in found for name, _ in one.knobs))
-    searched = next((one.searched for one in found if one.searched), None)
-    rows = [["target", *names, f"largest {searched}" if searched else "fits", "reserved", "left", "repeated"]]
+
+def lines(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]:
+    """Yield the table, and what there is to say about its rows. `chosen` are the knobs whose values differ."""
+    several = len({one.target for one in found}) > 1
+    searched = next((one.searched for one in found if one.searched), "")
+    yield from align(_rows(found, chosen, searched, several), 0)
+    yield ""
     for one in found:
-        knobs, shown = dict(one.knobs), one.largest or one.last
-        value = "none" if one.largest is None else str(one.value) if searched else "yes"
-        limit, reserved = shown.limit_bytes, shown.reserved_bytes
-        left = bytes_text(limit - reserved) if limit and reserved and one.largest else ""
-        text = "" if shown.error else bytes_text(reserved)
-        rows.append(
-            [str(one.target), *(str(knobs[name]) for name in names), value, text, left, str(shown.rematerialized)]
-        )
-    yield from align(rows, 0)
+        name = ", ".join([*([one.target] if several else []), *(f"{dict(one.knobs)[name]}" for name in chosen)])
+        yield from (f"{name}: {text}" if name else text for text in _sentences(one))
+    yield from _caveats(found)
+
+
+def _rows(found: Sequence[LargestValue], chosen: Sequence[str], searched: str, several: bool) -> list[list[str]]:
+    headings = [f"largest {searched}"] if searched else ["fits"]
+    headings += ["reserved", "left", *(["without recomputation by the compiler"] if searched else []), "bound by"]
+    rows = [[*(["target"] if several else []), *chosen, *headings]]
     for one in found:
-        if one.last.error:
-            text = ", ".join(f"{name}={value}" for name, value in one.last.candidate.knobs)
-            yield f"{one.target} {text}: {one.last.error}"
+        shown = one.last
+        value = ("none" if searched else "no") if one.largest is None else str(one.value) if searched else "yes"
+        before = [str(one.without_recomputation or "none")] if searched else []
+        names = [*([one.target] if several else []), *(str(dict(one.knobs)[name]) for name in chosen)]
+        left = size_text(_left(shown)) if _left(shown) is not None else ""
+        size = size_text(shown.reserved_bytes)
+        rows.append([*names, value, size, left, *before, "" if shown.error else parts_text(shown)])
+    return rows
+
+
+def _left(outcome: Outcome) -> int | None:
+    if outcome.limit_bytes is None or outcome.reserved_bytes is None:
+        return None
+    return outcome.limit_bytes - outcome.reserved_bytes
+
+
+def size_text(size: int | None) -> str:
+    """Return a size with a digit more than elsewhere, as it stands beside a limit that it nearly reaches."""
+    return bytes_text(size, digits=4)
+
+
+def parts_text(outcome: Outcome) -> str:
+    """Return what takes the memory at the peak, as in `activations of layer_* (71 %), logits (20 %)`."""
+    peak = outcome.peak_bytes or 1
+    return ", ".join(f"{part.name} ({part.bytes / peak:.0%})" for part in outcome.parts[:MAX_PARTS])
+
+
+def _sentences(one: LargestValue) -> Iterator[str]:
+    shown = one.last
+    if shown.error:
+        yield f"{candidate_text(shown)}: {shown.error}"
+    elif one.largest is None:
+        limit = f"of {size_text(shown.limit_bytes)}"
+        yield f"does not fit: {candidate_text(shown)} reserves {size_text(shown.reserved_bytes)} {limit}"
+    elif one.line is not None:
+        yield f"{line_text(one.line, one.searched)}{_recomputation(one)}"
+    elif one.recomputed:
+        yield _recomputation(one).removeprefix("; above, ")
+
+
+def line_text(line: MemoryLine, searched: str) -> str:
+    """Return a line of memory in words: what is fixed, by role, and what an item adds."""
+    roles = ", ".join(f"{role.replace('_', ' ')} {size_text(size)}" for role, size in line.fixed_roles.items())
+    fixed = f"{size_text(line.fixed_bytes)} fixed{f' ({roles})' if roles else ''}"
+    return f"{fixed} + {size_text(line.bytes_per_item)} per item of {searched} up to {line.last_value}"
+
+
+def _recomputation(one: LargestValue) -> str:
+    """Return what the compiler recomputes by itself at the first value where it does, and at the largest one."""
+    if not one.recomputed:
+        return ""
+    shown = [one.recomputed[0], *one.recomputed[1:][-1:]]
+    texts = []
+    for outcome in shown:
+        value = dict(outcome.candidate.knobs).get(one.searched)
+        flops = f" ({outcome.rematerialized_flops:.1%} of the operations)" if outcome.rematerialized_flops else ""
+        at = f" at {value}" if one.searched else ""
+        texts.append(f"{counted(outcome.rematerialized, 'instruction')}{at}{flops}")
+    return f"; above, XLA recomputes: {', '.join(texts)}"
+
+
+def candidate_text(outcome: Outcome) -> str:
+    """Return a candidate's target and knobs."""
+    knobs = ", ".join(f"{name}={value}" for name, value in outcome.candidate.knobs)
+    return f"{outcome.candidate.target} {knobs}".rstrip()
+
+
+def _caveats(found: Sequence[LargestValue]) -> Iterator[str]:
+    yield from dict.fromkeys(caveat for one in found for caveat in one.last.caveats)
+    versions = next((one.last.versions for one in found if one.last.versions), {})
+    if versions:
+        yield f"Compiled with {', '.join(f'{name} {version}' for name, version in versions.items())}."
+
+
+def answer_json(outcomes: Sequence[Outcome], found: Sequence[LargestValue]) -> dict[str, Any]:
+    """Return the JSON answer: every candidate, and for each row the largest value."""
+    return {"candidates": [outcome_json(one) for one in outcomes], "largest": [largest_json(one) for one in found]}
+
+
+def largest_json(one: LargestValue) -> dict[str, Any]:
+    """Return an element of the JSON answer's "largest"."""
+    return {
+        "target": one.target,
+        "knobs": dict(one.knobs),
+        "vary": one.searched or None,
+        "value": one.value if one.searched else None,
+        "value_without_recomputation": one.without_recomputation,
+        "fits": one.largest is not None,
+        "run": one.last.run or None,
+        "fixed_bytes": one.line.fixed_bytes if one.line else None,
+        "bytes_per_item": one.line.bytes_per_item if one.line else None,
+    }
