@@ -1,38 +1,60 @@
-"""Check that every recording fits a memory budget, such as in CI.
+"""Check that every recording fits a memory budget, or that a step fits a chip, such as in CI.
 
 A program must fit with the memory that it reserves, which compilers compare with their limit; any other recording with
-its peak. Exit code 0 means that all of them fit, 1 that at least one does not.
+its peak. With --fit a step is compiled first, as `tb-memplugin fit` does; the budget is then the chip's limit, unless
+--max-peak is given. Exit code 0 means that all of them fit, 1 that at least one does not.
 
-example:
+examples:
   tb-memplugin check /tmp/xprof --max-peak 70GiB --recording jit_train_step
+  tb-memplugin check --fit fit_gpt.py:step --on v5e:4x4 --set batch=48
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from tb_memplugin.commands import fit
 from tb_memplugin.commands.terminal import JSON, PATH, PATTERN, listing_of, pattern_of, printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import parse_size
 
+if TYPE_CHECKING:
+    from tb_memplugin.model.fit import Outcome
+
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help=PATH)
+    parser.add_argument("path", metavar="PATH", nargs="?", help=PATH)
     parser.add_argument(
         "--max-peak",
         metavar="SIZE",
-        required=True,
         help="the budget, such as 70GiB (1024**3), 70GB (1000**3), or a number of bytes",
     )
     parser.add_argument("--recording", metavar="REGEX", help=PATTERN)
     parser.add_argument("--json", action="store_true", help=JSON)
+    compiling = parser.add_argument_group("a step to compile, in place of PATH")
+    compiling.add_argument("--fit", metavar="FILE.py:FUNCTION", dest="step", help="see `tb-memplugin fit --help`")
+    fit.question_options(compiling)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if (arguments.path is None) == (arguments.step is None):
+        raise InputError("Nothing to check", "PATH or --fit", "give one of them")
+    limit = parse_size(arguments.max_peak) if arguments.max_peak else None
+    if arguments.step is not None:
+        return _check_step(arguments, limit)
+    if limit is None:
+        raise InputError("No budget", "--max-peak", "give a size, such as 70GiB")
+    return _check_recordings(arguments, limit)
+
+
+def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
     from tb_memplugin.views.shared.budget import budget, budget_lines
 
-    limit = parse_size(arguments.max_peak)
     pattern = pattern_of(arguments.recording)
     listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
     answer = budget(listing.recordings, limit, pattern)
@@ -42,9 +64,47 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.recording or arguments.path,
             "`tb-memplugin summary` lists the recordings",
         )
-    text = [json.dumps(answer, indent=2, allow_nan=False)] if arguments.json else map(printable, budget_lines(answer))
-    print("\n".join(text))
+    _print(answer, arguments.json, budget_lines(answer))
     if answer["broken"]:
         return 1
     # An unreadable file may contain a peak above the budget.
     return 2 if listing.problems else 0
+
+
+def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
+    with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as logdir:
+        found = fit.answer(fit.sweep_of(arguments, Path(logdir), limit), quiet=True)
+        outcomes = [one.last for one in found]
+        answer = {"checked": [_checked(outcome, logdir) for outcome in outcomes]}
+        _print(answer, arguments.json, _lines(outcomes, logdir))
+    return fit.status(found)
+
+
+def _checked(outcome: Outcome, logdir: str) -> dict[str, Any]:
+    from tb_memplugin.model.fit import outcome_json
+
+    return {**outcome_json(outcome), "explanation": list(_explanation(outcome, logdir))}
+
+
+def _lines(outcomes: Sequence[Outcome], logdir: str) -> Iterator[str]:
+    from tb_memplugin.views.terminal.fit import verdict
+
+    for outcome in outcomes:
+        yield verdict(outcome)
+        for line in _explanation(outcome, logdir):
+            yield f"    {line}".rstrip()
+
+
+def _explanation(outcome: Outcome, logdir: str) -> Iterator[str]:
+    """Yield what takes the memory of a program that does not fit."""
+    from tb_memplugin.views.shared.budget import explanation
+
+    if outcome.reserved_bytes is None or outcome.fits:
+        return
+    programs = listing_of(str(Path(logdir, outcome.run))).recordings
+    yield from explanation(next(program for program in programs if program.is_main_memory))
+
+
+def _print(answer: dict[str, Any], as_json: bool, lines: Iterator[str]) -> None:
+    text = [json.dumps(answer, indent=2, allow_nan=False)] if as_json else map(printable, lines)
+    print("\n".join(text))

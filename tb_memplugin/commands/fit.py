@@ -51,7 +51,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help=JSON)
 
 
-def question_options(parser: argparse.ArgumentParser) -> None:
+def question_options(parser: argparse._ActionsContainer) -> None:
     """Add the options that `fit` and `check` have in common."""
     parser.add_argument(
         "--on",

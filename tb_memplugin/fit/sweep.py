@@ -37,7 +37,7 @@ class Row:
 class Sweep:
     """A step on targets, with its knobs: fixed ones, those with choices, and at most one that is searched.
 
-    `compile` waits until a candidate is compiled. Each row calls it from a thread of its own. It may raise CancelledError.
+    `compile` waits until a candidate is compiled; each row calls it from its own thread. It may raise CancelledError.
     """
 
     step: str

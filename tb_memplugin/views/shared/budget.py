@@ -38,11 +38,16 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: re.Pattern[str])
                 "needed_bytes": required_bytes(recording),
                 "figure": _figure(recording),
                 "above_bytes": required_bytes(recording) - limit,
-                "explanation": list(lines(explain(recording)))[:EXPLANATION_LINES],
+                "explanation": explanation(recording),
             }
             for recording in above
         ],
     }
+
+
+def explanation(recording: Recording) -> list[str]:
+    """Return the first lines of the explanation of a recording."""
+    return list(lines(explain(recording)))[:EXPLANATION_LINES]
 
 
 def _figure(recording: Recording) -> str:

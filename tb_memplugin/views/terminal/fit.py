@@ -58,15 +58,23 @@ def parts_text(outcome: Outcome) -> str:
 
 def _sentences(one: LargestValue) -> Iterator[str]:
     shown = one.last
-    if shown.error:
-        yield f"{candidate_text(shown)}: {shown.error}"
-    elif one.largest is None:
-        limit = f"of {size_text(shown.limit_bytes)}"
-        yield f"does not fit: {candidate_text(shown)} reserves {size_text(shown.reserved_bytes)} {limit}"
+    if one.largest is None:
+        yield verdict(shown)
     elif one.line is not None:
         yield f"{line_text(one.line, one.searched)}{_recomputation(one)}"
     elif one.recomputed:
         yield _recomputation(one).removeprefix("; above, ")
+
+
+def verdict(outcome: Outcome) -> str:
+    """Return whether a candidate fits, in a sentence."""
+    name, left = candidate_text(outcome), _left(outcome)
+    if outcome.reserved_bytes is None:
+        return f"{name} could not be compiled: {outcome.error}"
+    if left is None:
+        return f"{name} reserves {size_text(outcome.reserved_bytes)}; its target has no limit, so give a budget"
+    reserves = f"it reserves {size_text(outcome.reserved_bytes)} of {size_text(outcome.limit_bytes)}"
+    return f"{name} fits: {reserves}" if left >= 0 else f"{name} does not fit: {reserves}, {size_text(-left)} too much"
 
 
 def line_text(line: MemoryLine, searched: str) -> str:
