@@ -73,7 +73,8 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
 
 def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as logdir:
-        found = fit.answer(fit.sweep_of(arguments, Path(logdir), limit), quiet=True)
+        with fit.open_sweep(arguments, Path(logdir), limit) as sweep:
+            found = fit.answer(sweep, quiet=True)
         outcomes = [one.last for one in found]
         answer = {"checked": [_checked(outcome, logdir) for outcome in outcomes]}
         _print(answer, arguments.json, _lines(outcomes, logdir))

@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
 from tb_memplugin.logdir.dump_names import is_beside_program, parse_program
 from tb_memplugin.model.fit import RECORD, Candidate, Outcome, outcome_json
 
-MAX_NAME = 200
+MAX_NAME = 150
 
 
 def run_name(candidate: Candidate) -> str:
-    """Return the name of a candidate's run in the logdir, such as step_v5e_4x4_batch-172_remat-none."""
+    """Return the name of a candidate's run in the logdir, such as step_v5e-4x4_remat-none_batch-172.
+
+    Candidates have different names: one that is shortened, or has other characters, ends with a part of a hash.
+    """
     knobs = (f"{name}-{value}" for name, value in candidate.knobs)
     step = candidate.step.rpartition(":")[2]
-    text = "_".join((step, candidate.target, *knobs, *candidate.changes))
-    return re.sub(r"[^\w.-]", "_", text)[:MAX_NAME]
+    text = "_".join((step, candidate.target.replace(":", "-"), *knobs, *candidate.changes))
+    name = re.sub(r"[^\w.-]", "_", text)[:MAX_NAME]
+    return name if name == text else f"{name}_{sha256(text.encode()).hexdigest()[:8]}"
 
 
 def write_program(files: Mapping[str, bytes], folder: Path) -> None:
