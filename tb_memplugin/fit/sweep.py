@@ -79,17 +79,19 @@ class Sweep:
             return [answer for answer in pool.map(self._answer, rows) if answer is not None]
 
     def _answer(self, row: Row) -> LargestValue | None:
-        answer = None
+        answer, smaller = None, list[Outcome]()
         for target in row.targets:
             found: dict[int, Outcome] = {}
             try:
                 self._search(target, row.knobs, found)
             except CancelledError:
                 if not found:
-                    return answer
+                    break
             answer = largest_value(str(target), row.knobs, self.searched.name if self.searched else "", found)
+            answer = replace(answer, smaller=tuple(smaller))
             if answer.largest is not None:
                 break
+            smaller.append(answer.last)
         if answer is not None:
             self.finished(answer)
         return answer

@@ -14,7 +14,7 @@ MAX_PARTS = 3
 
 def lines(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]:
     """Yield the table, and what there is to say about its rows. `chosen` are the knobs whose values differ."""
-    several = len({one.target for one in found}) > 1
+    several = len({one.target for one in found}) > 1 or any(one.smaller for one in found)
     searched = next((one.searched for one in found if one.searched), "")
     yield from align(_rows(found, chosen, searched, several), 0)
     yield ""
@@ -60,10 +60,21 @@ def _sentences(one: LargestValue) -> Iterator[str]:
     shown = one.last
     if one.largest is None:
         yield verdict(shown)
-    elif one.line is not None:
+    elif one.smaller:
+        yield _smallest_slice(one)
+    if one.largest is None:
+        return
+    if one.line is not None:
         yield f"{line_text(one.line, one.searched)}{_recomputation(one)}"
     elif one.recomputed:
         yield _recomputation(one).removeprefix("; above, ")
+
+
+def _smallest_slice(one: LargestValue) -> str:
+    before = one.smaller[-1]
+    needs = f"needs {size_text(before.reserved_bytes)}" if before.reserved_bytes else f"fails: {before.error}"
+    knobs = _knobs_text(one.smaller[-1])
+    return f"the smallest slice on which {knobs or 'it'} fits is {one.target}; {before.candidate.target} {needs}"
 
 
 def verdict(outcome: Outcome) -> str:
@@ -100,8 +111,11 @@ def _recomputation(one: LargestValue) -> str:
 
 def candidate_text(outcome: Outcome) -> str:
     """Return a candidate's target and knobs."""
-    knobs = ", ".join(f"{name}={value}" for name, value in outcome.candidate.knobs)
-    return f"{outcome.candidate.target} {knobs}".rstrip()
+    return f"{outcome.candidate.target} {_knobs_text(outcome)}".rstrip()
+
+
+def _knobs_text(outcome: Outcome) -> str:
+    return ", ".join(f"{name}={value}" for name, value in outcome.candidate.knobs)
 
 
 def _caveats(found: Sequence[LargestValue]) -> Iterator[str]:
