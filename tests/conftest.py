@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import is_hypothesis_test
 from support.hook_environment import environment as environment
 from support.reach import needs_shared_data, reaches_slow_modules
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_fit(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep what tests compile out of the user's cache folder."""
+    os.environ["TB_MEMPLUGIN_FIT_CACHE"] = str(tmp_path_factory.mktemp("fit") / "cache")
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:

@@ -10,13 +10,17 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.cache import Cache, replacing
+from tb_memplugin.fit.cache_keys import program_key
 from tb_memplugin.fit.changed_program import lower_again, lower_changed, remember_traced
 from tb_memplugin.fit.changes import Changes, parse_changes
+from tb_memplugin.fit.inputs import Recorder
 from tb_memplugin.fit.process import end_with_parent
 from tb_memplugin.fit.step_file import EXAMPLE, load_step
 from tb_memplugin.fit.targets import Target, devices_of, parse_target
@@ -25,7 +29,7 @@ OPTIONS: dict[str, Any] = {"xla_dump_hlo_as_proto": True}
 GPU_OPTIONS = {"xla_gpu_autotune_level": 0}  # without a GPU it takes half of the time and chooses nothing
 PACKAGES = {"tpu": ("libtpu",), "cuda": ("jax-cuda12-plugin", "jax-cuda13-plugin"), "cpu": ()}  # beside jax, jaxlib
 REFUSED = "RESOURCE_EXHAUSTED"
-REQUEST, DUMP, ERROR, VERSIONS = "request.json", "dump", "error.json", "versions.json"
+REQUEST, DUMP, ERROR, VERSIONS, KEY = "request.json", "dump", "error.json", "versions.json", "key.json"
 
 
 def compile_candidate(folder: str, request: dict[str, Any]) -> None:
@@ -33,10 +37,17 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     target = parse_target(request["target"])
     assert target is not None
     devices = devices_of(target)
-    _write(folder, VERSIONS, versions(target))
     changes = parse_changes(request.get("changes", ()))
+    of_packages, options = versions(target), {**changes.options, **compiler_options(target)}
+    _write(folder, VERSIONS, of_packages)
+    recorder = Recorder(folder)
+    recorder.start()
     lowered = lower(request["step"], devices, {**dict(request["knobs"]), **changes.knobs}, changes)
-    lowered.compile(compiler_options=changes.options | compiler_options(target, folder))
+    inputs = recorder.inputs()
+    key = program_key(lowered, str(target), options, of_packages)
+    _write(folder, KEY, {"key": key, "inputs": inputs})
+    if not (request["cache"] and Cache(Path(request["cache"])).has(key)):
+        lowered.compile(compiler_options={**options, "xla_dump_to": str(Path(folder, DUMP))})
 
 
 def lower(step: str, devices: list[Any], knobs: dict[str, Any], changes: Changes) -> Any:
@@ -51,9 +62,8 @@ def lower(step: str, devices: list[Any], knobs: dict[str, Any], changes: Changes
     return lower_changed(function, arguments, changes)
 
 
-def compiler_options(target: Target, folder: str) -> dict[str, Any]:
-    dump = str(Path(folder, DUMP))
-    return {**OPTIONS, **(GPU_OPTIONS if target.platform == "cuda" else {}), "xla_dump_to": dump}
+def compiler_options(target: Target) -> dict[str, Any]:
+    return {**OPTIONS, **(GPU_OPTIONS if target.platform == "cuda" else {})}
 
 
 def versions(target: Target) -> dict[str, str]:
@@ -86,10 +96,9 @@ def main(folder: str) -> int:
     return 1
 
 
-def _write(folder: str, name: str, value: dict[str, str]) -> None:
-    partial = Path(folder, f"{name}.partial")
-    partial.write_text(json.dumps(value))
-    partial.replace(Path(folder, name))
+def _write(folder: str, name: str, value: Mapping[str, Any]) -> None:
+    with replacing(Path(folder, name)) as partial:
+        Path(partial).write_text(json.dumps(value))
 
 
 if __name__ == "__main__":

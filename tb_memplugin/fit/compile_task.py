@@ -24,6 +24,7 @@ class CompileTask:
 
     candidate: Candidate
     limits: Limits = field(default_factory=Limits)
+    uses_cache: bool = True
 
 
 @dataclass(frozen=True)
@@ -32,3 +33,4 @@ class Compiled:
 
     outcome: Outcome
     files: Mapping[str, bytes] = field(default_factory=dict)
+    is_cached: bool = False

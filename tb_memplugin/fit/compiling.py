@@ -11,20 +11,22 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.child import DUMP, ERROR, REQUEST, VERSIONS
-from tb_memplugin.fit.compile_task import Compiled, CompileTask
+from tb_memplugin.fit.cache import Cache, default_bytes, default_folder
+from tb_memplugin.fit.cache_keys import question_key
+from tb_memplugin.fit.child import DUMP, ERROR, KEY, REQUEST, VERSIONS
+from tb_memplugin.fit.compile_task import Compiled, CompileTask, Limits
 from tb_memplugin.fit.process import StartedProcess
 from tb_memplugin.fit.program_memory import with_memory
 from tb_memplugin.fit.targets import ENVIRONMENT, parse_target
 from tb_memplugin.fit.warm_server import forked
 from tb_memplugin.fit.watching import SHAPES, wait_for
 from tb_memplugin.logdir import dumped_file
-from tb_memplugin.model.fit import Outcome
+from tb_memplugin.model.fit import Candidate, Outcome
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
@@ -38,13 +40,31 @@ MAX_SHOWN = 4000  # bytes of what a process printed
 
 
 def compile_task(task: CompileTask) -> Compiled:
-    """Compile a candidate in a temporary folder, and read its memory. Any failure is part of the outcome."""
-    begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tb_memplugin_fit_", ignore_cleanup_errors=True) as temporary:
-        folder = Path(temporary)
-        end = _run(task, folder)
-        found = _read(task, folder, end)
-    return replace(found, outcome=replace(found.outcome, seconds=time.monotonic() - begun))
+    """Compile a candidate, or find it in the cache, and read its memory. Any failure is part of the outcome."""
+    request = {**asdict(task.candidate), "cwd": os.getcwd(), "path": sys.path}
+    request["environment"] = environment = {**os.environ, **ENVIRONMENT}
+    cache = Cache(default_folder(), default_bytes()) if task.uses_cache else None
+    question = question_key(request) if cache is not None else ""
+    if cache is not None and (known := cache.find(question, task.candidate, environment)):
+        return known
+    for read_from in (cache, None):  # a second time if what the cache has is damaged
+        with tempfile.TemporaryDirectory(prefix="tb_memplugin_fit_", ignore_cleanup_errors=True) as temporary:
+            folder, begun = Path(temporary), time.monotonic()
+            end = _run(task.limits, {**request, "cache": str(read_from.folder) if read_from else ""}, folder)
+            found = _read(task.candidate, folder, end)
+            found = replace(found, outcome=replace(found.outcome, seconds=time.monotonic() - begun))
+            key: dict[str, Any] = _read_json(folder / KEY)
+        if cache is None or not key or (found.outcome.error and end.status != 0):
+            return found
+        if not found.files and (known := cache.get(key["key"], task.candidate)):
+            found = known
+        elif found.files:
+            cache.put(key["key"], found)
+        if found.files:
+            if key["inputs"]:
+                cache.answer(question, key["key"], key["inputs"])
+            return found
+    return found
 
 
 class End(NamedTuple):
@@ -55,17 +75,16 @@ class End(NamedTuple):
     printed: str
 
 
-def _run(task: CompileTask, folder: Path) -> End:
+def _run(limits: Limits, request: Mapping[str, Any], folder: Path) -> End:
     """Run a process until its dump is complete, or it ends."""
-    environment = {**os.environ, **ENVIRONMENT}
+    environment = request["environment"]
     (folder / DUMP).mkdir()
-    request = {**asdict(task.candidate), "cwd": os.getcwd(), "path": sys.path, "environment": environment}
     (folder / REQUEST).write_text(json.dumps(request))
     with tempfile.TemporaryFile("a+b") as printed:
         command = [sys.executable, "-m", "tb_memplugin.fit.child", str(folder)]
         process = forked(str(folder), printed, environment) or StartedProcess(command, printed, environment)
         try:
-            failure = wait_for(process, task.limits, lambda: is_assigned(folder / DUMP), printed)
+            failure = wait_for(process, limits, lambda: is_assigned(folder / DUMP), printed)
             status = process.status()
         finally:
             process.end()
@@ -78,12 +97,12 @@ def _last(printed: BinaryIO) -> str:
     return printed.read().decode(errors="replace")
 
 
-def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
+def _read(candidate: Candidate, folder: Path, end: End) -> Compiled:
     """Return the outcome with the memory of the dumped program, else with the error of a process without one."""
-    target = parse_target(task.candidate.target)
+    target = parse_target(candidate.target)
     assert target is not None
     versions = _read_json(folder / VERSIONS)
-    outcome = Outcome(task.candidate, capacity_bytes=target.capacity, versions=versions)
+    outcome = Outcome(candidate, capacity_bytes=target.capacity, versions=versions)
     dumps = programs_of(folder / DUMP)
     if end.failure or not dumps or (folder / ERROR).exists():
         error, traceback = _error(folder, end)
@@ -125,9 +144,9 @@ def _error(folder: Path, end: End) -> tuple[str, str]:
     return f"The process ended without a program, with exit status {end.status}: see what it printed", end.printed
 
 
-def _read_json(path: Path) -> Mapping[str, str]:
+def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, str] = json.loads(path.read_text())
+        found: dict[str, Any] = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
     return found

@@ -18,21 +18,20 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO
 
+from tb_memplugin.fit.cache_keys import compiler_variables
 from tb_memplugin.fit.process import end_with_parent, exit_status, kill_tree
 
 HAS_FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")
 MAX_MESSAGE = 1 << 16
 MAX_IDLE_SECONDS = 300
 START_SECONDS = 60
-# Read while jax or a library is imported. Other variables are those of the caller at each fork.
-OF_IMPORTS = ("JAX_", "XLA_", "TPU_", "LIBTPU", "TF_", "CUDA_", "NVIDIA_", "LD_", "PYTHON", "OMP_", "OPENBLAS_", "MKL_")
 
 
 class WarmServer:
     """This process's end of a server."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self.imported_with = of_imports(environment)
+        self.imported_with = compiler_variables(environment)
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(START_SECONDS)
@@ -110,7 +109,7 @@ def forked(folder: str, output: BinaryIO, environment: Mapping[str, str]) -> For
 def _server_for(environment: Mapping[str, str]) -> WarmServer:
     global _server
     with _server_lock:
-        if _server is not None and _server.imported_with != of_imports(environment):
+        if _server is not None and _server.imported_with != compiler_variables(environment):
             _server.close()
             _server = None
         if _server is None:
@@ -128,11 +127,6 @@ def close_server() -> None:
 
 
 atexit.register(close_server)
-
-
-def of_imports(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a library may read while it is imported."""
-    return {name: value for name, value in environment.items() if name.startswith(OF_IMPORTS)}
 
 
 def serve(number: int) -> None:
