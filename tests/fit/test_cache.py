@@ -142,8 +142,10 @@ def test_the_oldest_go_when_the_cache_is_full(tmp_path: Path) -> None:
 def test_writers_at_the_same_time_leave_a_whole_entry(tmp_path: Path) -> None:
     cache, entries = Cache(tmp_path), [compiled(200_000) for _ in range(8)]
     threads = [threading.Thread(target=cache.put, args=("k" * 64, one)) for one in entries]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     found = cache.get("k" * 64, Candidate("a.py:step", "cpu:1"))
     assert found is not None and found.files in [one.files for one in entries]
     assert not list(tmp_path.rglob("*.partial"))
