@@ -19,8 +19,8 @@ from pathlib import Path
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.compile_task import Compiled
 from tb_memplugin.fit.inputs import Inputs, are_same
-from tb_memplugin.model.fit import RECORD, Candidate
-from tb_memplugin.readers.fit_record import outcome_json, read_outcome
+from tb_memplugin.model.fit import RECORD, Candidate, outcome_json
+from tb_memplugin.readers.fit_record import read_outcome
 from tb_memplugin.sizes import parse_size
 
 FOLDER_VARIABLE = "TB_MEMPLUGIN_FIT_CACHE"
