@@ -23,6 +23,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
     "integer": int,
     "number": (int, float),
     "boolean": bool,
+    "object": dict,
     "null": type(None),
 }
 
@@ -111,6 +112,16 @@ def test_check(print_json: Any) -> None:
     for path in [*RUNS, *TEXTS]:
         check_object(print_json("check", str(path), "--max-peak", "1MiB"), "check --json", path.name, seen)
     assert seen >= set(all_keys("check --json"))
+
+
+def test_fit(print_json: Any) -> None:
+    seen = set[str]()
+    step = f"{TESTS / 'fit' / 'step.py'}:step"
+    answer = print_json("fit", step, "--on", "cpu:1", "--vary", "batch=8:64:8", "--budget", "1GiB")
+    check_object(answer, "fit --json", "searched", seen)
+    answer = print_json("check", "--fit", step, "--on", "cpu:1", "--max-peak", "1MiB")
+    check_object(answer, "check --fit --json", "checked", seen)
+    assert seen >= set(all_keys("fit --json")) | set(all_keys("check --fit --json"))
 
 
 def test_the_columns_of_exported_tables() -> None:

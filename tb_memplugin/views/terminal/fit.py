@@ -30,13 +30,21 @@ def _rows(found: Sequence[LargestValue], chosen: Sequence[str], searched: str, s
     rows = [[*(["target"] if several else []), *chosen, *headings]]
     for one in found:
         shown = one.last
-        value = ("none" if searched else "no") if one.largest is None else str(one.value) if searched else "yes"
+        value = _answer_text(one)
         before = [str(one.without_recomputation or "none")] if searched else []
         names = [*([one.target] if several else []), *(str(dict(one.knobs)[name]) for name in chosen)]
         left = size_text(_left(shown)) if _left(shown) is not None else ""
         size = size_text(shown.reserved_bytes)
         rows.append([*names, value, size, left, *before, "" if shown.error else parts_text(shown)])
     return rows
+
+
+def _answer_text(one: LargestValue) -> str:
+    if one.last.error:
+        return "error"
+    if not one.searched:
+        return "yes" if one.largest is not None else "no"
+    return "none" if one.value is None else str(one.value)
 
 
 def _left(outcome: Outcome) -> int | None:
