@@ -22,6 +22,12 @@ class Varied:
     values: Sequence[Knob]
     searched: bool
 
+    @property
+    def numbers(self) -> range:
+        """The values of a searched knob."""
+        assert isinstance(self.values, range)
+        return self.values
+
 
 def parse_varied(text: str, default: object) -> Varied:
     """Parse what follows --vary. `default` is the function's own value of the knob, where a range begins."""

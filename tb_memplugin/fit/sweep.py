@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.knobs import Varied
-from tb_memplugin.fit.largest_value import largest_value, last_before_recomputation
+from tb_memplugin.fit.largest_value import compilable, largest_value, last_before_recomputation
 from tb_memplugin.fit.run_folder import run_name, write_record
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.targets import Target
@@ -109,10 +109,10 @@ class Sweep:
                 found[value] = self.compile_candidate(target, (*knobs, (name, value)))
             return found[value]
 
-        values = [int(value) for value in searched.values] if isinstance(searched.values, list) else searched.values
+        values = compilable(searched.numbers, target.chips, probe)
         limit = self.budget or target.capacity or NO_LIMIT
-        if Search(values, limit, lambda value: probe(value).reserved_bytes).largest() is not None:  # type: ignore[arg-type]
-            last_before_recomputation(values, found, probe)  # type: ignore[arg-type]
+        if Search(values, limit, lambda value: probe(value).reserved_bytes).largest() is not None:
+            last_before_recomputation(values, found, probe)
 
     def compile_candidate(self, target: Target, knobs: Knobs, changes: Sequence[str] = ()) -> Outcome:
         """Compile a candidate, and compare it with the limit."""

@@ -102,6 +102,17 @@ def test_an_error_of_one_choice_leaves_the_others(tmp_path: Path) -> None:
     )
 
 
+def test_a_batch_that_must_be_a_multiple_of_something_is_searched_in_multiples(tmp_path: Path) -> None:
+    def split_over_two(candidate: Candidate) -> Outcome:
+        odd = int(dict(candidate.knobs)["batch"]) % 2
+        return Outcome(candidate, error="IndivisibleError") if odd else compiled(candidate)
+
+    (found,) = sweep(tmp_path, varied=[Varied("batch", range(1, 1025), searched=True)], compile=split_over_two).run()
+    assert (found.value, found.without_recomputation) == (86, 52)
+    assert [dict(one.candidate.knobs)["batch"] for one in found.failed] == [1]
+    assert "a value could not be compiled: batch=1: IndivisibleError" in "\n".join(lines([found], []))
+
+
 def test_what_was_compiled_before_a_stop_is_an_answer(tmp_path: Path) -> None:
     begun: list[Candidate] = []
 

@@ -76,6 +76,9 @@ def _sentences(one: LargestValue) -> Iterator[str]:
         yield f"{line_text(one.line, one.searched)}{_recomputation(one)}"
     elif one.recomputed:
         yield _recomputation(one).removeprefix("; above, ")
+    if one.failed:
+        values = "a value" if len(one.failed) == 1 else f"{len(one.failed)} values"
+        yield f"{values} could not be compiled: {_knobs_text(one.failed[0])}: {one.failed[0].error}"
 
 
 def _smallest_slice(one: LargestValue) -> str:
