@@ -8,28 +8,13 @@ from math import prod
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.model.chips import TPU7X, V4, V5E, V5P, V6E, Chip
+from tb_memplugin.fit.gpus import DEVICES_PER_HOST, GPUS, gpu_capacity, gpu_caveats, gpu_target_config, gpu_topology
+from tb_memplugin.fit.tpu_slices import TPUS
 
-TEXT = re.compile(r"(?P<chip>[a-z0-9]{2,8})(?::(?P<shape>\d{1,5}(?:x\d{1,4}){0,2}))?")
-TPUS = {"v4": V4, "v5e": V5E, "v5p": V5P, "v6e": V6E, "tpu7x": TPU7X}
-# Slices that Google Cloud offers, smallest first.
-FLAT = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
-CUBES = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8", "4x8x8", "8x8x8", "8x8x16", "8x16x16")
-SLICES = {"v4": CUBES, "v5e": FLAT, "v5p": CUBES, "v6e": FLAT, "tpu7x": CUBES}
-DEVICE_COUNTS = ("1", "2", "4", "8")  # of GPUs and CPU devices
-
-# XLA's description of GPUs, as a GpuTargetConfig; memory sizes are those that the driver reports.
-GPUS = {
-    "h100": {
-        "threads_per_block_limit": 1024, "threads_per_warp": 32, "shared_memory_per_block": 49152,
-        "shared_memory_per_core": 233472, "threads_per_core_limit": 2048, "core_count": 132, "fpus_per_core": 128,
-        "block_dim_limit_x": 2147483647, "block_dim_limit_y": 65535, "block_dim_limit_z": 65535,
-        "memory_bandwidth": 3352320000000, "l2_cache_size": 52428800, "clock_rate_ghz": 1.98,
-        "device_memory_size": 84978434048, "shared_memory_per_block_optin": 232448,
-        "registers_per_core_limit": 65536, "registers_per_block_limit": 65536,
-    },
-}  # fmt: skip
-GPU_NAMES = {"h100": ("NVIDIA H100 80GB HBM3", 9, 0)}
+TEXT = re.compile(r"(?P<chip>[a-z0-9-]{2,10})(?::(?P<shape>\d{1,5}(?:x\d{1,4}){0,2}))?")
+OTHER_NAMES = {"v7x": "tpu7x", "a100-40": "a100"}
+DEVICE_COUNTS = (1, 2, 4, 8)  # of GPUs and CPU devices, to try
+MAX_CPU_DEVICES = 1024
 
 # Without these, libtpu looks for hardware, and a second process aborts on its lock.
 ENVIRONMENT = {
@@ -44,7 +29,7 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Target:
-    """An accelerator with a number of devices; the shape of a TPU slice is that of its topology."""
+    """An accelerator with a number of devices; the shape of a TPU slice is that of its topology, in chips."""
 
     chip: str
     shape: tuple[int, ...]
@@ -62,45 +47,66 @@ class Target:
         return prod(self.shape)
 
     @property
+    def devices(self) -> int:
+        """The number of JAX devices: a chip of some TPUs is two."""
+        return self.chips * (TPUS[self.chip].devices_per_chip if self.chip in TPUS else 1)
+
+    @property
     def capacity(self) -> int | None:
         """The bytes that a device's programs may reserve; None where the host's memory is the limit."""
-        tpu: Chip | None = TPUS.get(self.chip)
-        if tpu is not None:
-            return tpu.hbm
-        return int(GPUS[self.chip]["device_memory_size"]) if self.chip in GPUS else None
+        if self.chip in TPUS:
+            return TPUS[self.chip].capacity
+        return gpu_capacity(self.chip) if self.chip in GPUS else None
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What figures for this target leave out."""
+        if self.platform == "cpu":
+            return ("XLA schedules and fuses programs differently for CPU, TPU and GPU: figures do not carry over",)
+        return gpu_caveats(self.chip) if self.chip in GPUS else ()
 
 
 def parse_target(text: str) -> Target | None:
     """Parse a target with its size; None for a chip without a size. InputError for anything else."""
     found = TEXT.fullmatch(text.strip().lower())
-    if found is None or found["chip"] not in (*TPUS, *GPUS, "cpu"):
+    chip = OTHER_NAMES.get(found["chip"], found["chip"]) if found is not None else ""
+    if found is None or chip not in (*TPUS, *GPUS, "cpu"):
         known = ", ".join((*TPUS, *GPUS, "cpu"))
         raise InputError("No such target", text, f"use one of {known}, with a size as in v5e:4x4, h100:8 or cpu:8")
     if found["shape"] is None:
         return None
-    shape = tuple(map(int, found["shape"].split("x")))
-    wanted = {"v5e": 2, "v6e": 2}.get(found["chip"], 3) if found["chip"] in TPUS else 1
-    if len(shape) != wanted or prod(shape) < 1:
-        raise InputError("No such topology", text, f"{found['chip']} has sizes such as {slices(found['chip'])[1]}")
-    return Target(found["chip"], shape)
+    target = Target(chip, tuple(map(int, found["shape"].split("x"))))
+    if not _exists(target):
+        raise InputError("No such size", text, f"{chip} has {_sizes(chip)}")
+    return target
 
 
 def slices(chip: str) -> list[Target]:
-    """Return the sizes that a chip is offered in, smallest first."""
-    texts = SLICES.get(chip, DEVICE_COUNTS)
-    return [Target(chip, tuple(map(int, text.split("x")))) for text in texts]
+    """Return the sizes of a chip, or numbers of devices, to try: smallest first."""
+    chip = OTHER_NAMES.get(chip, chip)
+    shapes = TPUS[chip].slices if chip in TPUS else tuple((count,) for count in DEVICE_COUNTS)
+    return [Target(chip, shape) for shape in shapes]
 
 
-def gpu_target_config(chip: str) -> str:
-    """Return the text form of XLA's GpuTargetConfig."""
-    name, major, minor = GPU_NAMES[chip]
-    info = "\n".join(f"  {key}: {value}" for key, value in GPUS[chip].items())
-    return (
-        f"gpu_device_info {{\n{info}\n  cuda_compute_capability {{ major: {major} minor: {minor} }}\n}}\n"
-        'platform_name: "CUDA"\ndnn_version_info { major: 9 minor: 10 }\n'
-        "runtime_version { major: 12 minor: 9 patch: 0 }\n"
-        f'device_description_str: "{name}"\n'
-    )
+def _exists(target: Target) -> bool:
+    if target.chip in TPUS:
+        return TPUS[target.chip].exists(target.shape)
+    if len(target.shape) != 1 or not target.chips:
+        return False
+    if target.chip in GPUS:
+        return target.chips <= DEVICES_PER_HOST or target.chips % DEVICES_PER_HOST == 0
+    return target.chips <= MAX_CPU_DEVICES
+
+
+def _sizes(chip: str) -> str:
+    """Return the sizes that exist, in words."""
+    some = ", ".join(str(target).partition(":")[2] for target in slices(chip))
+    if chip in GPUS:
+        return f"1 to {DEVICES_PER_HOST} devices, or several hosts with {DEVICES_PER_HOST} each, such as {chip}:16"
+    if chip in TPUS and TPUS[chip].flat:
+        return some
+    more = "any number to" if chip == "cpu" else "others of 4x4x4 cubes, to"
+    return f"{some}, and {more} {TPUS[chip].max_chips if chip in TPUS else MAX_CPU_DEVICES}"
 
 
 def devices_of(target: Target) -> list[Any]:
@@ -112,11 +118,13 @@ def devices_of(target: Target) -> list[Any]:
         jax.config.update("jax_num_cpu_devices", target.chips)
         return list(jax.devices("cpu"))
     if target.platform == "tpu":
-        return list(topologies.get_topology_desc(platform="tpu", topology_name=str(target)).devices)
+        options = dict(TPUS[target.chip].options)
+        found = topologies.get_topology_desc(platform="tpu", topology_name=str(target), **options)
+        return list(found.devices)
     from jax._src import xla_bridge
 
     xla_bridge.backends()  # loads the plugin
-    shape = f"1x1x{target.chips}"
+    shape = gpu_topology(target.chips)
     found = topologies.get_topology_desc(
         platform="cuda", topology_name=shape, topology=shape, target_config=gpu_target_config(target.chip)
     )
