@@ -25,6 +25,7 @@ def largest_value(target: str, knobs: Knobs, searched: str, found: Mapping[int, 
         last=largest or found[min(found)],
         without_recomputation=max(clean) if searched and clean else None,
         recomputed=tuple(found[value] for value in sorted(fitting) if found[value].rematerialized),
+        at_end=bool(searched and fitting and max(fitting) == max(found)),
         failed=tuple(found[value] for value in sorted(found) if found[value].error),
         line=memory_line({value: found[value] for value in clean}) if searched else None,
     )

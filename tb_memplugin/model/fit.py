@@ -109,6 +109,7 @@ class LargestValue:
     without_recomputation: int | None = None  # the largest value before the compiler runs instructions twice
     recomputed: tuple[Outcome, ...] = ()  # those that fit because the compiler runs instructions twice, in rising order
     line: MemoryLine | None = None
+    at_end: bool = False  # no larger value was tried: the range ends here
     failed: tuple[Outcome, ...] = ()  # values for which there is no program, in rising order
     smaller: tuple[Outcome, ...] = ()  # on slices that were tried before this target, where nothing fits
 

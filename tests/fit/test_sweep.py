@@ -113,6 +113,12 @@ def test_a_batch_that_must_be_a_multiple_of_something_is_searched_in_multiples(t
     assert "a value could not be compiled: batch=1: IndivisibleError" in "\n".join(lines([found], []))
 
 
+def test_the_end_of_the_range_is_said(tmp_path: Path) -> None:
+    (found,) = sweep(tmp_path, varied=[Varied("batch", range(8, 41, 8), searched=True)]).run()
+    assert (found.value, found.at_end) == (40, True)
+    assert "batch=40 is the last value that was asked for" in "\n".join(lines([found], []))
+
+
 def test_what_was_compiled_before_a_stop_is_an_answer(tmp_path: Path) -> None:
     begun: list[Candidate] = []
 

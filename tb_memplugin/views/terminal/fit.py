@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import shorten
 from typing import Any
 
 from tb_memplugin.model.fit import LargestValue, MemoryLine, Outcome, outcome_json
@@ -10,6 +11,7 @@ from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.terminal.text_table import align
 
 MAX_PARTS = 3
+MAX_ERROR = 200  # characters of an error that is not the answer
 
 
 def lines(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]:
@@ -76,9 +78,11 @@ def _sentences(one: LargestValue) -> Iterator[str]:
         yield f"{line_text(one.line, one.searched)}{_recomputation(one)}"
     elif one.recomputed:
         yield _recomputation(one).removeprefix("; above, ")
+    if one.at_end:
+        yield f"{one.searched}={one.value} is the last value that was asked for; a larger one may fit"
     if one.failed:
         values = "a value" if len(one.failed) == 1 else f"{len(one.failed)} values"
-        yield f"{values} could not be compiled: {_knobs_text(one.failed[0])}: {one.failed[0].error}"
+        yield f"{values} could not be compiled: {_knobs_text(one.failed[0])}: {shorten(one.failed[0].error, MAX_ERROR)}"
 
 
 def _smallest_slice(one: LargestValue) -> str:
