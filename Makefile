@@ -14,7 +14,7 @@ PORT ?= 8791
 
 NATIVE := $(wildcard tb_memplugin/native/*/*.pyx)
 SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
-PYTHON_CODE := tb_memplugin tests benchmarks tools demo_logdir setup.py .ci
+PYTHON_CODE := tb_memplugin tests benchmarks tools demo_logdir examples setup.py .ci
 
 help: ## list the available targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -111,7 +111,7 @@ def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:
     if quiet:
         return sweep.run()
     progress = FitProgress(sys.stderr, len(sweep.rows()), sweep.searched is not None)
-    print(announcement([(str(t), t.chips, t.capacity) for row in sweep.targets for t in row[:1]]), file=sys.stderr)
+    print(announcement([(str(t), t.devices, t.capacity) for row in sweep.targets for t in row[:1]]), file=sys.stderr)
     sweep.done, sweep.finished = progress.done, progress.finished
     try:
         return sweep.run()

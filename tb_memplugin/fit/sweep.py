@@ -109,7 +109,7 @@ class Sweep:
                 found[value] = self.compile_candidate(target, (*knobs, (name, value)))
             return found[value]
 
-        values = compilable(searched.numbers, target.chips, probe)
+        values = compilable(searched.numbers, target.devices, probe)
         limit = self.budget or target.capacity or NO_LIMIT
         if Search(values, limit, lambda value: probe(value).reserved_bytes).largest() is not None:
             last_before_recomputation(values, found, probe)

@@ -81,7 +81,8 @@ def test_functions_of_capture_exist(page: Path) -> None:
 def folders() -> list[str]:
     """Return the paths of all folders with code, each ending in a slash."""
     roots = [
-        REPOSITORY / name for name in ("tb_memplugin", "frontend/src", "tests", "benchmarks", "demo_logdir", "docs")
+        REPOSITORY / name
+        for name in ("tb_memplugin", "frontend/src", "tests", "benchmarks", "demo_logdir", "docs", "examples")
     ]
     return [f"{path}/" for root in roots for path in [root, *root.rglob("*")] if path.is_dir()]
 
