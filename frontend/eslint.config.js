@@ -35,6 +35,7 @@ const LAYERS = [
   "src/views/recording",
   "src/views/snapshots",
   "src/views/compare",
+  "src/views/fit",
   "src/views/paste",
   "src/views/shell",
   // Entry points.

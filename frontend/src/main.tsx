@@ -16,7 +16,7 @@ export async function render(): Promise<void> {
   await loadStylesheet(fileUrl(stylesheet));
   const api = (await reportApi()) ?? createApi(fetchFromServer(home));
   document.querySelector("[data-unread]")?.remove();
-  const start = { ...initialState, tab: tabsOf(api.report)[0], theme: readStoredTheme() };
+  const start = { ...initialState, tab: tabsOf(api.report, false)[0], theme: readStoredTheme() };
   const store = createStore({ ...start, ...readUrl() });
   bindUrl(store);
   const pageUrl = api.report === null ? `${home}index.html` : location.href.replace(/#.*/s, "");

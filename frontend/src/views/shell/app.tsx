@@ -11,6 +11,7 @@ import { useFetched } from "../data/use_fetched";
 import type { PageState, Positions } from "../recording/recording_page";
 import { RecordingPage } from "../recording/recording_page";
 import { ErrorMessage } from "../widgets/message";
+import { FitPage } from "../fit/page";
 import { OverviewPage } from "../overview/page";
 import { PasteBox } from "../paste/paste_box";
 import { usePaste } from "../paste/use_paste";
@@ -37,6 +38,7 @@ const CHOOSERS: Record<Tab, ((recordings: Summary[], choice: RecordingChoice) =>
   memory_profile: chooseMemory("TIME"),
   snapshots: chooseMemory("INSTANT"),
   compare: null,
+  fit: null,
 };
 
 export function App({ api, pageUrl, store }: Props): JSX.Element {
@@ -57,9 +59,13 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
 
   const runs = useFetched(`runs ${pasted}`, (_, signal) => api.runs(signal));
   const run = wantedRun === "" ? (runs.value?.runs[0]?.name ?? "") : wantedRun;
-  const listing = useFetched(run === "" ? null : run, (name, signal) =>
+  // The candidates of a fit are shown from their records: no program is read for them.
+  const listing = useFetched(run === "" || tab === "fit" ? null : run, (name, signal) =>
     api.recordings({ run: name }, signal),
   );
+  // After the runs: one search of the logdir answers both.
+  const fits = useFetched(runs.value === null ? null : "fit", (_, signal) => api.fit(signal));
+  const hasFit = fits.value !== null && fits.value.steps.length > 0;
   const options = useMemo(
     () =>
       listing.value === null
@@ -68,7 +74,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
     [listing.value, tab, host, module, space],
   );
 
-  const error = broken ?? runs.error ?? listing.error;
+  const error = broken ?? runs.error ?? listing.error ?? (tab === "fit" ? fits.error : null);
   const chosen = error === null ? (options?.chosen ?? null) : null;
 
   useEffect(() => {
@@ -94,18 +100,25 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   };
 
   const problems = listing.value?.problems ?? [];
-  const available = tabsOf(report).includes(tab);
+  const noRuns = runs.value?.runs.length === 0;
+  useEffect(() => {
+    // Nothing was compiled: the errors are all that there is to see.
+    if (noRuns && hasFit && tab === "overview") store.set({ tab: "fit" });
+  }, [noRuns, hasFit, tab]);
+  const available = tabsOf(report, hasFit).includes(tab);
   const fullListing = CHOOSERS[tab] === null && available && error === null ? listing.value : null;
-  const empty = runs.value?.runs.length === 0 || (listing.value !== null && !available);
+  const empty = tab !== "fit" && (noRuns || (listing.value !== null && !available));
   const settled = error !== null || empty || options !== null || fullListing !== null;
   useEffect(() => {
-    if (chosen === null && fullListing === null)
+    if (chosen === null && fullListing === null && (tab !== "fit" || error !== null))
       setPageState(!settled ? "loading" : error === null ? "ready" : "error");
-  }, [chosen, fullListing, settled, error]);
+  }, [chosen, fullListing, settled, error, tab]);
 
   const shared = { api, store, dark, onState: setPageState };
   const one = { ...shared, problems, key: chosen?.id };
   const page = (): JSX.Element | null => {
+    if (tab === "fit")
+      return error !== null ? null : <FitPage {...shared} fit={fits.value} runs={runs.value} />;
     if (fullListing !== null && runs.value !== null)
       return tab === "compare" ? (
         <ComparePage {...shared} key={run} runs={runs.value} run={run} listing={fullListing} />
@@ -135,6 +148,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
         options={options}
         pageUrl={pageUrl}
         report={report}
+        hasFit={hasFit}
         store={store}
         onPaste={paste.open}
         onHelp={() => setHelp(true)}

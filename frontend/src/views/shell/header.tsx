@@ -18,6 +18,8 @@ interface Props {
   options: RecordingOptions | null;
   pageUrl: string;
   report: Report | null;
+  /** The logdir has candidates of a fit. */
+  hasFit: boolean;
   store: Store<ViewState>;
   onPaste: () => void;
   onHelp: () => void;
@@ -25,15 +27,20 @@ interface Props {
 
 const THEME_ICONS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
-export function Header({ runs, run, options, pageUrl, report, store, onPaste, onHelp }: Props): JSX.Element {
+export function Header(props: Props): JSX.Element {
+  const { runs, run, options, pageUrl, report, hasFit, store, onPaste, onHelp } = props;
   // The link contains the whole state, so it must be rendered after every change.
   const state = useStore(store, (all) => all);
   const theme = `Theme: ${state.theme === "auto" ? "system" : state.theme}`;
   return (
     <header class="top">
       <h1>Memory</h1>
-      <Tabs tabs={tabsOf(report)} store={store} />
-      <Pickers runs={runs} run={run} options={options} store={store} />
+      <Tabs tabs={tabsOf(report, hasFit)} store={store} />
+      {state.tab === "fit" ? (
+        <span class="spacer" />
+      ) : (
+        <Pickers runs={runs} run={run} options={options} store={store} />
+      )}
       <nav>
         {report !== null && <ReportBadge report={report} />}
         {!state.timeline_only && options?.chosen != null && options.chosen.axis !== "INSTANT" && (

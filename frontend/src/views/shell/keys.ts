@@ -25,9 +25,11 @@ export function bindKeys({ store, steps, onHelp }: Keys): () => void {
   };
   const escape = (): void => {
     const { timeline_only: full, selected, selected_change: change, selected_function: picked } = store.get();
+    const { fit_candidate: candidate } = store.get();
     if (selected !== null) store.set({ selected: null });
     else if (change !== "") store.set({ selected_change: "" });
     else if (picked !== "") store.set({ selected_function: "" });
+    else if (candidate !== "") store.set({ fit_candidate: "" });
     else if (full) store.set({ timeline_only: false });
   };
   const actions: Partial<Record<string, () => void>> = {

@@ -7,10 +7,12 @@ import type { Tab } from "../state/view_state";
 import { TABS } from "../state/view_state";
 
 /** Return the tabs that have content: a report has no comparisons, and one recording needs no overview. */
-export function tabsOf(report: Report | null): readonly Tab[] {
-  if (report === null) return TABS;
+export function tabsOf(report: Report | null, hasFit: boolean): readonly Tab[] {
+  if (report === null) return TABS.filter((tab) => tab !== "fit" || hasFit);
   const held = new Set(report.axes.map((axis) => TAB_OF_AXIS[axis]));
-  return TABS.filter((tab) => held.has(tab) || (tab === "overview" && report.recordings > 1));
+  return TABS.filter(
+    (tab) => held.has(tab) || (tab === "overview" && report.recordings > 1) || (tab === "fit" && hasFit),
+  );
 }
 
 function extent({ recordings, of }: Report): string {

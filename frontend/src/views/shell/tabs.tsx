@@ -30,6 +30,11 @@ const TABS: readonly { tab: Tab; label: string; about: string }[] = [
     label: "Compare",
     about: "Changes between two recordings or two moments",
   },
+  {
+    tab: "fit",
+    label: "Fit",
+    about: "Candidates of a fit: which programs fit on which accelerators, and the largest batch",
+  },
 ];
 
 /** Go to another tab of the same run and host. The selection is reset, as it means nothing there. */

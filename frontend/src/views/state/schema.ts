@@ -5,7 +5,7 @@ import { GRANULARITIES } from "../../payload/generated/constants";
 import { CLASSIFICATIONS } from "../../payload/generated/constants";
 import { choice, flag, integer, privateField, text, window } from "./fields";
 
-export const TABS = ["overview", "memory_viewer", "memory_profile", "snapshots", "compare"] as const;
+export const TABS = ["overview", "memory_viewer", "memory_profile", "snapshots", "compare", "fit"] as const;
 export type Tab = (typeof TABS)[number];
 
 /**
@@ -13,7 +13,7 @@ export type Tab = (typeof TABS)[number];
  * The type, the initial state and the URL are all derived from this table. Fields are written to the URL in this order.
  */
 export const SCHEMA = {
-  /** All recordings of a run, programs as compiled, memory over time, memory at one moment, or a comparison. */
+  /** All recordings of a run, programs as compiled, memory over time or at one moment, a comparison, or a fit. */
   tab: choice("tab", TABS, "overview"),
   /** Empty: the newest run, all hosts, the largest module, its largest memory space. */
   run: text("run"),
@@ -99,4 +99,12 @@ export const SCHEMA = {
   change_kinds: text("kinds"),
   /** Selected change of a comparison, as layout/compare/selected_change.ts names it; empty is none. */
   selected_change: text("change", { reset: "recording" }),
+  /** Step of the Fit tab, as payload/responses/fit.ts names it; empty is the first. */
+  fit_step: text("step"),
+  /** Target and knobs whose peak the Fit chart shows by role; empty: chosen by the page. */
+  fit_choice: text("choice"),
+  /** Run of the candidate in the side panel; empty is none. */
+  fit_candidate: text("candidate", { reset: "recording" }),
+  /** Run of the candidate that is ticked, to be compared with the next one; empty is none. */
+  fit_ticked: privateField(""),
 } as const;

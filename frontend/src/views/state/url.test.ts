@@ -54,6 +54,9 @@ const STATE: ViewState = {
   compare_by: "source",
   change_kinds: "grown,shrunk",
   selected_change: "12,34",
+  fit_step: "fit_gpt.py:step batch",
+  fit_choice: "v5e:2x2 remat=none",
+  fit_candidate: "train/1",
 };
 const FRAGMENT =
   "#tab=memory_profile&run=train/1&host=localhost&module=jit_step(7)&space=HBM&position=120&selected=0&zoom=1.5,90" +
@@ -61,7 +64,8 @@ const FRAGMENT =
   "&tree_opened=a.1c&grouped=true&sharers=true&show=all&full=true&axis=time&range=fit&curves=heap&layout=address" +
   "&group=shape&chart=treemap&by=model&weight=time&merge=true&invert=true&node=params/layer_3" +
   "&only=source:train.py:12%20step&calls=line&focus=attention&ignore=jax&hide=dot&frames=true&whole=true&picked=step" +
-  "&a=train/1|a&b=train/1|b&at_a=3&at_b=4&steps=source&kinds=grown,shrunk&change=12,34";
+  "&a=train/1|a&b=train/1|b&at_a=3&at_b=4&steps=source&kinds=grown,shrunk&change=12,34" +
+  "&step=fit_gpt.py:step%20batch&choice=v5e:2x2%20remat=none&candidate=train/1";
 
 describe("the state in the URL", () => {
   it("is nothing at the start", () => {

@@ -1,0 +1,86 @@
+import { formatBytes, formatCount, formatShare } from "../../base/units";
+import type { FitCandidate, FitChoice, FitStep } from "../generated/answers";
+
+/** What compiling a candidate gave: a program that fits, with instructions that the compiler runs twice or without,
+ * one that does not fit, or none. */
+export type CandidateState = "fits" | "recomputes" | "refused" | "failed";
+
+export function stateOf({ fits, reserved_bytes: reserved, rematerialized }: FitCandidate): CandidateState {
+  if (reserved === null) return "failed";
+  return fits ? (rematerialized > 0 ? "recomputes" : "fits") : "refused";
+}
+
+export const STATE_TEXT: Record<CandidateState, string> = {
+  fits: "fits",
+  recomputes: "fits",
+  refused: "does not fit",
+  failed: "failed",
+};
+
+/** Return the bytes below the limit, negative if the candidate does not fit; null if either is unknown. */
+export function leftOf({ limit_bytes: limit, reserved_bytes: reserved }: FitCandidate): number | null {
+  return limit === null || reserved === null ? null : limit - reserved;
+}
+
+/** Return the key of a step in the URL: its function, and the searched knob. */
+export function stepKey({ step, searched }: FitStep): string {
+  return searched === "" ? step : `${step} ${searched}`;
+}
+
+/** Return a step's name in a list: the function's file without its folder. */
+export function stepName({ step, searched }: FitStep): string {
+  const name = step.replace(/^.*[/\\]/, "");
+  return searched === "" ? name : `${name}, ${searched}`;
+}
+
+/** Return the key of a choice in the URL, which names the same choice when candidates are added. */
+export function choiceKey({ target, knobs, changes }: FitChoice): string {
+  return [target, ...Object.entries(knobs).map(knobText), ...changes].join(" ");
+}
+
+export function knobText([name, value]: [string, FitCandidate["value"]]): string {
+  return `${name}=${String(value)}`;
+}
+
+/** Return a function that names a choice by what distinguishes it from the others of the step. */
+export function choiceNamer(step: FitStep): (choice: FitChoice) => string {
+  const { choices } = step;
+  const differ = (read: (choice: FitChoice) => unknown): boolean => new Set(choices.map(read)).size > 1;
+  const named = knobNames(step).filter((name) => differ(({ knobs }) => knobs[name]));
+  const targets = differ(({ target }) => target) || (named.length === 0 && !differ(changesOf));
+  return (choice) => {
+    const knobs = Object.entries(choice.knobs).filter(([name]) => named.includes(name));
+    const parts = [...(targets ? [choice.target] : []), ...knobs.map(knobText), ...choice.changes];
+    return parts.join(", ") || choice.target;
+  };
+}
+
+function changesOf({ changes }: FitChoice): string {
+  return changes.join("\n");
+}
+
+/** Return the names of all knobs other than the searched one. */
+export function knobNames({ choices }: FitStep): string[] {
+  return [...new Set(choices.flatMap(({ knobs }) => Object.keys(knobs)))];
+}
+
+/** Format what the compiler runs twice: "71 instructions, 12% of FLOPs". */
+export function recomputedText({ rematerialized, rematerialized_flops: flops }: FitCandidate): string {
+  return flops > 0
+    ? `${formatCount(rematerialized)}, ${formatShare(flops, 1)} of FLOPs`
+    : formatCount(rematerialized);
+}
+
+/** Format what is left below the limit: "128 MiB", or "160 MiB over". */
+export function leftText(left: number): string {
+  return left < 0 ? `${formatBytes(-left)} over` : formatBytes(left);
+}
+
+/** Return the versions of all candidates, each once: "jax 0.12.0, libtpu 0.0.52". */
+export function versionTexts({ candidates }: FitStep): string[] {
+  const text = ({ versions }: FitCandidate): string =>
+    Object.entries(versions)
+      .map(([name, version]) => `${name} ${version}`)
+      .join(", ");
+  return [...new Set(candidates.map(text))].filter((found) => found !== "");
+}

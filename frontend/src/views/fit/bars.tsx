@@ -1,0 +1,204 @@
+import type { JSX } from "preact";
+import { useMemo, useRef } from "preact/hooks";
+import { formatBytes, formatCount } from "../../base/units";
+import { byteTicks } from "../../layout/axis/ticks";
+import { highest, stackedRoles } from "../../layout/fit/fit_chart";
+import { ROLES } from "../../payload/generated/constants";
+import type { FitCandidate, FitStep } from "../../payload/generated/answers";
+import { choiceNamer, leftOf, leftText, stateOf } from "../../payload/responses/fit";
+import { useWidth } from "../browser/use_width";
+import { SavePicture } from "../drawing/save_picture";
+import { bandColors } from "./band_colors";
+import { candidateName, candidateSentence } from "./candidate_tooltip";
+import { drawFit } from "./fit_drawing";
+import { FitKey } from "./fit_key";
+import type { SectionProps } from "./section";
+
+const ROW = 26;
+const BAR = 16;
+const TOP = 6;
+const BOTTOM = 26;
+const MAX_BARS = 40;
+const CHARACTER = 6.2;
+const NOTE = 150;
+
+/** Bars of the candidates, with the peak by role, what is reserved, and the limit of the target. */
+export function BarsSection({ step, dark, actions }: SectionProps): JSX.Element {
+  const place = useRef<HTMLElement>(null);
+  const shown = step.candidates.slice(0, MAX_BARS);
+  const roles = useMemo(
+    () =>
+      stackedRoles([
+        ...new Map(shown.flatMap((each) => each.roles).map((role) => [role.role, role])).values(),
+      ]),
+    [step],
+  ).map(({ role }) => role);
+  return (
+    <section ref={place} class="fit-curve" aria-label="Memory of the candidates" data-testid="fit-bars">
+      <header class="section-head">
+        <h2>Peak by role, and reserved memory</h2>
+        {shown.length < step.candidates.length && (
+          <span class="muted">
+            the first {shown.length} of {formatCount(step.candidates.length)}
+          </span>
+        )}
+        <span class="spacer" />
+        <SavePicture
+          of="fit chart"
+          fileName="fit"
+          draw={() => {
+            const drawing = place.current?.querySelector("svg") ?? null;
+            return drawing === null ? null : drawFit(drawing, roles);
+          }}
+        />
+      </header>
+      <Bars {...{ step, shown, actions }} />
+      <FitKey roles={roles} dark={dark} lines={false} />
+    </section>
+  );
+}
+
+interface BarsProps extends Pick<SectionProps, "step" | "actions"> {
+  shown: readonly FitCandidate[];
+}
+
+function Bars({ step, shown, actions }: BarsProps): JSX.Element {
+  const place = useRef<HTMLDivElement>(null);
+  const width = useWidth(place);
+  const named = useMemo(() => choiceNamer(step), [step]);
+  const names = shown.map((each) => barName(step, each, named));
+  const left = Math.min(
+    Math.max(...names.map(({ length }) => length * CHARACTER), 60) + 10,
+    width * 0.35,
+    260,
+  );
+  const max = highest(shown);
+  const plot = Math.max(width - left - NOTE, 1);
+  const x = (bytes: number): number => left + (Math.min(bytes, max) / max) * plot;
+  const height = TOP + shown.length * ROW + BOTTOM;
+  const letters = Math.max(Math.floor(left / CHARACTER) - 1, 3);
+  return (
+    <div ref={place} class="fit-chart">
+      <svg width={width} height={height} role="group" aria-label="Memory of each candidate">
+        {byteTicks([0, max], Math.max(Math.floor(plot / 90), 2)).map(({ value, label }) => (
+          <g key={value} class="tick">
+            <line x1={x(value)} x2={x(value)} y1={TOP} y2={height - BOTTOM} />
+            <text x={x(value)} y={height - 9} text-anchor="middle">
+              {label}
+            </text>
+          </g>
+        ))}
+        {shown.map((each, i) => (
+          <Bar
+            key={each.run}
+            {...{ step, each, x, left, right: width - 4, actions }}
+            above={TOP + i * ROW}
+            name={names[i].length > letters ? `${names[i].slice(0, letters - 1)}…` : names[i]}
+          />
+        ))}
+      </svg>
+    </div>
+  );
+}
+
+function barName(step: FitStep, each: FitCandidate, named: (choice: FitCandidate) => string): string {
+  const choice = named(each);
+  return step.searched === "" ? choice : `${step.searched}=${String(each.value)}, ${choice}`;
+}
+
+interface BarProps extends Pick<SectionProps, "step" | "actions"> {
+  each: FitCandidate;
+  name: string;
+  x: (bytes: number) => number;
+  left: number;
+  right: number;
+  above: number;
+}
+
+function Bar({ step, each, name, x, left, right, above, actions }: BarProps): JSX.Element {
+  const state = stateOf(each);
+  const middle = above + ROW / 2;
+  const stacked = stackedRoles(each.roles);
+  let bottom = 0;
+  const about = `${candidateName(step, each)}: ${candidateSentence(each)}`;
+  const reserved = each.reserved_bytes;
+  const bad = state === "refused" || state === "failed";
+  return (
+    <g
+      class={`bar ${state}`}
+      role="button"
+      tabindex={0}
+      aria-label={`${about}. ${actions.isCompiled(each) ? "Open it" : "Details"}`}
+      data-testid="fit-bar"
+      onClick={() => actions.open(each)}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        actions.open(each);
+      }}
+    >
+      <title>{about}</title>
+      <rect class="row" x={0} y={above} width={Math.max(right, 0)} height={ROW} />
+      <text x={left - 8} y={middle} text-anchor="end" dominant-baseline="central">
+        {name}
+      </text>
+      {stacked.map(({ role, bytes }) => {
+        const from = bottom;
+        bottom += bytes;
+        return (
+          <rect
+            key={role}
+            class="fit-band"
+            style={bandColors(role)}
+            x={x(from)}
+            y={middle - BAR / 2}
+            width={x(bottom) - x(from)}
+            height={BAR}
+          >
+            <title>{`${ROLES[role]}: ${formatBytes(bytes)}`}</title>
+          </rect>
+        );
+      })}
+      {reserved !== null && (
+        <rect
+          class="reserved"
+          x={x(0)}
+          y={middle - BAR / 2}
+          width={Math.max(x(reserved) - x(0), 1)}
+          height={BAR}
+        />
+      )}
+      {each.limit_bytes !== null && (
+        <line
+          class="limit-mark"
+          x1={x(each.limit_bytes)}
+          x2={x(each.limit_bytes)}
+          y1={middle - BAR / 2 - 4}
+          y2={middle + BAR / 2 + 4}
+        >
+          <title>{`${each.target}: limit ${formatBytes(each.limit_bytes)}`}</title>
+        </line>
+      )}
+      <text
+        class={bad ? "note fit-bad" : "note"}
+        x={reserved === null ? left + 6 : right}
+        y={middle}
+        text-anchor={reserved === null ? "start" : "end"}
+        dominant-baseline="central"
+      >
+        {noteOf(each)}
+      </text>
+    </g>
+  );
+}
+
+const MAX_ERROR = 90;
+
+function noteOf(each: FitCandidate): string {
+  const { reserved_bytes: reserved, error } = each;
+  if (reserved === null) return (error ?? "No program").split("\n")[0].slice(0, MAX_ERROR);
+  const left = leftOf(each);
+  return left === null
+    ? formatBytes(reserved)
+    : `${formatBytes(reserved)}, ${leftText(left)}${left < 0 ? "" : " left"}`;
+}

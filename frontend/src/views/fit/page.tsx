@@ -1,0 +1,167 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Store } from "../../base/store";
+import { useStore } from "../../base/store";
+import { hasCurve } from "../../layout/fit/fit_chart";
+import type { Api } from "../../payload/api";
+import type { Fit, FitCandidate, FitStep, Runs } from "../../payload/generated/answers";
+import { choiceKey, stepKey, stepName, versionTexts } from "../../payload/responses/fit";
+import type { OnPageState } from "../data/use_recording";
+import { PageFrame } from "../details/page_frame";
+import { Headline } from "../figures/headline";
+import type { ViewState } from "../state/view_state";
+import { ErrorMessage, Message } from "../widgets/message";
+import { BarsSection } from "./bars";
+import { CandidateDetails } from "./candidate_details";
+import { CandidatesTable } from "./candidates_table";
+import { CurveSection } from "./curve";
+import { LargestTable } from "./largest_table";
+import type { CandidateActions } from "./section";
+import { compareCandidates, openCandidate } from "./open_candidate";
+
+interface Props {
+  api: Api;
+  /** Null while it loads. */
+  fit: Fit | null;
+  runs: Runs | null;
+  store: Store<ViewState>;
+  dark: boolean;
+  onState: OnPageState;
+}
+
+/** Candidates of a fit: the memory that each needs, and the largest value of the searched knob that fits. */
+export function FitPage({ api, fit, runs, store, dark, onState }: Props): JSX.Element {
+  const wanted = useStore(store, (state) => state.fit_step);
+  useEffect(() => onState(fit === null ? "loading" : "ready", null), [fit]);
+  if (fit === null) return <div class="placeholder" aria-busy="true" />;
+  const step = fit.steps.find((each) => stepKey(each) === wanted) ?? fit.steps.at(0);
+  if (step === undefined) return <NoFit fit={fit} />;
+  return <StepPage key={stepKey(step)} {...{ api, fit, step, runs, store, dark }} />;
+}
+
+function NoFit({ fit }: { fit: Fit }): JSX.Element {
+  return (
+    <>
+      <Message title="This logdir has no fit">
+        Compile a step for accelerators that are not here, and keep the candidates in this logdir:{" "}
+        <code>tb-memplugin fit FILE.py:step --on v5e:4x4 --vary batch --to LOGDIR</code>
+      </Message>
+      {fit.problems.map(({ file, text }) => (
+        <Message key={file} error title={file}>
+          {text}
+        </Message>
+      ))}
+    </>
+  );
+}
+
+interface StepProps extends Omit<Props, "fit" | "onState"> {
+  fit: Fit;
+  step: FitStep;
+}
+
+function StepPage({ api, fit, step, runs, store, dark }: StepProps): JSX.Element {
+  const [error, setError] = useState<Error | null>(null);
+  const actions = useActions(api, step, runs, store, setError);
+  const choice = useChoice(step, store);
+  const selected = useStore(store, (state) => state.fit_candidate);
+  const candidate = step.candidates.find(({ run }) => run === selected);
+  const shared = { step, store, dark, actions };
+  const drawer =
+    candidate === undefined ? null : (
+      <CandidateDetails {...shared} candidate={candidate} key={candidate.run} />
+    );
+  const caveats = [...new Set(step.candidates.flatMap((each) => each.caveats))];
+  return (
+    <PageFrame drawer={drawer}>
+      {fit.steps.length > 1 && <StepPicker steps={fit.steps} step={step} store={store} />}
+      <Headline
+        headline={step.headline}
+        caveats={caveats.map((text) => ({ code: "fit", text, bytes: null }))}
+        problems={fit.problems}
+      >
+        <p class="muted fit-versions" data-testid="fit-versions">
+          {[step.step, ...versionTexts(step)].join(" \u00b7 ")}
+        </p>
+      </Headline>
+      {error !== null && <ErrorMessage error={error} />}
+      {hasCurve(step) ? <CurveSection {...shared} choice={choice} /> : <BarsSection {...shared} />}
+      {step.searched !== "" && <LargestTable {...shared} />}
+      <CandidatesTable {...shared} />
+    </PageFrame>
+  );
+}
+
+function StepPicker(props: { steps: FitStep[]; step: FitStep; store: Store<ViewState> }): JSX.Element {
+  const { steps, step, store } = props;
+  return (
+    <label class="fit-step">
+      <span class="muted">Step</span>
+      <select
+        data-testid="fit-step"
+        value={stepKey(step)}
+        onChange={(event) =>
+          store.set({
+            fit_step: event.currentTarget.value,
+            fit_choice: "",
+            fit_candidate: "",
+            fit_ticked: "",
+          })
+        }
+      >
+        {steps.map((each) => (
+          <option key={stepKey(each)} value={stepKey(each)} title={each.step}>
+            {stepName(each)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** Return the choice whose peak is shown by role: the one in the URL, else that of the largest value. */
+function useChoice(step: FitStep, store: Store<ViewState>): number {
+  const wanted = useStore(store, (state) => state.fit_choice);
+  return useMemo(() => {
+    const named = step.choices.findIndex((choice) => choiceKey(choice) === wanted);
+    if (named >= 0) return named;
+    const values = step.choices.map(({ candidate }) => {
+      const value = candidate === null ? null : step.candidates[candidate].value;
+      return typeof value === "number" ? value : -Infinity;
+    });
+    return Math.max(values.indexOf(Math.max(...values)), 0);
+  }, [step, wanted]);
+}
+
+function useActions(
+  api: Api,
+  step: FitStep,
+  runs: Runs | null,
+  store: Store<ViewState>,
+  onError: (error: Error | null) => void,
+): CandidateActions {
+  return useMemo(() => {
+    const compiled = new Set(runs?.runs.map(({ name }) => name));
+    const isCompiled = ({ run, reserved_bytes: reserved }: FitCandidate): boolean =>
+      reserved !== null && compiled.has(run);
+    const settle = (done: Promise<void>): void => {
+      onError(null);
+      done.catch((error: unknown) => onError(error instanceof Error ? error : new Error(String(error))));
+    };
+    const tick = (candidate: FitCandidate): void => {
+      const { fit_ticked: ticked } = store.get();
+      const first = step.candidates.find(({ run }) => run === ticked);
+      if (first === undefined) store.set({ fit_ticked: candidate.run });
+      else if (first === candidate) store.set({ fit_ticked: "" });
+      else settle(compareCandidates(api, store, [first, candidate]));
+    };
+    return {
+      isCompiled,
+      tick: api.report === null ? tick : null,
+      open: (candidate) => {
+        if (isCompiled(candidate)) settle(openCandidate(api, store, candidate));
+        else store.set({ fit_candidate: candidate.run });
+      },
+    };
+  }, [api, step, runs, store]);
+}
