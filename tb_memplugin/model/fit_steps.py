@@ -72,10 +72,8 @@ def largest_that_fits(step: FitStep, of_choice: Sequence[Outcome]) -> Outcome | 
 
 
 def largest_without_recomputation(step: FitStep, of_choice: Sequence[Outcome]) -> Outcome | None:
-    """Return the candidate of the largest value below all those for which the compiler recomputes by itself."""
-    recomputed = [_number(step.value(outcome)) for outcome in of_choice if outcome.rematerialized]
-    end = min(recomputed, default=float("inf"))
-    return largest_that_fits(step, [outcome for outcome in of_choice if _number(step.value(outcome)) < end])
+    """Return the candidate of the largest value that fits and for which the compiler recomputes nothing by itself."""
+    return largest_that_fits(step, [outcome for outcome in of_choice if not outcome.rematerialized])
 
 
 def _order(step: FitStep, outcome: Outcome) -> tuple[object, ...]:

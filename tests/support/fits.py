@@ -12,8 +12,7 @@ from support.servers import DEMO
 from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.fit.program_memory import with_memory
 from tb_memplugin.fit.run_folder import run_name, write_record
-from tb_memplugin.model.fit import Candidate, Outcome
-from tb_memplugin.readers.fit_record import outcome_json
+from tb_memplugin.model.fit import Candidate, Outcome, outcome_json
 
 STEP = "fit_gpt.py:step"
 GIB = 1 << 30
@@ -59,8 +58,7 @@ def raised(outcome: Outcome) -> Outcome:
 def write_candidate(logs: Path, outcome: Outcome) -> Path:
     """Write a candidate's record alone."""
     folder = logs / run_name(outcome.candidate)
-    folder.mkdir(parents=True)
-    write_record(replace(outcome, run=folder.name), folder)
+    write_record(replace(outcome, run=folder.name), logs)
     return folder
 
 
@@ -70,7 +68,7 @@ def write_program(logs: Path, outcome: Outcome, demo: str) -> Outcome:
     shutil.copytree(DEMO / demo, folder, ignore=shutil.ignore_patterns("*.oom.txt"))
     program = next(recording for recording in listing_of_path(str(folder)).recordings if recording.is_main_memory)
     found = replace(with_memory(outcome, program), run=folder.name)
-    write_record(found, folder)
+    write_record(found, logs)
     return found
 
 

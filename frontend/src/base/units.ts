@@ -5,8 +5,8 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
-/** Format with three significant digits, as the backend's sentences do: "1.50 GiB", "71.2 GiB", "512 B". */
-export function formatBytes(bytes: number): string {
+/** Format with three significant digits, or more, as the backend's sentences do: "1.50 GiB", "71.2 GiB", "512 B". */
+export function formatBytes(bytes: number, figures = 3): string {
   let unit = 0;
   let value = Math.abs(bytes);
   // From 999.5 on, three digits would round up to four, and 0.98 MiB reads better than 1000 KiB.
@@ -14,7 +14,8 @@ export function formatBytes(bytes: number): string {
     value /= 1024;
     unit += 1;
   }
-  const digits = unit === 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  const least = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  const digits = unit === 0 ? 0 : least + figures - 3;
   return `${bytes < 0 ? "\u2212" : ""}${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 

@@ -81,7 +81,7 @@ class FitLargestJson(FitChoiceJson):
     candidate: int | None
     """Index into the step's `candidates`; null where none fits."""
     without_recomputation: int | None
-    """As `candidate`, of the largest value before the compiler runs instructions twice."""
+    """As `candidate`, of the largest value for which the compiler runs no instruction twice."""
 
 
 class FitStepJson(TypedDict):
@@ -156,7 +156,7 @@ def _sentence(step: FitStep, target: str, largest: dict[KnobChoice, Outcome | No
     others = ", ".join([*(f"{name}={value}" for name, value in choice.knobs), *choice.changes])
     return (
         f"{step.value(best)} is the largest {step.searched} that fits on {target}{f' ({others})' if others else ''}: "
-        f"it reserves {bytes_text(best.reserved_bytes or 0)}{_left(best)}."
+        f"it reserves {bytes_text(best.reserved_bytes or 0, digits=4)}{_left(best)}."
     )
 
 
@@ -164,7 +164,7 @@ def _left(outcome: Outcome) -> str:
     if outcome.limit_bytes is None or outcome.reserved_bytes is None:
         return ""
     left = outcome.limit_bytes - outcome.reserved_bytes
-    return f" of {bytes_text(outcome.limit_bytes)}, and {bytes_text(left)} is left"
+    return f" of {bytes_text(outcome.limit_bytes, digits=4)}, and {bytes_text(left)} is left"
 
 
 def _choice(choice: KnobChoice) -> FitChoiceJson:

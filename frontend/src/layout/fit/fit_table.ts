@@ -135,17 +135,19 @@ export function largestValue(line: LargestLine, key: FitKey, searched: string): 
   return each === null ? null : candidateValue(each, key, searched);
 }
 
-/** Roles that a sentence about the peak names. */
-const MAX_ROLES = 3;
+/** Parts that the table names; the side panel lists all. */
+const MAX_PARTS = 3;
+const MIN_SHARE = 0.01;
 
-/** Return the roles with the most bytes at the peak: "activation 71%, parameter 20%". */
-export function boundBy({ roles, peak_bytes: peak }: FitCandidate): string | null {
-  if (peak === null || peak === 0 || roles.length === 0) return null;
-  return roles
-    .slice(0, MAX_ROLES)
-    .filter(({ bytes }) => bytes / peak >= 0.01)
-    .map(({ role, bytes }) => `${ROLES[role]} ${Math.round((100 * bytes) / peak)}%`)
-    .join(", ");
+/** Return the parts with the most bytes at the peak, or else its roles: "activations of layer_* 71%, logits 20%". */
+export function boundBy({ parts, roles, peak_bytes: peak }: FitCandidate): string | null {
+  if (peak === null || peak === 0) return null;
+  const named = parts.length > 0 ? parts : roles.map(({ role, bytes }) => ({ name: ROLES[role], bytes }));
+  const texts = named
+    .slice(0, MAX_PARTS)
+    .filter(({ bytes }) => bytes / peak >= MIN_SHARE)
+    .map(({ name, bytes }) => `${name} ${Math.round((100 * bytes) / peak)}%`);
+  return texts.length === 0 ? null : texts.join(", ");
 }
 
 const text = (value: number | string | boolean | null | undefined): string | number =>

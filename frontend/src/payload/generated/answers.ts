@@ -297,7 +297,7 @@ export interface FitChoice {
 export interface FitLargest extends FitChoice {
   /** Index into the step's `candidates`; null where none fits. */
   candidate: number | null;
-  /** As `candidate`, of the largest value before the compiler runs instructions twice. */
+  /** As `candidate`, of the largest value for which the compiler runs no instruction twice. */
   without_recomputation: number | null;
 }
 

@@ -71,6 +71,11 @@ export function recomputedText({ rematerialized, rematerialized_flops: flops }: 
     : formatCount(rematerialized);
 }
 
+/** Format what a program reserves, or its limit, with a digit more than elsewhere: the two may differ by little. */
+export function reservedText(bytes: number): string {
+  return formatBytes(bytes, 4);
+}
+
 /** Format what is left below the limit: "128 MiB", or "160 MiB over". */
 export function leftText(left: number): string {
   return left < 0 ? `${formatBytes(-left)} over` : formatBytes(left);

@@ -5,7 +5,7 @@ import { byteTicks } from "../../layout/axis/ticks";
 import { highest, stackedRoles } from "../../layout/fit/fit_chart";
 import { ROLES } from "../../payload/generated/constants";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
-import { choiceNamer, leftOf, leftText, stateOf } from "../../payload/responses/fit";
+import { choiceNamer, leftOf, leftText, reservedText, stateOf } from "../../payload/responses/fit";
 import { useWidth } from "../browser/use_width";
 import { SavePicture } from "../drawing/save_picture";
 import { bandColors } from "./band_colors";
@@ -176,7 +176,7 @@ function Bar({ step, each, name, x, left, right, above, actions }: BarProps): JS
           y1={middle - BAR / 2 - 4}
           y2={middle + BAR / 2 + 4}
         >
-          <title>{`${each.target}: limit ${formatBytes(each.limit_bytes)}`}</title>
+          <title>{`${each.target}: limit ${reservedText(each.limit_bytes)}`}</title>
         </line>
       )}
       <text
@@ -199,6 +199,6 @@ function noteOf(each: FitCandidate): string {
   if (reserved === null) return (error ?? "No program").split("\n")[0].slice(0, MAX_ERROR);
   const left = leftOf(each);
   return left === null
-    ? formatBytes(reserved)
-    : `${formatBytes(reserved)}, ${leftText(left)}${left < 0 ? "" : " left"}`;
+    ? reservedText(reserved)
+    : `${reservedText(reserved)}, ${leftText(left)}${left < 0 ? "" : " left"}`;
 }

@@ -3,7 +3,14 @@ import type { Store } from "../../base/store";
 import { formatBytes, formatExact, formatShare } from "../../base/units";
 import { stackedRoles } from "../../layout/fit/fit_chart";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
-import { leftOf, leftText, recomputedText, stateOf, STATE_TEXT } from "../../payload/responses/fit";
+import {
+  leftOf,
+  leftText,
+  recomputedText,
+  reservedText,
+  stateOf,
+  STATE_TEXT,
+} from "../../payload/responses/fit";
 import type { ViewState } from "../state/view_state";
 import { Drawer } from "../widgets/drawer";
 import { Role } from "../widgets/role";
@@ -117,7 +124,7 @@ function textOr<T>(value: T | null, format: (value: T) => string): string {
 }
 
 function Bytes({ name, bytes }: { name: string; bytes: number | null }): JSX.Element | null {
-  return bytes === null ? null : <Fact name={name} text={formatBytes(bytes)} about={formatExact(bytes)} />;
+  return bytes === null ? null : <Fact name={name} text={reservedText(bytes)} about={formatExact(bytes)} />;
 }
 
 function Fact({ name, text, about }: { name: string; text: string; about?: string }): JSX.Element | null {

@@ -1,7 +1,14 @@
 import type { JSX } from "preact";
 import { formatBytes } from "../../base/units";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
-import { knobText, leftOf, leftText, recomputedText, stateOf } from "../../payload/responses/fit";
+import {
+  knobText,
+  leftOf,
+  leftText,
+  recomputedText,
+  reservedText,
+  stateOf,
+} from "../../payload/responses/fit";
 
 /** Name a candidate: its value, target, knobs and changes. */
 export function candidateName(step: FitStep, { target, value, knobs, changes }: FitCandidate): string {
@@ -16,7 +23,7 @@ export function candidateSentence(candidate: FitCandidate): string {
   const left = leftOf(candidate);
   const room = left === null ? "" : left < 0 ? `does not fit, ${leftText(left)}` : `${leftText(left)} left`;
   const again = rematerialized > 0 ? `the compiler recomputes ${recomputedText(candidate)}` : "";
-  return [`reserves ${formatBytes(reserved)}`, room, again].filter(Boolean).join("; ");
+  return [`reserves ${reservedText(reserved)}`, room, again].filter(Boolean).join("; ");
 }
 
 export function CandidateTooltip(props: {

@@ -137,6 +137,7 @@ function Tick(props: {
 }
 
 function candidateColumns(step: FitStep): FitColumn[] {
-  const searched = step.searched === "" ? [] : [knobColumn(step.searched, ({ value }) => value)];
+  const searched =
+    step.searched === "" ? [] : [{ ...knobColumn(step.searched, ({ value }) => value), numeric: true }];
   return [...namingColumns(step), ...searched, ...outcomeColumns(step)];
 }

@@ -1,11 +1,10 @@
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { formatBytes } from "../../base/units";
 import type { FitChart, FitPoint } from "../../layout/fit/fit_chart";
 import { fitChart, nearestPoint } from "../../layout/fit/fit_chart";
 import { ROLES } from "../../payload/generated/constants";
 import type { FitStep } from "../../payload/generated/answers";
-import { choiceKey, choiceNamer } from "../../payload/responses/fit";
+import { choiceKey, choiceNamer, reservedText } from "../../payload/responses/fit";
 import { useWidth } from "../browser/use_width";
 import { SavePicture } from "../drawing/save_picture";
 import { Tooltip } from "../widgets/tooltip";
@@ -22,7 +21,8 @@ const LEFT = 76;
 const TOP = 22;
 const BOTTOM = 40;
 const NARROW = 640;
-const LABEL_WIDTH = 132;
+const MAX_LABEL = 26;
+const CHARACTER = 6.6;
 /** Labels of lines are not drawn closer than this. */
 const LABEL_HEIGHT = 14;
 const MAX_LABELS = 10;
@@ -84,7 +84,8 @@ function Curve({ chart, step, choice, actions, named, onChoice }: CurveProps): J
   const [pointed, setPointed] = useState<FitPoint | null>(null);
   const [focused, setFocused] = useState<number | null>(null);
   const labels = width > NARROW && step.choices.length > 1 && step.choices.length <= MAX_LABELS;
-  const right = labels ? LABEL_WIDTH : 16;
+  const longest = Math.max(...step.choices.map((each) => named(each).length));
+  const right = labels ? Math.min(longest, MAX_LABEL) * CHARACTER + 24 : 16;
   const plot = { width: Math.max(width - LEFT - right, 1), height: HEIGHT - TOP - BOTTOM };
   const x = (share: number): number => LEFT + share * plot.width;
   const y = (share: number): number => TOP + (1 - Math.min(share, 1)) * plot.height;
@@ -270,7 +271,7 @@ function Limit(props: {
   many: boolean;
 }): JSX.Element {
   const { limit, x, y } = props;
-  const text = `${limit.targets.join(", ")}: limit ${formatBytes(limit.bytes)}`;
+  const text = `${limit.targets.join(", ")}: limit ${reservedText(limit.bytes)}`;
   const at = limit.y === null ? TOP : y(limit.y);
   return (
     <g class="limit" data-testid="fit-limit">
@@ -313,7 +314,7 @@ function LineLabels(props: {
             dominant-baseline="middle"
           >
             <title>{text}</title>
-            {text.length > 20 ? `${text.slice(0, 19)}…` : text}
+            {text.length > MAX_LABEL ? `${text.slice(0, MAX_LABEL - 1)}…` : text}
           </text>
         );
       })}

@@ -8,6 +8,7 @@ import {
   leftOf,
   leftText,
   recomputedText,
+  reservedText,
   stateOf,
   STATE_TEXT,
 } from "../../payload/responses/fit";
@@ -32,7 +33,10 @@ export function namingColumns(step: FitStep): FitColumn[] {
       "minmax(80px, .7fr)",
       ({ target }) => target,
     ),
-    ...knobNames(step).map((name) => knobColumn(name, ({ knobs }) => knobs[name])),
+    ...knobNames(step).map((name) => ({
+      ...knobColumn(name, ({ knobs }) => knobs[name]),
+      numeric: step.choices.every(({ knobs }) => typeof knobs[name] === "number"),
+    })),
     ...(changed
       ? [
           column(
@@ -71,7 +75,8 @@ export function reservedColumn(): FitColumn {
     "Reserved",
     "What the program requests from each device: compilers compare it with the limit",
     "82px",
-    ({ reserved_bytes: bytes }) => sized(bytes),
+    ({ reserved_bytes: bytes }) =>
+      bytes === null ? DASH : <span title={formatExact(bytes)}>{reservedText(bytes)}</span>,
     true,
   );
 }
@@ -102,7 +107,7 @@ export function boundColumn(): FitColumn {
   return column(
     "bound",
     "Bound by",
-    "The roles with the most bytes at the peak",
+    "What takes the most memory at the peak",
     "minmax(150px, 1.6fr)",
     (each) => {
       const text = boundBy(each);

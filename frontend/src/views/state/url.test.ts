@@ -65,7 +65,7 @@ const FRAGMENT =
   "&group=shape&chart=treemap&by=model&weight=time&merge=true&invert=true&node=params/layer_3" +
   "&only=source:train.py:12%20step&calls=line&focus=attention&ignore=jax&hide=dot&frames=true&whole=true&picked=step" +
   "&a=train/1|a&b=train/1|b&at_a=3&at_b=4&steps=source&kinds=grown,shrunk&change=12,34" +
-  "&step=fit_gpt.py:step%20batch&choice=v5e:2x2%20remat=none&candidate=train/1";
+  "&step=fit_gpt.py:step%20batch&choice=v5e:2x2%20remat%3Dnone&candidate=train/1";
 
 describe("the state in the URL", () => {
   it("is nothing at the start", () => {
@@ -157,6 +157,7 @@ describe("a reset", () => {
       selected_function: "",
       selected_change: "",
       expanded: "",
+      fit_candidate: "",
       tree_expanded: "",
     });
   });
