@@ -69,6 +69,15 @@ def question_options(parser: argparse._ActionsContainer) -> None:
         help="a value for a knob of the function",
     )
     parser.add_argument("--jobs", type=int, help="compiles at a time (default: half of the cores)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="compile on a dask cluster, such as tcp://host:8786")
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=600, help="for each compile (default: 600)")
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=parse_size,
+        help="resident memory that a compile may take on this machine (default: an equal share for each job)",
+    )
+    parser.add_argument("--no-cache", action="store_true", help="compile again what is in the cache")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -88,6 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
 def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None) -> Iterator[Sweep]:
     """Yield the sweep that a user asks for. InputError where it makes no sense."""
     from tb_memplugin.errors import InputError
+    from tb_memplugin.fit.compile_task import Limits
     from tb_memplugin.fit.compiler import open_compiler
     from tb_memplugin.fit.knobs import parse_fixed, parse_varied
     from tb_memplugin.fit.step_file import defaults_of
@@ -100,7 +110,10 @@ def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None) 
     defaults = defaults_of(arguments.step)
     varied = [parse_varied(text, defaults.get(text.partition("=")[0])) for text in getattr(arguments, "vary", [])]
     fixed = tuple(map(parse_fixed, arguments.fixed))
-    with open_compiler(logdir, jobs=arguments.jobs) as compiler:
+    limits = Limits(arguments.timeout, arguments.memory)
+    with open_compiler(
+        logdir, arguments.step, limits, arguments.jobs, arguments.scheduler, not arguments.no_cache
+    ) as compiler:
         yield Sweep(arguments.step, targets, fixed, varied, compiler, logdir, budget)
 
 

@@ -19,12 +19,22 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Sources:
+    """Files by their paths, in a folder for each folder that Python imports from: `0/fit_gpt.py`, `1/model/vit.py`."""
+
+    step: str  # FILE.py:FUNCTION in these folders, or MODULE:FUNCTION
+    roots: int
+    files: tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True)
 class CompileTask:
     """What to compile, and how."""
 
     candidate: Candidate
     limits: Limits = field(default_factory=Limits)
     uses_cache: bool = True
+    sources: Sources | None = None  # where the step is not in the file system
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from tb_memplugin.fit.compile_task import CompileTask, Limits
+from tb_memplugin.fit.compile_task import CompileTask, Limits, Sources
+from tb_memplugin.fit.dask_runner import DaskRunner
 from tb_memplugin.fit.executors import LocalRunner, TaskRunner
 from tb_memplugin.fit.run_folder import run_name, write_program
+from tb_memplugin.fit.sources import collect_sources
 from tb_memplugin.model.fit import Candidate, Outcome
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -26,6 +28,8 @@ class Compiler:
     runner: TaskRunner
     logdir: Path
     limits: Limits = field(default_factory=Limits)
+    uses_cache: bool = True
+    sources: Sources | None = None
     stopped: bool = False
 
     def __call__(self, candidate: Candidate) -> Outcome:
@@ -33,11 +37,15 @@ class Compiler:
         if self.stopped:
             raise CancelledError
         try:
-            compiled = self.runner.submit(CompileTask(candidate, self.limits)).result()
-        except RuntimeError:
+            task = CompileTask(candidate, self.limits, self.uses_cache, self.sources)
+            compiled = self.runner.submit(task).result()
+        except Exception as error:
             if self.stopped:
                 raise CancelledError from None
-            raise
+            if type(error).__name__ != "KilledWorker":  # of dask
+                raise
+            text = "Several workers died while they compiled this: see their logs, or give them more memory"
+            return Outcome(candidate, error=text)
         write_program(compiled.files, self.logdir / run_name(candidate))
         return compiled.outcome
 
@@ -48,9 +56,18 @@ class Compiler:
 
 
 @contextmanager
-def open_compiler(logdir: Path, limits: Limits | None = None, jobs: int | None = None) -> Iterator[Compiler]:
+def open_compiler(
+    logdir: Path,
+    step: str,
+    limits: Limits | None = None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    uses_cache: bool = True,
+) -> Iterator[Compiler]:
     """Yield a compiler. Ctrl+C stops it, so that calls raise CancelledError; a second Ctrl+C is KeyboardInterrupt."""
-    compiler = Compiler(LocalRunner(jobs), logdir, limits or Limits())
+    sources = collect_sources(step) if scheduler else None
+    runner: TaskRunner = DaskRunner(scheduler) if scheduler else LocalRunner(jobs)
+    compiler = Compiler(runner, logdir, limits or Limits(), uses_cache, sources)
     is_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in SIGNALS} if is_main else {}
 

@@ -22,6 +22,7 @@ from tb_memplugin.fit.child import DUMP, ERROR, KEY, REQUEST, VERSIONS
 from tb_memplugin.fit.compile_task import Compiled, CompileTask, Limits
 from tb_memplugin.fit.process import StartedProcess
 from tb_memplugin.fit.program_memory import with_memory
+from tb_memplugin.fit.sources import unpack
 from tb_memplugin.fit.targets import ENVIRONMENT, parse_target
 from tb_memplugin.fit.warm_server import forked
 from tb_memplugin.fit.watching import SHAPES, wait_for
@@ -41,8 +42,8 @@ MAX_SHOWN = 4000  # bytes of what a process printed
 
 def compile_task(task: CompileTask) -> Compiled:
     """Compile a candidate, or find it in the cache, and read its memory. Any failure is part of the outcome."""
-    request = {**asdict(task.candidate), "cwd": os.getcwd(), "path": sys.path}
-    request["environment"] = environment = {**os.environ, **ENVIRONMENT}
+    request = _request(task)
+    environment = request["environment"]
     cache = Cache(default_folder(), default_bytes()) if task.uses_cache else None
     question = question_key(request) if cache is not None else ""
     if cache is not None and (known := cache.find(question, task.candidate, environment)):
@@ -65,6 +66,19 @@ def compile_task(task: CompileTask) -> Compiled:
                 cache.answer(question, key["key"], key["inputs"])
             return found
     return found
+
+
+def _request(task: CompileTask) -> dict[str, Any]:
+    """Return what the process is asked."""
+    environment = {**os.environ, **ENVIRONMENT}
+    request = {**asdict(task.candidate), "environment": environment, "cwd": os.getcwd(), "path": sys.path}
+    if task.sources is None:
+        return request
+    folder = unpack(task.sources, default_folder())
+    place, _, name = task.sources.step.rpartition(":")
+    path = [str(folder / str(number)) for number in range(task.sources.roots)]
+    step = f"{folder / place}:{name}" if place.endswith(".py") else task.sources.step
+    return {**request, "step": step, "cwd": path[0], "path": [*path, *sys.path]}
 
 
 class End(NamedTuple):

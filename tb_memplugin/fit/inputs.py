@@ -129,11 +129,12 @@ def _size(path: str) -> int:
 
 @lru_cache(1)
 def installed_folders() -> tuple[str, ...]:
-    """Return the folders of the standard library and of installed packages."""
+    """Return the folders of the standard library and of installed packages, as named and without links."""
     paths = sysconfig.get_paths()
     found = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     found |= {*site.getsitepackages(), site.getusersitepackages()}
-    return tuple(sorted(os.path.join(os.path.abspath(path), "") for path in found))
+    found = {os.path.abspath(path) for path in found} | {os.path.realpath(path) for path in found}
+    return tuple(sorted(os.path.join(path, "") for path in found))
 
 
 def are_same(inputs: Mapping[str, Mapping[str, Digest]], environment: Mapping[str, str]) -> bool:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from tb_memplugin.fit.compile_task import Limits
 from tb_memplugin.fit.process import Process, machine_bytes, resident_bytes
@@ -22,7 +22,14 @@ SHAPES = "pass jax.ShapeDtypeStruct in place of arrays"
 _of_thread = threading.local()
 
 
-def work_in_thread(stopped: threading.Event, jobs: int) -> None:
+class Stop(Protocol):
+    """An event that ends compilations."""
+
+    def is_set(self) -> bool:
+        """Return whether it has happened."""
+
+
+def work_in_thread(stopped: Stop, jobs: int) -> None:
     """Make the compilations of this thread end at an event, and leave memory for the other jobs."""
     _of_thread.stopped = stopped
     _of_thread.jobs = jobs
@@ -30,7 +37,7 @@ def work_in_thread(stopped: threading.Event, jobs: int) -> None:
 
 def wait_for(process: Process, limits: Limits, is_done: Callable[[], bool], printed: BinaryIO) -> str:
     """Wait until a process has ended or is done. Return why it has to end before that, else nothing."""
-    stopped: threading.Event | None = getattr(_of_thread, "stopped", None)
+    stopped: Stop | None = getattr(_of_thread, "stopped", None)
     begun = time.monotonic()
     looked, most = begun, limits.bytes or default_bytes(getattr(_of_thread, "jobs", 1))
     while process.status() is None and not is_done():

@@ -1,0 +1,111 @@
+"""Candidates on the workers of a dask cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fit.steps import write_code
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.fit.compiler import open_compiler
+from tb_memplugin.fit.sources import collect_sources, unpack
+from tb_memplugin.model.fit import Candidate
+
+pytest.importorskip("jax")
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of dask's own
+
+CODE = """
+import jax, time
+from helper import width
+from pathlib import Path
+
+def step(devices, batch=8):
+    with open({started!r}, "a") as file:
+        file.write(".")
+    while not Path({go!r}).exists():
+        time.sleep(0.05)
+    return jax.jit(lambda x: x @ x.T), (jax.ShapeDtypeStruct((batch, width()), "float32"),)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    ) as found:
+        yield found
+
+
+def test_killing_a_worker_half_way_loses_nothing(cluster: Any, tmp_path: Path) -> None:
+    started, go = tmp_path / "started", tmp_path / "go"
+    (tmp_path / "helper.py").write_text("def width(): return 64")
+    step = write_code(tmp_path, CODE.format(started=str(started), go=str(go)))
+    found = {}
+    with open_compiler(tmp_path / "log", step, scheduler=cluster.scheduler_address, uses_cache=False) as compiler:
+        (tmp_path / "helper.py").unlink()  # the workers have it already
+
+        def run(batch: int) -> None:
+            found[batch] = compiler(Candidate(step, "cpu:1", (("batch", batch),)))
+
+        threads = [threading.Thread(target=run, args=(batch,)) for batch in (512, 1024, 2048)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 60
+        while not (started.exists() and len(started.read_text()) >= 2) and time.monotonic() < end:
+            time.sleep(0.05)
+        os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+        go.touch()
+        for thread in threads:
+            thread.join(120)
+    assert {batch: outcome.error for batch, outcome in found.items()} == {512: "", 1024: "", 2048: ""}
+    assert all(outcome.reserved_bytes >= batch * batch * 4 for batch, outcome in found.items())
+    assert len(list((tmp_path / "log").glob("*/*after_optimizations.hlo.pb"))) == 3
+
+
+def test_modules_beside_a_step_are_sent_with_it(tmp_path: Path) -> None:
+    (tmp_path / "model" / "parts").mkdir(parents=True)
+    (tmp_path / "model" / "__init__.py").write_text("import other")
+    (tmp_path / "model" / "parts" / "mlp.py").write_text("")
+    (tmp_path / "other.py").write_text("import user_step, numpy")
+    (tmp_path / "unused.py").write_text("")
+    step = write_code(tmp_path, "from model.parts import mlp\nimport jax")
+    sources = collect_sources(step)
+    assert [name for name, _ in sources.files] == [
+        *("0/model/__init__.py", "0/model/parts/mlp.py", "0/other.py", "0/user_step.py"),
+    ]
+    assert sources.step == "0/user_step.py:step"
+    folder = unpack(sources, tmp_path / "elsewhere")
+    assert (folder / "0/model/__init__.py").read_text() == "import other"
+    assert unpack(sources, tmp_path / "elsewhere") == folder
+
+
+def test_a_module_is_sent_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "train.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert collect_sources("mine.train:step").files == (("0/mine/train.py", b""),)
+    assert collect_sources("numpy.linalg:norm").files == ()
+
+
+def test_no_scheduler_and_no_dask_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = write_code(tmp_path, "")
+    monkeypatch.setattr("tb_memplugin.fit.dask_runner.CONNECT_SECONDS", 0.5)
+    with (
+        pytest.raises(InputError, match="dask scheduler"),
+        open_compiler(tmp_path, step, scheduler="tcp://127.0.0.1:9"),
+    ):
+        pass
+    with pytest.raises(InputError, match="dask scheduler"), open_compiler(tmp_path, step, scheduler="nonsense://"):
+        pass
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"tb-memplugin\[dask\]"), open_compiler(tmp_path, step, scheduler="tcp://h:1"):
+        pass
