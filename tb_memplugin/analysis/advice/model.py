@@ -88,7 +88,8 @@ class Advice:
     """A change to the code, its reason and its saving.
 
     `rows` are the allocations concerned, largest first, and `bytes` is their sum. Fragmentation is not part of live
-    bytes; its saving is the memory in gaps, and the new peak is the old one.
+    bytes; its saving is the memory in gaps, and the new peak is the old one. `edits` carry the advice out without a
+    change of the user's code, as `tb-memplugin fit --try` does.
     """
 
     kind: AdviceKind
@@ -98,6 +99,7 @@ class Advice:
     rows: I64
     bytes: int
     saving: Saving
+    edits: tuple[str, ...] = ()
 
     @property
     def saving_bytes(self) -> int:

@@ -58,6 +58,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
         rows=sort_by_size(recording, old),
         bytes=size,
         saving=saved,
+        edits=(f"donate:{','.join(argument.name for argument in donated)}",),
     )
 
 

@@ -79,6 +79,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
         rows=sort_by_size(recording, rows),
         bytes=size,
         saving=saved,
+        edits=(f"option:{OPTIONS[backend]}=False",),
     )
 
 

@@ -37,6 +37,7 @@ def advise(recording: Recording) -> Iterator[Advice]:
         rows=ordered,
         bytes=size,
         saving=saved,
+        edits=("drop-unused",),
     )
 
 
