@@ -31,7 +31,20 @@ class Search:
         """Return the largest value found to fit; None if the smallest does not."""
         if not self._fits(0):
             return None
-        low, high = self._bracket()
+        return self._finish(*self._bracket())
+
+    def largest_from(self, number: int, guess: int) -> int | None:
+        """Return the largest value found to fit, from the number of one that probably does, and from a guess."""
+        if not self._fits(number):
+            return self.largest()
+        low, further, last = number, max(guess, number + 1), len(self.values) - 1
+        while low < last and self._fits(min(further, last)):
+            low = min(further, last)
+            further = low + GALLOP * (low - number)
+        return self._finish(low, self._next_refused(low))
+
+    def _finish(self, low: int, high: int) -> int:
+        """Narrow down, and try values above the answer."""
         while True:
             low, high = self._narrow(low, high)
             ahead = next((high + step for step in self._look_ahead() if self._fits(high + step)), None)

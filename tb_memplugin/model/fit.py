@@ -116,3 +116,35 @@ class LargestValue:
     @property
     def value(self) -> Knob | None:
         return dict(self.largest.candidate.knobs).get(self.searched) if self.largest is not None else None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A piece of advice about a candidate, carried out, and what it gave; without `changes` it is estimated only.
+
+    `after` is the changed program at the same value of the searched knob. Pieces that need a change of the user's code
+    have no such program: `saving_bytes` is replayed, and the value follows from memory as a line against the knob.
+    """
+
+    target: str
+    knobs: Knobs  # other than the searched one
+    searched: str
+    title: str
+    changes: tuple[str, ...]
+    before: Outcome
+    after: Outcome | None
+    value: Knob | None  # the largest one, before; None if none fits
+    new_value: Knob | None  # None if none fits, or none is known
+    saving_bytes: int | None  # of memory reserved; of the peak, where it is replayed
+    promised_bytes: int  # what advice expects of the peak
+    error: str = ""
+
+    @property
+    def is_compiled(self) -> bool:
+        return bool(self.changes)
+
+    @property
+    def helps(self) -> bool:
+        """Return whether the change saves memory or allows a larger value."""
+        larger = self.new_value is not None and (self.value is None or self.new_value != self.value)
+        return not self.error and (larger or (self.saving_bytes or 0) > 0)

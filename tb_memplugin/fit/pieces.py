@@ -1,0 +1,67 @@
+"""Advice about a compiled candidate, as pieces to try."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tb_memplugin.analysis.advice import Advice, AdviceKind, advise
+from tb_memplugin.fit.compiling import programs_of
+from tb_memplugin.fit.targets import parse_target
+from tb_memplugin.fit.trying import Piece
+from tb_memplugin.model.fit import Outcome
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.hlo import read_hlo
+
+# Names of knobs that split a batch into parts, by libraries and by custom.
+MICROBATCHES = (
+    "microbatches", "num_microbatches", "n_microbatches", "accumulate", "accumulation", "accumulation_steps",
+    "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
+    "every_k_schedule",
+)  # fmt: skip
+# Options that trade time for memory, as libtpu 0.0.52 accepts them, on programs near the limit.
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "tpu": {"Let the compiler recompute before it fuses operations": "option:xla_tpu_pre_fusion_remat=True"},
+}
+
+
+def pieces_of(outcome: Outcome, logdir: Path, defaults: Mapping[str, Any]) -> list[Piece]:
+    """Return the pieces to try for a compiled candidate. `defaults` are the step's own values of its knobs."""
+    program = _program(outcome, logdir)
+    if program is None:
+        return []
+    values = {**defaults, **dict(outcome.candidate.knobs)}
+    pieces = [_piece(advice, values) for advice in advise(program)]
+    return [*pieces, *_options(outcome)]
+
+
+def _program(outcome: Outcome, logdir: Path) -> Recording | None:
+    dumps = programs_of(logdir / outcome.run)
+    if not dumps:
+        return None
+    recordings = read_hlo(dumps[-1].read_bytes(), source=dumps[-1].name)
+    program = next(recording for recording in recordings if recording.is_main_memory)
+    return replace(program, capacity=outcome.limit_bytes) if outcome.limit_bytes else program
+
+
+def _piece(advice: Advice, values: Mapping[str, Any]) -> Piece:
+    changes = advice.edits or (_microbatches(values) if advice.kind is AdviceKind.MICROBATCHING else ())
+    if changes and advice.kind is AdviceKind.MICROBATCHING:
+        return Piece(f"Set {changes[0].removeprefix('set:')}", advice.saving_bytes, changes)
+    return Piece(advice.title, advice.saving_bytes, changes)
+
+
+def _microbatches(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the change to twice as many parts, where the step has a knob for them."""
+    for name, value in values.items():
+        if name.lower() in MICROBATCHES and isinstance(value, int) and value >= 1:
+            return (f"set:{name}={2 * value}",)
+    return ()
+
+
+def _options(outcome: Outcome) -> Iterator[Piece]:
+    target = parse_target(outcome.candidate.target)
+    for title, change in OPTIONS.get(target.platform if target else "", {}).items():
+        yield Piece(title, 0, (change,))
