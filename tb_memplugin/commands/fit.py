@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tb_memplugin.fit.sweep import Sweep
-    from tb_memplugin.model.fit import LargestValue
+    from tb_memplugin.model.fit import LargestValue, Tried
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +47,13 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--budget", metavar="SIZE", type=parse_size, help="such as 14GiB, in place of the chip's limit")
     parser.add_argument("--to", metavar="LOGDIR", help="keep each candidate there, as a run")
+    parser.add_argument(
+        "--try",
+        action="store_true",
+        dest="tries",
+        help="compile the answers with each piece of advice that needs no change of your code: donation, sharding, "
+        "compiler options, a knob such as microbatches, accumulation_steps or grad_accum; estimate the others",
+    )
     parser.add_argument("--open", action="store_true", help="show the candidates in a browser at the end")
     parser.add_argument("--json", action="store_true", help=JSON)
 
@@ -87,7 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
         logdir = arguments.to or temporary
         with open_sweep(arguments, Path(logdir), arguments.budget) as sweep:
             found = answer(sweep, quiet=arguments.json)
-        show(sweep, found, arguments.json)
+            tried = try_advice(sweep, found) if arguments.tries else None
+        show(sweep, found, arguments.json, tried)
         if arguments.open:
             standalone.serve(logdir, "127.0.0.1", 0, True)
     return status(found)
@@ -132,15 +140,26 @@ def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:
         progress.close()
 
 
-def show(sweep: Sweep, found: Sequence[LargestValue], as_json: bool) -> None:
+def try_advice(sweep: Sweep, found: Sequence[LargestValue]) -> list[Tried]:
+    """Compile the answers with changes."""
+    from tb_memplugin.fit.step_file import defaults_of
+    from tb_memplugin.fit.try_answers import try_answers
+
+    return try_answers(sweep, found, defaults_of(sweep.step))
+
+
+def show(sweep: Sweep, found: Sequence[LargestValue], as_json: bool, tried: Sequence[Tried] | None = None) -> None:
     """Print the answer, and tracebacks of the user's code on standard error."""
     from tb_memplugin.fit.sweep import choices_of
     from tb_memplugin.views.terminal.fit import answer_json, lines
+    from tb_memplugin.views.terminal.fit_try import tried_json, tried_lines
 
     if as_json:
-        print(json.dumps(answer_json(sweep.outcomes, found), indent=2, allow_nan=False))
+        given = answer_json(sweep.outcomes, found)
+        given |= {} if tried is None else {"tried": [tried_json(one) for one in tried]}
+        print(json.dumps(given, indent=2, allow_nan=False))
         return
-    print("\n".join(map(printable, lines(found, choices_of(sweep.rows())))))
+    print("\n".join(map(printable, [*lines(found, choices_of(sweep.rows())), *tried_lines(tried or ())])))
     for text in dict.fromkeys(one.last.traceback for one in found if one.last.traceback):
         print(f"\n{text}", file=sys.stderr)
 

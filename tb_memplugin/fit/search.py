@@ -34,9 +34,9 @@ class Search:
         return self._finish(*self._bracket())
 
     def largest_from(self, number: int, guess: int) -> int | None:
-        """Return the largest value found to fit, from the number of one that probably does, and from a guess."""
+        """Return the largest value found to fit, from the number of one that may, and from a guess; None if not."""
         if not self._fits(number):
-            return self.largest()
+            return None
         low, further, last = number, max(guess, number + 1), len(self.values) - 1
         while low < last and self._fits(min(further, last)):
             low = min(further, last)

@@ -134,7 +134,7 @@ class Tried:
     before: Outcome
     after: Outcome | None
     value: Knob | None  # the largest one, before; None if none fits
-    new_value: Knob | None  # None if none fits, or none is known
+    new_value: Knob | None  # None where it is less, and not searched
     saving_bytes: int | None  # of memory reserved; of the peak, where it is replayed
     promised_bytes: int  # what advice expects of the peak
     error: str = ""
@@ -146,5 +146,7 @@ class Tried:
     @property
     def helps(self) -> bool:
         """Return whether the change saves memory or allows a larger value."""
-        larger = self.new_value is not None and (self.value is None or self.new_value != self.value)
-        return not self.error and (larger or (self.saving_bytes or 0) > 0)
+        if self.error:
+            return False
+        before, now = (int(value) if value is not None else -1 for value in (self.value, self.new_value))
+        return now > before or (now == before and (self.saving_bytes or 0) > 0)

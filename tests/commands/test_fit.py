@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.servers import TESTS
@@ -63,3 +64,26 @@ def test_wrong_calls_get_a_line(arguments: list[str], text: str, capsys: pytest.
     assert main(arguments) == 2
     error = capsys.readouterr().err
     assert text in error and len(error.splitlines()) == 1
+
+
+CHANGED = TESTS / "fit" / "changed_steps.py"
+
+
+def test_try_prints_what_each_piece_of_advice_gives_as_if_changed_by_hand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ask(batch: str, *more: str) -> dict[str, Any]:
+        question = ["fit", f"{CHANGED}:with_microbatches", "--on", "cpu:1", "--vary", batch, "--budget", "80MiB"]
+        assert main([*question, "--to", str(tmp_path), "--json", *more]) == 0
+        return dict(json.loads(capsys.readouterr().out))
+
+    tried = {one["title"]: one for one in ask("batch=64:8192:64", "--try")["tried"]}
+    donated, parts = tried["Donate params, momentum"], tried["Set microbatches=2"]
+    assert donated["changes"] == ["donate:params,momentum"] and donated["saving_bytes"] > 0
+    by_hand = ask("batch=64:8192:64", "--set", "donated=True")["largest"][0]
+    assert donated["new_value"] == by_hand["value"] > donated["value"]
+    by_hand = ask("batch=128:8192:128", "--set", "microbatches=2")["largest"][0]
+    assert parts["new_value"] == by_hand["value"]
+    assert all(one["error"] is None for one in tried.values())
+    runs = {one.run for one in listing_of_path(str(tmp_path)).recordings}
+    assert {one["run"] for one in tried.values() if one["run"]} <= runs

@@ -119,6 +119,11 @@ def test_fit(print_json: Any) -> None:
     step = f"{TESTS / 'fit' / 'step.py'}:step"
     answer = print_json("fit", step, "--on", "cpu:1", "--vary", "batch=8:64:8", "--budget", "1GiB")
     check_object(answer, "fit --json", "searched", seen)
+    step = f"{TESTS / 'fit' / 'changed_steps.py'}:by_shapes"
+    answer = print_json("fit", step, "--on", "cpu:1", "--vary", "batch=64:256:64", "--budget", "1GiB", "--try")
+    assert answer["tried"]
+    check_object(answer, "fit --json", "tried", seen)
+    step = f"{TESTS / 'fit' / 'step.py'}:step"
     answer = print_json("check", "--fit", step, "--on", "cpu:1", "--max-peak", "1MiB")
     check_object(answer, "check --fit --json", "checked", seen)
     assert seen >= set(all_keys("fit --json")) | set(all_keys("check --fit --json"))

@@ -126,7 +126,7 @@ def _recomputation(one: LargestValue) -> str:
 
 def candidate_text(outcome: Outcome) -> str:
     """Return a candidate's target and knobs."""
-    return f"{outcome.candidate.target} {_knobs_text(outcome)}".rstrip()
+    return " ".join(filter(None, (outcome.candidate.target, _knobs_text(outcome), *outcome.candidate.changes)))
 
 
 def _knobs_text(outcome: Outcome) -> str:

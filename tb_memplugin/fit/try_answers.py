@@ -1,0 +1,31 @@
+"""Trying the advice about each answer of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tb_memplugin.fit.pieces import pieces_of
+from tb_memplugin.fit.sweep import Sweep
+from tb_memplugin.fit.targets import parse_target
+from tb_memplugin.fit.trying import Trial
+from tb_memplugin.model.fit import Knobs, LargestValue, Outcome, Tried
+
+MAX_THREADS = 16  # they wait for compiles
+
+
+def try_answers(sweep: Sweep, found: Sequence[LargestValue], defaults: Mapping[str, Any]) -> list[Tried]:
+    """Return what each piece of advice gives. `defaults` are the step's own values of its knobs."""
+    return [one for answer in found for one in _try_answer(sweep, answer, defaults)]
+
+
+def _try_answer(sweep: Sweep, answer: LargestValue, defaults: Mapping[str, Any]) -> list[Tried]:
+    target = parse_target(answer.target)
+    assert target is not None
+
+    def compile_changed(knobs: Knobs, changes: tuple[str, ...]) -> Outcome:
+        return sweep.compile_candidate(target, knobs, changes)
+
+    values = [int(value) for value in sweep.searched.values] if sweep.searched is not None else []
+    pieces = pieces_of(answer.last, sweep.folder, defaults)
+    return Trial(answer, values, compile_changed).run(pieces, MAX_THREADS)

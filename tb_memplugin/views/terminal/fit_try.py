@@ -1,0 +1,71 @@
+"""What pieces of advice give once carried out: a table for each answer of a fit, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from tb_memplugin.model.fit import Tried
+from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.terminal.fit import candidate_text, size_text
+from tb_memplugin.views.terminal.text_table import align
+
+CODE = "estimated, needs a change of code"
+
+
+def tried_lines(tried: Sequence[Tried]) -> Iterator[str]:
+    """Yield a table for each answer, and a line for each piece that could not be compiled."""
+    for _, group in groupby(tried, key=lambda one: (one.target, one.knobs)):
+        pieces = list(group)
+        first = next((one for one in pieces if not one.is_compiled), pieces[0])
+        yield ""
+        yield f"Tried at {candidate_text(first.before)}, {size_text(first.before.reserved_bytes)} reserved:"
+        searched = [f"largest {first.searched}"] if first.searched else []
+        rows = [["change", "saves", *searched, ""]]
+        rows += [_row(one) for one in pieces if not one.error]
+        if len(rows) > 1:
+            yield from align(rows, 0)
+        yield from (f"{one.title}: {one.error}" for one in pieces if one.error)
+
+
+def _row(one: Tried) -> list[str]:
+    saving = "unknown" if one.saving_bytes is None else _signed(one.saving_bytes)
+    about = "" if one.is_compiled else "about "
+    if not one.searched:
+        value = []
+    elif one.new_value == one.value:
+        value = [str(one.value or "none")]
+    elif one.new_value is None and one.value is not None:
+        value = [f"below {one.value}"]
+    else:
+        value = [f"{one.value or 'none'} → {about}{one.new_value or 'none'}"]
+    return [one.title, f"{about}{saving}", *value, "compiled" if one.is_compiled else CODE]
+
+
+def _signed(size: int) -> str:
+    return bytes_text(size, digits=4) if size >= 0 else f"-{bytes_text(-size, digits=4)}"
+
+
+def tried_json(one: Tried) -> dict[str, Any]:
+    """Return an element of the JSON answer's "tried"."""
+    after = one.after
+    return {
+        "target": one.target,
+        "knobs": dict(one.knobs),
+        "vary": one.searched or None,
+        "title": one.title,
+        "changes": list(one.changes),
+        "compiled": one.is_compiled,
+        "at": dict(one.before.candidate.knobs).get(one.searched),
+        "value": one.value if one.searched else None,
+        "new_value": one.new_value if one.searched else None,
+        "saving_bytes": one.saving_bytes,
+        "promised_bytes": one.promised_bytes,
+        "reserved_bytes": one.before.reserved_bytes,
+        "peak_bytes": one.before.peak_bytes,
+        "new_reserved_bytes": after.reserved_bytes if after else None,
+        "new_peak_bytes": after.peak_bytes if after else None,
+        "run": (after.run or None) if after else None,
+        "error": one.error or None,
+    }
