@@ -24,7 +24,7 @@ ARGUMENT = re.compile(r"""(?:'[^']*'|"[^"]*"|\[[^\]]*\]|[^,'"\[\]])+""")
 
 
 @dataclass(frozen=True)
-class Sharding:
+class SplitArguments:
     """Arguments to split along an axis of their mesh."""
 
     axis: str
@@ -36,7 +36,7 @@ class Changes:
     """What to change about a candidate."""
 
     donated: list[str] = field(default_factory=list)
-    sharded: list[Sharding] = field(default_factory=list)
+    sharded: list[SplitArguments] = field(default_factory=list)
     drops_unused: bool = False
     options: dict[str, Knob] = field(default_factory=dict)
     knobs: dict[str, Knob] = field(default_factory=dict)
@@ -55,7 +55,7 @@ def parse_changes(texts: Sequence[str]) -> Changes:
         if kind == "donate" and rest:
             changes.donated += ARGUMENT.findall(rest)
         elif kind == "shard" and (names := ARGUMENT.findall(rest.partition(":")[2])):
-            changes.sharded.append(Sharding(rest.partition(":")[0], tuple(names)))
+            changes.sharded.append(SplitArguments(rest.partition(":")[0], tuple(names)))
         elif text == "drop-unused":
             changes.drops_unused = True
         elif kind in ("option", "set"):

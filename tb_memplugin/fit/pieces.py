@@ -10,7 +10,7 @@ from typing import Any
 from tb_memplugin.analysis.advice import Advice, AdviceKind, advise
 from tb_memplugin.fit.compiling import programs_of
 from tb_memplugin.fit.targets import parse_target
-from tb_memplugin.fit.trying import Piece
+from tb_memplugin.fit.trying import AdviceToTry
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo
@@ -27,7 +27,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def pieces_of(outcome: Outcome, logdir: Path, defaults: Mapping[str, Any]) -> list[Piece]:
+def pieces_of(outcome: Outcome, logdir: Path, defaults: Mapping[str, Any]) -> list[AdviceToTry]:
     """Return the pieces to try for a compiled candidate. `defaults` are the step's own values of its knobs."""
     program = _program(outcome, logdir)
     if program is None:
@@ -46,11 +46,11 @@ def _program(outcome: Outcome, logdir: Path) -> Recording | None:
     return replace(program, capacity=outcome.limit_bytes) if outcome.limit_bytes else program
 
 
-def _piece(advice: Advice, values: Mapping[str, Any]) -> Piece:
+def _piece(advice: Advice, values: Mapping[str, Any]) -> AdviceToTry:
     changes = advice.edits or (_microbatches(values) if advice.kind is AdviceKind.MICROBATCHING else ())
     if changes and advice.kind is AdviceKind.MICROBATCHING:
-        return Piece(f"Set {changes[0].removeprefix('set:')}", advice.saving_bytes, changes)
-    return Piece(advice.title, advice.saving_bytes, changes)
+        return AdviceToTry(f"Set {changes[0].removeprefix('set:')}", advice.saving_bytes, changes)
+    return AdviceToTry(advice.title, advice.saving_bytes, changes)
 
 
 def _microbatches(values: Mapping[str, Any]) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def _microbatches(values: Mapping[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def _options(outcome: Outcome) -> Iterator[Piece]:
+def _options(outcome: Outcome) -> Iterator[AdviceToTry]:
     target = parse_target(outcome.candidate.target)
     for title, change in OPTIONS.get(target.platform if target else "", {}).items():
-        yield Piece(title, 0, (change,))
+        yield AdviceToTry(title, 0, (change,))

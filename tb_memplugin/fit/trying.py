@@ -15,7 +15,7 @@ COMBINED = "All of these"
 
 
 @dataclass(frozen=True)
-class Piece:
+class AdviceToTry:
     """A piece of advice: `changes` carry it out, unless only the user can. `promised_bytes` are those of the peak."""
 
     title: str
@@ -31,7 +31,7 @@ class Trial:
     values: Sequence[int]
     compile: Callable[[Knobs, tuple[str, ...]], Outcome]
 
-    def run(self, pieces: Sequence[Piece], jobs: int = 1) -> list[Tried]:
+    def run(self, pieces: Sequence[AdviceToTry], jobs: int = 1) -> list[Tried]:
         """Try each piece, then all that helped together. Pieces that were stopped are left out."""
         if self.answer.last.reserved_bytes is None:  # there is no program to change
             return []
@@ -40,17 +40,17 @@ class Trial:
         helpful = [one for one in tried if one.is_compiled and one.helps]
         if len(helpful) > 1:
             changes = tuple(dict.fromkeys(change for one in helpful for change in one.changes))
-            together = self._try(Piece(COMBINED, sum(one.promised_bytes for one in helpful), changes))
+            together = self._try(AdviceToTry(COMBINED, sum(one.promised_bytes for one in helpful), changes))
             tried += [together] if together is not None else []
         return tried
 
-    def _try(self, piece: Piece) -> Tried | None:
+    def _try(self, piece: AdviceToTry) -> Tried | None:
         try:
             return self._compiled(piece) if piece.changes else self._estimated(piece)
         except CancelledError:
             return None
 
-    def _compiled(self, piece: Piece) -> Tried:
+    def _compiled(self, piece: AdviceToTry) -> Tried:
         values = self._values(piece.changes)
         number = self._number(values)
         before = self._at(values, number)
@@ -61,7 +61,7 @@ class Trial:
         saved = before.reserved_bytes - after.reserved_bytes
         return replace(tried, saving_bytes=saved, new_value=self._largest(piece, values, number, after))
 
-    def _estimated(self, piece: Piece) -> Tried:
+    def _estimated(self, piece: AdviceToTry) -> Tried:
         """Estimate the value, as memory rises in a line with it. Never more than was searched."""
         before, line = self.answer.last, self.answer.line
         tried = replace(self._tried(piece, before, None), saving_bytes=piece.promised_bytes)
@@ -73,7 +73,7 @@ class Trial:
         reached = [value for value in self.values if value <= most]
         return replace(tried, new_value=reached[-1] if reached else None)
 
-    def _tried(self, piece: Piece, before: Outcome, after: Outcome | None) -> Tried:
+    def _tried(self, piece: AdviceToTry, before: Outcome, after: Outcome | None) -> Tried:
         answer = self.answer
         return Tried(
             answer.target, answer.knobs, answer.searched, piece.title, piece.changes, before, after,
@@ -108,7 +108,7 @@ class Trial:
         name = self.answer.searched
         return tuple((key, value if key == name else own) for key, own in self.answer.last.candidate.knobs)
 
-    def _largest(self, piece: Piece, values: Sequence[int], number: int, after: Outcome) -> int | None:
+    def _largest(self, piece: AdviceToTry, values: Sequence[int], number: int, after: Outcome) -> int | None:
         """Return the largest value with the change, beginning at the known answer."""
         limit, reserved, line = after.limit_bytes, after.reserved_bytes, self.answer.line
         if not values or limit is None or reserved is None:

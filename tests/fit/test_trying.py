@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tb_memplugin.fit.trying import COMBINED, Piece, Trial
+from tb_memplugin.fit.trying import COMBINED, AdviceToTry, Trial
 from tb_memplugin.model.fit import Candidate, Knobs, LargestValue, MemoryLine, Outcome
 from tb_memplugin.views.terminal.fit_try import tried_json, tried_lines
 
@@ -50,7 +50,7 @@ def trial(machine: Machine, **changes: Any) -> Trial:
 
 def test_a_change_is_compiled_at_the_answer_and_its_largest_value_is_searched_from_there() -> None:
     machine = Machine()
-    (tried,) = trial(machine).run([Piece("Donate state", 4 * GIB, (DONATE,))])
+    (tried,) = trial(machine).run([AdviceToTry("Donate state", 4 * GIB, (DONATE,))])
     assert (tried.saving_bytes, tried.value, tried.new_value) == (4 * GIB, 128, 192)
     assert tried.after is not None and tried.after.reserved_bytes == 12 * GIB
     assert len(machine.calls) <= 7  # the answer, then the same value changed, the new one, and those above it
@@ -60,13 +60,17 @@ def test_a_change_is_compiled_at_the_answer_and_its_largest_value_is_searched_fr
 
 def test_both_sides_of_the_new_value_are_compiled() -> None:
     machine = Machine()
-    trial(machine).run([Piece("Donate state", 4 * GIB, (DONATE,))])
+    trial(machine).run([AdviceToTry("Donate state", 4 * GIB, (DONATE,))])
     values = {int(dict(knobs)["batch"]) for knobs, changes in machine.calls if changes}
     assert {192, 196} <= values
 
 
 def test_what_does_not_compile_is_a_line_and_the_others_go_on() -> None:
-    pieces = [Piece("Bad", 0, (BAD,)), Piece("Donate state", 0, (DONATE,)), Piece("Shard state", 0, (SHARD,))]
+    pieces = [
+        AdviceToTry("Bad", 0, (BAD,)),
+        AdviceToTry("Donate state", 0, (DONATE,)),
+        AdviceToTry("Shard state", 0, (SHARD,)),
+    ]
     bad, donated, sharded, together = trial(Machine()).run(pieces, jobs=3)
     assert "No such compile option" in bad.error and not bad.helps
     assert (donated.new_value, sharded.new_value) == (192, 224)
@@ -78,7 +82,7 @@ def test_what_does_not_compile_is_a_line_and_the_others_go_on() -> None:
 
 def test_microbatches_are_searched_among_values_that_they_divide() -> None:
     machine = Machine()
-    (tried,) = trial(machine, answer=answer(machine, 124)).run([Piece("Set microbatches=2", 0, (PARTS,))])
+    (tried,) = trial(machine, answer=answer(machine, 124)).run([AdviceToTry("Set microbatches=2", 0, (PARTS,))])
     assert tried.error == ""
     assert (dict(tried.before.candidate.knobs)["batch"], tried.saving_bytes) == (120, 120 * GIB // 32)
     assert tried.new_value == 256
@@ -87,7 +91,7 @@ def test_microbatches_are_searched_among_values_that_they_divide() -> None:
 
 def test_without_code_to_change_the_value_is_estimated_on_the_line_and_not_beyond_the_range() -> None:
     machine = Machine()
-    small, large = trial(machine).run([Piece("Offload", GIB), Piece("Remat", 1000 * GIB)])
+    small, large = trial(machine).run([AdviceToTry("Offload", GIB), AdviceToTry("Remat", 1000 * GIB)])
     assert (small.new_value, large.new_value) == (144, VALUES[-1])
     assert not small.is_compiled and len(machine.calls) == 1
     assert "128 → about 144" in "\n".join(tried_lines([small]))
@@ -103,7 +107,7 @@ def test_where_nothing_fits_a_change_may_make_it_fit() -> None:
         answer=replace(nothing, last=low),
         compile=lambda knobs, changes: replace(machine(knobs, changes), limit_bytes=6 * GIB),
     )
-    pieces = [Piece("Donate", 0, (DONATE,)), Piece("Shard", 0, (SHARD,)), Piece("X", GIB)]
+    pieces = [AdviceToTry("Donate", 0, (DONATE,)), AdviceToTry("Shard", 0, (SHARD,)), AdviceToTry("X", GIB)]
     donated, sharded, sorry = tight.run(pieces)[:3]
     assert (donated.value, donated.new_value, sharded.new_value, sorry.new_value) == (None, 32, 64, None)
 
@@ -112,7 +116,7 @@ def test_without_a_search_or_a_limit_only_bytes_are_compared() -> None:
     machine = Machine()
     last = replace(machine((("batch", 64),)), limit_bytes=None)
     fixed = LargestValue("cpu:1", (("batch", 64),), "", last, last)
-    (tried,) = Trial(fixed, [], machine).run([Piece("Donate", 0, (DONATE,))])
+    (tried,) = Trial(fixed, [], machine).run([AdviceToTry("Donate", 0, (DONATE,))])
     assert (tried.saving_bytes, tried.new_value) == (4 * GIB, None)
     text = list(tried_lines([tried]))
     assert text[2].split() == ["change", "saves"]
@@ -125,7 +129,7 @@ def test_a_change_that_needs_more_memory_is_not_part_of_what_is_combined() -> No
         return replace(found, reserved_bytes=found.reserved_bytes + 20 * GIB * (SHARD in changes))
 
     machine = Machine()
-    pieces = [Piece("Donate state", 0, (DONATE,)), Piece("Shard state", 0, (SHARD,))]
+    pieces = [AdviceToTry("Donate state", 0, (DONATE,)), AdviceToTry("Shard state", 0, (SHARD,))]
     _, sharded = trial(machine, compile=worse).run(pieces)
     assert sharded.new_value is None and sharded.saving_bytes is not None and sharded.saving_bytes < 0
     assert "below 128" in "\n".join(tried_lines([sharded]))
@@ -135,4 +139,4 @@ def test_a_change_that_needs_more_memory_is_not_part_of_what_is_combined() -> No
 def test_without_a_program_nothing_is_tried(error: str) -> None:
     failed = Outcome(Candidate("f.py:step", "v5e:2x2"), error=error)
     machine = Machine()
-    assert Trial(LargestValue("v5e:2x2", (), "", None, failed), [], machine).run([Piece("A", 1, (DONATE,))]) == []
+    assert Trial(LargestValue("v5e:2x2", (), "", None, failed), [], machine).run([AdviceToTry("A", 1, (DONATE,))]) == []
