@@ -129,7 +129,7 @@ def _read(candidate: Candidate, folder: Path, end: End) -> Compiled:
     program = next(recording for recording in recordings if recording.is_main_memory)
     if error := _wrong_backend(program, BACKENDS[target.platform]):
         return Compiled(replace(outcome, error=error))
-    return Compiled(with_memory(outcome, program), {dumps[-1].name: content, **_target_files(dumps[-1])})
+    return Compiled(with_memory(outcome, program, content), {dumps[-1].name: content, **_target_files(dumps[-1])})
 
 
 def _wrong_backend(program: Recording, wanted: Backend) -> str:

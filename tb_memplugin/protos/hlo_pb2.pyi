@@ -836,3 +836,198 @@ class ShapeProto(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["dimensions", b"dimensions", "element_type", b"element_type", "is_dynamic_dimension", b"is_dynamic_dimension", "layout", b"layout", "tuple_shapes", b"tuple_shapes"]) -> None: ...
 
 Global___ShapeProto: typing_extensions.TypeAlias = ShapeProto
+
+@typing.final
+class CountedComputationProto(google.protobuf.message.Message):
+    """The fields of HloComputationProto and HloInstructionProto from which the number of operations follows. They are apart
+    from those above, as only a question about this work reads them.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    INSTRUCTIONS_FIELD_NUMBER: builtins.int
+    @property
+    def instructions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___CountedInstructionProto]: ...
+    def __init__(
+        self,
+        *,
+        instructions: collections.abc.Iterable[Global___CountedInstructionProto] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["instructions", b"instructions"]) -> None: ...
+
+Global___CountedComputationProto: typing_extensions.TypeAlias = CountedComputationProto
+
+@typing.final
+class CountedInstructionProto(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OPCODE_FIELD_NUMBER: builtins.int
+    SHAPE_FIELD_NUMBER: builtins.int
+    LITERAL_FIELD_NUMBER: builtins.int
+    WINDOW_FIELD_NUMBER: builtins.int
+    CONVOLUTION_DIMENSION_NUMBERS_FIELD_NUMBER: builtins.int
+    CUSTOM_CALL_TARGET_FIELD_NUMBER: builtins.int
+    DOT_DIMENSION_NUMBERS_FIELD_NUMBER: builtins.int
+    ID_FIELD_NUMBER: builtins.int
+    OPERAND_IDS_FIELD_NUMBER: builtins.int
+    CALLED_COMPUTATION_IDS_FIELD_NUMBER: builtins.int
+    BACKEND_CONFIG_FIELD_NUMBER: builtins.int
+    FEATURE_GROUP_COUNT_FIELD_NUMBER: builtins.int
+    BATCH_GROUP_COUNT_FIELD_NUMBER: builtins.int
+    COMPARISON_DIRECTION_FIELD_NUMBER: builtins.int
+    opcode: builtins.bytes
+    custom_call_target: builtins.bytes
+    id: builtins.int
+    backend_config: builtins.bytes
+    feature_group_count: builtins.int
+    batch_group_count: builtins.int
+    comparison_direction: builtins.bytes
+    @property
+    def shape(self) -> Global___ShapeProto: ...
+    @property
+    def literal(self) -> Global___LiteralProto: ...
+    @property
+    def window(self) -> Global___WindowProto: ...
+    @property
+    def convolution_dimension_numbers(self) -> Global___ConvolutionDimensionsProto: ...
+    @property
+    def dot_dimension_numbers(self) -> Global___DotDimensionsProto: ...
+    @property
+    def operand_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
+    @property
+    def called_computation_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
+    def __init__(
+        self,
+        *,
+        opcode: builtins.bytes = ...,
+        shape: Global___ShapeProto | None = ...,
+        literal: Global___LiteralProto | None = ...,
+        window: Global___WindowProto | None = ...,
+        convolution_dimension_numbers: Global___ConvolutionDimensionsProto | None = ...,
+        custom_call_target: builtins.bytes = ...,
+        dot_dimension_numbers: Global___DotDimensionsProto | None = ...,
+        id: builtins.int = ...,
+        operand_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        called_computation_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        backend_config: builtins.bytes = ...,
+        feature_group_count: builtins.int = ...,
+        batch_group_count: builtins.int = ...,
+        comparison_direction: builtins.bytes = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["convolution_dimension_numbers", b"convolution_dimension_numbers", "dot_dimension_numbers", b"dot_dimension_numbers", "literal", b"literal", "shape", b"shape", "window", b"window"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["backend_config", b"backend_config", "batch_group_count", b"batch_group_count", "called_computation_ids", b"called_computation_ids", "comparison_direction", b"comparison_direction", "convolution_dimension_numbers", b"convolution_dimension_numbers", "custom_call_target", b"custom_call_target", "dot_dimension_numbers", b"dot_dimension_numbers", "feature_group_count", b"feature_group_count", "id", b"id", "literal", b"literal", "opcode", b"opcode", "operand_ids", b"operand_ids", "shape", b"shape", "window", b"window"]) -> None: ...
+
+Global___CountedInstructionProto: typing_extensions.TypeAlias = CountedInstructionProto
+
+@typing.final
+class LiteralProto(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    S32S_FIELD_NUMBER: builtins.int
+    S64S_FIELD_NUMBER: builtins.int
+    U32S_FIELD_NUMBER: builtins.int
+    @property
+    def s32s(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
+    @property
+    def s64s(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
+    @property
+    def u32s(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
+    def __init__(
+        self,
+        *,
+        s32s: collections.abc.Iterable[builtins.int] | None = ...,
+        s64s: collections.abc.Iterable[builtins.int] | None = ...,
+        u32s: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["s32s", b"s32s", "s64s", b"s64s", "u32s", b"u32s"]) -> None: ...
+
+Global___LiteralProto: typing_extensions.TypeAlias = LiteralProto
+
+@typing.final
+class WindowProto(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Dimension(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        SIZE_FIELD_NUMBER: builtins.int
+        STRIDE_FIELD_NUMBER: builtins.int
+        PADDING_LOW_FIELD_NUMBER: builtins.int
+        PADDING_HIGH_FIELD_NUMBER: builtins.int
+        WINDOW_DILATION_FIELD_NUMBER: builtins.int
+        BASE_DILATION_FIELD_NUMBER: builtins.int
+        size: builtins.int
+        stride: builtins.int
+        padding_low: builtins.int
+        padding_high: builtins.int
+        window_dilation: builtins.int
+        base_dilation: builtins.int
+        def __init__(
+            self,
+            *,
+            size: builtins.int = ...,
+            stride: builtins.int = ...,
+            padding_low: builtins.int = ...,
+            padding_high: builtins.int = ...,
+            window_dilation: builtins.int = ...,
+            base_dilation: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["base_dilation", b"base_dilation", "padding_high", b"padding_high", "padding_low", b"padding_low", "size", b"size", "stride", b"stride", "window_dilation", b"window_dilation"]) -> None: ...
+
+    DIMENSIONS_FIELD_NUMBER: builtins.int
+    @property
+    def dimensions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___WindowProto.Dimension]: ...
+    def __init__(
+        self,
+        *,
+        dimensions: collections.abc.Iterable[Global___WindowProto.Dimension] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["dimensions", b"dimensions"]) -> None: ...
+
+Global___WindowProto: typing_extensions.TypeAlias = WindowProto
+
+@typing.final
+class DotDimensionsProto(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    LHS_CONTRACTING_DIMENSIONS_FIELD_NUMBER: builtins.int
+    @property
+    def lhs_contracting_dimensions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
+    def __init__(
+        self,
+        *,
+        lhs_contracting_dimensions: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["lhs_contracting_dimensions", b"lhs_contracting_dimensions"]) -> None: ...
+
+Global___DotDimensionsProto: typing_extensions.TypeAlias = DotDimensionsProto
+
+@typing.final
+class ConvolutionDimensionsProto(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    INPUT_BATCH_DIMENSION_FIELD_NUMBER: builtins.int
+    INPUT_FEATURE_DIMENSION_FIELD_NUMBER: builtins.int
+    OUTPUT_FEATURE_DIMENSION_FIELD_NUMBER: builtins.int
+    INPUT_SPATIAL_DIMENSIONS_FIELD_NUMBER: builtins.int
+    OUTPUT_SPATIAL_DIMENSIONS_FIELD_NUMBER: builtins.int
+    input_batch_dimension: builtins.int
+    input_feature_dimension: builtins.int
+    output_feature_dimension: builtins.int
+    @property
+    def input_spatial_dimensions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
+    @property
+    def output_spatial_dimensions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
+    def __init__(
+        self,
+        *,
+        input_batch_dimension: builtins.int = ...,
+        input_feature_dimension: builtins.int = ...,
+        output_feature_dimension: builtins.int = ...,
+        input_spatial_dimensions: collections.abc.Iterable[builtins.int] | None = ...,
+        output_spatial_dimensions: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["input_batch_dimension", b"input_batch_dimension", "input_feature_dimension", b"input_feature_dimension", "input_spatial_dimensions", b"input_spatial_dimensions", "output_feature_dimension", b"output_feature_dimension", "output_spatial_dimensions", b"output_spatial_dimensions"]) -> None: ...
+
+Global___ConvolutionDimensionsProto: typing_extensions.TypeAlias = ConvolutionDimensionsProto

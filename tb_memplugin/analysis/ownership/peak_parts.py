@@ -1,0 +1,154 @@
+"""The largest parts of the memory at a program's peak, in the user's terms: activations of layer_*, logits, parameters.
+
+Parts are disjoint: a role, with a place where the role alone says little. A place is the outermost repeated layer, else
+the outermost named scope, else the user's function, else what the memory is filled by, as the stacks of a scan are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_memplugin.analysis.dataflow.graph import DataflowGraph, dataflow_graph
+from tb_memplugin.analysis.ownership.copy_scopes import copy_scopes
+from tb_memplugin.analysis.ownership.forest import DIGITS
+from tb_memplugin.analysis.ownership.frames import framework_frames, nearest_frames
+from tb_memplugin.analysis.ownership.model_paths import argument_path, op_path
+from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.analysis.usage.live_set import live_rows
+from tb_memplugin.model.dataflow import Derivation
+from tb_memplugin.model.fit import PeakPart
+from tb_memplugin.model.kinds import Role
+from tb_memplugin.model.program import Program
+from tb_memplugin.model.recording import Recording
+
+MAX_PARTS = 4
+MIN_SHARE = 0.01  # of the peak
+MAX_SEARCHED = 256  # values that share memory
+SCOPE = re.compile(r"[A-Za-z_~][\w.~*-]*(\[[\w*]+\])?")  # a user's name: einsum's "bthd,bshd->bhts" is none
+OF_JAX = {"eval_jaxpr", "dynamic_update_index_in_dim", "dynamic_index_in_dim"}  # JAX's names inside of scans
+STACKED = re.compile(r"(^|/)while/body/.*dynamic_update_slice$")  # a scan's results, one slice per iteration
+LAMBDA = re.compile(r"<.*>")
+WORDS = {
+    Role.PARAMETER: "parameters",
+    Role.OPTIMIZER_STATE: "optimizer state",
+    Role.INPUT: "input",
+    Role.GRADIENT: "gradients",
+    Role.ACTIVATION: "activations",
+    Role.OUTPUT: "results",
+    Role.CONSTANT: "constants",
+    Role.TEMPORARY: "temporary values",
+    Role.STATE: "state",
+    Role.UNKNOWN: "argument",
+}
+COMPUTED = {Role.ACTIVATION, Role.GRADIENT, Role.TEMPORARY}
+ARGUMENTS = {Role.STATE, Role.INPUT, Role.UNKNOWN}  # their name says more than their role
+
+
+def peak_parts(recording: Recording) -> tuple[PeakPart, ...]:
+    """Return the largest parts of the peak, largest first."""
+    top = peak(recording)
+    rows = live_rows(recording, top.position)
+    places = _Places(recording)
+    sizes: dict[tuple[Role, str], int] = defaultdict(int)
+    columns = (rows.tolist(), roles(recording)[rows].tolist(), recording.allocations.charge[rows].tolist())
+    for row, number, size in zip(*columns, strict=True):
+        role = Role(number)
+        sizes[role, places.of(row, role) if size >= MIN_SHARE * top.bytes / 8 else ""] += size
+    found = [PeakPart(_name(role, place), size) for (role, place), size in sizes.items()]
+    largest = sorted(found, key=lambda part: -part.bytes)[:MAX_PARTS]
+    return tuple(part for part in largest if part.bytes >= MIN_SHARE * top.bytes)
+
+
+def _name(role: Role, place: str) -> str:
+    words = WORDS.get(role, role.name.lower().replace("_", " "))
+    return (f"{words} {place}" if role in ARGUMENTS else f"{words} of {place}") if place else words
+
+
+class _Places:
+    """The places of rows; each text of a scope is parsed once."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording, self._program = recording, recording.program
+        self._scope = copy_scopes(recording)
+        self._known: dict[tuple[str, int], str] = {}
+        stacks = recording.stacks
+        self._frame = nearest_frames(stacks, ~framework_frames(stacks))
+        self._repeated = _repeated([path for text in _texts(recording) for path in op_path(text).parts[:-1]])
+        self._graph = dataflow_graph(recording)
+        self._shared = _shared_memory(self._graph) if self._graph is not None else {}
+
+    def of(self, row: int, role: Role) -> str:
+        """Return the place of a row, empty where the role says it, or nothing does."""
+        if role in ARGUMENTS:
+            return next(iter(argument_path(self._scope[row])), "")
+        if role not in COMPUTED:
+            return ""
+        own = self._of_operation(self._scope[row], int(self._recording.allocations.stack[row]))
+        return own or next(filter(None, self._of_values(row)), "")
+
+    def _of_operation(self, scope: str, stack: int) -> str:
+        key = (scope, stack)
+        if key not in self._known:
+            self._known[key] = next(filter(None, self._candidates(scope, stack)), "")
+        return self._known[key]
+
+    def _candidates(self, scope: str, stack: int) -> Iterator[str]:
+        scopes = [part for part in op_path(scope).parts[:-1] if SCOPE.fullmatch(part) and part not in OF_JAX]
+        yield from (name for part in scopes if (name := DIGITS.sub("*", part)) in self._repeated)
+        yield from (part for part in scopes if f"jit({part})" not in scope)  # of a function is below
+        frame = int(self._frame[stack]) if 0 <= stack < len(self._frame) else -1
+        if frame >= 0:
+            function = LAMBDA.sub("", self._recording.stacks.function[frame].rpartition(".")[2])
+            yield f"the scan in {function}" if STACKED.search(scope) and function else function
+        yield from scopes
+
+    def _of_values(self, row: int) -> Iterator[str]:
+        """Yield the places of values that share the row's memory, such as those that a loop writes into it."""
+        program = self._program
+        if self._graph is None or program is None or program.value is None:
+            return
+        first = int(program.value[row])
+        todo, seen = [first], {first}
+        while todo and len(seen) < MAX_SEARCHED:
+            value = todo.pop(0)
+            yield self._of_value(value, self._graph, program)
+            more = [other for other in self._shared.get(value, ()) if other not in seen]
+            seen.update(more)
+            todo += more
+
+    def _of_value(self, value: int, graph: DataflowGraph, program: Program) -> str:
+        position = int(graph.values.producer[value]) if value >= 0 else -1
+        return self._of_operation(program.scope[position], int(program.stack[position])) if position >= 0 else ""
+
+
+def _texts(recording: Recording) -> set[str]:
+    """Return the distinct scopes of a program's operations."""
+    scope = recording.allocations.scope
+    return {scope.strings[code] for code in np.unique(scope.codes).tolist() if code >= 0}
+
+
+def _repeated(parts: list[str]) -> set[str]:
+    """Return the names of layers, with * for their numbers."""
+    labels = defaultdict[str, set[str]](set)
+    for part in parts:
+        if DIGITS.search(part) and SCOPE.fullmatch(part):
+            labels[DIGITS.sub("*", part)].add(part)
+    return {name for name, found in labels.items() if len(found) > 1}
+
+
+def _shared_memory(graph: DataflowGraph) -> dict[int, list[int]]:
+    """Return the values that share memory with each value: carries of loops, and updates in place."""
+    values = graph.values
+    in_place = values.derivations.kind == Derivation.IN_PLACE
+    one = np.r_[values.loop_carried[0], values.derivations.source[in_place]].tolist()
+    other = np.r_[values.loop_carried[1], values.derivations.target[in_place]].tolist()
+    found = defaultdict[int, list[int]](list)
+    for a, b in zip(one, other, strict=True):
+        found[a].append(b)
+        found[b].append(a)
+    return found

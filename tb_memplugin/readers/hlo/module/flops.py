@@ -1,0 +1,175 @@
+"""Floating-point operations of matrix products and convolutions, per instruction of the schedule.
+
+They are counted as XLA's cost analysis does, except that those in loops count for each iteration, where the compiler
+knows how many there are. Elementwise operations, reductions and Pallas kernels are left out: products dominate the time
+of the programs in question.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.arrays import F64
+from tb_memplugin.model.text import Text
+from tb_memplugin.protos.hlo_pb2 import CountedComputationProto, CountedInstructionProto, ShapeProto
+from tb_memplugin.readers.hlo.module.schedule import CALLING_OPCODES, flatten_schedule
+from tb_memplugin.readers.hlo.module.tables import COMPUTATIONS, HloModule
+
+TRIPS = re.compile(rb'"known_trip_count":\{"n":"(\d{1,12})"\}')
+CONTRACTED = re.compile(rb'"lhs_contracting_dimensions":\[([\d",]*)\]')
+GEMMS = (b"__cublas$gemm", b"__cublas$lt$matmul")
+COUNTED = re.compile(rb"convolution|dot|" + b"|".join(map(re.escape, GEMMS)))  # cheap: most fusions have none
+CONDITION = {b"parameter", b"get-tuple-element", b"constant", b"compare", b"copy", b"bitcast"}
+MAX_FLOPS = 2.0**100  # a damaged file must not overflow
+MAX_PAIRS = 1 << 24  # of positions in a window and in a result
+
+OfComputation = dict[int, float]  # flops per instruction id
+
+
+class Flops(NamedTuple):
+    """Floating-point operations of each instruction of the schedule, in all iterations of its loops."""
+
+    name: Text
+    flops: F64
+
+
+def product_flops(data: bytes | memoryview, source: str) -> Flops:
+    """Count the products of a serialized HloProto. InputError where the bytes are no compiled program."""
+    try:
+        return _product_flops(data, source)
+    except DecodeError:
+        raise InputError("the compiled program is damaged", source, "compile it again") from None
+
+
+def _product_flops(data: bytes | memoryview, source: str) -> Flops:
+    module = HloModule(data, source)
+    order = flatten_schedule(module).order
+    found = np.zeros(len(order))
+    computations = _Computations(module)
+    parents, ids, opcode = module.instructions["parent"][order], module.instructions["id"][order], module.opcode
+    for at in np.flatnonzero(opcode.take(order).isin({"dot", "convolution", "custom-call"})).tolist():
+        found[at] = computations.flops(int(parents[at])).get(int(ids[at]), 0.0)
+    for at in np.flatnonzero(opcode.take(order).isin({"fusion"})).tolist():
+        found[at] = computations.total(int(module.callees.nth(order[at : at + 1], 0)[0]))
+    flops = np.minimum(found * _iterations(module, computations)[parents], MAX_FLOPS)
+    return Flops(module.distinct_texts(module.instructions["name"].take(order)), flops)
+
+
+def _iterations(module: HloModule, computations: _Computations) -> F64:
+    """Return how often each computation runs; a loop whose number of iterations is not known runs once."""
+    caller = np.flatnonzero(module.is_opcode(CALLING_OPCODES))
+    configs = module.bytes_of(module.instructions["backend_config"].take(caller))
+    is_while, times = module.is_opcode({"while"}), np.ones(len(module.computations["id"]))
+    # Callees are stored before their callers.
+    for row, config in sorted(zip(caller.tolist(), configs, strict=True), reverse=True):
+        callees = module.callees.values[module.callees.begin[row] : module.callees.begin[row + 1]]
+        known = TRIPS.search(config)
+        trips = int(known[1]) if known else computations.bound(int(callees[-1])) if is_while[row] else 1
+        of_caller = times[module.instructions["parent"][row]]
+        times[callees[callees >= 0]] = min(of_caller * max(trips, 1), MAX_FLOPS)
+    return times
+
+
+class _Computations:
+    """The operations of computations, each counted once."""
+
+    def __init__(self, module: HloModule) -> None:
+        self._module = module
+        self._known: dict[int, OfComputation] = {}
+        self._inner: dict[int, list[int]] = {}
+
+    def total(self, row: int, depth: int = 0) -> float:
+        """Return the sum over a computation, and over fusions inside of it, as GPU programs have them."""
+        if row < 0 or depth > 8:
+            return 0.0
+        own = sum(self.flops(row).values())
+        return float(own + sum(self.total(inner, depth + 1) for inner in self._inner[row]))
+
+    def flops(self, row: int) -> OfComputation:
+        """Return the operations of each instruction of a computation, by id."""
+        if row not in self._known:
+            self._known[row], self._inner[row] = {}, []
+            data = self._bytes(row)
+            if COUNTED.search(data):
+                self._count(row, CountedComputationProto.FromString(data))
+        return self._known[row]
+
+    def bound(self, condition: int) -> int:
+        """Return the constant that a loop's counter is less than, as in JAX's scans; 1 for other conditions."""
+        if condition < 0:
+            return 1
+        body = {one.id: one for one in CountedComputationProto.FromString(self._bytes(condition)).instructions}
+        compared = [one for one in body.values() if one.comparison_direction == b"LT"]
+        if len(compared) != 1 or not {one.opcode for one in body.values()} <= CONDITION:
+            return 1
+        bounds = [body[number].literal for number in compared[0].operand_ids[1:] if number in body]
+        return next((value for found in bounds for value in (*found.s32s, *found.s64s, *found.u32s)), 1)
+
+    def _bytes(self, row: int) -> bytes:
+        span = self._module.tables[COMPUTATIONS]["span"]
+        start, length = int(span.start[row]), int(span.length[row])
+        return bytes(self._module.data[start : start + length])
+
+    def _count(self, row: int, computation: CountedComputationProto) -> None:
+        shapes = {one.id: one.shape for one in computation.instructions}
+        for one in computation.instructions:
+            operands = [shapes[number] for number in one.operand_ids if number in shapes]
+            if one.opcode == b"fusion":
+                rows = self._module.computation_index.rows(np.array(one.called_computation_ids[:1], dtype=np.int64))
+                self._inner[row] += [int(inner) for inner in rows.tolist() if inner >= 0]
+            elif len(operands) > 1 and (flops := _flops(one, operands[0])):
+                self._known[row][one.id] = min(flops, MAX_FLOPS)
+
+
+def _flops(one: CountedInstructionProto, lhs: ShapeProto) -> float:
+    if one.opcode == b"dot":
+        return _of_product(one.shape, lhs, list(one.dot_dimension_numbers.lhs_contracting_dimensions))
+    if one.opcode == b"convolution":
+        return _of_convolution(one, lhs)
+    contracted = CONTRACTED.search(one.backend_config) if one.custom_call_target.startswith(GEMMS) else None
+    if contracted is None:
+        return 0.0
+    result = one.shape.tuple_shapes[0] if one.shape.tuple_shapes else one.shape
+    return _of_product(result, lhs, [int(n) for n in re.findall(rb"\d+", contracted[1])])
+
+
+def _of_product(result: ShapeProto, lhs: ShapeProto, contracted: list[int]) -> float:
+    inner = prod(float(lhs.dimensions[n]) for n in contracted if n < len(lhs.dimensions))
+    return 2.0 * prod(map(float, result.dimensions)) * inner
+
+
+def _of_convolution(one: CountedInstructionProto, lhs: ShapeProto) -> float:
+    """Count products of elements that exist: neither padding nor the holes of dilation, as XLA's cost analysis does.
+
+    The TPU compiler makes convolutions of matrix products: dimensions of a batch become windows with strides.
+    """
+    dims, result = one.convolution_dimension_numbers, one.shape
+    try:
+        features = lhs.dimensions[dims.input_feature_dimension] / max(one.feature_group_count, 1)
+        batch = lhs.dimensions[dims.input_batch_dimension] / max(one.batch_group_count, 1)
+        found = 2.0 * features * batch * result.dimensions[dims.output_feature_dimension]
+        places = zip(dims.input_spatial_dimensions, dims.output_spatial_dimensions, one.window.dimensions, strict=True)
+        for source, target, window in places:
+            found *= _pairs(
+                lhs.dimensions[source], result.dimensions[target], window.size, max(window.stride, 1),
+                window.padding_low, max(window.window_dilation, 1), max(window.base_dilation, 1),
+            )  # fmt: skip
+    except (IndexError, ValueError):  # a damaged file
+        return 0.0
+    return float(found)
+
+
+@lru_cache(maxsize=4096)
+def _pairs(source: int, target: int, size: int, stride: int, padding: int, dilation: int, base: int) -> int:
+    """Count the pairs of a position in the result and one in the window that meet an element of the input."""
+    if min(source, target, size) < 1 or target * size > MAX_PAIRS:
+        return max(target, 1) * max(size, 1)
+    at = np.arange(target)[:, None] * stride + np.arange(size)[None, :] * dilation - padding
+    return int(np.count_nonzero((at >= 0) & (at <= (source - 1) * base) & (at % base == 0)))
