@@ -6,7 +6,7 @@ what follows, such as which result reuses which argument. The user's code runs o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,14 +14,14 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.fit.changes import Changes, is_inside
 
 
-def lower_changed(function: Any, arguments: Sequence[Any], changes: Changes) -> Any:
+def lower_changed(function: Any, arguments: Sequence[Any], named: Mapping[str, Any], changes: Changes) -> Any:
     """Lower a jitted function for these arguments, with changes. InputError where a change is not possible."""
     if not changes.of_function:
-        return function.lower(*arguments)
+        return function.lower(*arguments, **named)
     if type(function).__name__ == "PjitFunction":
-        return lower_traced(function.trace(*arguments), changes)
+        return lower_traced(function.trace(*arguments, **named), changes)
     with remember_traced() as found:  # wrappers of jax.jit, such as Flax's and Equinox's
-        lowered = function.lower(*arguments)
+        lowered = function.lower(*arguments, **named)
     return lower_again(lowered, found, changes)
 
 

@@ -9,25 +9,30 @@ from __future__ import annotations
 import json
 import os
 import sys
-import traceback
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.cache import Cache, replacing
 from tb_memplugin.fit.cache_keys import program_key
-from tb_memplugin.fit.changed_program import lower_again, lower_changed, remember_traced
-from tb_memplugin.fit.changes import Changes, parse_changes
+from tb_memplugin.fit.changes import parse_changes
 from tb_memplugin.fit.inputs import Recorder
+from tb_memplugin.fit.lowering import lower_step
 from tb_memplugin.fit.process import end_with_parent
-from tb_memplugin.fit.step_file import EXAMPLE, load_step
+from tb_memplugin.fit.step_file import load_step
 from tb_memplugin.fit.targets import Target, devices_of, parse_target
+from tb_memplugin.fit.user_errors import error_line, user_traceback
 
 OPTIONS: dict[str, Any] = {"xla_dump_hlo_as_proto": True}
 GPU_OPTIONS = {"xla_gpu_autotune_level": 0}  # without a GPU it takes half of the time and chooses nothing
 PACKAGES = {"tpu": ("libtpu",), "cuda": ("jax-cuda12-plugin", "jax-cuda13-plugin"), "cpu": ()}  # beside jax, jaxlib
+NEEDED = {  # with modules of which one is enough
+    "tpu": (("libtpu", ("libtpu",), "pip install 'tb-memplugin[tpu]'"),),
+    "cuda": (("jax's CUDA plugin", ("jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13"), "pip install 'jax[cuda12]'"),),
+}
 REFUSED = "RESOURCE_EXHAUSTED"
 REQUEST, DUMP, ERROR, VERSIONS, KEY = "request.json", "dump", "error.json", "versions.json", "key.json"
 
@@ -36,30 +41,50 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     """Call the user's function, and compile what it returns, with a dump to the folder."""
     target = parse_target(request["target"])
     assert target is not None
-    devices = devices_of(target)
-    changes = parse_changes(request.get("changes", ()))
-    of_packages, options = versions(target), {**changes.options, **compiler_options(target)}
+    of_packages = versions(target)
     _write(folder, VERSIONS, of_packages)
+    devices = _devices(target)
+    changes = parse_changes(request.get("changes", ()))
     recorder = Recorder(folder)
     recorder.start()
-    lowered = lower(request["step"], devices, {**dict(request["knobs"]), **changes.knobs}, changes)
-    inputs = recorder.inputs()
+    knobs = {**dict(request["knobs"]), **changes.knobs}
+    lowered = lower_step(load_step(request["step"]), request["step"], devices, knobs, changes)
+    inputs, options = recorder.inputs(), {**changes.options, **compiler_options(target)}
     key = program_key(lowered, str(target), options, of_packages)
+    _write(folder, VERSIONS, of_packages)  # again: the step may have deleted the folder
     _write(folder, KEY, {"key": key, "inputs": inputs})
     if not (request["cache"] and Cache(Path(request["cache"])).has(key)):
-        lowered.compile(compiler_options={**options, "xla_dump_to": str(Path(folder, DUMP))})
+        _compile(lowered, {**options, "xla_dump_to": str(Path(folder, DUMP))}, request["step"])
 
 
-def lower(step: str, devices: list[Any], knobs: dict[str, Any], changes: Changes) -> Any:
-    """Lower what the user's function returns: a jitted function and its arguments, or a function lowered already."""
-    with remember_traced() as found:
-        returned = load_step(step)(devices, **knobs)
-    if hasattr(returned, "compile") and hasattr(returned, "as_text"):
-        return lower_again(returned, found, changes) if changes.of_function else returned
-    if not (isinstance(returned, tuple) and len(returned) == 2 and hasattr(returned[0], "lower")):
-        raise InputError(f"{step} returned {type(returned).__name__}", step, f"return as in: {EXAMPLE}")
-    function, arguments = returned
-    return lower_changed(function, arguments, changes)
+def _devices(target: Target) -> list[Any]:
+    """Return the devices of a target. InputError where its compiler is not installed, or refuses it."""
+    for title, modules, remedy in (("jax", ("jax",), "pip install jax"), *NEEDED.get(target.platform, ())):
+        if not any(map(_is_installed, modules)):
+            raise InputError(f"{title} is not installed", str(target), remedy)
+    try:
+        return devices_of(target)
+    except Exception as error:
+        text = f"The compiler refuses the target ({error_line(error)})"
+        raise InputError(text, str(target), "try another size, or another version of jax") from None
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ImportError:
+        return False
+
+
+def _compile(lowered: Any, options: dict[str, Any], step: str) -> None:
+    """Compile. A program that is larger than the memory of the target is dumped too."""
+    try:
+        lowered.compile(compiler_options=options)
+    except Exception as error:
+        text = str(error)
+        if REFUSED in text and "hbm" in text.lower():
+            return
+        raise InputError("The compiler refuses the program", step, error_line(error)) from error
 
 
 def compiler_options(target: Target) -> dict[str, Any]:
@@ -86,11 +111,10 @@ def main(folder: str) -> int:
     try:
         compile_candidate(folder, request)
     except InputError as error:
-        _write(folder, ERROR, {"text": str(error), "traceback": ""})
+        cause = error.__cause__
+        _write(folder, ERROR, {"text": str(error), "traceback": user_traceback(cause) if cause else ""})
     except BaseException as error:
-        if REFUSED in str(error):  # XLA has written the program
-            return 0
-        _write(folder, ERROR, {"text": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()})
+        _write(folder, ERROR, {"text": error_line(error), "traceback": user_traceback(error)})
     else:
         return 0
     return 1

@@ -10,9 +10,10 @@ import pytest
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.changes import parse_changes
-from tb_memplugin.fit.child import lower
 from tb_memplugin.fit.compile_task import CompileTask
 from tb_memplugin.fit.compiling import compile_task
+from tb_memplugin.fit.lowering import lower_step
+from tb_memplugin.fit.step_file import load_step
 from tb_memplugin.model.fit import Candidate, Knob, Outcome
 
 STEPS = str(Path(__file__).parent / "changed_steps.py")
@@ -44,7 +45,8 @@ def text(step: str, changes: tuple[str, ...], **knobs: Knob) -> str:
     import jax
 
     parsed = parse_changes(changes)
-    lowered = lower(f"{STEPS}:{step}", jax.devices("cpu")[:1], knobs | parsed.knobs, parsed)
+    name = f"{STEPS}:{step}"
+    lowered = lower_step(load_step(name), name, jax.devices("cpu")[:1], knobs | parsed.knobs, parsed)
     return str(lowered.as_text())
 
 
