@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         logdir = arguments.to or temporary
         with open_sweep(arguments, Path(logdir), arguments.budget) as sweep:
             found = answer(sweep, quiet=arguments.json)
-            tried = try_advice(sweep, found) if arguments.tries else None
+            tried = try_advice(sweep, found, quiet=arguments.json) if arguments.tries else None
         show(sweep, found, arguments.json, tried)
         if arguments.open:
             standalone.serve(logdir, "127.0.0.1", 0, True)
@@ -140,12 +140,20 @@ def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:
         progress.close()
 
 
-def try_advice(sweep: Sweep, found: Sequence[LargestValue]) -> list[Tried]:
-    """Compile the answers with changes."""
+def try_advice(sweep: Sweep, found: Sequence[LargestValue], quiet: bool) -> list[Tried]:
+    """Compile the answers with changes, with progress on standard error."""
     from tb_memplugin.fit.step_file import defaults_of
-    from tb_memplugin.fit.try_answers import try_answers
+    from tb_memplugin.fit.try_answers import USUAL_PIECES, try_answers
+    from tb_memplugin.views.terminal.fit_progress import FitProgress
 
-    return try_answers(sweep, found, defaults_of(sweep.step))
+    if quiet:
+        return try_answers(sweep, found, defaults_of(sweep.step))
+    progress = FitProgress(sys.stderr, USUAL_PIECES * len(found), sweep.searched is not None)
+    sweep.done = progress.done
+    try:
+        return try_answers(sweep, found, defaults_of(sweep.step))
+    finally:
+        progress.close()
 
 
 def show(sweep: Sweep, found: Sequence[LargestValue], as_json: bool, tried: Sequence[Tried] | None = None) -> None:

@@ -12,6 +12,7 @@ from tb_memplugin.fit.trying import Trial
 from tb_memplugin.model.fit import Knobs, LargestValue, Outcome, Tried
 
 MAX_THREADS = 16  # they wait for compiles
+USUAL_PIECES = 3  # of advice that is compiled, about an answer
 
 
 def try_answers(sweep: Sweep, found: Sequence[LargestValue], defaults: Mapping[str, Any]) -> list[Tried]:
