@@ -21,8 +21,8 @@ MICROBATCHES = (
     "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
     "every_k_schedule",
 )  # fmt: skip
-# Options that trade time for memory. With this one, libtpu 0.0.52 chooses otherwise what to recompute: of six programs for
-# v5e that were too large, four reserved 11, 12, 24 and 55 % less, and two as much. xla_tpu_pre_fusion_remat is not
+# Options that trade time for memory. With this one, libtpu 0.0.52 chooses otherwise what to recompute: of six programs
+# for v5e that were too large, four reserved 11, 12, 24 and 55 % less, and two as much. xla_tpu_pre_fusion_remat is not
 # offered: one took 25 % more, and three did not compile.
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "tpu": {"Let the compiler choose otherwise what to recompute": "option:xla_tpu_rematerialization_algo=2"},
