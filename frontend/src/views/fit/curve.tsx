@@ -145,14 +145,15 @@ function Curve({ chart, step, choice, actions, named, onChoice }: CurveProps): J
         {chart.limits.map((limit) => (
           <Limit key={limit.bytes} {...{ limit, x, y }} many={chart.limits.length > 1} />
         ))}
-        {order.map((line) =>
-          chart.lines[line].map((point) => {
+        {/* In a fixed order: an element that moves loses the focus. */}
+        {chart.lines.map((line, number) =>
+          line.map((point) => {
             const candidate = step.candidates[point.candidate];
             const name = `${candidateName(step, candidate)}: ${candidateSentence(candidate)}`;
             return (
               <g
                 key={point.candidate}
-                class={`point ${line === choice ? "chosen" : ""} ${point === pointed ? "pointed" : ""}`}
+                class={`point ${number === choice ? "chosen" : ""} ${point === pointed ? "pointed" : ""}`}
                 role="button"
                 tabindex={point === stop ? 0 : -1}
                 aria-label={`${name}. ${actions.isCompiled(candidate) ? "Open it" : "Details"}`}
