@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -20,7 +21,7 @@ from tb_memplugin.fit.cache import Cache, replacing
 from tb_memplugin.fit.cache_keys import program_key
 from tb_memplugin.fit.changes import parse_changes
 from tb_memplugin.fit.inputs import Recorder
-from tb_memplugin.fit.lowering import lower_step
+from tb_memplugin.fit.lowering import devices_used, lower_step
 from tb_memplugin.fit.process import end_with_parent
 from tb_memplugin.fit.step_file import load_step
 from tb_memplugin.fit.targets import Target, devices_of, parse_target
@@ -48,11 +49,13 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     recorder = Recorder(folder)
     recorder.start()
     knobs = {**dict(request["knobs"]), **changes.knobs}
-    lowered = lower_step(load_step(request["step"]), request["step"], devices, knobs, changes)
+    pickled = bytes.fromhex(request["pickled"])
+    step = pickle.loads(pickled) if pickled else load_step(request["step"])
+    lowered = lower_step(step, request["step"], devices, knobs, changes)
     inputs, options = recorder.inputs(), {**changes.options, **compiler_options(target)}
     key = program_key(lowered, str(target), options, of_packages)
     _write(folder, VERSIONS, of_packages)  # again: the step may have deleted the folder
-    _write(folder, KEY, {"key": key, "inputs": inputs})
+    _write(folder, KEY, {"key": key, "inputs": inputs, "devices": devices_used(lowered)})
     if not (request["cache"] and Cache(Path(request["cache"])).has(key)):
         _compile(lowered, {**options, "xla_dump_to": str(Path(folder, DUMP))}, request["step"])
 

@@ -35,6 +35,7 @@ class CompileTask:
     limits: Limits = field(default_factory=Limits)
     uses_cache: bool = True
     sources: Sources | None = None  # where the step is not in the file system
+    pickled: bytes = b""  # the step, where it is not in a file
 
 
 @dataclass(frozen=True)

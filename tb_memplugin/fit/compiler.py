@@ -30,14 +30,16 @@ class Compiler:
     limits: Limits = field(default_factory=Limits)
     uses_cache: bool = True
     sources: Sources | None = None
+    pickled: bytes = b""
     stopped: bool = False
+    stopped_by_signal: bool = False
 
     def __call__(self, candidate: Candidate) -> Outcome:
         """Compile a candidate, and write its program to its run. CancelledError once stopped."""
         if self.stopped:
             raise CancelledError
         try:
-            task = CompileTask(candidate, self.limits, self.uses_cache, self.sources)
+            task = CompileTask(candidate, self.limits, self.uses_cache, self.sources, self.pickled)
             compiled = self.runner.submit(task).result()
         except Exception as error:
             if self.stopped:
@@ -63,16 +65,18 @@ def open_compiler(
     jobs: int | None = None,
     scheduler: str | None = None,
     uses_cache: bool = True,
+    pickled: bytes = b"",
 ) -> Iterator[Compiler]:
     """Yield a compiler. Ctrl+C stops it, so that calls raise CancelledError; a second Ctrl+C is KeyboardInterrupt."""
-    sources = collect_sources(step) if scheduler else None
+    sources = collect_sources(step) if scheduler and not pickled else None
     runner: TaskRunner = DaskRunner(scheduler) if scheduler else LocalRunner(jobs)
-    compiler = Compiler(runner, logdir, limits or Limits(), uses_cache, sources)
+    compiler = Compiler(runner, logdir, limits or Limits(), uses_cache, sources, pickled)
     is_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in SIGNALS} if is_main else {}
 
     def stop(number: int, frame: FrameType | None) -> None:
         restore()
+        compiler.stopped_by_signal = True
         threading.Thread(target=compiler.stop).start()  # a handler must not wait for locks
 
     def restore() -> None:

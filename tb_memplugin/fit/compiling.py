@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.api import IN_CHILD
 from tb_memplugin.fit.cache import Cache, default_bytes, default_folder
 from tb_memplugin.fit.cache_keys import question_key
 from tb_memplugin.fit.child import DUMP, ERROR, KEY, REQUEST, VERSIONS
@@ -70,8 +71,9 @@ def compile_task(task: CompileTask) -> Compiled:
 
 def _request(task: CompileTask) -> dict[str, Any]:
     """Return what the process is asked."""
-    environment = {**os.environ, **ENVIRONMENT}
+    environment = {**os.environ, **ENVIRONMENT, IN_CHILD: "1"}
     request = {**asdict(task.candidate), "environment": environment, "cwd": os.getcwd(), "path": sys.path}
+    request["pickled"] = task.pickled.hex()
     if task.sources is None:
         return request
     folder = unpack(task.sources, default_folder())
@@ -129,7 +131,12 @@ def _read(candidate: Candidate, folder: Path, end: End) -> Compiled:
     program = next(recording for recording in recordings if recording.is_main_memory)
     if error := _wrong_backend(program, BACKENDS[target.platform]):
         return Compiled(replace(outcome, error=error))
-    return Compiled(with_memory(outcome, program, content), {dumps[-1].name: content, **_target_files(dumps[-1])})
+    outcome = with_memory(outcome, program, content)
+    used = _read_json(folder / KEY).get("devices")
+    if used and used < target.devices:
+        text = f"Compiled for {used} of {target.devices} devices: give the arguments shardings on a mesh of `devices`"
+        outcome = replace(outcome, caveats=(*outcome.caveats, text))
+    return Compiled(outcome, {dumps[-1].name: content, **_target_files(dumps[-1])})
 
 
 def _wrong_backend(program: Recording, wanted: Backend) -> str:

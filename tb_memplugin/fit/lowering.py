@@ -131,9 +131,17 @@ def _placed(leaf: Any) -> Any:
 
 def _is_on(lowered: Any, devices: list[Any]) -> bool:
     """Return whether a lowered function is for devices of the target, as far as it can be told."""
-    inner = getattr(getattr(lowered, "lowered", lowered), "_lowering", None)
-    used = getattr(inner, "_device_list", None)
-    return used is None or set(used) <= set(devices)
+    return set(_devices(lowered)) <= set(devices)
+
+
+def devices_used(lowered: Any) -> int:
+    """Return the number of devices that a lowered function is for; 0 where it cannot be told."""
+    return len(_devices(lowered))
+
+
+def _devices(lowered: Any) -> tuple[Any, ...]:
+    inner = getattr(getattr(lowered, "lowered", lowered), "_lowering", None)  # in wrappers of Flax and Equinox
+    return tuple(getattr(inner, "_device_list", None) or ())
 
 
 @contextmanager

@@ -59,6 +59,13 @@ class Outcome:
         """Return whether the program fits: compilers compare what it reserves with the limit."""
         return self.reserved_bytes is not None and (self.limit_bytes is None or self.reserved_bytes <= self.limit_bytes)
 
+    def __repr__(self) -> str:
+        knobs = "".join(f", {name}={value}" for name, value in self.candidate.knobs)
+        limit = f" of {self.limit_bytes / 2**30:.2f} GiB" if self.limit_bytes is not None else ""
+        size = f"{self.reserved_bytes / 2**30:.2f} GiB{limit} reserved" if self.reserved_bytes is not None else ""
+        answer = f"{'fits' if self.fits else 'does not fit'}, {size}" if size else self.error
+        return f"<{self.candidate.step.rpartition(':')[2]} on {self.candidate.target}{knobs}: {answer}>"
+
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:
     """Return the JSON object of an outcome."""
@@ -116,6 +123,12 @@ class LargestValue:
     @property
     def value(self) -> Knob | None:
         return dict(self.largest.candidate.knobs).get(self.searched) if self.largest is not None else None
+
+    def __repr__(self) -> str:
+        searched = (
+            f"largest {self.searched} {self.value if self.largest is not None else 'none'}, " if self.searched else ""
+        )
+        return f"<{searched}{self.last!r}>"
 
 
 @dataclass(frozen=True)
