@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.model.dataflow import Derivation
 from tb_memplugin.model.fit import PeakPart
 from tb_memplugin.model.kinds import Role
-from tb_memplugin.model.program import Program
 from tb_memplugin.model.recording import Recording
 
 MAX_PARTS = 4
@@ -73,9 +73,9 @@ class _Places:
     """The places of rows; each text of a scope is parsed once."""
 
     def __init__(self, recording: Recording) -> None:
-        self._recording, self._program = recording, recording.program
+        self._recording = recording
         self._scope = copy_scopes(recording)
-        self._known: dict[tuple[str, int], str] = {}
+        self._known: dict[str, str] = {}
         stacks = recording.stacks
         self._frame = nearest_frames(stacks, ~framework_frames(stacks))
         self._repeated = _repeated([path for text in _texts(recording) for path in op_path(text).parts[:-1]])
@@ -84,46 +84,57 @@ class _Places:
 
     def of(self, row: int, role: Role) -> str:
         """Return the place of a row, empty where the role says it, or nothing does."""
-        if role in ARGUMENTS:
-            return next(iter(argument_path(self._scope[row])), "")
-        if role not in COMPUTED:
+        if role not in COMPUTED | ARGUMENTS:
             return ""
-        own = self._of_operation(self._scope[row], int(self._recording.allocations.stack[row]))
-        return own or next(filter(None, self._of_values(row)), "")
+        own = (self._scope[row], int(self._recording.allocations.stack[row]))
+        if role in ARGUMENTS:
+            return next(filter(None, (self._of_argument(scope) for scope, _ in (own, *self._sharing(row)))), "")
+        return self._of_scope(own[0]) or next(filter(None, self._of_functions(row, own)), "")
 
-    def _of_operation(self, scope: str, stack: int) -> str:
-        key = (scope, stack)
-        if key not in self._known:
-            self._known[key] = next(filter(None, self._candidates(scope, stack)), "")
-        return self._known[key]
+    def _of_functions(self, row: int, own: tuple[str, int]) -> Iterator[str]:
+        sharing = list(self._sharing(row))
+        yield from (self._of_scan(*operation) for operation in sharing if STACKED.search(operation[0]))
+        for scope, stack in (own, *sharing):
+            yield self._of_scope(scope) or self._function(stack)
+            yield from self._scopes(scope)
 
-    def _candidates(self, scope: str, stack: int) -> Iterator[str]:
-        scopes = [part for part in op_path(scope).parts[:-1] if SCOPE.fullmatch(part) and part not in OF_JAX]
-        yield from (name for part in scopes if (name := DIGITS.sub("*", part)) in self._repeated)
-        yield from (part for part in scopes if f"jit({part})" not in scope)  # of a function is below
+    def _of_argument(self, scope: str) -> str:
+        return "" if scope.startswith("jit(") else next(iter(argument_path(scope)), "")
+
+    def _of_scope(self, scope: str) -> str:
+        if scope not in self._known:
+            scopes = list(self._scopes(scope))
+            layers = (name for part in scopes if (name := DIGITS.sub("*", part)) in self._repeated)
+            named = (part for part in scopes if f"jit({part})" not in scope)  # others are functions
+            self._known[scope] = next(chain(layers, named), "")
+        return self._known[scope]
+
+    def _of_scan(self, scope: str, stack: int) -> str:
+        function = self._of_scope(scope) or self._function(stack)
+        return f"the scan in {function}" if function else ""
+
+    def _scopes(self, scope: str) -> Iterator[str]:
+        yield from (part for part in op_path(scope).parts[:-1] if SCOPE.fullmatch(part) and part not in OF_JAX)
+
+    def _function(self, stack: int) -> str:
         frame = int(self._frame[stack]) if 0 <= stack < len(self._frame) else -1
-        if frame >= 0:
-            function = LAMBDA.sub("", self._recording.stacks.function[frame].rpartition(".")[2])
-            yield f"the scan in {function}" if STACKED.search(scope) and function else function
-        yield from scopes
+        return LAMBDA.sub("", self._recording.stacks.function[frame].rpartition(".")[2]) if frame >= 0 else ""
 
-    def _of_values(self, row: int) -> Iterator[str]:
-        """Yield the places of values that share the row's memory, such as those that a loop writes into it."""
-        program = self._program
-        if self._graph is None or program is None or program.value is None:
+    def _sharing(self, row: int) -> Iterator[tuple[str, int]]:
+        """Yield scope and stack of the operations whose values share the row's memory, as those of a loop do."""
+        program, graph = self._recording.program, self._graph
+        if graph is None or program is None or program.value is None:
             return
         first = int(program.value[row])
         todo, seen = [first], {first}
         while todo and len(seen) < MAX_SEARCHED:
             value = todo.pop(0)
-            yield self._of_value(value, self._graph, program)
+            position = int(graph.values.producer[value]) if value >= 0 else -1
+            if position >= 0:
+                yield program.scope[position], int(program.stack[position])
             more = [other for other in self._shared.get(value, ()) if other not in seen]
             seen.update(more)
             todo += more
-
-    def _of_value(self, value: int, graph: DataflowGraph, program: Program) -> str:
-        position = int(graph.values.producer[value]) if value >= 0 else -1
-        return self._of_operation(program.scope[position], int(program.stack[position])) if position >= 0 else ""
 
 
 def _texts(recording: Recording) -> set[str]:
