@@ -52,6 +52,7 @@ def test_records_of_several_logdirs_have_their_names(tmp_path: Path) -> None:
         record_text().replace("2.5", "1e999"),
         record_text(knobs={"batch": float("inf")}),
         record_text(knobs={"batch": [1]}),
+        record_text(knobs={"batch": 1 << 80}),
         record_text(knobs={str(number): 1 for number in range(1000)}),
         record_text(peak_bytes=-1),
         record_text(peak_bytes=1 << 60),

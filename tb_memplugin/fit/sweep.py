@@ -9,12 +9,13 @@ from itertools import product
 from pathlib import Path
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.further_values import compilable, last_before_recomputation
 from tb_memplugin.fit.knobs import Varied
-from tb_memplugin.fit.largest_value import compilable, largest_value, last_before_recomputation
 from tb_memplugin.fit.run_folder import run_name, write_record
 from tb_memplugin.fit.search import Search
 from tb_memplugin.fit.targets import Target
 from tb_memplugin.model.fit import Candidate, Knobs, LargestValue, Outcome
+from tb_memplugin.model.largest_value import largest_value
 
 NO_LIMIT = 1 << 62  # of targets whose limit is the host's memory
 MAX_ROWS = 1_000  # each has a thread, which mostly waits

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tb_memplugin.model.fit import Knob, Outcome
+from tb_memplugin.model.fit import Knob, LargestValue, Outcome
+from tb_memplugin.model.largest_value import largest_value
 
 
 @dataclass(frozen=True)
@@ -66,14 +67,12 @@ def _only_search(outcome: Outcome, searches: Counter[str]) -> str:
     return searched if len(searches) == 1 and _is_number(dict(outcome.candidate.knobs).get(searched)) else ""
 
 
-def largest_that_fits(step: FitStep, of_choice: Sequence[Outcome]) -> Outcome | None:
-    """Return the candidate of the largest value that fits; None if none does."""
-    return max((outcome for outcome in of_choice if outcome.fits), key=lambda o: _number(step.value(o)), default=None)
-
-
-def largest_without_recomputation(step: FitStep, of_choice: Sequence[Outcome]) -> Outcome | None:
-    """Return the candidate of the largest value that fits and for which the compiler recomputes nothing by itself."""
-    return largest_that_fits(step, [outcome for outcome in of_choice if not outcome.rematerialized])
+def answer(step: FitStep, choice: KnobChoice, outcomes: Sequence[Outcome]) -> LargestValue:
+    """Return the largest value of the searched knob for a choice; without a search, the candidate that fits."""
+    found = {value: outcome for outcome in outcomes if _is_integer(value := step.value(outcome))}
+    if step.searched and found:
+        return largest_value(choice.target, choice.knobs, step.searched, found)  # type: ignore[arg-type]
+    return largest_value(choice.target, choice.knobs, "", dict(enumerate(outcomes)))
 
 
 def _order(step: FitStep, outcome: Outcome) -> tuple[object, ...]:
@@ -84,6 +83,10 @@ def _order(step: FitStep, outcome: Outcome) -> tuple[object, ...]:
 
 def _natural(text: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", text)]
+
+
+def _is_integer(value: Knob | None) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_number(value: Knob | None) -> bool:

@@ -11,6 +11,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.fit import Candidate, Knob, Outcome, PeakPart
 
 MAX_KNOBS = 50
+MAX_VALUE = 1 << 53  # of a knob; JavaScript has no larger integers
 REMEDY = "run `tb-memplugin fit` again, or delete the file"
 
 
@@ -59,6 +60,8 @@ def _knob(value: Any) -> Knob:
         raise ValueError
     if not isinstance(value, int | float | str):
         raise TypeError
+    if not isinstance(value, str) and abs(value) > MAX_VALUE:
+        raise ValueError
     return value
 
 

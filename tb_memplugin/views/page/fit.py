@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from tb_memplugin.model.fit import Outcome
-from tb_memplugin.model.fit_steps import (
-    FitStep,
-    KnobChoice,
-    fit_steps,
-    largest_that_fits,
-    largest_without_recomputation,
-)
+from tb_memplugin.model.fit import Knob, LargestValue, Outcome
+from tb_memplugin.model.fit_steps import FitStep, KnobChoice, answer, fit_steps
 from tb_memplugin.model.kinds import Role
 from tb_memplugin.sizes import agree, bytes_text, counted
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import SOURCE
 from tb_memplugin.views.endpoints.source import Source
 from tb_memplugin.views.page.runs import ProblemJson
+from tb_memplugin.views.terminal.fit import sentences
 
 MAX_IN_HEADLINE = 3  # targets
 MAX_PARTS = 20
@@ -82,6 +78,8 @@ class FitLargestJson(FitChoiceJson):
     """Index into the step's `candidates`; null where none fits."""
     without_recomputation: int | None
     """As `candidate`, of the largest value for which the compiler runs no instruction twice."""
+    sentences: list[str]
+    """How memory rises with the knob, what the compiler recomputes, and what failed."""
 
 
 class FitStepJson(TypedDict):
@@ -117,34 +115,42 @@ def _step(step: FitStep) -> FitStepJson:
     ordered = [outcome for of_choice in choices.values() for outcome in of_choice]
     numbers = {choice: number for number, choice in enumerate(choices)}
     index = {id(outcome): number for number, outcome in enumerate(ordered)}
-    largest = {choice: largest_that_fits(step, of_choice) for choice, of_choice in choices.items()}
-    before = {choice: largest_without_recomputation(step, of_choice) for choice, of_choice in choices.items()}
+    answers = {choice: answer(step, choice, of_choice) for choice, of_choice in choices.items()}
     return {
         "step": step.step,
         "searched": step.searched,
-        "headline": headline(step, largest),
+        "headline": headline(step, answers),
         "candidates": [_candidate(step, outcome, numbers[step.choice(outcome)]) for outcome in ordered],
         "choices": [
             {
                 **_choice(choice),
-                "candidate": None if (top := largest[choice]) is None else index[id(top)],
-                "without_recomputation": None if (low := before[choice]) is None else index[id(low)],
+                "candidate": None if one.largest is None else index[id(one.largest)],
+                "without_recomputation": _without_recomputation(step, one, choices[choice], index),
+                "sentences": list(sentences(one)),
             }
-            for choice in choices
+            for choice, one in answers.items()
         ],
     }
 
 
-def headline(step: FitStep, largest: dict[KnobChoice, Outcome | None]) -> str:
+def _without_recomputation(
+    step: FitStep, one: LargestValue, of_choice: Sequence[Outcome], index: Mapping[int, int]
+) -> int | None:
+    named = (outcome for outcome in reversed(of_choice) if step.value(outcome) == one.without_recomputation)
+    outcome = next(named, None) if one.without_recomputation is not None else None
+    return None if outcome is None else index[id(outcome)]
+
+
+def headline(step: FitStep, answers: Mapping[KnobChoice, LargestValue]) -> str:
     """Return the answer in a sentence for each target, up to MAX_IN_HEADLINE."""
-    targets = list(dict.fromkeys(choice.target for choice in largest))
-    sentences = [_sentence(step, target, largest) for target in targets[:MAX_IN_HEADLINE]]
+    targets = list(dict.fromkeys(choice.target for choice in answers))
+    texts = [_sentence(step, target, answers) for target in targets[:MAX_IN_HEADLINE]]
     more = len(targets) - MAX_IN_HEADLINE
-    return " ".join([*sentences, *([f"{counted(more, 'more target')} below."] if more > 0 else [])])
+    return " ".join([*texts, *([f"{counted(more, 'more target')} below."] if more > 0 else [])])
 
 
-def _sentence(step: FitStep, target: str, largest: dict[KnobChoice, Outcome | None]) -> str:
-    of_target = {choice: outcome for choice, outcome in largest.items() if choice.target == target}
+def _sentence(step: FitStep, target: str, answers: Mapping[KnobChoice, LargestValue]) -> str:
+    of_target = {choice: one.largest for choice, one in answers.items() if choice.target == target}
     fitting = [(choice, outcome) for choice, outcome in of_target.items() if outcome is not None]
     if not fitting:
         tried = sum(step.choice(outcome).target == target for outcome in step.outcomes)
@@ -152,12 +158,17 @@ def _sentence(step: FitStep, target: str, largest: dict[KnobChoice, Outcome | No
     if not step.searched:
         fits = agree(len(fitting), "fits", "fit")
         return f"{len(fitting)} of {counted(len(of_target), 'candidate')} {fits} on {target}."
-    choice, best = max(fitting, key=lambda pair: float(step.value(pair[1]) or 0))
+    # Of equal values, the one with the most memory left.
+    choice, best = max(fitting, key=lambda pair: (_number(step.value(pair[1])), -(pair[1].reserved_bytes or 0)))
     others = ", ".join([*(f"{name}={value}" for name, value in choice.knobs), *choice.changes])
     return (
         f"{step.value(best)} is the largest {step.searched} that fits on {target}{f' ({others})' if others else ''}: "
         f"it reserves {bytes_text(best.reserved_bytes or 0, digits=4)}{_left(best)}."
     )
+
+
+def _number(value: Knob | None) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _left(outcome: Outcome) -> str:

@@ -22,7 +22,7 @@ def lines(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]
     yield ""
     for one in found:
         name = ", ".join([*([one.target] if several else []), *(f"{dict(one.knobs)[name]}" for name in chosen)])
-        yield from (f"{name}: {text}" if name else text for text in _sentences(one))
+        yield from (f"{name}: {text}" if name else text for text in sentences(one))
     yield from _caveats(found)
 
 
@@ -66,7 +66,8 @@ def parts_text(outcome: Outcome) -> str:
     return ", ".join(f"{part.name} ({part.bytes / peak:.0%})" for part in outcome.parts[:MAX_PARTS])
 
 
-def _sentences(one: LargestValue) -> Iterator[str]:
+def sentences(one: LargestValue) -> Iterator[str]:
+    """Yield what there is to say about an answer: how memory rises, what is recomputed, and what failed."""
     shown = one.last
     if one.largest is None:
         yield verdict(shown)

@@ -85,6 +85,25 @@ def test_the_largest_value_without_recomputation_is_beside_the_largest() -> None
     assert step["candidates"][choice["without_recomputation"]]["value"] == 48
 
 
+def test_sentences_are_those_of_the_terminal() -> None:
+    found = answered(
+        *(reserving(candidate(batch=batch), batch / 10) for batch in (10, 20, 100)),
+        reserving(candidate(batch=120), 14, 7),
+        reserving(candidate(batch=128), 17, 9),
+    )
+    [choice] = found["steps"][0]["choices"]
+    [line] = choice["sentences"]
+    assert line.endswith(
+        "per item of batch up to 100; above, XLA recomputes: 7 instructions at 120 (7.0% of the operations)"
+    )
+    assert line.startswith("64.00 MiB fixed")
+
+
+def test_of_equal_values_the_headline_names_the_one_with_the_most_memory_left() -> None:
+    found = answered(reserving(candidate(remat="none", batch=8), 9), reserving(candidate(remat="full", batch=8), 3))
+    assert "(remat=full)" in found["steps"][0]["headline"]
+
+
 def test_without_a_search_each_candidate_is_a_choice() -> None:
     found = answered(reserving(candidate(remat="none"), 20), reserving(candidate(remat="full"), 5))
     [step] = found["steps"]

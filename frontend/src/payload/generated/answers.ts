@@ -299,6 +299,8 @@ export interface FitLargest extends FitChoice {
   candidate: number | null;
   /** As `candidate`, of the largest value for which the compiler runs no instruction twice. */
   without_recomputation: number | null;
+  /** How memory rises with the knob, what the compiler recomputes, and what failed. */
+  sentences: string[];
 }
 
 /** A part of the memory at the peak. */

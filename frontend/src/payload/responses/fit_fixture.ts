@@ -59,6 +59,7 @@ export function fitStep(candidates: FitCandidate[], searched = "batch"): FitStep
         target,
         knobs,
         changes,
+        sentences: [],
         candidate: best(fitting),
         without_recomputation: best(fitting.filter(({ rematerialized }) => rematerialized === 0)),
       };

@@ -67,6 +67,11 @@ export function CurveSection({
       {step.choices.length > 1 && <ChoicePicker {...{ step, choice }} onPick={pick} />}
       <Curve {...{ chart, step, choice, actions, named }} onChoice={pick} />
       <FitKey roles={chart.bands.map(({ role }) => role)} dark={dark} lines />
+      {step.choices[choice].sentences.map((sentence) => (
+        <p key={sentence} class="muted fit-sentence">
+          {sentence}
+        </p>
+      ))}
     </section>
   );
 }
@@ -166,11 +171,24 @@ function Curve({ chart, step, choice, actions, named, onChoice }: CurveProps): J
                   actions.open(candidate);
                 }}
               >
-                <Mark x={x(point.x)} y={y(point.y)} state={point.state} above={point.above} />
+                <Mark
+                  x={x(point.x)}
+                  y={y(point.y)}
+                  state={point.state}
+                  above={point.above}
+                  small={step.choices.length > MAX_LABELS && number !== choice}
+                />
               </g>
             );
           }),
         )}
+        <g aria-hidden="true" class="over">
+          {chart.lines[choice].map((point) => (
+            <g key={point.candidate} class={point === pointed ? "point chosen pointed" : "point chosen"}>
+              <Mark x={x(point.x)} y={y(point.y)} state={point.state} above={point.above} />
+            </g>
+          ))}
+        </g>
         {labels && <LineLabels {...{ chart, step, choice, named, y, x: width - right + 10 }} />}
       </svg>
       {pointed !== null && tooltip !== null && (

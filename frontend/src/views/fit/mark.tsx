@@ -2,13 +2,21 @@ import type { JSX } from "preact";
 import type { CandidateState } from "../../payload/responses/fit";
 
 const RADIUS = 4;
+const SMALL_RADIUS = 2.5;
 
 /** Mark of a candidate: a disk fits, a ring fits since the compiler recomputes, a cross does not fit or has failed. */
-export function Mark(props: { x: number; y: number; state: CandidateState; above?: boolean }): JSX.Element {
-  const { x, y, state, above = false } = props;
-  if (state === "fits" || state === "recomputes") return <circle class={state} cx={x} cy={y} r={RADIUS} />;
+export function Mark(props: {
+  x: number;
+  y: number;
+  state: CandidateState;
+  above?: boolean;
+  small?: boolean;
+}): JSX.Element {
+  const { x, y, state, above = false, small = false } = props;
+  const radius = small ? SMALL_RADIUS : RADIUS;
+  if (state === "fits" || state === "recomputes") return <circle class={state} cx={x} cy={y} r={radius} />;
   if (above) return <path class={state} d={`M${x - 5},${y + 2} L${x},${y - 6} L${x + 5},${y + 2} Z`} />;
-  const arm = RADIUS;
+  const arm = radius;
   return (
     <path
       class={state}

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import { hasCurve } from "../../layout/fit/fit_chart";
+import { hasCurve, numberOf } from "../../layout/fit/fit_chart";
 import type { Api } from "../../payload/api";
 import type { Fit, FitCandidate, FitStep, Runs } from "../../payload/generated/answers";
 import { choiceKey, stepKey, stepName, versionTexts } from "../../payload/responses/fit";
@@ -125,11 +125,17 @@ function useChoice(step: FitStep, store: Store<ViewState>): number {
   return useMemo(() => {
     const named = step.choices.findIndex((choice) => choiceKey(choice) === wanted);
     if (named >= 0) return named;
-    const values = step.choices.map(({ candidate }) => {
-      const value = candidate === null ? null : step.candidates[candidate].value;
-      return typeof value === "number" ? value : -Infinity;
-    });
-    return Math.max(values.indexOf(Math.max(...values)), 0);
+    const best = step.choices.map(({ candidate }) =>
+      candidate === null ? null : step.candidates[candidate],
+    );
+    const order = best.flatMap((each, i) => (each === null ? [] : [[i, each] as const]));
+    // Of equal values, the one with the most memory left, as in the headline.
+    order.sort(
+      ([, a], [, b]) =>
+        (numberOf(b.value) ?? 0) - (numberOf(a.value) ?? 0) ||
+        (a.reserved_bytes ?? 0) - (b.reserved_bytes ?? 0),
+    );
+    return order.at(0)?.[0] ?? 0;
   }, [step, wanted]);
 }
 
