@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from tb_memplugin.errors import InputError
@@ -110,17 +110,32 @@ def _lower_on(
     leaves = jax.tree.leaves((positional, named))
     if any(not placed.device_set <= set(devices) for leaf in leaves if (placed := _placed(leaf)) is not None):
         raise InputError("The arguments are on other devices than those of the target", "sharding", ON_DEVICES)
-    lowered = lower_changed(function, positional, named, changes)
-    if _is_on(lowered, devices) or any(_placed(leaf) is not None for leaf in leaves):
+    if any(_placed(leaf) is not None for leaf in leaves):
+        return lower_changed(function, positional, named, changes)
+    try:
+        lowered = lower_changed(function, positional, named, changes)
+    except Exception:  # kernels refuse this machine's CPU, for which a function without shardings is lowered
+        with suppress(Exception):
+            return lower_changed(function, *_on_first(devices, positional, named), changes)
+        raise
+    if _is_on(lowered, devices):
         return lowered
+    return lower_changed(function, *_on_first(devices, positional, named), changes)
+
+
+def _on_first(
+    devices: list[Any], positional: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the shapes of arguments on the first device."""
+    import jax
+
     first = jax.sharding.SingleDeviceSharding(devices[0])
 
     def place(leaf: Any) -> Any:
         is_array = hasattr(leaf, "shape") and hasattr(leaf, "dtype")
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=first) if is_array else leaf
 
-    positional, named = jax.tree.map(place, (tuple(positional), dict(named)))
-    return lower_changed(function, positional, named, changes)
+    return jax.tree.map(place, (tuple(positional), dict(named)))  # type: ignore[no-any-return]
 
 
 def _placed(leaf: Any) -> Any:
