@@ -46,6 +46,11 @@ def options(parser: argparse.ArgumentParser) -> None:
         "(remat=none,full)",
     )
     parser.add_argument("--budget", metavar="SIZE", type=parse_size, help="such as 14GiB, in place of the chip's limit")
+    parser.add_argument(
+        "--prove",
+        action="store_true",
+        help="compile each answer to the end, a minute or more: its code and its kernels need memory as well",
+    )
     parser.add_argument("--to", metavar="LOGDIR", help="keep each candidate there, as a run")
     parser.add_argument(
         "--try",
@@ -122,7 +127,9 @@ def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None) 
     with open_compiler(
         logdir, arguments.step, limits, arguments.jobs, arguments.scheduler, not arguments.no_cache
     ) as compiler:
-        yield Sweep(arguments.step, targets, fixed, varied, compiler, logdir, budget)
+        yield Sweep(
+            arguments.step, targets, fixed, varied, compiler, logdir, budget, getattr(arguments, "prove", False)
+        )
 
 
 def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:

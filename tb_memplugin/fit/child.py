@@ -34,8 +34,9 @@ NEEDED = {  # with modules of which one is enough
     "tpu": (("libtpu", ("libtpu",), "pip install 'tb-memplugin[tpu]'"),),
     "cuda": (("jax's CUDA plugin", ("jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13"), "pip install 'jax[cuda12]'"),),
 }
-REFUSED = "RESOURCE_EXHAUSTED"
+EXHAUSTED = "RESOURCE_EXHAUSTED"
 REQUEST, DUMP, ERROR, VERSIONS, KEY = "request.json", "dump", "error.json", "versions.json", "key.json"
+REFUSED = "refused.json"  # of a program that was compiled to the end
 
 
 def compile_candidate(folder: str, request: dict[str, Any]) -> None:
@@ -53,11 +54,13 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     step = pickle.loads(pickled) if pickled else load_step(request["step"])
     lowered = lower_step(step, request["step"], devices, knobs, changes)
     inputs, options = recorder.inputs(), {**changes.options, **compiler_options(target)}
-    key = program_key(lowered, str(target), options, of_packages)
+    key = program_key(lowered, str(target), {**options, "to_end": request["to_end"]}, of_packages)
     _write(folder, VERSIONS, of_packages)  # again: the step may have deleted the folder
     _write(folder, KEY, {"key": key, "inputs": inputs, "devices": devices_used(lowered)})
     if not (request["cache"] and Cache(Path(request["cache"])).has(key)):
-        _compile(lowered, {**options, "xla_dump_to": str(Path(folder, DUMP))}, request["step"])
+        refused = _compile(lowered, {**options, "xla_dump_to": str(Path(folder, DUMP))}, request)
+        if request["to_end"]:
+            _write(folder, REFUSED, {"text": refused})
 
 
 def _devices(target: Target) -> list[Any]:
@@ -79,15 +82,16 @@ def _is_installed(name: str) -> bool:
         return False
 
 
-def _compile(lowered: Any, options: dict[str, Any], step: str) -> None:
-    """Compile. A program that is larger than the memory of the target is dumped too."""
+def _compile(lowered: Any, options: dict[str, Any], request: Mapping[str, Any]) -> str:
+    """Compile, and return why there is too little memory. A program that is too large is dumped too."""
     try:
         lowered.compile(compiler_options=options)
     except Exception as error:
         text = str(error)
-        if REFUSED in text and "hbm" in text.lower():
-            return
-        raise InputError("The compiler refuses the program", step, error_line(error)) from error
+        if EXHAUSTED in text and ("hbm" in text.lower() or request["to_end"]):
+            return text.strip().splitlines()[0]
+        raise InputError("The compiler refuses the program", request["step"], error_line(error)) from error
+    return ""
 
 
 def compiler_options(target: Target) -> dict[str, Any]:

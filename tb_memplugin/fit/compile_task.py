@@ -36,6 +36,7 @@ class CompileTask:
     uses_cache: bool = True
     sources: Sources | None = None  # where the step is not in the file system
     pickled: bytes = b""  # the step, where it is not in a file
+    to_end: bool = False  # not only until the memory is assigned: code and kernels need memory as well
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,12 @@ class Compiler:
     stopped: bool = False
     stopped_by_signal: bool = False
 
-    def __call__(self, candidate: Candidate) -> Outcome:
+    def __call__(self, candidate: Candidate, to_end: bool = False) -> Outcome:
         """Compile a candidate, and write its program to its run. CancelledError once stopped."""
         if self.stopped:
             raise CancelledError
         try:
-            task = CompileTask(candidate, self.limits, self.uses_cache, self.sources, self.pickled)
+            task = CompileTask(candidate, self.limits, self.uses_cache, self.sources, self.pickled, to_end)
             compiled = self.runner.submit(task).result()
         except Exception as error:
             if self.stopped:

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -19,8 +20,8 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.fit.api import IN_CHILD
 from tb_memplugin.fit.cache import Cache, default_bytes, default_folder
 from tb_memplugin.fit.cache_keys import question_key
-from tb_memplugin.fit.child import DUMP, ERROR, KEY, REQUEST, VERSIONS
-from tb_memplugin.fit.compile_task import Compiled, CompileTask, Limits
+from tb_memplugin.fit.child import DUMP, ERROR, KEY, REFUSED, REQUEST, VERSIONS
+from tb_memplugin.fit.compile_task import Compiled, CompileTask
 from tb_memplugin.fit.process import StartedProcess
 from tb_memplugin.fit.program_memory import with_memory
 from tb_memplugin.fit.sources import unpack
@@ -28,7 +29,7 @@ from tb_memplugin.fit.targets import ENVIRONMENT, parse_target
 from tb_memplugin.fit.warm_server import forked
 from tb_memplugin.fit.watching import SHAPES, wait_for
 from tb_memplugin.logdir import dumped_file
-from tb_memplugin.model.fit import Candidate, Outcome
+from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.program import Backend
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.protos.hlo_pb2 import HloProto
@@ -52,8 +53,8 @@ def compile_task(task: CompileTask) -> Compiled:
     for read_from in (cache, None):  # a second time if what the cache has is damaged
         with tempfile.TemporaryDirectory(prefix="tb_memplugin_fit_", ignore_cleanup_errors=True) as temporary:
             folder, begun = Path(temporary), time.monotonic()
-            end = _run(task.limits, {**request, "cache": str(read_from.folder) if read_from else ""}, folder)
-            found = _read(task.candidate, folder, end)
+            end = _run(task, {**request, "cache": str(read_from.folder) if read_from else ""}, folder)
+            found = _read(task, folder, end)
             found = replace(found, outcome=replace(found.outcome, seconds=time.monotonic() - begun))
             key: dict[str, Any] = _read_json(folder / KEY)
         if cache is None or not key or (found.outcome.error and end.status != 0):
@@ -73,7 +74,7 @@ def _request(task: CompileTask) -> dict[str, Any]:
     """Return what the process is asked."""
     environment = {**os.environ, **ENVIRONMENT, IN_CHILD: "1"}
     request = {**asdict(task.candidate), "environment": environment, "cwd": os.getcwd(), "path": sys.path}
-    request["pickled"] = task.pickled.hex()
+    request |= {"pickled": task.pickled.hex(), "to_end": task.to_end}
     if task.sources is None:
         return request
     folder = unpack(task.sources, default_folder())
@@ -91,7 +92,7 @@ class End(NamedTuple):
     printed: str
 
 
-def _run(limits: Limits, request: Mapping[str, Any], folder: Path) -> End:
+def _run(task: CompileTask, request: Mapping[str, Any], folder: Path) -> End:
     """Run a process until its dump is complete, or it ends."""
     environment = request["environment"]
     (folder / DUMP).mkdir()
@@ -100,7 +101,8 @@ def _run(limits: Limits, request: Mapping[str, Any], folder: Path) -> End:
         command = [sys.executable, "-m", "tb_memplugin.fit.child", str(folder)]
         process = forked(str(folder), printed, environment) or StartedProcess(command, printed, environment)
         try:
-            failure = wait_for(process, limits, lambda: is_assigned(folder / DUMP), printed)
+            is_done = partial(is_assigned, folder / DUMP) if not task.to_end else bool  # bool() is False
+            failure = wait_for(process, task.limits, is_done, printed)
             status = process.status()
         finally:
             process.end()
@@ -113,12 +115,12 @@ def _last(printed: BinaryIO) -> str:
     return printed.read().decode(errors="replace")
 
 
-def _read(candidate: Candidate, folder: Path, end: End) -> Compiled:
+def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     """Return the outcome with the memory of the dumped program, else with the error of a process without one."""
-    target = parse_target(candidate.target)
+    target = parse_target(task.candidate.target)
     assert target is not None
-    versions = _read_json(folder / VERSIONS)
-    outcome = Outcome(candidate, capacity_bytes=target.capacity, versions=versions)
+    versions, refused = _read_json(folder / VERSIONS), _read_json(folder / REFUSED).get("text", "")
+    outcome = Outcome(task.candidate, capacity_bytes=target.capacity, versions=versions, refused=refused)
     dumps = programs_of(folder / DUMP)
     if end.failure or not dumps or (folder / ERROR).exists():
         error, traceback = _error(folder, end)
@@ -131,7 +133,7 @@ def _read(candidate: Candidate, folder: Path, end: End) -> Compiled:
     program = next(recording for recording in recordings if recording.is_main_memory)
     if error := _wrong_backend(program, BACKENDS[target.platform]):
         return Compiled(replace(outcome, error=error))
-    outcome = with_memory(outcome, program, content)
+    outcome = with_memory(outcome, program, content, to_end=task.to_end)
     used = _read_json(folder / KEY).get("devices")
     if used and used < target.devices:
         text = f"Compiled for {used} of {target.devices} devices: give the arguments shardings on a mesh of `devices`"

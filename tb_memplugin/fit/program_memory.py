@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,15 +15,21 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.fit.targets import parse_target
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.hlo.kernels.memory import KERNEL
 from tb_memplugin.readers.hlo.module.flops import product_flops
+from tb_memplugin.sizes import bytes_text, counted
 
+CODE_BYTES, CODE_PER_INSTRUCTION = 2 << 20, 64 << 10
 FREE = {"bitcast", "constant", "get-tuple-element", "parameter", "tuple"}  # they compute nothing
 
 
-def with_memory(outcome: Outcome, program: Recording, content: bytes = b"") -> Outcome:
+def with_memory(outcome: Outcome, program: Recording, content: bytes = b"", to_end: bool = False) -> Outcome:
     """Return the outcome with the figures of its compiled program. `content` is its HloProto."""
     top, target = peak(program), parse_target(outcome.candidate.target)
     repeated = repeated_instructions(program)
+    caveats = target.caveats if target is not None else ()
+    if target is not None and target.platform == "tpu" and not to_end:
+        caveats += tuple(doubts(program, content, target.capacity or 0))
     return replace(
         outcome,
         reserved_bytes=reserved_bytes(program),
@@ -30,9 +37,31 @@ def with_memory(outcome: Outcome, program: Recording, content: bytes = b"") -> O
         rematerialized=repeated,
         rematerialized_flops=repeated_flops(content) if repeated and content else 0.0,
         roles={role.name.lower(): size for role, size in bytes_by_role(program, top.position).items()},
-        caveats=target.caveats if target is not None else (),
+        caveats=caveats,
         parts=peak_parts(program),
     )
+
+
+def doubts(program: Recording, content: bytes, capacity: int) -> Iterator[str]:
+    """Yield why a TPU program that fits may be refused at the end of its compilation, after its memory is assigned."""
+    code, left = code_bytes(program), capacity - reserved_bytes(program)
+    if 0 <= left < code:
+        yield (
+            f"Only {bytes_text(left)} are left for the program's code, which takes up to about {bytes_text(code)}: "
+            "the compiler may refuse it at the end, as --prove finds out"
+        )
+    if kernels := content.count(KERNEL):
+        which = f"On-chip memory of {counted(kernels, 'Pallas kernel')}"
+        yield f"{which} is checked at the end of a compilation only, as with --prove"
+
+
+def code_bytes(recording: Recording) -> int:
+    """Return about how much a TPU program's code takes at most, which is in HBM as well, and is not in the dump.
+
+    Of 20 programs for five chips, the largest took 64 KiB per instruction, beside 2 MiB.
+    """
+    assert recording.program is not None
+    return CODE_BYTES + CODE_PER_INSTRUCTION * int(np.count_nonzero(~recording.program.op.isin(FREE)))
 
 
 def repeated_instructions(recording: Recording) -> int:

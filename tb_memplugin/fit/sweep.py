@@ -19,7 +19,7 @@ from tb_memplugin.model.largest_value import largest_value
 
 NO_LIMIT = 1 << 62  # of targets whose limit is the host's memory
 MAX_ROWS = 1_000  # each has a thread, which mostly waits
-Compile = Callable[[Candidate], Outcome]
+Compile = Callable[..., Outcome]  # of a candidate, and whether it is compiled to the end
 
 
 def ignore(_: object) -> None:
@@ -48,6 +48,7 @@ class Sweep:
     compile: Compile
     folder: Path  # a logdir, which gets the record of each candidate
     budget: int | None = None
+    proves: bool = False  # compile the answers to the end
     done: Callable[[Outcome], None] = ignore
     finished: Callable[[LargestValue], None] = ignore
     outcomes: list[Outcome] = field(default_factory=list)
@@ -102,6 +103,8 @@ class Sweep:
         searched = self.searched
         if searched is None:
             found[0] = self.compile_candidate(target, knobs)
+            if self.proves and found[0].fits:
+                found[0] = self.compile_candidate(target, knobs, to_end=True)
             return
         name = searched.name
 
@@ -110,15 +113,24 @@ class Sweep:
                 found[value] = self.compile_candidate(target, (*knobs, (name, value)))
             return found[value]
 
+        proved = set[int]()
         values = compilable(searched.numbers, target.devices, probe)
         limit = self.budget or target.capacity or NO_LIMIT
-        if Search(values, limit, lambda value: probe(value).reserved_bytes).largest() is not None:
-            last_before_recomputation(values, found, probe)
+        while (largest := Search(values, limit, lambda value: compared_bytes(probe(value))).largest()) is not None:
+            if not self.proves or largest in proved:
+                last_before_recomputation(values, found, probe)
+                break
+            found[largest] = self.compile_candidate(target, (*knobs, (name, largest)), to_end=True)
+            proved.add(largest)
 
-    def compile_candidate(self, target: Target, knobs: Knobs, changes: Sequence[str] = ()) -> Outcome:
+    def compile_candidate(
+        self, target: Target, knobs: Knobs, changes: Sequence[str] = (), to_end: bool = False
+    ) -> Outcome:
         """Compile a candidate, and compare it with the limit."""
         candidate = Candidate(self.step, str(target), knobs, tuple(changes))
-        outcome = self.compile(candidate)
+        outcome = self.compile(candidate, to_end=True) if to_end else self.compile(candidate)
+        for earlier in [one for one in self.outcomes if to_end and one.candidate == candidate]:
+            self.outcomes.remove(earlier)
         outcome = replace(
             outcome,
             run=run_name(candidate),
@@ -129,6 +141,11 @@ class Sweep:
         self.outcomes.append(outcome)
         self.done(outcome)
         return outcome
+
+
+def compared_bytes(outcome: Outcome) -> int | None:
+    """Return what is compared with the limit; None of a program that the compiler refuses."""
+    return None if outcome.refused else outcome.reserved_bytes
 
 
 def choices_of(rows: Iterator[Row] | Sequence[Row]) -> list[str]:

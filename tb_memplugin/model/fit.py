@@ -49,6 +49,7 @@ class Outcome:
     parts: tuple[PeakPart, ...] = ()  # the largest parts of the peak, largest first
     searched: str = ""  # the knob whose largest value is searched
     run: str = ""  # name in the logdir
+    refused: str = ""  # by the compiler, where its code or a kernel needs more memory than what is left
     error: str = ""
     traceback: str = ""  # of the user's own code
     versions: Mapping[str, str] = field(default_factory=dict)  # jax, jaxlib, and libtpu or the CUDA plugin
@@ -57,7 +58,9 @@ class Outcome:
     @property
     def fits(self) -> bool:
         """Return whether the program fits: compilers compare what it reserves with the limit."""
-        return self.reserved_bytes is not None and (self.limit_bytes is None or self.reserved_bytes <= self.limit_bytes)
+        if self.reserved_bytes is None or self.refused:
+            return False
+        return self.limit_bytes is None or self.reserved_bytes <= self.limit_bytes
 
     def __repr__(self) -> str:
         knobs = "".join(f", {name}={value}" for name, value in self.candidate.knobs)
@@ -87,6 +90,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         "parts": [{"name": part.name, "bytes": part.bytes} for part in outcome.parts],
         "seconds": round(outcome.seconds, 3),
         "run": outcome.run or None,
+        "refused": outcome.refused or None,
         "error": outcome.error or None,
         "traceback": outcome.traceback or None,
         "versions": dict(outcome.versions),

@@ -98,6 +98,8 @@ def verdict(outcome: Outcome) -> str:
     name, left = candidate_text(outcome), _left(outcome)
     if outcome.reserved_bytes is None:
         return f"{name} could not be compiled: {outcome.error}"
+    if outcome.refused:
+        return f"{name} does not fit: {shorten(outcome.refused, MAX_ERROR)}"
     if left is None:
         return f"{name} reserves {size_text(outcome.reserved_bytes)}; its target has no limit, so give a budget"
     reserves = f"it reserves {size_text(outcome.reserved_bytes)} of {size_text(outcome.limit_bytes)}"
