@@ -21,9 +21,9 @@ MICROBATCHES = (
     "accum_steps", "grad_accum", "grad_accum_steps", "gradient_accumulation", "gradient_accumulation_steps",
     "every_k_schedule",
 )  # fmt: skip
-# Options that trade time for memory. With this one, libtpu 0.0.52 chooses otherwise what to recompute: of six programs
-# for v5e that were too large, four reserved 11, 12, 24 and 55 % less, and two as much. xla_tpu_pre_fusion_remat is not
-# offered: one took 25 % more, and three did not compile.
+# Options that trade time for memory, where nothing fits. With this one, libtpu 0.0.52 chooses otherwise what to repeat:
+# of six programs for v5e that were far too large, four reserved 11, 12, 24 and 55 % less, and two as much. It does not
+# raise the largest batch of a program that fits with a smaller one (none of four), as both ways end at the limit.
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "tpu": {"Let the compiler choose otherwise what to recompute": "option:xla_tpu_rematerialization_algo=2"},
 }
@@ -36,7 +36,7 @@ def pieces_of(outcome: Outcome, logdir: Path, defaults: Mapping[str, Any]) -> li
         return []
     values = {**defaults, **dict(outcome.candidate.knobs)}
     pieces = [_piece(advice, values) for advice in advise(program)]
-    return [*pieces, *_options(outcome)]
+    return pieces if outcome.fits else [*pieces, *_options(outcome)]
 
 
 def _program(outcome: Outcome, logdir: Path) -> Recording | None:
