@@ -132,13 +132,17 @@ def _split(sharding: Any, shape: Sequence[int], axis: str) -> Any:
     """Return the sharding with one dimension split further; None if no dimension can be."""
     from jax.sharding import NamedSharding, PartitionSpec
 
-    if not _is_named(sharding) or axis not in sharding.mesh.shape or axis in _axes(sharding.spec):
+    if not _is_named(sharding):
         return None
-    size, spec = sharding.mesh.shape[axis], [*sharding.spec, *[None] * len(shape)][: len(shape)]
+    free = {name: size for name, size in sharding.mesh.shape.items() if name not in _axes(sharding.spec)}
+    name = axis if axis in free else next((name for name, size in free.items() if str(size) == axis), None)
+    if name is None:
+        return None
+    size, spec = free[name], [*sharding.spec, *[None] * len(shape)][: len(shape)]
     whole = [n for n, extent in enumerate(shape) if spec[n] is None and extent and extent % size == 0]
     if not whole:
         return None
-    spec[max(whole, key=lambda n: shape[n])] = axis
+    spec[max(whole, key=lambda n: shape[n])] = name
     return NamedSharding(sharding.mesh, PartitionSpec(*spec), memory_kind=sharding.memory_kind)
 
 

@@ -1,7 +1,7 @@
 """Changes that `fit` makes to a candidate, as short texts.
 
     donate:state,cache             donate these arguments
-    shard:data:params,state[1]     split each array in them along an axis of its mesh
+    shard:data:params,state[1]     split each array in them along an axis of its mesh; 4 is an axis of four devices
     drop-unused                    let JAX drop the arguments that the function never reads
     option:NAME=VALUE              compile with an option of XLA
     set:microbatches=2             call the step with another value of a knob

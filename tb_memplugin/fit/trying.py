@@ -66,10 +66,11 @@ class Trial:
         before, line = self.answer.last, self.answer.line
         tried = replace(self._tried(piece, before, None), saving_bytes=piece.promised_bytes)
         limit, reserved = before.limit_bytes, before.reserved_bytes
-        if not self.values or limit is None or reserved is None or line is None or line.bytes_per_item < 1:
+        if not self.values or limit is None or reserved is None:
             return tried
         room = limit - reserved + piece.promised_bytes
-        most = int(dict(before.candidate.knobs)[self.answer.searched]) + room // line.bytes_per_item
+        each = line.bytes_per_item if line is not None and line.bytes_per_item > 0 else max(abs(room), 1) + 1
+        most = int(dict(before.candidate.knobs)[self.answer.searched]) + room // each
         reached = [value for value in self.values if value <= most]
         return replace(tried, new_value=reached[-1] if reached else None)
 

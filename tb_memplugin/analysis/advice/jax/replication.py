@@ -73,7 +73,7 @@ def _advise_axis(recording: Recording, split: Shardable) -> Advice | None:
         rows=ordered,
         bytes=size,
         saving=saved,
-        edits=(f"shard:{axis}:{','.join(names)}",) if axis else (),
+        edits=(f"shard:{axis or devices}:{','.join(names)}",),
     )
 
 
