@@ -93,8 +93,6 @@ def question_options(parser: argparse._ActionsContainer) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.hosts import standalone
-
     with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
         logdir = arguments.to or temporary
         with open_sweep(arguments, Path(logdir), arguments.budget) as sweep:
@@ -102,6 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
             tried = try_advice(sweep, found, quiet=arguments.json) if arguments.tries else None
         show(sweep, found, arguments.json, tried)
         if arguments.open:
+            from tb_memplugin.hosts import standalone
+
             standalone.serve(logdir, "127.0.0.1", 0, True)
     return status(found)
 
