@@ -78,7 +78,7 @@ def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:
         outcomes = [one.last for one in found]
         answer = {"checked": [_checked(outcome, logdir) for outcome in outcomes]}
         _print(answer, arguments.json, _lines(outcomes, logdir))
-    return fit.status(found)
+    return fit.status(sweep, found)
 
 
 def _checked(outcome: Outcome, logdir: str) -> dict[str, Any]:

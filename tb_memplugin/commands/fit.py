@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from tb_memplugin.model.fit import LargestValue, Tried
 
 
+STOPPED = 130  # the exit code of shells after Ctrl+C
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("step", metavar="FILE.py:FUNCTION")
     question_options(parser)
@@ -99,11 +102,11 @@ def run(arguments: argparse.Namespace) -> int:
             found = answer(sweep, quiet=arguments.json)
             tried = try_advice(sweep, found, quiet=arguments.json) if arguments.tries else None
         show(sweep, found, arguments.json, tried)
-        if arguments.open:
+        if arguments.open and not is_stopped(sweep):
             from tb_memplugin.hosts import standalone
 
             standalone.serve(logdir, "127.0.0.1", 0, True)
-    return status(found)
+    return status(sweep, found)
 
 
 @contextmanager
@@ -179,8 +182,16 @@ def show(sweep: Sweep, found: Sequence[LargestValue], as_json: bool, tried: Sequ
         print(f"\n{text}", file=sys.stderr)
 
 
-def status(found: Sequence[LargestValue]) -> int:
+def is_stopped(sweep: Sweep) -> bool:
+    """Return whether a signal ended the sweep."""
+    return bool(getattr(sweep.compile, "stopped_by_signal", False))
+
+
+def status(sweep: Sweep, found: Sequence[LargestValue]) -> int:
     """Return the exit code: 2 if something could not be compiled, 1 if something does not fit."""
+    if is_stopped(sweep):
+        print("stopped: the answer is that of the finished candidates", file=sys.stderr)
+        return STOPPED
     if any(one.last.error for one in found) or not found:
         return 2
     return 0 if all(one.largest is not None for one in found) else 1

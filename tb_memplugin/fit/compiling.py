@@ -54,7 +54,11 @@ def compile_task(task: CompileTask) -> Compiled:
         with tempfile.TemporaryDirectory(prefix="tb_memplugin_fit_", ignore_cleanup_errors=True) as temporary:
             folder, begun = Path(temporary), time.monotonic()
             end = _run(task, {**request, "cache": str(read_from.folder) if read_from else ""}, folder)
-            found = _read(task, folder, end)
+            try:
+                found = _read(task, folder, end)
+            except Exception as error:  # a bug, which must not end a sweep of hundreds
+                text = f"The program cannot be read ({type(error).__name__}: {error}): please report this"
+                found = Compiled(Outcome(task.candidate, error=text), {})
             found = replace(found, outcome=replace(found.outcome, seconds=time.monotonic() - begun))
             key: dict[str, Any] = _read_json(folder / KEY)
         if cache is None or not key or (found.outcome.error and end.status != 0):
@@ -183,9 +187,11 @@ def programs_of(folder: Path) -> list[Path]:
 def is_assigned(folder: Path) -> bool:
     """Return whether the compiler has written a whole dump: it writes another file after it, on TPU and on GPU."""
     names = [".".join(path.name.split(".")[:2]) for path in folder.glob(PROGRAM)]
-    return any(any(folder.glob(f"{name}.{end}")) for name in names for end in LATER) and _is_whole(
-        programs_of(folder)[-1]
-    )
+    has_later = any(any(folder.glob(f"{name}.{end}")) for name in names for end in LATER)
+    try:
+        return has_later and _is_whole(programs_of(folder)[-1])
+    except (OSError, IndexError):  # the step deletes its folder
+        return False
 
 
 def _is_whole(dump: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import signal
@@ -13,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+PR_SET_CHILD_SUBREAPER = 36  # of Linux
 IS_POSIX = os.name == "posix"
 
 
@@ -101,6 +103,12 @@ def kill_tree(pid: int) -> None:
     for other in others:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(other, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of descendants that lose theirs, so that a process that detaches itself can be found."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def descendants(pid: int) -> list[int]:

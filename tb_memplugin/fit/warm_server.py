@@ -9,6 +9,7 @@ import atexit
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 
 from tb_memplugin.fit.cache_keys import compiler_variables
-from tb_memplugin.fit.process import end_with_parent, exit_status, kill_tree
+from tb_memplugin.fit.process import adopt_orphans, descendants, end_with_parent, exit_status, kill_tree
 
 HAS_FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")
 MAX_MESSAGE = 1 << 16
@@ -137,11 +138,13 @@ def serve(number: int) -> None:
     import tb_memplugin.fit.child  # noqa: F401
 
     warnings.simplefilter("ignore")  # about threads at a fork: those of linear algebra stop and start again
+    adopt_orphans()
     children: set[int] = set()
     with socket.socket(fileno=number) as asked:
         while children or select.select([asked], [], [], MAX_IDLE_SECONDS)[0]:
             content, descriptors, _, _ = socket.recv_fds(asked, MAX_MESSAGE, 2)
             if not content:
+                end_orphans()
                 return
             message = json.loads(content)
             if "folder" in message:
@@ -153,7 +156,17 @@ def serve(number: int) -> None:
                 answer = message["let_go"]
                 os.waitpid(answer, 0)
                 children.discard(answer)
+                if not children:
+                    end_orphans()
             asked.send(str(answer).encode())
+
+
+def end_orphans() -> None:
+    """End the processes that steps have detached from themselves."""
+    for pid in descendants(os.getpid()):
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
 
 def _fork(message: Mapping[str, Any], asked: socket.socket, descriptors: list[int]) -> int:

@@ -98,3 +98,9 @@ def test_a_missing_compiler_has_the_command_that_installs_it(tmp_path: Path) -> 
             __import__(module)
         except ImportError:
             assert re.search(command, compile_step(step, target=target).outcome.error)
+
+
+def test_a_step_without_shardings_is_said_to_use_one_device(tmp_path: Path) -> None:
+    step = write_code(tmp_path, BEGIN + "def step(devices): return f, (shape,)")
+    assert "devices:" not in "".join(compile_step(step, target="cpu:1").outcome.caveats)
+    assert "1 of 4 devices" in "".join(compile_step(step, target="cpu:4").outcome.caveats)

@@ -47,6 +47,7 @@ ENDINGS = {
     "os.fork() or time.sleep(1000); time.sleep(1000)": "--timeout",
     "os.fork() or (os.setsid(), time.sleep(1000)); time.sleep(1000)": "--timeout",
     "os.fork() or time.sleep(1000); os._exit(0)": "ended",
+    "os.fork() or (os.setsid(), os.fork() and os._exit(0), time.sleep(1000)); os._exit(0)": "ended",
     "held = b'x' * (600 << 20); time.sleep(1000)": "--memory",
     "os.fork() or (b'x' * (600 << 20), time.sleep(1000)); time.sleep(1000)": "--memory",
     "[print('x' * 1000000) for _ in range(100)]; os._exit(5)": "exit status 5",

@@ -67,4 +67,4 @@ def test_no_process_stays_and_finished_candidates_are_kept(number: signal.Signal
     assert json.loads(next(log.glob("*/fit.json")).read_text())["knobs"] == {"batch": 8}
     if number != signal.SIGKILL:
         assert [one["knobs"] for one in json.loads(printed)["candidates"]] == [{"batch": 8}]
-        assert "Traceback" not in errors
+        assert "Traceback" not in errors and fit.returncode == 130
