@@ -29,4 +29,16 @@ def _try_answer(sweep: Sweep, answer: LargestValue, defaults: Mapping[str, Any])
 
     values = [int(value) for value in sweep.searched.values] if sweep.searched is not None else []
     pieces = pieces_of(answer.last, sweep.folder, defaults)
-    return Trial(answer, values, compile_changed).run(pieces, MAX_THREADS)
+    return Trial(answer, values, compile_changed, _known(sweep, answer)).run(pieces, MAX_THREADS)
+
+
+def _known(sweep: Sweep, answer: LargestValue) -> dict[int, int]:
+    """Return the reserved bytes of the answer's candidates by value, where the compiler repeats nothing."""
+    known = {}
+    for outcome in sweep.outcomes:
+        candidate, knobs = outcome.candidate, dict(outcome.candidate.knobs)
+        value = knobs.pop(answer.searched, None)
+        is_own = candidate.target == answer.target and not candidate.changes and knobs == dict(answer.knobs)
+        if is_own and value is not None and outcome.reserved_bytes is not None and not outcome.rematerialized:
+            known[int(value)] = outcome.reserved_bytes
+    return known

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from math import gcd
+from dataclasses import dataclass, field, replace
+from math import floor, gcd
 
 from tb_memplugin.fit.changes import parse_changes
 from tb_memplugin.fit.search import Search
@@ -30,6 +30,7 @@ class Trial:
     answer: LargestValue
     values: Sequence[int]
     compile: Callable[[Knobs, tuple[str, ...]], Outcome]
+    known: Mapping[int, int] = field(default_factory=dict)  # reserved bytes by value, without recomputation
 
     def run(self, pieces: Sequence[AdviceToTry], jobs: int = 1) -> list[Tried]:
         """Try each piece, then all that helped together. Pieces that were stopped are left out."""
@@ -63,14 +64,14 @@ class Trial:
 
     def _estimated(self, piece: AdviceToTry) -> Tried:
         """Estimate the value, as memory rises in a line with it. Never more than was searched."""
-        before, line = self.answer.last, self.answer.line
+        before, each = self.answer.last, self._bytes_per_item()
         tried = replace(self._tried(piece, before, None), saving_bytes=piece.promised_bytes)
         limit, reserved = before.limit_bytes, before.reserved_bytes
         if not self.values or limit is None or reserved is None:
             return tried
         room = limit - reserved + piece.promised_bytes
-        each = line.bytes_per_item if line is not None and line.bytes_per_item > 0 else max(abs(room), 1) + 1
-        most = int(dict(before.candidate.knobs)[self.answer.searched]) + room // each
+        own = int(dict(before.candidate.knobs)[self.answer.searched])
+        most = own + floor(room / each) if each else own - (room < 0)
         reached = [value for value in self.values if value <= most]
         return replace(tried, new_value=reached[-1] if reached else None)
 
@@ -105,18 +106,28 @@ class Trial:
         knobs = self._knobs(values[number])
         return last if dict(knobs) == dict(last.candidate.knobs) else self.compile(knobs, ())
 
+    def _bytes_per_item(self) -> float:
+        """Return what memory rises by with the value, by its line, else from the first to the last known value."""
+        line, known = self.answer.line, self.known
+        if line is not None:
+            return max(line.bytes_per_item, 0)
+        if len(known) < 2:
+            return 0
+        first, last = min(known), max(known)
+        return max((known[last] - known[first]) / (last - first), 0)
+
     def _knobs(self, value: int) -> Knobs:
         name = self.answer.searched
         return tuple((key, value if key == name else own) for key, own in self.answer.last.candidate.knobs)
 
     def _largest(self, piece: AdviceToTry, values: Sequence[int], number: int, after: Outcome) -> int | None:
         """Return the largest value with the change, beginning at the known answer."""
-        limit, reserved, line = after.limit_bytes, after.reserved_bytes, self.answer.line
+        limit, reserved, each = after.limit_bytes, after.reserved_bytes, self._bytes_per_item()
         if not values or limit is None or reserved is None:
             return None if self.answer.value is None else int(self.answer.value)
         guess = number + 1
-        if line is not None and line.bytes_per_item > 0 and reserved < limit:
-            most = values[number] + (limit - reserved) // line.bytes_per_item
+        if each and reserved < limit:
+            most = values[number] + floor((limit - reserved) / each)
             guess = sum(value <= most for value in values) - 1
 
         def probe(value: int) -> int | None:

@@ -97,6 +97,15 @@ def test_without_code_to_change_the_value_is_estimated_on_the_line_and_not_beyon
     assert "128 → about 144" in "\n".join(tried_lines([small]))
 
 
+def test_where_memory_follows_no_line_the_value_is_estimated_from_what_is_known() -> None:
+    machine = Machine()
+    found = replace(answer(machine), line=None)
+    known = {4: 8 * GIB, 128: 16 * GIB - 4 * GIB // 16}
+    (near,) = trial(machine, answer=found, known=known).run([AdviceToTry("Offload", GIB)])
+    (unknown,) = trial(machine, answer=found).run([AdviceToTry("Offload", GIB)])
+    assert (near.new_value, unknown.new_value) == (144, 128)
+
+
 def test_where_nothing_fits_a_change_may_make_it_fit() -> None:
     machine = Machine()
     nothing = answer(machine, None)
