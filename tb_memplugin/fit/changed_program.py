@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.changes import Changes, is_inside
+from tb_memplugin.fit.split_arguments import has_explicit_axes, shard, split_shapes
 
 
 def lower_changed(function: Any, arguments: Sequence[Any], named: Mapping[str, Any], changes: Changes) -> Any:
@@ -19,10 +21,19 @@ def lower_changed(function: Any, arguments: Sequence[Any], named: Mapping[str, A
     if not changes.of_function:
         return function.lower(*arguments, **named)
     if type(function).__name__ == "PjitFunction":
-        return lower_traced(function.trace(*arguments, **named), changes)
+        return _lower_jitted(function, arguments, named, changes)
     with remember_traced() as found:  # wrappers of jax.jit, such as Flax's and Equinox's
         lowered = function.lower(*arguments, **named)
     return lower_again(lowered, found, changes)
+
+
+def _lower_jitted(function: Any, arguments: Sequence[Any], named: Mapping[str, Any], changes: Changes) -> Any:
+    traced = function.trace(*arguments, **named)
+    if not (changes.sharded and has_explicit_axes(traced)):
+        return lower_traced(traced, changes)
+    for wanted in changes.sharded:
+        arguments, named = split_shapes(arguments, named, wanted.axis, _chosen(_paths(traced), wanted.arguments))
+    return lower_traced(function.trace(*arguments, **named), replace(changes, sharded=[]))
 
 
 def lower_again(lowered: Any, found: Sequence[tuple[Any, Any]], changes: Changes) -> Any:
@@ -38,9 +49,11 @@ def lower_traced(traced: Any, changes: Changes) -> Any:
     """Lower a traced function with changes."""
     paths = _paths(traced)
     _require_all(paths, changes)
-    donate(traced, [any(is_inside(path, name) for name in changes.donated) for path in paths])
+    donate(traced, _chosen(paths, changes.donated))
+    if changes.sharded and has_explicit_axes(traced):
+        raise InputError("The mesh has explicit axes", "shardings", "return jax.jit(f), shapes: it is traced again")
     for wanted in changes.sharded:
-        shard(traced, wanted.axis, [any(is_inside(path, name) for name in wanted.arguments) for path in paths])
+        shard(traced, wanted.axis, _chosen(paths, wanted.arguments))
     if changes.drops_unused:
         traced._params = {**traced._params, "keep_unused": False}
     traced._lojax = None  # of before the changes
@@ -75,6 +88,10 @@ def _paths(traced: Any) -> tuple[str, ...]:
     return paths
 
 
+def _chosen(paths: Sequence[str], names: Sequence[str]) -> list[bool]:
+    return [any(is_inside(path, name) for name in names) for path in paths]
+
+
 def _require_all(paths: Sequence[str], changes: Changes) -> None:
     names = [*changes.donated, *(name for wanted in changes.sharded for name in wanted.arguments)]
     for name in names:
@@ -87,64 +104,3 @@ def donate(traced: Any, chosen: Sequence[bool]) -> None:
     donated = traced._params["donated_invars"]
     both = tuple(before or now for before, now in zip(donated, chosen, strict=True))
     traced._params = {**traced._params, "donated_invars": both}
-
-
-def shard(traced: Any, axis: str, chosen: Sequence[bool]) -> None:
-    """Split each array along the axis, in the largest dimension that is whole and that the axis divides.
-
-    Results with the same shape, dtype and sharding, such as the updated parameters, are split as well.
-    """
-    params, metas = traced._params, list(traced._meta_tys_flat)
-    given, returned = list(params["in_shardings"]), list(params["out_shardings"])
-    results, waiting, found = traced.jaxpr.out_avals, set(range(len(returned))), False
-    for number in (number for number, is_chosen in enumerate(chosen) if is_chosen):
-        meta = metas[number]
-        before = given[number] if _is_named(given[number]) else meta.sharding
-        after = _split(before, meta.shape, axis)
-        if after is None:
-            continue
-        found = True
-        if _is_named(given[number]):
-            given[number] = after
-        if _is_named(meta.sharding):
-            metas[number] = meta.replace(sharding=after, format=_with_sharding(meta.format, after))
-        for result in sorted(waiting):
-            same = results[result].shape == meta.aval.shape and results[result].dtype == meta.aval.dtype
-            if same and _is_named(returned[result]) and returned[result].spec == before.spec:
-                returned[result] = after
-                waiting.discard(result)
-                break
-    if not found:
-        raise InputError("Nothing to split along the axis", axis, "the arrays need NamedShardings of a mesh with it")
-    traced._meta_tys_flat = metas
-    traced._params = {**params, "in_shardings": tuple(given), "out_shardings": tuple(returned)}
-
-
-def _with_sharding(form: Any, sharding: Any) -> Any:
-    return None if form is None else type(form)(form.layout, sharding)
-
-
-def _is_named(sharding: Any) -> bool:
-    return hasattr(sharding, "spec") and hasattr(sharding, "mesh")
-
-
-def _split(sharding: Any, shape: Sequence[int], axis: str) -> Any:
-    """Return the sharding with one dimension split further; None if no dimension can be."""
-    from jax.sharding import NamedSharding, PartitionSpec
-
-    if not _is_named(sharding):
-        return None
-    free = {name: size for name, size in sharding.mesh.shape.items() if name not in _axes(sharding.spec)}
-    name = axis if axis in free else next((name for name, size in free.items() if str(size) == axis), None)
-    if name is None:
-        return None
-    size, spec = free[name], [*sharding.spec, *[None] * len(shape)][: len(shape)]
-    whole = [n for n, extent in enumerate(shape) if spec[n] is None and extent and extent % size == 0]
-    if not whole:
-        return None
-    spec[max(whole, key=lambda n: shape[n])] = name
-    return NamedSharding(sharding.mesh, PartitionSpec(*spec), memory_kind=sharding.memory_kind)
-
-
-def _axes(spec: Sequence[Any]) -> set[str]:
-    return {name for part in spec for name in (part if isinstance(part, tuple) else (part,)) if name is not None}

@@ -98,3 +98,17 @@ def with_microbatches(devices: list[Any], batch: int = 64, microbatches: int = 1
 
     function = accumulated if microbatches > 1 else update
     return jax.jit(function, donate_argnums=(0, 1) if donated else ()), (params, params, x)
+
+
+def explicit(devices: list[Any], batch: int = 64, donated: bool = False, split: bool = False) -> Any:
+    """The axes of the mesh are explicit: shardings are part of types."""
+    mesh = Mesh(np.array(devices), ("data",), axis_types=(jax.sharding.AxisType.Explicit,))
+    weight = NamedSharding(mesh, PartitionSpec(None, "data" if split else None))
+    params = jax.ShapeDtypeStruct((WIDTH, 2 * WIDTH), jnp.float32, sharding=weight)
+    rows = NamedSharding(mesh, PartitionSpec("data", None))
+    x = jax.ShapeDtypeStruct((batch * len(devices), 2 * WIDTH), jnp.float32, sharding=rows)
+
+    def scaled(params: Any, x: Any) -> Any:
+        return 2 * params, jnp.mean(x**2)
+
+    return jax.jit(scaled, donate_argnums=(0,) if donated else ()), (params, x)

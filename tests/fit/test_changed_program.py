@@ -34,6 +34,8 @@ PAIRS = [
     ("with_microbatches", ("set:microbatches=2",), {"microbatches": 2}),
 ]
 MORE = [
+    ("explicit", ("donate:params",), DONATED),
+    ("explicit", ("shard:data:params", "donate:params"), DONATED | SPLIT),
     ("wrapped", (DONATE,), DONATED),
     ("by_jit", ("shard:1:params,momentum",), SPLIT),  # an axis without a name, in files from before JAX 0.12
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import Any
 
@@ -149,3 +150,14 @@ def test_without_a_program_nothing_is_tried(error: str) -> None:
     failed = Outcome(Candidate("f.py:step", "v5e:2x2"), error=error)
     machine = Machine()
     assert Trial(LargestValue("v5e:2x2", (), "", None, failed), [], machine).run([AdviceToTry("A", 1, (DONATE,))]) == []
+
+
+def test_pieces_that_were_stopped_are_left_out() -> None:
+    def stopped(knobs: Knobs, changes: Sequence[str]) -> Outcome:
+        if SHARD in changes:
+            raise CancelledError
+        return machine(knobs, changes)
+
+    machine = Machine()
+    pieces = [AdviceToTry("Shard state", 0, (SHARD,)), AdviceToTry("Donate state", 0, (DONATE,))]
+    assert [one.title for one in trial(machine, compile=stopped).run(pieces)] == ["Donate state"]
