@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext
 from support.browser.hosts import Host, open_demo, open_standalone, open_tensorboard, open_xprof
 from support.browser.pages import new_context
 from support.browser.viewer import Viewer, until
-from support.fits import STEP, TRACEBACK, candidate, raised, reserving, write_candidate, write_search
+from support.fits import ERROR, STEP, TRACEBACK, candidate, raised, reserving, write_candidate, write_search
 from support.servers import BIN
 
 from tb_memplugin.model.fit import Outcome
@@ -241,7 +241,7 @@ def test_candidates_that_all_failed_are_shown(tmp_path: Path, context: BrowserCo
         page.goto(host.address({"tab": "overview"}))
         viewer = Viewer(page)
         until(viewer.get("fit-bars").count, bool, "the tab did not open by itself")
-        assert viewer.text("headline") == "None of 1 candidate fits on v5e:2x2."
+        assert viewer.text("headline") == f"v5e:2x2 batch=7 could not be compiled: {ERROR}."
 
 
 @pytest.mark.parametrize("kind", ["tensorboard", "xprof"])

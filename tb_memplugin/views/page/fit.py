@@ -13,7 +13,7 @@ from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import SOURCE
 from tb_memplugin.views.endpoints.source import Source
 from tb_memplugin.views.page.runs import ProblemJson
-from tb_memplugin.views.terminal.fit import sentences
+from tb_memplugin.views.terminal.fit import sentences, verdict
 
 MAX_IN_HEADLINE = 3  # targets
 MAX_PARTS = 20
@@ -153,8 +153,8 @@ def _sentence(step: FitStep, target: str, answers: Mapping[KnobChoice, LargestVa
     of_target = {choice: one.largest for choice, one in answers.items() if choice.target == target}
     fitting = [(choice, outcome) for choice, outcome in of_target.items() if outcome is not None]
     if not fitting:
-        tried = sum(step.choice(outcome).target == target for outcome in step.outcomes)
-        return f"None of {counted(tried, 'candidate')} fits on {target}."
+        tried = [outcome for outcome in step.outcomes if outcome.candidate.target == target]
+        return f"{verdict(tried[0])}." if len(tried) == 1 else f"None of {len(tried)} candidates fits on {target}."
     if not step.searched:
         fits = agree(len(fitting), "fits", "fit")
         return f"{len(fitting)} of {counted(len(of_target), 'candidate')} {fits} on {target}."

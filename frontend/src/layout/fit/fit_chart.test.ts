@@ -56,6 +56,10 @@ describe("the top of the chart", () => {
     expect(fitChart(fitStep([fitCandidate(8, 4), fitCandidate(9, 160)]), 0).lines[0][1].above).toBe(true);
   });
 
+  it("is the limit where nothing was compiled", () => {
+    expect(highest([fitCandidate(8, null)])).toBeGreaterThan(LIMIT);
+  });
+
   it("is that of the candidates where the limit is far above them, or unknown", () => {
     expect(highest([fitCandidate(8, 1)])).toBeLessThan(LIMIT / 8);
     expect(fitChart(fitStep([fitCandidate(8, 1), fitCandidate(9, 1)]), 0).limits[0].y).toBeNull();

@@ -1,7 +1,14 @@
 import { formatCsv } from "../../base/csv";
 import { ROLES } from "../../payload/generated/constants";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
-import { knobNames, leftOf, recomputedText, stateOf, STATE_TEXT } from "../../payload/responses/fit";
+import {
+  changesText,
+  knobNames,
+  leftOf,
+  recomputedText,
+  stateOf,
+  STATE_TEXT,
+} from "../../payload/responses/fit";
 import { parseFilters } from "../table/table_filter";
 
 /** A column of either table; `knob:NAME` is that of a knob. */
@@ -64,6 +71,7 @@ export function filterCandidates(
       ([name, value]) => `${name}=${String(value)}`,
     ),
     ...each.changes,
+    changesText(each),
     STATE_TEXT[stateOf(each)],
     each.error ?? "",
   ];
@@ -104,7 +112,7 @@ export function candidateValue(each: FitCandidate, key: FitKey, searched: string
     case "target":
       return each.target;
     case "changes":
-      return each.changes.length === 0 ? null : each.changes.join(", ");
+      return each.changes.length === 0 ? null : changesText(each);
     case "fits":
       return ORDER.indexOf(stateOf(each));
     case "reserved":

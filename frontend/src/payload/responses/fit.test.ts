@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { choiceKey, choiceNamer, leftOf, leftText, recomputedText } from "./fit";
+import { changeText, choiceKey, choiceNamer, leftOf, leftText, recomputedText } from "./fit";
 import { stateOf, stepName, versionTexts } from "./fit";
 import { fitCandidate, fitStep, LIMIT } from "./fit_fixture";
 
@@ -47,6 +47,25 @@ describe("a choice", () => {
     expect(alone.choices.map(choiceNamer(alone))).toEqual(["v5e:2x2"]);
     const targets = fitStep([fitCandidate(8, 4), fitCandidate(8, 4, { choice: 1, target: "v6e:2x2" })]);
     expect(targets.choices.map(choiceNamer(targets))).toEqual(["v5e:2x2", "v6e:2x2"]);
+  });
+
+  it("describes changes that fit --try made", () => {
+    const texts = [
+      "donate:state,cache",
+      "shard:data:params",
+      "drop-unused",
+      "option:xla_flag=2",
+      "set:microbatches=2",
+    ];
+    expect([...texts, "novel:x", "other"].map(changeText)).toEqual([
+      "donate state,cache",
+      "shard params over data",
+      "drop unused arguments",
+      "xla_flag=2",
+      "microbatches=2",
+      "novel:x",
+      "other",
+    ]);
   });
 
   it("has a key of all that it is", () => {

@@ -50,9 +50,28 @@ export function choiceNamer(step: FitStep): (choice: FitChoice) => string {
   const targets = differ(({ target }) => target) || (named.length === 0 && !differ(changesOf));
   return (choice) => {
     const knobs = Object.entries(choice.knobs).filter(([name]) => named.includes(name));
-    const parts = [...(targets ? [choice.target] : []), ...knobs.map(knobText), ...choice.changes];
+    const parts = [
+      ...(targets ? [choice.target] : []),
+      ...knobs.map(knobText),
+      ...choice.changes.map(changeText),
+    ];
     return parts.join(", ") || choice.target;
   };
+}
+
+/** Describe a change, as `fit --try` writes it: "donate:state" as "donate state". */
+export function changeText(change: string): string {
+  const [kind, ...rest] = change.split(":");
+  if (change === "drop-unused") return "drop unused arguments";
+  if (rest.length === 0) return change;
+  if (kind === "donate") return `donate ${rest.join(":")}`;
+  if (kind === "shard") return `shard ${rest.slice(1).join(":")} over ${rest[0]}`;
+  return kind === "option" || kind === "set" ? rest.join(":") : change;
+}
+
+/** Describe the changes of a candidate or choice. */
+export function changesText({ changes }: FitChoice): string {
+  return changes.map(changeText).join(", ");
 }
 
 function changesOf({ changes }: FitChoice): string {

@@ -19,7 +19,7 @@ const BAR = 16;
 const TOP = 6;
 const BOTTOM = 26;
 const MAX_BARS = 40;
-const CHARACTER = 6.2;
+const CHARACTER = 6.9;
 const NOTE = 150;
 
 /** Bars of the candidates, with the peak by role, what is reserved, and the limit of the target. */
@@ -91,7 +91,7 @@ function Bars({ step, shown, actions }: BarsProps): JSX.Element {
         {shown.map((each, i) => (
           <Bar
             key={each.run}
-            {...{ step, each, x, left, right: width - 4, actions }}
+            {...{ step, each, x, max, left, right: width - 4, actions }}
             above={TOP + i * ROW}
             name={names[i].length > letters ? `${names[i].slice(0, letters - 1)}…` : names[i]}
           />
@@ -110,12 +110,14 @@ interface BarProps extends Pick<SectionProps, "step" | "actions"> {
   each: FitCandidate;
   name: string;
   x: (bytes: number) => number;
+  /** Bytes at the right end of the chart. */
+  max: number;
   left: number;
   right: number;
   above: number;
 }
 
-function Bar({ step, each, name, x, left, right, above, actions }: BarProps): JSX.Element {
+function Bar({ step, each, name, x, max, left, right, above, actions }: BarProps): JSX.Element {
   const state = stateOf(each);
   const middle = above + ROW / 2;
   const stacked = stackedRoles(each.roles);
@@ -168,7 +170,7 @@ function Bar({ step, each, name, x, left, right, above, actions }: BarProps): JS
           height={BAR}
         />
       )}
-      {each.limit_bytes !== null && (
+      {each.limit_bytes !== null && each.limit_bytes <= max && (
         <line
           class="limit-mark"
           x1={x(each.limit_bytes)}

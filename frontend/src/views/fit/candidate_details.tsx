@@ -4,6 +4,8 @@ import { formatBytes, formatExact, formatShare } from "../../base/units";
 import { stackedRoles } from "../../layout/fit/fit_chart";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import {
+  changesText,
+  changeText,
   leftOf,
   leftText,
   recomputedText,
@@ -65,7 +67,7 @@ export function CandidateDetails({ step, candidate, actions, store, dark }: Prop
         {Object.entries(candidate.knobs).map(([name, value]) => (
           <Fact key={name} name={name} text={String(value)} />
         ))}
-        <Fact name="Changes" text={candidate.changes.join(", ")} />
+        <Fact name="Changes" text={changesText(candidate)} />
         {Object.entries(versions).map(([name, version]) => (
           <Fact key={name} name={name} text={version} />
         ))}
@@ -116,7 +118,9 @@ export function CandidateDetails({ step, candidate, actions, store, dark }: Prop
 
 function titleOf({ searched }: FitStep, { target, value, knobs, changes }: FitCandidate): string {
   const named = Object.entries(searched === "" ? knobs : { [searched]: value, ...knobs });
-  return [target, ...named.map(([name, each]) => `${name}=${String(each)}`), ...changes].join(", ");
+  return [target, ...named.map(([name, each]) => `${name}=${String(each)}`), ...changes.map(changeText)].join(
+    ", ",
+  );
 }
 
 function textOr<T>(value: T | null, format: (value: T) => string): string {

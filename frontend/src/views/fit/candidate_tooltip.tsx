@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { formatBytes } from "../../base/units";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import {
+  changeText,
   knobText,
   leftOf,
   leftText,
@@ -13,7 +14,7 @@ import {
 /** Name a candidate: its value, target, knobs and changes. */
 export function candidateName(step: FitStep, { target, value, knobs, changes }: FitCandidate): string {
   const searched = step.searched === "" ? [] : [knobText([step.searched, value])];
-  return [...searched, ...Object.entries(knobs).map(knobText), ...changes, target].join(", ");
+  return [...searched, ...Object.entries(knobs).map(knobText), ...changes.map(changeText), target].join(", ");
 }
 
 /** Describe what compiling a candidate gave. */

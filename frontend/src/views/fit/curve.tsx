@@ -211,7 +211,8 @@ function pointAt(chart: FitChart, step: FitStep, from: FitPoint, key: string): F
   if (by === undefined) return null;
   for (let other = line + by; other in chart.lines; other += by) {
     const nearest = chart.lines[other]
-      .toSorted((a, b) => Math.abs(a.x - from.x) - Math.abs(b.x - from.x))
+      .slice()
+      .sort((a, b) => Math.abs(a.x - from.x) - Math.abs(b.x - from.x))
       .at(0);
     if (nearest !== undefined) return nearest;
   }

@@ -4,6 +4,7 @@ import type { FitKey } from "../../layout/fit/fit_table";
 import { boundBy } from "../../layout/fit/fit_table";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import {
+  changesText,
   knobNames,
   leftOf,
   leftText,
@@ -48,7 +49,7 @@ export function namingColumns(step: FitStep): FitColumn[] {
               each.changes.length === 0 ? (
                 DASH
               ) : (
-                <span title={each.changes.join("\n")}>{each.changes.join(", ")}</span>
+                <span title={each.changes.join("\n")}>{changesText(each)}</span>
               ),
           ),
         ]

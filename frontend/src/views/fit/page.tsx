@@ -34,9 +34,17 @@ export function FitPage({ api, fit, runs, store, dark, onState }: Props): JSX.El
   const wanted = useStore(store, (state) => state.fit_step);
   useEffect(() => onState(fit === null ? "loading" : "ready", null), [fit]);
   if (fit === null) return <div class="placeholder" aria-busy="true" />;
-  const step = fit.steps.find((each) => stepKey(each) === wanted) ?? fit.steps.at(0);
+  const step = fit.steps.find((each) => stepKey(each) === wanted) ?? mostCandidates(fit.steps);
   if (step === undefined) return <NoFit fit={fit} />;
   return <StepPage key={stepKey(step)} {...{ api, fit, step, runs, store, dark }} />;
+}
+
+/** Return the step that is shown at first: not one of a single candidate that failed. */
+function mostCandidates(steps: readonly FitStep[]): FitStep | undefined {
+  return steps
+    .slice()
+    .sort((a, b) => b.candidates.length - a.candidates.length)
+    .at(0);
 }
 
 function NoFit({ fit }: { fit: Fit }): JSX.Element {

@@ -99,7 +99,7 @@ export const SCHEMA = {
   change_kinds: text("kinds"),
   /** Selected change of a comparison, as layout/compare/selected_change.ts names it; empty is none. */
   selected_change: text("change", { reset: "recording" }),
-  /** Step of the Fit tab, as payload/responses/fit.ts names it; empty is the first. */
+  /** Step of the Fit tab, as payload/responses/fit.ts names it; empty is that of the most candidates. */
   fit_step: text("step"),
   /** Target and knobs whose peak the Fit chart shows by role; empty: chosen by the page. */
   fit_choice: text("choice"),
