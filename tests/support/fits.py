@@ -81,7 +81,7 @@ def write_search(logs: Path) -> list[Outcome]:
         reserving(candidate(remat="none", batch=48), 12.0),
         reserving(candidate(remat="none", batch=176), 15.9, 71),
         reserving(candidate(remat="full", batch=8), 3.0),
-        reserving(candidate(remat="none", batch=190, changes=("donate state",)), 15.1),
+        reserving(candidate(remat="none", batch=190, changes=("donate:state",)), 15.1),
         raised(candidate(remat="dots", batch=7)),
     ]
     for outcome in others:

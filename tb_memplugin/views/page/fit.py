@@ -13,6 +13,7 @@ from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import SOURCE
 from tb_memplugin.views.endpoints.source import Source
 from tb_memplugin.views.page.runs import ProblemJson
+from tb_memplugin.views.shared.fit_changes import change_text
 from tb_memplugin.views.terminal.fit import sentences, verdict
 
 MAX_IN_HEADLINE = 3  # targets
@@ -41,6 +42,8 @@ class FitChoiceJson(TypedDict):
     """All but the searched one."""
     changes: list[str]
     """Changes made to the program before it was compiled, to try advice."""
+    change: str
+    """The changes in words; empty without any."""
 
 
 class FitCandidateJson(FitChoiceJson):
@@ -150,21 +153,32 @@ def headline(step: FitStep, answers: Mapping[KnobChoice, LargestValue]) -> str:
 
 
 def _sentence(step: FitStep, target: str, answers: Mapping[KnobChoice, LargestValue]) -> str:
-    of_target = {choice: one.largest for choice, one in answers.items() if choice.target == target}
-    fitting = [(choice, outcome) for choice, outcome in of_target.items() if outcome is not None]
+    fitting = [
+        (choice, one.largest) for choice, one in answers.items() if choice.target == target and one.largest is not None
+    ]
     if not fitting:
         tried = [outcome for outcome in step.outcomes if outcome.candidate.target == target]
         return f"{verdict(tried[0])}." if len(tried) == 1 else f"None of {len(tried)} candidates fits on {target}."
     if not step.searched:
+        every = sum(choice.target == target for choice in answers)
         fits = agree(len(fitting), "fits", "fit")
-        return f"{len(fitting)} of {counted(len(of_target), 'candidate')} {fits} on {target}."
+        return f"{len(fitting)} of {counted(every, 'candidate')} {fits} on {target}."
     # Of equal values, the one with the most memory left.
-    choice, best = max(fitting, key=lambda pair: (_number(step.value(pair[1])), -(pair[1].reserved_bytes or 0)))
-    others = ", ".join([*(f"{name}={value}" for name, value in choice.knobs), *choice.changes])
-    return (
-        f"{step.value(best)} is the largest {step.searched} that fits on {target}{f' ({others})' if others else ''}: "
+    fitting.sort(key=lambda pair: (-_number(step.value(pair[1])), pair[1].reserved_bytes or 0))
+    choice, best = next((pair for pair in fitting if not pair[0].changes), fitting[0])
+    text = (
+        f"{step.value(best)} is the largest {step.searched} that fits on {target}{_named(choice)}: "
         f"it reserves {bytes_text(best.reserved_bytes or 0, digits=4)}{_left(best)}."
     )
+    changed, larger = fitting[0]
+    if _number(step.value(larger)) > _number(step.value(best)):
+        text += f" With a change{_named(changed)} it is {step.value(larger)}."
+    return text
+
+
+def _named(choice: KnobChoice) -> str:
+    others = [*(f"{name}={value}" for name, value in choice.knobs), *map(change_text, choice.changes)]
+    return f" ({', '.join(others)})" if others else ""
 
 
 def _number(value: Knob | None) -> float:
@@ -179,7 +193,16 @@ def _left(outcome: Outcome) -> str:
 
 
 def _choice(choice: KnobChoice) -> FitChoiceJson:
-    return {"target": choice.target, "knobs": dict(choice.knobs), "changes": list(choice.changes)}
+    return {
+        "target": choice.target,
+        "knobs": dict(choice.knobs),
+        "changes": list(choice.changes),
+        "change": _change(choice),
+    }
+
+
+def _change(choice: KnobChoice) -> str:
+    return ", ".join(map(change_text, choice.changes))
 
 
 def _candidate(step: FitStep, outcome: Outcome, choice: int) -> FitCandidateJson:

@@ -46,9 +46,12 @@ def test_a_search_has_a_choice_for_each_target_knob_and_change(tmp_path: Path) -
         ("dots",): [None, None],
         ("full",): [8, 8],
         ("none",): [172, 172],
-        ("none", "donate state"): [190, 190],
+        ("none", "donate:state"): [190, 190],
     }
-    assert step["headline"].startswith("190 is the largest batch that fits on v5e:2x2 (remat=none, donate state): it ")
+    assert step["headline"].startswith(
+        "172 is the largest batch that fits on v5e:2x2 (remat=none): it reserves 3.698 GiB"
+    )
+    assert step["headline"].endswith("is left. With a change (remat=none, donate state) it is 190.")
     for number, choice in enumerate(step["choices"]):
         values = [one["value"] for one in step["candidates"] if one["choice"] == number]
         assert values == sorted(values)
@@ -113,6 +116,24 @@ def test_without_a_search_each_candidate_is_a_choice() -> None:
         ("full", 0),
         ("none", None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ("donate:state,cache", "donate state,cache"),
+        ("shard:data:params,state['x:y']", "shard params,state['x:y'] over data"),
+        ("drop-unused", "drop unused arguments"),
+        ("option:xla_flag=2", "xla_flag=2"),
+        ("set:microbatches=2", "microbatches=2"),
+        ("novel:x", "novel:x"),
+        ("donate:", "donate:"),
+    ],
+)
+def test_changes_are_in_words(change: str, text: str) -> None:
+    [step] = answered(reserving(candidate(batch=8, changes=(change,)), 1))["steps"]
+    assert [step["choices"][0]["change"], step["candidates"][0]["change"]] == [text, text]
+    assert step["candidates"][0]["changes"] == [change]
 
 
 def test_a_candidate_compiled_alone_is_a_point_of_its_steps_search() -> None:

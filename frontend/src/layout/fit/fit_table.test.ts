@@ -7,7 +7,12 @@ const step = fitStep([
   fitCandidate(8, 4),
   fitCandidate(52, 12, { rematerialized: 7 }),
   fitCandidate(60, 18),
-  fitCandidate(8, null, { choice: 1, knobs: { remat: "full" }, changes: ["donate state"] }),
+  fitCandidate(8, null, {
+    choice: 1,
+    knobs: { remat: "full" },
+    changes: ["donate:state"],
+    change: "donate state",
+  }),
 ]);
 const { candidates } = step;
 

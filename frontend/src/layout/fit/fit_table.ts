@@ -1,14 +1,7 @@
 import { formatCsv } from "../../base/csv";
 import { ROLES } from "../../payload/generated/constants";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
-import {
-  changesText,
-  knobNames,
-  leftOf,
-  recomputedText,
-  stateOf,
-  STATE_TEXT,
-} from "../../payload/responses/fit";
+import { knobNames, leftOf, recomputedText, stateOf, STATE_TEXT } from "../../payload/responses/fit";
 import { parseFilters } from "../table/table_filter";
 
 /** A column of either table; `knob:NAME` is that of a knob. */
@@ -71,7 +64,7 @@ export function filterCandidates(
       ([name, value]) => `${name}=${String(value)}`,
     ),
     ...each.changes,
-    changesText(each),
+    each.change,
     STATE_TEXT[stateOf(each)],
     each.error ?? "",
   ];
@@ -112,7 +105,7 @@ export function candidateValue(each: FitCandidate, key: FitKey, searched: string
     case "target":
       return each.target;
     case "changes":
-      return each.changes.length === 0 ? null : changesText(each);
+      return each.change === "" ? null : each.change;
     case "fits":
       return ORDER.indexOf(stateOf(each));
     case "reserved":
@@ -181,7 +174,7 @@ export function candidatesCsv(step: FitStep, rows: readonly FitCandidate[]): str
       each.target,
       ...searched.map(() => text(each.value)),
       ...knobs.map((name) => text(each.knobs[name])),
-      each.changes.join(", "),
+      each.change,
       String(each.fits),
       text(each.reserved_bytes),
       text(each.peak_bytes),
@@ -212,7 +205,7 @@ export function largestCsv(step: FitStep, lines: readonly LargestLine[]): string
     lines.map(({ largest, without, named }) => [
       named.target,
       ...knobs.map((name) => text(named.knobs[name])),
-      named.changes.join(", "),
+      named.change,
       text(largest?.value),
       text(largest?.reserved_bytes),
       text(largest === null ? null : leftOf(largest)),

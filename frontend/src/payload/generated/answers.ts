@@ -291,6 +291,8 @@ export interface FitChoice {
   knobs: Record<string, number | string | boolean>;
   /** Changes made to the program before it was compiled, to try advice. */
   changes: string[];
+  /** The changes in words; empty without any. */
+  change: string;
 }
 
 /** The largest value of the searched knob that fits; without a search, whether the candidate fits. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changeText, choiceKey, choiceNamer, leftOf, leftText, recomputedText } from "./fit";
+import { choiceKey, choiceNamer, largestText, leftOf, leftText, recomputedText } from "./fit";
 import { stateOf, stepName, versionTexts } from "./fit";
 import { fitCandidate, fitStep, LIMIT } from "./fit_fixture";
 
@@ -40,7 +40,7 @@ describe("a choice", () => {
     expect(step.choices.map(choiceNamer(step))).toEqual(["remat=none", "remat=full"]);
     const changed = fitStep([
       fitCandidate(8, 4),
-      fitCandidate(8, 4, { choice: 1, changes: ["donate state"] }),
+      fitCandidate(8, 4, { choice: 1, changes: ["donate:state"], change: "donate state" }),
     ]);
     expect(changed.choices.map(choiceNamer(changed))).toEqual(["v5e:2x2", "donate state"]);
     const alone = fitStep([fitCandidate(8, 4)]);
@@ -49,23 +49,10 @@ describe("a choice", () => {
     expect(targets.choices.map(choiceNamer(targets))).toEqual(["v5e:2x2", "v6e:2x2"]);
   });
 
-  it("describes changes that fit --try made", () => {
-    const texts = [
-      "donate:state,cache",
-      "shard:data:params",
-      "drop-unused",
-      "option:xla_flag=2",
-      "set:microbatches=2",
-    ];
-    expect([...texts, "novel:x", "other"].map(changeText)).toEqual([
-      "donate state,cache",
-      "shard params over data",
-      "drop unused arguments",
-      "xla_flag=2",
-      "microbatches=2",
-      "novel:x",
-      "other",
-    ]);
+  it("says where the search began if nothing fits", () => {
+    expect(largestText(172, fitCandidate(8, 4))).toBe("172");
+    expect(largestText(undefined, fitCandidate(8, 20))).toBe("none fits");
+    expect(largestText(undefined, fitCandidate(468, 20, { changes: ["donate:state"] }))).toBe("below 468");
   });
 
   it("has a key of all that it is", () => {

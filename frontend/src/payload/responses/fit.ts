@@ -53,25 +53,16 @@ export function choiceNamer(step: FitStep): (choice: FitChoice) => string {
     const parts = [
       ...(targets ? [choice.target] : []),
       ...knobs.map(knobText),
-      ...choice.changes.map(changeText),
+      ...(choice.change === "" ? [] : [choice.change]),
     ];
     return parts.join(", ") || choice.target;
   };
 }
 
-/** Describe a change, as `fit --try` writes it: "donate:state" as "donate state". */
-export function changeText(change: string): string {
-  const [kind, ...rest] = change.split(":");
-  if (change === "drop-unused") return "drop unused arguments";
-  if (rest.length === 0) return change;
-  if (kind === "donate") return `donate ${rest.join(":")}`;
-  if (kind === "shard") return `shard ${rest.slice(1).join(":")} over ${rest[0]}`;
-  return kind === "option" || kind === "set" ? rest.join(":") : change;
-}
-
-/** Describe the changes of a candidate or choice. */
-export function changesText({ changes }: FitChoice): string {
-  return changes.map(changeText).join(", ");
+/** Name the largest value of a choice. With a change, only values from the largest one without it are tried. */
+export function largestText(value: FitCandidate["value"] | undefined, first: FitCandidate): string {
+  if (value !== undefined) return String(value);
+  return first.changes.length > 0 && first.value !== null ? `below ${String(first.value)}` : "none fits";
 }
 
 function changesOf({ changes }: FitChoice): string {

@@ -14,6 +14,7 @@ export function fitCandidate(
     target: "v5e:2x2",
     knobs: { remat: "none" },
     changes: [],
+    change: "",
     choice: 0,
     value,
     run: `run ${String(value)} ${other.choice ?? 0}`,
@@ -53,12 +54,13 @@ export function fitStep(candidates: FitCandidate[], searched = "batch"): FitStep
       const own = candidates.filter((each) => each.choice === choice);
       const best = (fitting: FitCandidate[]): number | null =>
         fitting.length === 0 ? null : candidates.indexOf(fitting[fitting.length - 1]);
-      const { target, knobs, changes } = own[0];
+      const { target, knobs, changes, change } = own[0];
       const fitting = own.filter(({ fits }) => fits);
       return {
         target,
         knobs,
         changes,
+        change,
         sentences: [],
         candidate: best(fitting),
         without_recomputation: best(fitting.filter(({ rematerialized }) => rematerialized === 0)),

@@ -4,8 +4,6 @@ import { formatBytes, formatExact, formatShare } from "../../base/units";
 import { stackedRoles } from "../../layout/fit/fit_chart";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import {
-  changesText,
-  changeText,
   leftOf,
   leftText,
   recomputedText,
@@ -67,7 +65,7 @@ export function CandidateDetails({ step, candidate, actions, store, dark }: Prop
         {Object.entries(candidate.knobs).map(([name, value]) => (
           <Fact key={name} name={name} text={String(value)} />
         ))}
-        <Fact name="Changes" text={changesText(candidate)} />
+        <Fact name="Changes" text={candidate.change} />
         {Object.entries(versions).map(([name, version]) => (
           <Fact key={name} name={name} text={version} />
         ))}
@@ -116,11 +114,11 @@ export function CandidateDetails({ step, candidate, actions, store, dark }: Prop
   );
 }
 
-function titleOf({ searched }: FitStep, { target, value, knobs, changes }: FitCandidate): string {
+function titleOf({ searched }: FitStep, { target, value, knobs, change }: FitCandidate): string {
   const named = Object.entries(searched === "" ? knobs : { [searched]: value, ...knobs });
-  return [target, ...named.map(([name, each]) => `${name}=${String(each)}`), ...changes.map(changeText)].join(
-    ", ",
-  );
+  return [target, ...named.map(([name, each]) => `${name}=${String(each)}`), change]
+    .filter((text) => text !== "")
+    .join(", ");
 }
 
 function textOr<T>(value: T | null, format: (value: T) => string): string {

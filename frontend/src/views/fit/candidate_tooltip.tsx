@@ -2,7 +2,6 @@ import type { JSX } from "preact";
 import { formatBytes } from "../../base/units";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import {
-  changeText,
   knobText,
   leftOf,
   leftText,
@@ -12,9 +11,9 @@ import {
 } from "../../payload/responses/fit";
 
 /** Name a candidate: its value, target, knobs and changes. */
-export function candidateName(step: FitStep, { target, value, knobs, changes }: FitCandidate): string {
+export function candidateName(step: FitStep, { target, value, knobs, change }: FitCandidate): string {
   const searched = step.searched === "" ? [] : [knobText([step.searched, value])];
-  return [...searched, ...Object.entries(knobs).map(knobText), ...changes.map(changeText), target].join(", ");
+  return [...searched, ...Object.entries(knobs).map(knobText), change, target].filter(Boolean).join(", ");
 }
 
 /** Describe what compiling a candidate gave. */

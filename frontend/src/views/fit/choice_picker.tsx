@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { FitStep } from "../../payload/generated/answers";
-import { choiceKey, choiceNamer } from "../../payload/responses/fit";
+import { choiceKey, choiceNamer, largestText } from "../../payload/responses/fit";
 
 /** More are a list to choose from. */
 const MAX_BUTTONS = 12;
@@ -14,9 +14,10 @@ interface Props {
 /** Choice of the line whose peak is shown by role, each with its largest value. */
 export function ChoicePicker({ step, choice, onPick }: Props): JSX.Element {
   const named = choiceNamer(step);
-  const texts = step.choices.map((each) => {
-    const value = each.candidate === null ? null : step.candidates[each.candidate].value;
-    return [named(each), value === null ? "none fits" : String(value)] as const;
+  const texts = step.choices.map((each, i) => {
+    const first = step.candidates.find((candidate) => candidate.choice === i) ?? step.candidates[0];
+    const value = each.candidate === null ? undefined : step.candidates[each.candidate].value;
+    return [named(each), largestText(value, first)] as const;
   });
   if (step.choices.length > MAX_BUTTONS)
     return (

@@ -4,7 +4,6 @@ import type { FitKey } from "../../layout/fit/fit_table";
 import { boundBy } from "../../layout/fit/fit_table";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import {
-  changesText,
   knobNames,
   leftOf,
   leftText,
@@ -46,11 +45,7 @@ export function namingColumns(step: FitStep): FitColumn[] {
             "Change made to the program, to try advice",
             "minmax(130px, 1.3fr)",
             (each) =>
-              each.changes.length === 0 ? (
-                DASH
-              ) : (
-                <span title={each.changes.join("\n")}>{changesText(each)}</span>
-              ),
+              each.changes.length === 0 ? DASH : <span title={each.changes.join("\n")}>{each.change}</span>,
           ),
         ]
       : []),
@@ -98,7 +93,7 @@ export function recomputedColumn(): FitColumn {
     "recomputed",
     "Recomputed",
     "Instructions that the compiler runs twice by itself, to save memory, and their share of FLOPs",
-    "minmax(96px, .8fr)",
+    "minmax(124px, .8fr)",
     (each) => (each.reserved_bytes === null ? DASH : recomputedText(each)),
     true,
   );

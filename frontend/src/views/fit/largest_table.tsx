@@ -5,7 +5,7 @@ import { parseFilters } from "../../layout/table/table_filter";
 import type { FitKey, LargestLine } from "../../layout/fit/fit_table";
 import { largestCsv, largestLines, largestValue, sortBy } from "../../layout/fit/fit_table";
 import type { FitStep } from "../../payload/generated/answers";
-import { choiceKey, stepName } from "../../payload/responses/fit";
+import { choiceKey, largestText, stepName } from "../../payload/responses/fit";
 import { saveText } from "../browser/save_file";
 import { Cell, stepLine, TableRow } from "../tables/data_table";
 import { TableHead } from "../tables/table_head";
@@ -105,7 +105,7 @@ function cellOf(
   if (largest !== null)
     return key === `knob:${step.searched}` ? <b>{String(largest.value)}</b> : each.cell(largest);
   return key === `knob:${step.searched}` ? (
-    <span class="fit-bad">none fits</span>
+    <span class="fit-bad">{largestText(undefined, named)}</span>
   ) : (
     <span class="muted">–</span>
   );

@@ -137,9 +137,10 @@ function useChoice(step: FitStep, store: Store<ViewState>): number {
       candidate === null ? null : step.candidates[candidate],
     );
     const order = best.flatMap((each, i) => (each === null ? [] : [[i, each] as const]));
-    // Of equal values, the one with the most memory left, as in the headline.
+    // The program without changes first; of equal values, the one with the most memory left, as in the headline.
     order.sort(
       ([, a], [, b]) =>
+        Math.sign(a.changes.length) - Math.sign(b.changes.length) ||
         (numberOf(b.value) ?? 0) - (numberOf(a.value) ?? 0) ||
         (a.reserved_bytes ?? 0) - (b.reserved_bytes ?? 0),
     );
