@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import platform
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
@@ -14,6 +15,7 @@ from typing import Any
 from tb_memplugin.fit.inputs import PACKAGE, installed_folders, sha256
 
 FORMAT = 1
+MACHINE = (platform.machine(), os.cpu_count())  # users may share the folder between machines
 # Variables that jax, the compilers or Python read by themselves, many of them while jax is imported.
 OF_JAX = ("JAX_", "XLA_", "TPU_", "LIBTPU", "TF_", "CUDA_", "NVIDIA_")
 OF_PYTHON = ("PYTHON", "LD_", "OMP_", "OPENBLAS_", "MKL_")
@@ -27,7 +29,9 @@ def compiler_variables(environment: Mapping[str, str]) -> dict[str, str]:
 def question_key(request: Mapping[str, Any]) -> str:
     """Return the digest of a request to compile: its values, and the versions of all that is installed."""
     asked = {name: value for name, value in request.items() if name != "environment"}
-    return _digest([FORMAT, sys.version, _stamp(), _installed(), asked, compiler_variables(request["environment"])])
+    return _digest(
+        [FORMAT, sys.version, MACHINE, _stamp(), _installed(), asked, compiler_variables(request["environment"])]
+    )
 
 
 def program_key(lowered: Any, target: str, options: Mapping[str, Any], versions: Mapping[str, str]) -> str:
@@ -44,7 +48,19 @@ def program_key(lowered: Any, target: str, options: Mapping[str, Any], versions:
     config = sorted((str(name), str(value)) for name, value in getattr(jax.config, "values", {}).items())
     variables = compiler_variables(os.environ)
     return _digest(
-        [FORMAT, _stamp(), _content(lowered), target, dict(options), dict(versions), devices, more, config, variables]
+        [
+            FORMAT,
+            MACHINE,
+            _stamp(),
+            _content(lowered),
+            target,
+            dict(options),
+            dict(versions),
+            devices,
+            more,
+            config,
+            variables,
+        ]
     )
 
 
@@ -54,7 +70,7 @@ def _content(lowered: Any) -> str:
     try:
         lowered.compiler_ir("stablehlo").operation.write_bytecode(buffer)
     except (AttributeError, TypeError):
-        return sha256(lowered.as_text(debug_info=True).encode())
+        return sha256(lowered.as_text().encode())
     return sha256(buffer.getbuffer())
 
 

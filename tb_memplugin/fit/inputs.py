@@ -1,4 +1,4 @@
-"""Files, folders and environment variables that a step reads, so that its answer is known while they stay the same.
+"""Files, folders and environment variables that a step reads. Its answer is known while they stay the same.
 
 Python reports what it opens, lists and starts as audit events. Installed packages are known by their versions. What a
 compiled extension opens by itself, such as a file of weights, is not reported; the shapes in it rarely matter.
@@ -14,7 +14,7 @@ import stat
 import sys
 import sysconfig
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
@@ -30,15 +30,16 @@ PACKAGE = str(Path(__file__).parent.parent)
 IMPORTS = ("<frozen importlib", str(Path(importlib.__file__).parent))  # list folders to find packages
 
 Digest = str | None  # None: not there
-Inputs = dict[str, dict[str, Digest]]  # by kind: files, folders, environment
+Inputs = dict[str, dict[str, Digest]]  # by kind: files, names in folders, paths that exist, environment variables
 
 
 class Recorder:
     """What this process reads from `start` until `inputs`."""
 
     def __init__(self, own: str) -> None:
-        self._own = (os.path.abspath(own), PACKAGE, *installed_folders(), "/proc/", "/sys/", "/dev/")
-        self._paths: dict[str, str] = {}  # with their kind
+        own_folders = (os.path.join(path, "") for path in (os.path.abspath(own), PACKAGE))
+        self._own = (*own_folders, *installed_folders(), "/proc/", "/sys/", "/dev/")
+        self._paths: set[tuple[str, str]] = set()  # with their kind
         self._names: set[str] = set()
         self._begun_ns = 0
         self._is_known = True
@@ -49,6 +50,7 @@ class Recorder:
         self._begun_ns = time.time_ns() - int(CLOCK_SECONDS * 1e9)
         self._is_on = True
         sys.addaudithook(self._hear)
+        os.stat, os.lstat = self._recorded(os.stat), self._recorded(os.lstat)  # there is no audit event
         kind = type(os.environ)
         get, names = kind.__getitem__, kind.__iter__
 
@@ -64,16 +66,24 @@ class Recorder:
 
         kind.__getitem__, kind.__iter__ = record_get, record_names  # type: ignore[method-assign]
 
+    def _recorded(self, ask: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
+        def call(path: Any, *positional: Any, **named: Any) -> os.stat_result:
+            if self._is_on and named.get("dir_fd") is None:
+                self._note(path, "existing")
+            return ask(path, *positional, **named)
+
+        return call
+
     def inputs(self) -> Inputs | None:
         """Stop recording, and return what was read, with digests; None where it cannot be known."""
         self._is_on = False
         for module in list(sys.modules.values()):
             if isinstance(file := getattr(module, "__file__", None), str):
                 self._note(file, "files")
-        found: Inputs = {"files": {}, "folders": {}, "environment": {}}
+        found: Inputs = {"files": {}, "folders": {}, "existing": {}, "environment": {}}
         size = 0
-        for path, kind in self._paths.items():
-            if self._is_newer(path):
+        for path, kind in sorted(self._paths):
+            if kind != "existing" and self._is_newer(path):
                 return None
             size += _size(path) if kind == "files" else 0
             if not self._is_known or size > MAX_BYTES:
@@ -103,7 +113,7 @@ class Recorder:
             return
         absolute = os.path.abspath(os.fsdecode(path))
         if not absolute.startswith(self._own) and not absolute.endswith(".pyc"):
-            self._paths.setdefault(absolute, kind)
+            self._paths.add((absolute, kind))
 
     def _is_newer(self, path: str) -> bool:
         """Return whether a file has changed since the start, so that its digest may not be that of what was read."""
@@ -141,7 +151,7 @@ def are_same(inputs: Mapping[str, Mapping[str, Digest]], environment: Mapping[st
     """Return whether all inputs are as they were."""
     return all(
         digest(name, kind, environment) == before
-        for kind in ("environment", "folders", "files")
+        for kind in ("environment", "existing", "folders", "files")
         for name, before in inputs[kind].items()
     )
 
@@ -153,6 +163,8 @@ def digest(name: str, kind: str, environment: Mapping[str, str] | None = None) -
         value = "\0".join(sorted(variables)) if name == ALL_NAMES else variables.get(name)
         return None if value is None else sha256(os.fsencode(value))
     try:
+        if kind == "existing":
+            return str(stat.S_IFMT(os.stat(name).st_mode))
         if kind == "folders":
             return sha256("\0".join(sorted(os.listdir(name))).encode(errors="surrogateescape"))
         status = os.stat(name)

@@ -9,6 +9,7 @@ import atexit
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -139,23 +140,25 @@ def serve(number: int) -> None:
 
     warnings.simplefilter("ignore")  # about threads at a fork: those of linear algebra stop and start again
     adopt_orphans()
-    children: set[int] = set()
+    children: dict[int, str] = {}  # with their folders
     with socket.socket(fileno=number) as asked:
         while children or select.select([asked], [], [], MAX_IDLE_SECONDS)[0]:
             content, descriptors, _, _ = socket.recv_fds(asked, MAX_MESSAGE, 2)
-            if not content:
+            if not content:  # the command was killed
                 end_orphans()
+                for folder in children.values():
+                    shutil.rmtree(folder, ignore_errors=True)
                 return
             message = json.loads(content)
             if "folder" in message:
                 answer = _fork(message, asked, descriptors)
-                children.add(answer)
+                children[answer] = message["folder"]
             elif "status" in message:
                 answer = exit_status(message["status"]) or 0
             else:
                 answer = message["let_go"]
                 os.waitpid(answer, 0)
-                children.discard(answer)
+                children.pop(answer, None)
                 if not children:
                     end_orphans()
             asked.send(str(answer).encode())

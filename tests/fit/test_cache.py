@@ -59,6 +59,9 @@ def test_the_same_question_starts_nothing(tmp_path: Path, folder: Path, monkeypa
         ("size = 512 * int('FIT_SIZE' in os.environ) + 512", "variable"),
         ("size = 512 * len(os.listdir({folder!r} + '/many'))", "folder"),
         ("import pathlib; size = 512 * int(pathlib.Path({folder!r}, 'config.txt').read_text())", "file"),
+        ("size = 512 + 512 * os.path.exists({folder!r} + '/flag')", "flag"),
+        ("size = 512 + 512 * os.path.isfile({folder!r} + '/flag')", "flag"),
+        ("import pathlib; size = 512 + 512 * pathlib.Path({folder!r}, 'flag').exists()", "flag"),
         ("size = 512 * int(dict(os.environ).get('FIT_SIZE', 1))", "variable"),
     ],
 )  # fmt: skip
@@ -76,6 +79,8 @@ def test_whatever_the_step_read_makes_a_new_question(
         (tmp_path / "config.txt").write_text("4")
     elif change == "module":
         (tmp_path / "helper.py").write_text("def size(): return 777")
+    elif change == "flag":
+        (tmp_path / "flag").touch()
     elif change == "variable":
         monkeypatch.setenv("FIT_SIZE", "3")
     else:

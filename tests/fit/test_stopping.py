@@ -50,11 +50,13 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_process_stays_and_finished_candidates_are_kept(number: signal.Signals, tmp_path: Path) -> None:
     step, log = write_code(tmp_path, CODE.format(started=str(tmp_path / "started"))), tmp_path / "log"
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     marker = f"FIT_TEST_MARKER={tmp_path}"
     command = [sys.executable, "-m", "tb_memplugin.cli", "fit", step, "--on", "cpu:1", "--vary", "batch=8,16,32"]
     fit = subprocess.Popen(
         [*command, "--jobs", "3", "--to", str(log), "--json"],
-        env={**os.environ, "FIT_TEST_MARKER": str(tmp_path)},
+        env={**os.environ, "FIT_TEST_MARKER": str(tmp_path), "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -64,6 +66,7 @@ def test_no_process_stays_and_finished_candidates_are_kept(number: signal.Signal
     fit.send_signal(number)
     printed, errors = fit.communicate(timeout=30)
     assert wait_until(lambda: not running(marker), 10), running(marker)
+    assert not list(temporary.glob("tb_memplugin_fit_*"))
     assert json.loads(next(log.glob("*/fit.json")).read_text())["knobs"] == {"batch": 8}
     if number != signal.SIGKILL:
         assert [one["knobs"] for one in json.loads(printed)["candidates"]] == [{"batch": 8}]
