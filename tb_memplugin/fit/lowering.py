@@ -4,39 +4,48 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.changed_program import lower_again, lower_changed, lower_traced, remember_traced
 from tb_memplugin.fit.changes import Changes
 from tb_memplugin.fit.step_file import EXAMPLE
+from tb_memplugin.fit.watching import SHAPES
 
 WRITE = f"write it as in: {EXAMPLE}"
-OWN_DEVICES = ("devices", "local_devices", "device_count", "local_device_count")
+OWN_DEVICES = ("devices", "local_devices", "device_count", "local_device_count", "make_mesh")
 ON_DEVICES = "use the argument `devices` for the mesh and the shardings, in place of jax.devices()"
 
 
 def lower_step(step: Callable[..., Any], name: str, devices: list[Any], knobs: dict[str, Any], changes: Changes) -> Any:
     """Call a step with the devices of a target, and lower what it returns."""
     _require_knobs(step, name, devices, knobs)
-    with remember_traced() as found, _own_devices() as called:
+    with _placed_on(devices), remember_traced() as found, _own_devices() as called:
         try:
-            returned = step(devices, **knobs)
+            lowered = _lower(step(devices, **knobs), name, devices, changes, found)
+        except InputError:
+            raise
         except Exception as error:
             if called:
                 error.add_note(f"The step calls {called[0]}: {ON_DEVICES}")
+            if "compile-only client" in str(error):
+                error.add_note(f"The step creates arrays on `devices`, which are descriptions: {SHAPES}")
             raise
-    if hasattr(returned, "compile") and hasattr(returned, "as_text"):
-        lowered = lower_again(returned, found, changes) if changes.of_function else returned
-    elif hasattr(returned, "jaxpr") and hasattr(returned, "lower"):
-        lowered = lower_traced(returned, changes) if changes.of_function else returned.lower()
-    else:
-        function, positional, named = _call(returned, name)
-        lowered = _lower_on(function, positional, named, devices, changes)
     if not _is_on(lowered, devices):
         raise InputError("Lowered for other devices than those of the target", name, ON_DEVICES)
     return lowered
+
+
+def _lower(returned: Any, name: str, devices: list[Any], changes: Changes, found: list[tuple[Any, Any]]) -> Any:
+    """Lower what a step returned. `found` are the traced functions and what they were lowered to."""
+    if hasattr(returned, "compile") and hasattr(returned, "as_text"):
+        return lower_again(returned, found, changes) if changes.of_function else returned
+    if hasattr(returned, "jaxpr") and hasattr(returned, "lower"):
+        return lower_traced(returned, changes) if changes.of_function else returned.lower()
+    function, positional, named = _call(returned, name)
+    _require_placed(positional, named, devices)
+    return lower_changed(function, positional, named, changes)
 
 
 def _require_knobs(step: Callable[..., Any], name: str, devices: list[Any], knobs: Mapping[str, Any]) -> None:
@@ -101,41 +110,51 @@ def _kind(value: Any) -> str:
     return "nothing" if value is None else f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
-def _lower_on(
-    function: Any, positional: Sequence[Any], named: Mapping[str, Any], devices: list[Any], changes: Changes
-) -> Any:
-    """Lower a function; without any sharding, for the first device of the target."""
+def _require_placed(positional: Sequence[Any], named: Mapping[str, Any], devices: list[Any]) -> None:
+    """Raise an InputError where an argument is on other devices than those of the target."""
     import jax
 
-    leaves = jax.tree.leaves((positional, named))
-    if any(not placed.device_set <= set(devices) for leaf in leaves if (placed := _placed(leaf)) is not None):
+    shardings = [_placed(leaf) for leaf in jax.tree.leaves((positional, named))]
+    if any(sharding is not None and not sharding.device_set <= set(devices) for sharding in shardings):
         raise InputError("The arguments are on other devices than those of the target", "sharding", ON_DEVICES)
-    if any(_placed(leaf) is not None for leaf in leaves):
-        return lower_changed(function, positional, named, changes)
-    try:
-        lowered = lower_changed(function, positional, named, changes)
-    except Exception:  # kernels refuse this machine's CPU, for which a function without shardings is lowered
-        with suppress(Exception):
-            return lower_changed(function, *_on_first(devices, positional, named), changes)
-        raise
-    if _is_on(lowered, devices):
-        return lowered
-    return lower_changed(function, *_on_first(devices, positional, named), changes)
 
 
-def _on_first(
-    devices: list[Any], positional: Sequence[Any], named: Mapping[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the shapes of arguments on the first device."""
+@contextmanager
+def _placed_on(devices: list[Any]) -> Iterator[None]:
+    """Lower functions without any sharding for the first device of the target, in place of this machine's."""
     import jax
 
-    first = jax.sharding.SingleDeviceSharding(devices[0])
+    lower = jax.stages.Traced.lower
+    only = jax.sharding.SingleDeviceSharding(devices[0])
 
-    def place(leaf: Any) -> Any:
-        is_array = hasattr(leaf, "shape") and hasattr(leaf, "dtype")
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=first) if is_array else leaf
+    def lower_on(traced: Any, *positional: Any, **named: Any) -> Any:
+        try:
+            result = lower(traced, *positional, **named)
+        except Exception:
+            # Kernels of Pallas cannot be lowered for the CPU.
+            if not _has_no_place(traced):
+                raise
+        else:
+            if _is_on(result, devices) or not _has_no_place(traced):
+                return result
+        traced._params = {**traced._params, "in_shardings": tuple(only for _ in traced._params["in_shardings"])}
+        traced._lojax = None  # of before
+        return lower(traced, *positional, **named)
 
-    return jax.tree.map(place, (tuple(positional), dict(named)))  # type: ignore[no-any-return]
+    jax.stages.Traced.lower = lower_on  # type: ignore
+    try:
+        yield
+    finally:
+        jax.stages.Traced.lower = lower  # type: ignore
+
+
+def _has_no_place(traced: Any) -> bool:
+    """Return whether neither the author of a function nor its arguments have chosen devices."""
+    given = getattr(traced, "_params", {}).get("in_shardings", ())
+    arguments = getattr(traced, "_meta_tys_flat", ())
+    return bool(given) and not any(
+        one is not None for one in (*map(_placed, arguments), *(getattr(one, "device_set", None) for one in given))
+    )
 
 
 def _placed(leaf: Any) -> Any:
@@ -169,7 +188,8 @@ def _own_devices() -> Iterator[list[str]]:
 
     def recorded(name: str) -> Callable[..., Any]:
         def call(*positional: Any, **named: Any) -> Any:
-            called.append(f"jax.{name}()")
+            if named.get("devices") is None:
+                called.append(f"jax.{name}()")
             return before[name](*positional, **named)
 
         return call
