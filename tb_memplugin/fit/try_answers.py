@@ -29,7 +29,7 @@ def _try_answer(sweep: Sweep, answer: LargestValue, defaults: Mapping[str, Any])
 
     values = [int(value) for value in sweep.searched.values] if sweep.searched is not None else []
     pieces = pieces_of(answer.last, sweep.folder, defaults)
-    return Trial(answer, values, compile_changed, _known(sweep, answer)).run(pieces, MAX_THREADS)
+    return Trial(answer, values, compile_changed, _known(sweep, answer), target.devices).run(pieces, MAX_THREADS)
 
 
 def _known(sweep: Sweep, answer: LargestValue) -> dict[int, int]:

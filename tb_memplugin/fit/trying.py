@@ -31,6 +31,7 @@ class Trial:
     values: Sequence[int]
     compile: Callable[[Knobs, tuple[str, ...]], Outcome]
     known: Mapping[int, int] = field(default_factory=dict)  # reserved bytes by value, without recomputation
+    devices: int = 1
 
     def run(self, pieces: Sequence[AdviceToTry], jobs: int = 1) -> list[Tried]:
         """Try each piece, then all that helped together. Pieces that were stopped are left out."""
@@ -88,8 +89,8 @@ class Trial:
         parts = max((value for value in knobs.values() if isinstance(value, int)), default=1)
         if parts <= 1 or not self.values:
             return self.values
-        step = gcd(*self.values)  # such as the number of devices
-        return [value for value in self.values if value % (parts * step) == 0] or self.values
+        unit = parts * gcd(*self.values, self.devices)  # each part is split over the devices, unless values are too
+        return [value for value in self.values if value % unit == 0] or self.values
 
     def _number(self, values: Sequence[int]) -> int:
         """Return the number of the answer's value, or of the next one below."""

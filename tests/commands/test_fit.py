@@ -82,7 +82,7 @@ def test_try_prints_what_each_piece_of_advice_gives_as_if_changed_by_hand(
     tried = {one["title"]: one for one in answer["tried"]}
     assert all(one["error"] is None for one in tried.values())
     changed = {(one["knobs"]["batch"], *one["changes"]): one for one in answer["candidates"]}
-    for title, by_hand, step in ((DONATED, "donated=True", 64), (PARTS, "microbatches=2", 128)):
+    for title, by_hand, step in ((DONATED, "donated=True", 64), (PARTS, "microbatches=2", 64)):
         one = tried[title]
         assert one["saving_bytes"] > 0 and one["new_value"] > one["value"]
         largest, refused = ask(f"batch={one['new_value']},{one['new_value'] + step}", "--set", by_hand)["candidates"]

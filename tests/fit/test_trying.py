@@ -83,11 +83,14 @@ def test_what_does_not_compile_is_a_line_and_the_others_go_on() -> None:
 
 def test_microbatches_are_searched_among_values_that_they_divide() -> None:
     machine = Machine()
-    (tried,) = trial(machine, answer=answer(machine, 124)).run([AdviceToTry("Set microbatches=2", 0, (PARTS,))])
+    pieces = [AdviceToTry("Set microbatches=2", 0, (PARTS,)), AdviceToTry("Donate state", 0, (DONATE,))]
+    tried, donated, _ = trial(machine, answer=answer(machine, 124), devices=4).run(pieces)
+    text = "\n".join(tried_lines([tried, donated]))
+    assert "Tried at v5e:2x2 remat=none, batch=124" in text and "3.750 GiB at 120  124 → 256" in text
     assert tried.error == ""
     assert (dict(tried.before.candidate.knobs)["batch"], tried.saving_bytes) == (120, 120 * GIB // 32)
     assert tried.new_value == 256
-    assert all(int(dict(knobs)["batch"]) % 8 == 0 for knobs, changes in machine.calls if changes)
+    assert all(int(dict(knobs)["batch"]) % 8 == 0 for knobs, changes in machine.calls if PARTS in changes)
 
 
 def test_without_code_to_change_the_value_is_estimated_on_the_line_and_not_beyond_the_range() -> None:

@@ -18,18 +18,19 @@ def tried_lines(tried: Sequence[Tried]) -> Iterator[str]:
     """Yield a table for each answer, and a line for each piece that could not be compiled."""
     for _, group in groupby(tried, key=lambda one: (one.target, one.knobs)):
         pieces = list(group)
-        first = next((one for one in pieces if not one.is_compiled), pieces[0])
+        # With another number of microbatches, the batch may have to be another one.
+        first = next((one for one in pieces if not any(text.startswith("set:") for text in one.changes)), pieces[0])
         yield ""
         yield f"Tried at {candidate_text(first.before)}, {size_text(first.before.reserved_bytes)} reserved:"
         searched = [f"largest {first.searched}"] if first.searched else []
         rows = [["change", "saves", *searched, ""]]
-        rows += [_row(one) for one in pieces if not one.error]
+        rows += [_row(one, first) for one in pieces if not one.error]
         if len(rows) > 1:
             yield from align(rows, 0)
         yield from (f"{one.title}: {one.error}" for one in pieces if one.error)
 
 
-def _row(one: Tried) -> list[str]:
+def _row(one: Tried, first: Tried) -> list[str]:
     saving = "unknown" if one.saving_bytes is None else _signed(one.saving_bytes)
     about = "" if one.is_compiled else "about "
     if not one.searched:
@@ -40,7 +41,9 @@ def _row(one: Tried) -> list[str]:
         value = [f"below {one.value}"]
     else:
         value = [f"{one.value or 'none'} → {about}{one.new_value or 'none'}"]
-    return [one.title, f"{about}{saving}", *value, "compiled" if one.is_compiled else CODE]
+    at, answer = (dict(outcome.candidate.knobs).get(one.searched) for outcome in (one.before, first.before))
+    saves = f"{about}{saving}{f' at {at}' if at != answer else ''}"
+    return [one.title, saves, *value, "compiled" if one.is_compiled else CODE]
 
 
 def _signed(size: int) -> str:
