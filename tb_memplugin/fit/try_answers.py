@@ -33,12 +33,16 @@ def _try_answer(sweep: Sweep, answer: LargestValue, defaults: Mapping[str, Any])
 
 
 def _known(sweep: Sweep, answer: LargestValue) -> dict[int, int]:
-    """Return the reserved bytes of the answer's candidates by value, where the compiler repeats nothing."""
-    known = {}
+    """Return the reserved bytes of the answer's candidates by value: of those where the compiler recomputes nothing.
+
+    Where there is at most one of them, return the two smallest.
+    """
+    known, clean = dict[int, int](), dict[int, int]()
     for outcome in sweep.outcomes:
         candidate, knobs = outcome.candidate, dict(outcome.candidate.knobs)
         value = knobs.pop(answer.searched, None)
         is_own = candidate.target == answer.target and not candidate.changes and knobs == dict(answer.knobs)
-        if is_own and value is not None and outcome.reserved_bytes is not None and not outcome.rematerialized:
+        if is_own and value is not None and outcome.reserved_bytes is not None:
             known[int(value)] = outcome.reserved_bytes
-    return known
+            clean |= {} if outcome.rematerialized else {int(value): outcome.reserved_bytes}
+    return clean if len(clean) > 1 else dict(sorted(known.items())[:2])

@@ -30,7 +30,7 @@ class Trial:
     answer: LargestValue
     values: Sequence[int]
     compile: Callable[[Knobs, tuple[str, ...]], Outcome]
-    known: Mapping[int, int] = field(default_factory=dict)  # reserved bytes by value, without recomputation
+    known: Mapping[int, int] = field(default_factory=dict)  # reserved bytes by value
     devices: int = 1
 
     def run(self, pieces: Sequence[AdviceToTry], jobs: int = 1) -> list[Tried]:
