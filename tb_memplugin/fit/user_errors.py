@@ -30,7 +30,8 @@ def user_traceback(error: BaseException) -> str:
         one = waiting.pop()
         if one is not None:
             kept = [frame for frame in one.stack if not _is_hidden(frame.filename)]
-            has_users = has_users or any(_is_users(frame.filename) for frame in kept)
+            first = next((number for number, frame in enumerate(kept) if _is_users(frame.filename)), None)
+            kept, has_users = kept[first or 0 :], has_users or first is not None  # not jax's own before the user's
             one.stack = traceback.StackSummary.from_list(kept)
             waiting += [one.__cause__, one.__context__, *(one.exceptions or ())]
     return "".join(formatted.format()) if has_users or isinstance(error, SyntaxError) else ""
