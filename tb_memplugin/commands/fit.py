@@ -177,7 +177,8 @@ def show(sweep: Sweep, found: Sequence[LargestValue], as_json: bool, tried: Sequ
         given |= {} if tried is None else {"tried": [tried_json(one) for one in tried]}
         print(json.dumps(given, indent=2, allow_nan=False))
         return
-    print("\n".join(map(printable, [*lines(found, choices_of(sweep.rows())), *tried_lines(tried or ())])))
+    of_advice = [] if tried is None else tried_lines(tried)
+    print("\n".join(map(printable, [*lines(found, choices_of(sweep.rows())), *of_advice])))
     for text in dict.fromkeys(one.last.traceback for one in found if one.last.traceback):
         print(f"\n{text}", file=sys.stderr)
 

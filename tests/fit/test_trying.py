@@ -148,6 +148,10 @@ def test_a_change_that_needs_more_memory_is_not_part_of_what_is_combined() -> No
     assert "below 128" in "\n".join(tried_lines([sharded]))
 
 
+def test_without_advice_a_line_says_so() -> None:
+    assert list(tried_lines([]))[1].startswith("Nothing to try")
+
+
 @pytest.mark.parametrize("error", ["", "ValueError: no"])
 def test_without_a_program_nothing_is_tried(error: str) -> None:
     failed = Outcome(Candidate("f.py:step", "v5e:2x2"), error=error)

@@ -16,6 +16,8 @@ CODE = "estimated, needs a change of code"
 
 def tried_lines(tried: Sequence[Tried]) -> Iterator[str]:
     """Yield a table for each answer, and a line for each piece that could not be compiled."""
+    if not tried:
+        yield from ("", "Nothing to try: no known change would lower the peak.")
     for _, group in groupby(tried, key=lambda one: (one.target, one.knobs)):
         pieces = list(group)
         # With another number of microbatches, the batch may have to be another one.
