@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_memplugin.analysis.ownership.peak_parts import peak_parts
-from tb_memplugin.analysis.replay.compiler_recomputation import REPEATED
+from tb_memplugin.analysis.replay.compiler_recomputation import FREE, repeats
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.errors import InputError
@@ -20,7 +20,6 @@ from tb_memplugin.readers.hlo.module.flops import product_flops
 from tb_memplugin.sizes import bytes_text, counted
 
 CODE_BYTES, CODE_PER_INSTRUCTION = 2 << 20, 64 << 10
-FREE = {"bitcast", "constant", "get-tuple-element", "parameter", "tuple"}  # they compute nothing
 
 
 def with_memory(outcome: Outcome, program: Recording, content: bytes = b"", to_end: bool = False) -> Outcome:
@@ -69,7 +68,7 @@ def repeated_instructions(recording: Recording) -> int:
     program = recording.program
     if program is None:
         return 0
-    return int(np.count_nonzero(program.name.where(REPEATED.search) & ~program.op.isin(FREE)))
+    return int(np.count_nonzero(repeats(program.name) & ~program.op.isin(FREE)))
 
 
 def repeated_flops(content: bytes) -> float:
@@ -79,4 +78,4 @@ def repeated_flops(content: bytes) -> float:
     except InputError:
         return 0.0
     every = float(found.flops.sum())
-    return float(found.flops[found.name.where(REPEATED.search)].sum()) / every if every else 0.0
+    return float(found.flops[repeats(found.name)].sum()) / every if every else 0.0

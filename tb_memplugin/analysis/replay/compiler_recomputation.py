@@ -16,7 +16,9 @@ from tb_memplugin.analysis.replay.what_if import RowLifetimes, lifetimes, peak_a
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.model.arrays import I64, Mask
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.text import Text
 
+FREE = {"bitcast", "constant", "get-tuple-element", "parameter", "tuple"}  # they compute nothing
 REPEATED = re.compile(r"(\.remat(_(un)?compressed)?\d*(\.\d+)?)+(?=\{|$)")  # before the index of a part of a tuple
 
 
@@ -40,12 +42,30 @@ def compiler_recomputation(recording: Recording) -> CompilerRecomputation:
     found = repeated_rows(recording)
     if recording.program is None or not found.repeated.any():
         return CompilerRecomputation(0, 0)
-    operations = int(np.count_nonzero(recording.program.name.where(REPEATED.search)))
+    program = recording.program
+    operations = int(np.count_nonzero(repeats(program.name) & ~program.op.isin(FREE)))
     own = lifetimes(recording)
     changed = np.flatnonzero(found.repeated | (found.needed_until > 0))
     kept = keep_instead(recording, own.take(changed))
     natural = peak_after(recording, replace_lifetimes(recording, changed, kept)).bytes
     return CompilerRecomputation(operations, max(natural - peak(recording).bytes, 0))
+
+
+def repeats(name: Text) -> Mask:
+    """Mark the instructions that compute again what another one computes, by their names in order of the schedule.
+
+    Where the compiler has removed the original, the first of its copies takes its place.
+    """
+    marked: Mask = name.where(REPEATED.search)
+    if not marked.any():
+        return marked
+    _, group = np.unique(name.map(lambda text: REPEATED.sub("", text), "", np.str_), return_inverse=True)
+    has_original = np.zeros(len(name), dtype=bool)
+    has_original[group[~marked]] = True
+    copies = np.flatnonzero(marked & ~has_original[group])
+    _, first = np.unique(group[copies], return_index=True)
+    marked[copies[first]] = False
+    return marked
 
 
 def keep_instead(recording: Recording, lives: RowLifetimes) -> RowLifetimes:
