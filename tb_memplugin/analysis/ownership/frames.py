@@ -14,7 +14,7 @@ from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.tables import Stacks
 
 FRAMEWORK_PATH = re.compile(
-    r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|jax/_src|jaxlib|flax/(linen|nnx|core)|haiku/_src)/"
+    r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|tb_memplugin/fit|jax/_src|jaxlib|flax/(linen|nnx|core)|haiku/_src)/"
     r"|(^|/)torch/(_\w+\.py$|(nn|optim|autograd|utils)/)"
     r"|^<frozen |^<__array_function__"
     r"|\.(cc?|cpp|cu|h|hpp|so|pyx)$|^\?*$"

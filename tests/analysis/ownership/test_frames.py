@@ -61,3 +61,8 @@ def test_a_cycle_in_a_broken_file_ends() -> None:
 )
 def test_pytorchs_own_frames_are_known_wherever_it_lies(file: str, framework: bool) -> None:
     assert framework_frames(stacks_of([(-1, file)])).tolist() == [framework]
+
+
+def test_frames_of_the_process_that_compiles_for_fit_are_not_the_users() -> None:
+    stacks = stacks_of([(-1, "/home/me/repository/tb_memplugin/fit/child.py"), (0, "/home/me/fit/child.py")])
+    assert framework_frames(stacks).tolist() == [True, False]
