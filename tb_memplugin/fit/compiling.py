@@ -22,7 +22,8 @@ from tb_memplugin.fit.cache import Cache, default_bytes, default_folder
 from tb_memplugin.fit.cache_keys import question_key
 from tb_memplugin.fit.child import DUMP, ERROR, KEY, REFUSED, REQUEST, VERSIONS
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
-from tb_memplugin.fit.process import StartedProcess
+from tb_memplugin.fit.inputs import with_package
+from tb_memplugin.fit.process import Process, StartedProcess
 from tb_memplugin.fit.program_memory import with_memory
 from tb_memplugin.fit.sources import unpack
 from tb_memplugin.fit.targets import ENVIRONMENT, parse_target
@@ -103,7 +104,9 @@ def _run(task: CompileTask, request: Mapping[str, Any], folder: Path) -> End:
     (folder / REQUEST).write_text(json.dumps(request))
     with tempfile.TemporaryFile("a+b") as printed:
         command = [sys.executable, "-m", "tb_memplugin.fit.child", str(folder)]
-        process = forked(str(folder), printed, environment) or StartedProcess(command, printed, environment)
+        process = forked(str(folder), printed, environment) or StartedProcess(
+            command, printed, with_package(environment)
+        )
         try:
             is_done = partial(is_assigned, folder / DUMP) if not task.to_end else bool  # bool() is False
             failure = wait_for(process, task.limits, is_done, printed)

@@ -147,6 +147,15 @@ def installed_folders() -> tuple[str, ...]:
     return tuple(sorted(os.path.join(path, "") for path in found))
 
 
+def with_package(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which Python finds this package, which may be neither installed nor in PYTHONPATH."""
+    folder = os.path.dirname(PACKAGE)
+    if os.path.join(folder, "").startswith(installed_folders()):
+        return dict(environment)
+    paths = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+
+
 def are_same(inputs: Mapping[str, Mapping[str, Digest]], environment: Mapping[str, str]) -> bool:
     """Return whether all inputs are as they were."""
     return all(

@@ -21,6 +21,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 
 from tb_memplugin.fit.cache_keys import compiler_variables
+from tb_memplugin.fit.inputs import with_package
 from tb_memplugin.fit.process import adopt_orphans, descendants, end_with_parent, exit_status, kill_tree
 
 HAS_FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")
@@ -40,7 +41,7 @@ class WarmServer:
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tb_memplugin.fit.warm_server", str(theirs.fileno())],
-                env=dict(environment),
+                env=with_package(environment),
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

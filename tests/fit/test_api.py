@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -97,6 +98,24 @@ def test_a_script_asks_about_its_own_function(tmp_path: Path) -> None:
 def test_a_script_without_a_guard_is_told_to_have_one(tmp_path: Path) -> None:
     found = run_script(tmp_path, 'print(fit.compile(step, on="cpu:1").error)')
     assert 'if __name__ == "__main__"' in found.stdout and "\n" not in found.stdout.strip()
+
+
+def test_the_package_need_not_be_installed(tmp_path: Path) -> None:
+    root = str(Path(fit.__file__).parent.parent.parent)
+    code = f"import sys; sys.path.insert(0, {root!r})\n"
+    code += SCRIPT.format(call='print(fit.compile("script:step", on="cpu:1", batch=256))')
+    (tmp_path / "script.py").write_text(SCRIPT.format(call=""))
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "batch=256: fits" in found.stdout, found.stderr
 
 
 def test_an_interactive_function_is_compiled(tmp_path: Path) -> None:
