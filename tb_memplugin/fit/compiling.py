@@ -23,7 +23,7 @@ from tb_memplugin.fit.cache_keys import question_key
 from tb_memplugin.fit.child import DUMP, ERROR, KEY, REFUSED, REQUEST, VERSIONS
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
 from tb_memplugin.fit.inputs import with_package
-from tb_memplugin.fit.process import Process, StartedProcess
+from tb_memplugin.fit.process import StartedProcess
 from tb_memplugin.fit.program_memory import with_memory
 from tb_memplugin.fit.sources import unpack
 from tb_memplugin.fit.targets import ENVIRONMENT, parse_target
