@@ -163,8 +163,8 @@ def _sentence(step: FitStep, target: str, answers: Mapping[KnobChoice, LargestVa
         every = sum(choice.target == target for choice in answers)
         fits = agree(len(fitting), "fits", "fit")
         return f"{len(fitting)} of {counted(every, 'candidate')} {fits} on {target}."
-    # Of equal values, the one with the most memory left.
-    fitting.sort(key=lambda pair: (-_number(step.value(pair[1])), pair[1].reserved_bytes or 0))
+    # Of equal values, the one with the fewest changes, then the one with the most memory left.
+    fitting.sort(key=lambda pair: (-_number(step.value(pair[1])), len(pair[0].changes), pair[1].reserved_bytes or 0))
     choice, best = next((pair for pair in fitting if not pair[0].changes), fitting[0])
     text = (
         f"{step.value(best)} is the largest {step.searched} that fits on {target}{_named(choice)}: "

@@ -102,6 +102,16 @@ def test_sentences_are_those_of_the_terminal() -> None:
     assert line.startswith("64.00 MiB fixed")
 
 
+def test_a_change_that_adds_nothing_to_another_is_not_in_the_headline() -> None:
+    both = ("donate:state", "option:a=1")
+    found = answered(
+        reserving(candidate(batch=8), 9),
+        reserving(candidate(batch=12, changes=both), 8),
+        reserving(candidate(batch=12, changes=both[:1]), 9),
+    )
+    assert found["steps"][0]["headline"].endswith("With a change (donate state) it is 12.")
+
+
 def test_of_equal_values_the_headline_names_the_one_with_the_most_memory_left() -> None:
     found = answered(reserving(candidate(remat="none", batch=8), 9), reserving(candidate(remat="full", batch=8), 3))
     assert "(remat=full)" in found["steps"][0]["headline"]

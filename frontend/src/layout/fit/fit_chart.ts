@@ -121,11 +121,11 @@ export function stackedRoles(roles: FitCandidate["roles"]): FitCandidate["roles"
 }
 
 /** Return the bytes at the top of the chart: one candidate far above the limit must not flatten all others. */
-export function highest(candidates: readonly FitCandidate[]): number {
+export function highest(candidates: readonly FitCandidate[], maxEmpty = MAX_EMPTY): number {
   const largest = Math.max(0, ...candidates.map((each) => each.reserved_bytes ?? 0));
   const limit = Math.max(0, ...limitsOf(candidates).map(({ bytes }) => bytes));
   if (largest === 0) return MARGIN * Math.max(limit, 1);
-  if (limit === 0 || limit > MAX_EMPTY * largest) return MARGIN * largest;
+  if (limit === 0 || limit > maxEmpty * largest) return MARGIN * largest;
   return MARGIN * Math.max(limit, Math.min(largest, ABOVE_LIMIT * limit));
 }
 

@@ -19,6 +19,8 @@ const BAR = 16;
 const TOP = 6;
 const BOTTOM = 26;
 const MAX_BARS = 40;
+/** A bar shows how full the device is: limits are off the chart only where the bars would be too short to read. */
+const MAX_EMPTY = 20;
 const CHARACTER = 6.9;
 const NOTE = 150;
 
@@ -72,7 +74,7 @@ function Bars({ step, shown, actions }: BarsProps): JSX.Element {
     width * 0.35,
     260,
   );
-  const max = highest(shown);
+  const max = highest(shown, MAX_EMPTY);
   const plot = Math.max(width - left - NOTE, 1);
   const x = (bytes: number): number => left + (Math.min(bytes, max) / max) * plot;
   const height = TOP + shown.length * ROW + BOTTOM;

@@ -25,6 +25,22 @@ export function FitKey(props: { roles: readonly number[]; dark: boolean; lines: 
             {text}
           </li>
         ))}
+      {!lines && (
+        <>
+          <li>
+            <svg width="14" height="14" aria-hidden="true" class="fit-outline">
+              <rect x="1" y="3" width="12" height="8" />
+            </svg>
+            reserved
+          </li>
+          <li>
+            <svg width="14" height="14" aria-hidden="true" class="fit-limit-key">
+              <line x1="7" x2="7" y1="1" y2="13" />
+            </svg>
+            limit of the target
+          </li>
+        </>
+      )}
       {roles.map((role) => (
         <li key={role}>
           <Role role={role} dark={dark} />
