@@ -49,9 +49,13 @@ def doubts(program: Recording, content: bytes, capacity: int) -> Iterator[str]:
             f"Only {bytes_text(left)} are left for the program's code, which takes up to about {bytes_text(code)}: "
             "the compiler may refuse it at the end, as --prove finds out"
         )
-    if kernels := content.count(KERNEL):
-        which = f"On-chip memory of {counted(kernels, 'Pallas kernel')}"
-        yield f"{which} is checked at the end of a compilation only, as with --prove"
+    if count := content.count(KERNEL):
+        kernels = program.program.kernels if program.program is not None else ()
+        needs = {kernel.name: sum(buffer.bytes for buffer in kernel.buffers) for kernel in kernels}
+        name = max(needs, key=needs.__getitem__, default="")
+        most = f", {bytes_text(needs[name])} or more in {name}," if needs.get(name) else ""
+        which = f"On-chip memory of {counted(count, 'Pallas kernel')}{most}"
+        yield f"{which} is compared with its limit at the end of a compilation only, as with --prove"
 
 
 def code_bytes(recording: Recording) -> int:
