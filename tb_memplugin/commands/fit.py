@@ -114,11 +114,11 @@ def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None) 
     """Yield the sweep that a user asks for. InputError where it makes no sense."""
     from tb_memplugin.errors import InputError
     from tb_memplugin.fit.compile_task import Limits
-    from tb_memplugin.fit.compiler import open_compiler
+    from tb_memplugin.fit.compiling.compiler import open_compiler
     from tb_memplugin.fit.knobs import parse_fixed, parse_varied
-    from tb_memplugin.fit.step_file import defaults_of
+    from tb_memplugin.fit.step.step_file import defaults_of
     from tb_memplugin.fit.sweep import Sweep
-    from tb_memplugin.fit.targets import parse_target, slices
+    from tb_memplugin.fit.targets.target import parse_target, slices
 
     if not arguments.on:
         raise InputError("No target", "--on", "name one, as in --on v5e:4x4, --on h100:8 or --on cpu:8")
@@ -152,8 +152,8 @@ def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:
 
 def try_advice(sweep: Sweep, found: Sequence[LargestValue], quiet: bool) -> list[Tried]:
     """Compile the answers with changes, with progress on standard error."""
-    from tb_memplugin.fit.step_file import defaults_of
-    from tb_memplugin.fit.try_answers import USUAL_PIECES, try_answers
+    from tb_memplugin.fit.advice.try_answers import USUAL_PIECES, try_answers
+    from tb_memplugin.fit.step.step_file import defaults_of
     from tb_memplugin.views.terminal.fit_progress import FitProgress
 
     if quiet:

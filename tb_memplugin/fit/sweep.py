@@ -13,7 +13,7 @@ from tb_memplugin.fit.further_values import compilable, last_before_recomputatio
 from tb_memplugin.fit.knobs import Varied
 from tb_memplugin.fit.run_folder import run_name, write_record
 from tb_memplugin.fit.search import Search
-from tb_memplugin.fit.targets import Target
+from tb_memplugin.fit.targets.target import Target
 from tb_memplugin.model.fit import Candidate, Knobs, LargestValue, Outcome
 from tb_memplugin.model.largest_value import largest_value
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import dedent, indent
 
 from tb_memplugin.fit.compile_task import Compiled, CompileTask, Limits
-from tb_memplugin.fit.compiling import compile_task
+from tb_memplugin.fit.compiling.compiling import compile_task
 from tb_memplugin.model.fit import Candidate, Knob
 
 STEP = """

@@ -14,9 +14,9 @@ pytest.importorskip("jax")
 
 from fit.steps import compile_step, write_code, write_step
 
-from tb_memplugin.fit import compiling
-from tb_memplugin.fit.cache import Cache, default_folder
+from tb_memplugin.fit.cache.cache import Cache, default_folder
 from tb_memplugin.fit.compile_task import Compiled, Limits
+from tb_memplugin.fit.compiling import compiling
 from tb_memplugin.model.fit import Candidate, Outcome
 
 BUILDS = """

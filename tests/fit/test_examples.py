@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tb_memplugin.fit.compile_task import CompileTask
-from tb_memplugin.fit.compiling import compile_task
+from tb_memplugin.fit.compiling.compiling import compile_task
 from tb_memplugin.model.fit import Candidate, Knob, Outcome
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tb_memplugin.fit.compile_task import CompileTask
-from tb_memplugin.fit.compiling import compile_task
+from tb_memplugin.fit.compiling.compiling import compile_task
 from tb_memplugin.fit.knobs import parse_varied
 from tb_memplugin.fit.sweep import Sweep
-from tb_memplugin.fit.targets import Target
+from tb_memplugin.fit.targets.target import Target
 from tb_memplugin.model.fit import Candidate, Outcome
 
 GIB = 2**30

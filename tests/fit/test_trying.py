@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tb_memplugin.fit.trying import COMBINED, AdviceToTry, Trial
+from tb_memplugin.fit.advice.trying import COMBINED, AdviceToTry, Trial
 from tb_memplugin.model.fit import Candidate, Knobs, LargestValue, MemoryLine, Outcome
 from tb_memplugin.views.terminal.fit_try import tried_json, tried_lines
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_memplugin.fit.targets import devices_of, parse_target
+from tb_memplugin.fit.targets.target import devices_of, parse_target
 
 TPU_SLICES = {
     "v4": "v4:2x2x1",

@@ -64,5 +64,5 @@ def test_pytorchs_own_frames_are_known_wherever_it_lies(file: str, framework: bo
 
 
 def test_frames_of_the_process_that_compiles_for_fit_are_not_the_users() -> None:
-    stacks = stacks_of([(-1, "/home/me/repository/tb_memplugin/fit/child.py"), (0, "/home/me/fit/child.py")])
+    stacks = stacks_of([(-1, "/home/me/repository/tb_memplugin/fit/compiling/child.py"), (0, "/home/me/fit/child.py")])
     assert framework_frames(stacks).tolist() == [True, False]

@@ -7,7 +7,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import floor, gcd
 
-from tb_memplugin.fit.changes import parse_changes
+from tb_memplugin.fit.changes.changes import parse_changes
 from tb_memplugin.fit.search import Search
 from tb_memplugin.model.fit import Knobs, LargestValue, Outcome, Tried
 

@@ -8,8 +8,15 @@ from math import prod
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.gpus import DEVICES_PER_HOST, GPUS, gpu_capacity, gpu_caveats, gpu_target_config, gpu_topology
-from tb_memplugin.fit.tpu_slices import TPUS
+from tb_memplugin.fit.targets.gpus import (
+    DEVICES_PER_HOST,
+    GPUS,
+    gpu_capacity,
+    gpu_caveats,
+    gpu_target_config,
+    gpu_topology,
+)
+from tb_memplugin.fit.targets.tpu_slices import TPUS
 
 TEXT = re.compile(r"(?P<chip>[a-z0-9-]{2,10})(?::(?P<shape>\d{1,5}(?:x\d{1,4}){0,2}))?")
 OTHER_NAMES = {"v7x": "tpu7x", "a100-40": "a100"}

@@ -12,10 +12,10 @@ from pathlib import Path
 from types import FrameType
 
 from tb_memplugin.fit.compile_task import CompileTask, Limits, Sources
-from tb_memplugin.fit.dask_runner import DaskRunner
-from tb_memplugin.fit.executors import LocalRunner, TaskRunner
+from tb_memplugin.fit.compiling.dask_runner import DaskRunner
+from tb_memplugin.fit.compiling.executors import LocalRunner, TaskRunner
 from tb_memplugin.fit.run_folder import run_name, write_program
-from tb_memplugin.fit.sources import collect_sources
+from tb_memplugin.fit.step.sources import collect_sources
 from tb_memplugin.model.fit import Candidate, Outcome
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""The process that compiles one candidate: python -m tb_memplugin.fit.child FOLDER, which contains the request.
+"""The process that compiles one candidate: python -m tb_memplugin.fit.compiling.child FOLDER, with the request in it.
 
 XLA writes the program to the folder's `dump`. Beside it are `versions.json`, and `error.json` if it failed before there
 was a program. Nobody waits for the end of the compilation: the memory is assigned a few seconds into it.
@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.cache import Cache, replacing
-from tb_memplugin.fit.cache_keys import program_key
-from tb_memplugin.fit.changes import parse_changes
-from tb_memplugin.fit.inputs import Recorder
-from tb_memplugin.fit.lowering import devices_used, lower_step
-from tb_memplugin.fit.process import end_with_parent
-from tb_memplugin.fit.step_file import load_step
-from tb_memplugin.fit.targets import Target, devices_of, parse_target
-from tb_memplugin.fit.user_errors import error_line, user_traceback
+from tb_memplugin.fit.cache.cache import Cache, replacing
+from tb_memplugin.fit.cache.cache_keys import program_key
+from tb_memplugin.fit.cache.inputs import Recorder
+from tb_memplugin.fit.changes.changes import parse_changes
+from tb_memplugin.fit.processes.process import end_with_parent
+from tb_memplugin.fit.step.lowering import devices_used, lower_step
+from tb_memplugin.fit.step.step_file import load_step
+from tb_memplugin.fit.step.user_errors import error_line, user_traceback
+from tb_memplugin.fit.targets.target import Target, devices_of, parse_target
 
 OPTIONS: dict[str, Any] = {"xla_dump_hlo_as_proto": True}
 GPU_OPTIONS = {"xla_gpu_autotune_level": 0}  # without a GPU it takes half of the time and chooses nothing

@@ -12,7 +12,7 @@ from tb_memplugin.analysis.replay.compiler_recomputation import FREE, repeats
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.targets import parse_target
+from tb_memplugin.fit.targets.target import parse_target
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo.kernels.memory import KERNEL

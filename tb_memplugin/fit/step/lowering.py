@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.changed_program import lower_again, lower_changed, lower_traced, remember_traced
-from tb_memplugin.fit.changes import Changes
-from tb_memplugin.fit.step_file import EXAMPLE
-from tb_memplugin.fit.watching import SHAPES
+from tb_memplugin.fit.changes.changed_program import lower_again, lower_changed, lower_traced, remember_traced
+from tb_memplugin.fit.changes.changes import Changes
+from tb_memplugin.fit.processes.watching import SHAPES
+from tb_memplugin.fit.step.step_file import EXAMPLE
 
 WRITE = f"write it as in: {EXAMPLE}"
 OWN_DEVICES = ("devices", "local_devices", "device_count", "local_device_count", "make_mesh")

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.changes import Changes, is_inside
-from tb_memplugin.fit.split_arguments import has_explicit_axes, shard, split_shapes
+from tb_memplugin.fit.changes.changes import Changes, is_inside
+from tb_memplugin.fit.changes.split_arguments import has_explicit_axes, shard, split_shapes
 
 
 def lower_changed(function: Any, arguments: Sequence[Any], named: Mapping[str, Any], changes: Changes) -> Any:

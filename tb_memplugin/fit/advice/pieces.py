@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tb_memplugin.analysis.advice import Advice, AdviceKind, advise
-from tb_memplugin.fit.compiling import programs_of
-from tb_memplugin.fit.targets import parse_target
-from tb_memplugin.fit.trying import AdviceToTry
+from tb_memplugin.fit.advice.trying import AdviceToTry
+from tb_memplugin.fit.compiling.compiling import programs_of
+from tb_memplugin.fit.targets.target import parse_target
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.hlo import read_hlo

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tb_memplugin.fit.inputs import PACKAGE, installed_folders, sha256
+from tb_memplugin.fit.cache.inputs import PACKAGE, installed_folders, sha256
 
 FORMAT = 1
 MACHINE = (platform.machine(), os.cpu_count())  # users may share the folder between machines

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tb_memplugin.fit.pieces import pieces_of
+from tb_memplugin.fit.advice.pieces import pieces_of
+from tb_memplugin.fit.advice.trying import Trial
 from tb_memplugin.fit.sweep import Sweep
-from tb_memplugin.fit.targets import parse_target
-from tb_memplugin.fit.trying import Trial
+from tb_memplugin.fit.targets.target import parse_target
 from tb_memplugin.model.fit import Knobs, LargestValue, Outcome, Tried
 
 MAX_THREADS = 16  # they wait for compiles

@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError
 from typing import BinaryIO, Protocol
 
 from tb_memplugin.fit.compile_task import Limits
-from tb_memplugin.fit.process import Process, machine_bytes, resident_bytes
+from tb_memplugin.fit.processes.process import Process, machine_bytes, resident_bytes
 from tb_memplugin.sizes import bytes_text
 
 POLL_SECONDS = 0.02

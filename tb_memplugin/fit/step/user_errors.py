@@ -5,10 +5,10 @@ from __future__ import annotations
 import traceback
 from pathlib import Path
 
-from tb_memplugin.fit.inputs import installed_folders
+from tb_memplugin.fit.cache.inputs import installed_folders
 
 MAX_LINE = 500
-OWN = str(Path(__file__).parent)
+OWN = str(Path(__file__).parent.parent)
 HIDDEN = (OWN, "<frozen importlib", "<frozen runpy")
 
 

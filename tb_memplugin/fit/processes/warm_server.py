@@ -20,9 +20,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from tb_memplugin.fit.cache_keys import compiler_variables
-from tb_memplugin.fit.inputs import with_package
-from tb_memplugin.fit.process import adopt_orphans, descendants, end_with_parent, exit_status, kill_tree
+from tb_memplugin.fit.cache.cache_keys import compiler_variables
+from tb_memplugin.fit.cache.inputs import with_package
+from tb_memplugin.fit.processes.process import adopt_orphans, descendants, end_with_parent, exit_status, kill_tree
 
 HAS_FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")
 MAX_MESSAGE = 1 << 16
@@ -40,7 +40,7 @@ class WarmServer:
         self._socket.settimeout(START_SECONDS)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tb_memplugin.fit.warm_server", str(theirs.fileno())],
+                [sys.executable, "-m", "tb_memplugin.fit.processes.warm_server", str(theirs.fileno())],
                 env=with_package(environment),
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -137,7 +137,7 @@ def serve(number: int) -> None:
     with suppress(Exception):  # without jax, a fork says so in its own words
         import jax.experimental.topologies
         import jax.numpy  # noqa: F401
-    import tb_memplugin.fit.child  # noqa: F401
+    import tb_memplugin.fit.compiling.child  # noqa: F401
 
     warnings.simplefilter("ignore")  # about threads at a fork: those of linear algebra stop and start again
     adopt_orphans()
@@ -188,7 +188,7 @@ def _fork(message: Mapping[str, Any], asked: socket.socket, descriptors: list[in
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.close(output)
-        from tb_memplugin.fit.child import main
+        from tb_memplugin.fit.compiling.child import main
 
         status = main(message["folder"])
         sys.stdout.flush()

@@ -8,8 +8,8 @@ from typing import Any
 import tb_memplugin
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
-from tb_memplugin.fit.compiling import compile_task
-from tb_memplugin.fit.watching import work_in_thread
+from tb_memplugin.fit.compiling.compiling import compile_task
+from tb_memplugin.fit.processes.watching import work_in_thread
 
 CONNECT_SECONDS = 10
 REMEDY = f"run `pip install tb-memplugin=={tb_memplugin.__version__}` on the workers"

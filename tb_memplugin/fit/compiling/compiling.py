@@ -18,17 +18,17 @@ from google.protobuf.message import DecodeError
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.fit.api import IN_CHILD
-from tb_memplugin.fit.cache import Cache, default_bytes, default_folder
-from tb_memplugin.fit.cache_keys import question_key
-from tb_memplugin.fit.child import DUMP, ERROR, KEY, REFUSED, REQUEST, VERSIONS
+from tb_memplugin.fit.cache.cache import Cache, default_bytes, default_folder
+from tb_memplugin.fit.cache.cache_keys import question_key
+from tb_memplugin.fit.cache.inputs import with_package
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
-from tb_memplugin.fit.inputs import with_package
-from tb_memplugin.fit.process import StartedProcess
-from tb_memplugin.fit.program_memory import with_memory
-from tb_memplugin.fit.sources import unpack
-from tb_memplugin.fit.targets import ENVIRONMENT, parse_target
-from tb_memplugin.fit.warm_server import forked
-from tb_memplugin.fit.watching import SHAPES, wait_for
+from tb_memplugin.fit.compiling.child import DUMP, ERROR, KEY, REFUSED, REQUEST, VERSIONS
+from tb_memplugin.fit.compiling.program_memory import with_memory
+from tb_memplugin.fit.processes.process import StartedProcess
+from tb_memplugin.fit.processes.warm_server import forked
+from tb_memplugin.fit.processes.watching import SHAPES, wait_for
+from tb_memplugin.fit.step.sources import unpack
+from tb_memplugin.fit.targets.target import ENVIRONMENT, parse_target
 from tb_memplugin.logdir import dumped_file
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.model.program import Backend
@@ -103,7 +103,7 @@ def _run(task: CompileTask, request: Mapping[str, Any], folder: Path) -> End:
     (folder / DUMP).mkdir()
     (folder / REQUEST).write_text(json.dumps(request))
     with tempfile.TemporaryFile("a+b") as printed:
-        command = [sys.executable, "-m", "tb_memplugin.fit.child", str(folder)]
+        command = [sys.executable, "-m", "tb_memplugin.fit.compiling.child", str(folder)]
         process = forked(str(folder), printed, environment) or StartedProcess(
             command, printed, with_package(environment)
         )

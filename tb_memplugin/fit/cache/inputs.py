@@ -26,7 +26,7 @@ LISTED = ("os.listdir", "os.scandir")
 # After these, the step depends on more than files.
 UNKNOWN = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect", "urllib.Request")
 ALL_NAMES = "*"  # the environment variables that there are
-PACKAGE = str(Path(__file__).parent.parent)
+PACKAGE = str(Path(__file__).parent.parent.parent)
 IMPORTS = ("<frozen importlib", str(Path(importlib.__file__).parent))  # list folders to find packages
 
 Digest = str | None  # None: not there

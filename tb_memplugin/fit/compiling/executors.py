@@ -8,8 +8,8 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Protocol
 
 from tb_memplugin.fit.compile_task import Compiled, CompileTask
-from tb_memplugin.fit.compiling import compile_task
-from tb_memplugin.fit.watching import work_in_thread
+from tb_memplugin.fit.compiling.compiling import compile_task
+from tb_memplugin.fit.processes.watching import work_in_thread
 
 
 def default_jobs() -> int:

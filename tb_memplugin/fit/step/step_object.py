@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.fit.step_file import EXAMPLE, defaults_of
+from tb_memplugin.fit.step.step_file import EXAMPLE, defaults_of
 
 
 @dataclass(frozen=True)

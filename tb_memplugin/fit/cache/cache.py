@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.fit.cache.inputs import Inputs, are_same
 from tb_memplugin.fit.compile_task import Compiled
-from tb_memplugin.fit.inputs import Inputs, are_same
 from tb_memplugin.model.fit import RECORD, Candidate, outcome_json
 from tb_memplugin.readers.fit_record import read_outcome
 from tb_memplugin.sizes import parse_size

@@ -1,0 +1,1 @@
+"""Trying advice: what each piece really saves, once compiled."""

@@ -1,0 +1,1 @@
+"""Compiled candidates in the user's cache folder."""

@@ -1,0 +1,1 @@
+"""Changes to a program before it is compiled, and what carries them out."""

@@ -1,0 +1,1 @@
+"""Compiling candidates: here, in a process of its own, or on a cluster."""

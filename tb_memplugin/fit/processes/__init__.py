@@ -1,0 +1,1 @@
+"""Processes that compile, and their limits."""

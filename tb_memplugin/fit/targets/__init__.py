@@ -1,0 +1,1 @@
+"""Accelerators to compile for."""
