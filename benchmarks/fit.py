@@ -85,7 +85,7 @@ def search(question: Question, jobs: int) -> tuple[LargestValue, list[Outcome]]:
     varied = [parse_varied(f"{question.knob}={question.low}:{question.high}:{question.every}", question.low)]
     with tempfile.TemporaryDirectory() as folder:
         with open_compiler(Path(folder), question.step, LIMITS, jobs, None, False) as compiler:
-            sweep = Sweep(question.step, [[target]], question.fixed, varied, compiler, Path(folder))
+            sweep = Sweep(question.step, [[target]], question.fixed, varied, compiler, Path(folder), proves=False)
             (answer,) = sweep.run()
         return answer, sweep.outcomes
 

@@ -51,8 +51,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", metavar="SIZE", type=parse_size, help="such as 14GiB, in place of the chip's limit")
     parser.add_argument(
         "--prove",
-        action="store_true",
-        help="compile each answer to the end, a minute or more: its code and its kernels need memory as well",
+        action=argparse.BooleanOptionalAction,
+        help="compile each answer to the end, a minute or more, as its code and its kernels need memory as well; "
+        "or none (default: those that may be refused for that)",
     )
     parser.add_argument("--to", metavar="LOGDIR", help="keep each candidate there, as a run")
     parser.add_argument(
@@ -130,9 +131,7 @@ def open_sweep(arguments: argparse.Namespace, logdir: Path, budget: int | None) 
     with open_compiler(
         logdir, arguments.step, limits, arguments.jobs, arguments.scheduler, not arguments.no_cache
     ) as compiler:
-        yield Sweep(
-            arguments.step, targets, fixed, varied, compiler, logdir, budget, getattr(arguments, "prove", False)
-        )
+        yield Sweep(arguments.step, targets, fixed, varied, compiler, logdir, budget, getattr(arguments, "prove", None))
 
 
 def answer(sweep: Sweep, quiet: bool) -> list[LargestValue]:

@@ -18,6 +18,7 @@ from tb_memplugin.model.fit import Candidate, Knobs, LargestValue, Outcome
 from tb_memplugin.model.largest_value import largest_value
 
 NO_LIMIT = 1 << 62  # of targets whose limit is the host's memory
+EXACT_PROOFS = 3  # refused answers, below each of which the next one is tried
 MAX_ROWS = 1_000  # each has a thread, which mostly waits
 Compile = Callable[..., Outcome]  # of a candidate, and whether it is compiled to the end
 
@@ -48,7 +49,7 @@ class Sweep:
     compile: Compile
     folder: Path  # a logdir, which gets the record of each candidate
     budget: int | None = None
-    proves: bool = False  # compile the answers to the end
+    proves: bool | None = None  # compile the answers to the end; None: those that are doubtful
     done: Callable[[Outcome], None] = ignore
     finished: Callable[[LargestValue], None] = ignore
     outcomes: list[Outcome] = field(default_factory=list)
@@ -103,7 +104,7 @@ class Sweep:
         searched = self.searched
         if searched is None:
             found[0] = self.compile_candidate(target, knobs)
-            if self.proves and found[0].fits:
+            if self._needs_proof(found[0]):
                 found[0] = self.compile_candidate(target, knobs, to_end=True)
             return
         name = searched.name
@@ -117,11 +118,18 @@ class Sweep:
         values = compilable(searched.numbers, target.devices, probe)
         limit = self.budget or target.capacity or NO_LIMIT
         while (largest := Search(values, limit, lambda value: compared_bytes(probe(value))).largest()) is not None:
-            if not self.proves or largest in proved:
+            if largest in proved or not self._needs_proof(found[largest]):
                 last_before_recomputation(values, found, probe)
+                for unproved in [value for value in found if value > largest and found[value].fits]:
+                    del found[unproved]
                 break
             found[largest] = self.compile_candidate(target, (*knobs, (name, largest)), to_end=True)
             proved.add(largest)
+            limit = min(limit, limit_after(found[largest], len(proved)))
+
+    def _needs_proof(self, outcome: Outcome) -> bool:
+        """Return whether an answer is compiled to the end, which takes a minute or more."""
+        return outcome.fits and (outcome.doubtful if self.proves is None else self.proves)
 
     def compile_candidate(
         self, target: Target, knobs: Knobs, changes: Sequence[str] = (), to_end: bool = False
@@ -141,6 +149,14 @@ class Sweep:
         self.outcomes.append(outcome)
         self.done(outcome)
         return outcome
+
+
+def limit_after(proof: Outcome, count: int) -> int:
+    """Return the limit of further answers: where some were refused at the end, it is twice as far from the capacity."""
+    capacity, reserved = proof.capacity_bytes, proof.reserved_bytes
+    if not proof.refused or capacity is None or reserved is None or count <= EXACT_PROOFS:
+        return NO_LIMIT
+    return capacity - 2 * (capacity - reserved)
 
 
 def compared_bytes(outcome: Outcome) -> int | None:

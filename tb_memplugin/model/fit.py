@@ -49,6 +49,7 @@ class Outcome:
     parts: tuple[PeakPart, ...] = ()  # the largest parts of the peak, largest first
     searched: str = ""  # the knob whose largest value is searched
     run: str = ""  # name in the logdir
+    doubtful: bool = False  # the compiler may still refuse it for its code or its kernels, which are compiled last
     refused: str = ""  # by the compiler, where its code or a kernel needs more memory than what is left
     error: str = ""
     traceback: str = ""  # of the user's own code
@@ -90,6 +91,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         "parts": [{"name": part.name, "bytes": part.bytes} for part in outcome.parts],
         "seconds": round(outcome.seconds, 3),
         "run": outcome.run or None,
+        "doubtful": outcome.doubtful,
         "refused": outcome.refused or None,
         "error": outcome.error or None,
         "traceback": outcome.traceback or None,

@@ -42,6 +42,7 @@ def _outcome(found: Mapping[str, Any]) -> Outcome:
         parts=tuple(PeakPart(_text(part["name"]), _size(part["bytes"]) or 0) for part in found.get("parts", ())),
         searched=_text(found.get("searched") or ""),
         run=_text(found.get("run") or ""),
+        doubtful=found.get("doubtful") is True,
         refused=_text(found.get("refused") or ""),
         error=_text(found.get("error") or ""),
         traceback=_text(found.get("traceback") or ""),

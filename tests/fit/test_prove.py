@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from tb_memplugin.fit.compile_task import CompileTask
 from tb_memplugin.fit.compiling.compiling import compile_task
 from tb_memplugin.fit.knobs import parse_varied
-from tb_memplugin.fit.sweep import Sweep
+from tb_memplugin.fit.sweep import Compile, Sweep
 from tb_memplugin.fit.targets.target import Target
 from tb_memplugin.model.fit import Candidate, Outcome
 
@@ -65,6 +66,30 @@ def test_only_answers_are_compiled_to_the_end(monkeypatch: pytest.MonkeyPatch) -
     (answer,) = sweep.run()
     assert answer.value == 128
     assert [batch for batch, to_end in compiled if to_end] == [128]
+
+
+def test_doubtful_answers_are_compiled_to_the_end_unless_asked_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_memplugin.fit.sweep.write_record", lambda *_: None)
+    for proves, proved in ((None, [127, 126, 125]), (False, [])):
+        sweep, compiled = refused_above(125, limit=int(15.98 * GIB))
+        early = sweep.compile
+
+        def compile(candidate: Candidate, to_end: bool = False, early: Compile = early) -> Outcome:
+            return replace(early(candidate, to_end), doubtful=not to_end)
+
+        (answer,) = replace(sweep, compile=compile, proves=proves).run()
+        assert answer.value == (125 if proved else 127)
+        assert [batch for batch, to_end in compiled if to_end] == proved
+
+
+def test_after_some_refusals_answers_are_looked_for_further_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_memplugin.fit.sweep.write_record", lambda *_: None)
+    sweep, compiled = refused_above(100)
+    early = sweep.compile
+    sweep.compile = lambda candidate, to_end=False: replace(early(candidate, to_end), capacity_bytes=int(16 * GIB))
+    (answer,) = sweep.run()
+    assert answer.value == 80
+    assert [batch for batch, to_end in compiled if to_end] == [128, 127, 126, 125, 122, 116, 104, 80]
 
 
 @needs_libtpu

@@ -27,8 +27,8 @@ def with_memory(outcome: Outcome, program: Recording, content: bytes = b"", to_e
     top, target = peak(program), parse_target(outcome.candidate.target)
     repeated = repeated_instructions(program)
     caveats = target.caveats if target is not None else ()
-    if target is not None and target.platform == "tpu" and not to_end:
-        caveats += tuple(doubts(program, content, target.capacity or 0))
+    doubtful = target is not None and target.platform == "tpu" and not to_end
+    found = tuple(doubts(program, content, (target.capacity if target is not None else 0) or 0)) if doubtful else ()
     return replace(
         outcome,
         reserved_bytes=reserved_bytes(program),
@@ -36,7 +36,8 @@ def with_memory(outcome: Outcome, program: Recording, content: bytes = b"", to_e
         rematerialized=repeated,
         rematerialized_flops=repeated_flops(content) if repeated and content else 0.0,
         roles={role.name.lower(): size for role, size in bytes_by_role(program, top.position).items()},
-        caveats=caveats,
+        doubtful=bool(found),
+        caveats=(*caveats, *found),
         parts=peak_parts(program),
     )
 
@@ -47,7 +48,7 @@ def doubts(program: Recording, content: bytes, capacity: int) -> Iterator[str]:
     if 0 <= left < code:
         yield (
             f"Only {bytes_text(left)} are left for the program's code, which takes up to about {bytes_text(code)}: "
-            "the compiler may refuse it at the end, as --prove finds out"
+            "the compiler may refuse it at the end of its compilation"
         )
     if count := content.count(KERNEL):
         kernels = program.program.kernels if program.program is not None else ()
@@ -55,7 +56,7 @@ def doubts(program: Recording, content: bytes, capacity: int) -> Iterator[str]:
         name = max(needs, key=needs.__getitem__, default="")
         most = f", {bytes_text(needs[name])} or more in {name}," if needs.get(name) else ""
         which = f"On-chip memory of {counted(count, 'Pallas kernel')}{most}"
-        yield f"{which} is compared with its limit at the end of a compilation only, as with --prove"
+        yield f"{which} is compared with its limit at the end of a compilation only"
 
 
 def code_bytes(recording: Recording) -> int:
