@@ -20,9 +20,9 @@ def test_a_record_is_found_beside_a_program_and_alone(tmp_path: Path) -> None:
     compiled = write_program(tmp_path / "monday", candidate(batch=8), "v5e_train_step")
     write_candidate(tmp_path, raised(candidate(batch=7)))
     found = {outcome.run: outcome for outcome in Catalog(str(tmp_path)).fit().outcomes}
-    assert set(found) == {f"monday/{compiled.run}", "step_v5e-2x2_batch-7"}
+    assert set(found) == {f"monday/{compiled.run}", "fit_gpt.step_v5e-2x2_batch-7"}
     assert found[f"monday/{compiled.run}"].reserved_bytes == compiled.reserved_bytes
-    assert found["step_v5e-2x2_batch-7"].traceback == TRACEBACK
+    assert found["fit_gpt.step_v5e-2x2_batch-7"].traceback == TRACEBACK
     assert [run.name for run in Catalog(str(tmp_path)).runs()] == [f"monday/{compiled.run}"]
 
 
@@ -38,7 +38,10 @@ def test_records_of_several_logdirs_have_their_names(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_candidate(tmp_path / name, reserving(candidate(batch=8), 1))
     found = Catalog({"a": str(tmp_path / "a"), "b": str(tmp_path / "b")}).fit()
-    assert sorted(outcome.run for outcome in found.outcomes) == ["a/step_v5e-2x2_batch-8", "b/step_v5e-2x2_batch-8"]
+    assert sorted(outcome.run for outcome in found.outcomes) == [
+        "a/fit_gpt.step_v5e-2x2_batch-8",
+        "b/fit_gpt.step_v5e-2x2_batch-8",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_a_damaged_record_is_a_problem_beside_the_others(tmp_path: Path, text: s
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "fit.json").write_text(text)
     found = Catalog(str(tmp_path)).fit()
-    assert [outcome.run for outcome in found.outcomes] == ["step_v5e-2x2_batch-8"]
+    assert [outcome.run for outcome in found.outcomes] == ["fit_gpt.step_v5e-2x2_batch-8"]
     [problem] = found.problems
     assert problem.file.endswith("damaged/fit.json")
     assert "Not a record of a fit" in problem.text
@@ -94,7 +97,9 @@ def test_links_lead_nowhere_outside(tmp_path: Path) -> None:
         (tmp_path / "logs" / name / "fit.json").symlink_to(target / "fit.json")
     (tmp_path / "logs" / "folder").symlink_to(outside)
     os.mkfifo(tmp_path / "logs" / "fit.json")
-    assert sorted(outcome.run for outcome in Catalog(str(tmp_path / "logs")).fit().outcomes) == ["in", inside.name]
+    assert sorted(outcome.run for outcome in Catalog(str(tmp_path / "logs")).fit().outcomes) == sorted(
+        ["in", inside.name]
+    )
 
 
 def test_the_list_of_runs_and_of_candidates_take_one_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,13 +15,14 @@ MAX_NAME = 150
 
 
 def run_name(candidate: Candidate) -> str:
-    """Return the name of a candidate's run in the logdir, such as step_v5e-4x4_remat-none_batch-172.
+    """Return the name of a candidate's run in the logdir, such as gpt.step_v5e-4x4_remat-none_batch-172.
 
     Candidates have different names: one that is shortened, or has other characters, ends with a part of a hash.
     """
     knobs = (f"{name}-{value}" for name, value in candidate.knobs)
-    step = candidate.step.rpartition(":")[2]
-    text = "_".join((step, candidate.target.replace(":", "-"), *knobs, *candidate.changes))
+    place, _, function = candidate.step.rpartition(":")
+    file = re.split(r"[/\\]", place)[-1].removesuffix(".py")
+    text = "_".join((f"{file}.{function}", candidate.target.replace(":", "-"), *knobs, *candidate.changes))
     name = re.sub(r"[^\w.-]", "_", text)[:MAX_NAME]
     return name if name == text else f"{name}_{sha256(text.encode()).hexdigest()[:8]}"
 

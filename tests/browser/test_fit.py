@@ -21,7 +21,7 @@ from tb_memplugin.model.fit import Outcome
 
 FIT = {"tab": "fit"}
 DASH = "\u2013"
-NONE_172, FULL_280 = "step_v5e-2x2_remat-none_batch-172", "step_v5e-2x2_remat-full_batch-280"
+NONE_172, FULL_280 = "fit_gpt.step_v5e-2x2_remat-none_batch-172", "fit_gpt.step_v5e-2x2_remat-full_batch-280"
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def test_two_ticks_compare(fit: Viewer) -> None:
 
 def test_the_traceback_of_the_users_code_is_shown_in_full(fit: Viewer) -> None:
     fit.frame.locator("[data-testid=fit-candidate-row]", has_text="dots").click()
-    fit.wait_for_state(candidate="step_v5e-2x2_remat-dots_batch-7")
+    fit.wait_for_state(candidate="fit_gpt.step_v5e-2x2_remat-dots_batch-7")
     assert fit.text("traceback").strip() == TRACEBACK.strip()
     fit.page.keyboard.press("Escape")
     fit.wait_for_state(candidate=None)
@@ -199,7 +199,7 @@ def test_a_step_without_a_search_has_bars(fit: Viewer) -> None:
     assert fit.get("fit-bar").count() == 2
     assert "ValueError" in (fit.get("fit-bar").nth(1).text_content() or "")
     fit.get("fit-bar").nth(0).press("Enter")
-    fit.wait_for_state(candidate="step2_v5e-2x2_depth-50")
+    fit.wait_for_state(candidate="fit_resnet.step2_v5e-2x2_depth-50")
     assert fit.get("open-candidate").count() == 0, "its program is not in the logdir"
 
 
