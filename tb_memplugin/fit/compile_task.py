@@ -29,7 +29,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class CompileTask:
-    """What to compile, and how."""
+    """A candidate with the limits and the mode of its compilation."""
 
     candidate: Candidate
     limits: Limits = field(default_factory=Limits)
@@ -41,7 +41,7 @@ class CompileTask:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a task gave: the outcome, and the files of its run: the program, and what describes its target."""
+    """The outcome of a task, and the files of its run: the program, and the description of its target."""
 
     outcome: Outcome
     files: Mapping[str, bytes] = field(default_factory=dict)

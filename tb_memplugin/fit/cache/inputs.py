@@ -34,7 +34,7 @@ Inputs = dict[str, dict[str, Digest]]  # by kind: files, names in folders, paths
 
 
 class Recorder:
-    """What this process reads from `start` until `inputs`."""
+    """Records the inputs that this process reads from `start` until `inputs`."""
 
     def __init__(self, own: str) -> None:
         own_folders = (os.path.join(path, "") for path in (os.path.abspath(own), PACKAGE))

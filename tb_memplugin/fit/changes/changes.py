@@ -33,7 +33,7 @@ class SplitArguments:
 
 @dataclass
 class Changes:
-    """What to change about a candidate."""
+    """Changes to a candidate."""
 
     donated: list[str] = field(default_factory=list)
     sharded: list[SplitArguments] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Where compilations run: threads that each run a process, or workers of a dask cluster."""
+"""Runners of compilations: threads that each run a process, or workers of a dask cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def default_jobs() -> int:
 
 
 class TaskRunner(Protocol):
-    """What runs tasks, and can stop."""
+    """A runner of tasks, which can stop."""
 
     def submit(self, task: CompileTask) -> Future[Compiled]:
         """Run a task when there is room."""

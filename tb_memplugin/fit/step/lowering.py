@@ -164,12 +164,12 @@ def _placed(leaf: Any) -> Any:
 
 
 def _is_on(lowered: Any, devices: list[Any]) -> bool:
-    """Return whether a lowered function is for devices of the target, as far as it can be told."""
+    """Return whether a lowered function is for devices of the target, as far as it is known."""
     return set(_devices(lowered)) <= set(devices)
 
 
 def devices_used(lowered: Any) -> int:
-    """Return the number of devices that a lowered function is for; 0 where it cannot be told."""
+    """Return the number of devices that a lowered function is for; 0 where it is unknown."""
     return len(_devices(lowered))
 
 

@@ -67,7 +67,7 @@ class Target:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What figures for this target leave out."""
+        """Memory and choices that the figures for this target leave out."""
         if self.platform == "cpu":
             return ("XLA schedules and fuses programs differently for CPU, TPU and GPU: figures do not carry over",)
         return gpu_caveats(self.chip) if self.chip in GPUS else ()

@@ -15,7 +15,7 @@ MAX_ERROR = 200  # characters of an error that is not the answer
 
 
 def lines(found: Sequence[LargestValue], chosen: Sequence[str]) -> Iterator[str]:
-    """Yield the table, and what there is to say about its rows. `chosen` are the knobs whose values differ."""
+    """Yield the table, and sentences about its rows. `chosen` are the knobs whose values differ."""
     several = len({one.target for one in found}) > 1 or any(one.smaller for one in found)
     searched = next((one.searched for one in found if one.searched), "")
     yield from align(_rows(found, chosen, searched, several), 0)
@@ -67,7 +67,7 @@ def parts_text(outcome: Outcome) -> str:
 
 
 def sentences(one: LargestValue) -> Iterator[str]:
-    """Yield what there is to say about an answer: how memory rises, what is recomputed, and what failed."""
+    """Yield sentences about an answer: how memory rises, what is recomputed, and what failed."""
     shown = one.last
     if one.largest is None:
         yield verdict(shown)

@@ -1,4 +1,4 @@
-"""What pieces of advice give once carried out: a table for each answer of a fit, and JSON."""
+"""Pieces of advice once carried out: a table for each answer of a fit, and JSON."""
 
 from __future__ import annotations
 
