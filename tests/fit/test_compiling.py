@@ -59,7 +59,8 @@ def test_a_process_that_ends_badly_is_one_line_and_leaves_nothing(code: str, tmp
     file = tmp_path / "pids"
     begin = f"import os, sys, time\nopen({str(file)!r}, 'a').write(f'{{os.getpid()}} ')\n"
     begin += f"os.register_at_fork(after_in_child=lambda: open({str(file)!r}, 'a').write(f'{{os.getpid()}} '))\n"
-    limits = Limits(seconds=2 if "timeout" in ENDINGS[code] else 30, bytes=512 << 20)
+    times_out = "timeout" in ENDINGS[code]
+    limits = Limits(seconds=2 if times_out else 30, bytes=2 << 30 if times_out else 512 << 20)
     found = compile_step(write_step(tmp_path, begin + code), limits)
     assert ENDINGS[code] in found.outcome.error and "\n" not in found.outcome.error
     assert found.files == {}

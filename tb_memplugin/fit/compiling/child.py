@@ -35,8 +35,9 @@ NEEDED = {  # with modules of which one is enough
     "cuda": (("jax's CUDA plugin", ("jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13"), "pip install 'jax[cuda12]'"),),
 }
 EXHAUSTED = "RESOURCE_EXHAUSTED"
+MAX_TEXT = 1000  # characters of a refusal
 REQUEST, DUMP, ERROR, VERSIONS, KEY = "request.json", "dump", "error.json", "versions.json", "key.json"
-REFUSED = "refused.json"  # of a program that was compiled to the end
+REFUSED = "refused.json"  # there once a program is compiled to the end, with the reason for a refusal
 
 
 def compile_candidate(folder: str, request: dict[str, Any]) -> None:
@@ -59,8 +60,7 @@ def compile_candidate(folder: str, request: dict[str, Any]) -> None:
     _write(folder, KEY, {"key": key, "inputs": inputs, "devices": devices_used(lowered)})
     if not (request["cache"] and Cache(Path(request["cache"])).has(key)):
         refused = _compile(lowered, {**options, "xla_dump_to": str(Path(folder, DUMP))}, request)
-        if request["to_end"]:
-            _write(folder, REFUSED, {"text": refused})
+        _write(folder, REFUSED, {"text": refused})
 
 
 def _devices(target: Target) -> list[Any]:
@@ -88,8 +88,8 @@ def _compile(lowered: Any, options: dict[str, Any], request: Mapping[str, Any]) 
         lowered.compile(compiler_options=options)
     except Exception as error:
         text = str(error)
-        if EXHAUSTED in text and ("hbm" in text.lower() or request["to_end"]):
-            return text.strip().splitlines()[0]
+        if EXHAUSTED in text:
+            return " ".join(text.split())[:MAX_TEXT]
         raise InputError("The compiler refuses the program", request["step"], error_line(error)) from error
     return ""
 

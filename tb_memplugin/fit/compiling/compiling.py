@@ -126,8 +126,7 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     """Return the outcome with the memory of the dumped program, else with the error of a process without one."""
     target = parse_target(task.candidate.target)
     assert target is not None
-    versions, refused = _read_json(folder / VERSIONS), _read_json(folder / REFUSED).get("text", "")
-    outcome = Outcome(task.candidate, capacity_bytes=target.capacity, versions=versions, refused=refused)
+    outcome = Outcome(task.candidate, capacity_bytes=target.capacity, versions=_read_json(folder / VERSIONS))
     dumps = programs_of(folder / DUMP)
     if end.failure or not dumps or (folder / ERROR).exists():
         error, traceback = _error(folder, end)
@@ -140,7 +139,10 @@ def _read(task: CompileTask, folder: Path, end: End) -> Compiled:
     program = next(recording for recording in recordings if recording.is_main_memory)
     if error := _wrong_backend(program, BACKENDS[target.platform]):
         return Compiled(replace(outcome, error=error))
-    outcome = with_memory(outcome, program, content, to_end=task.to_end)
+    at_end = _read_json(folder / REFUSED)  # a small program may be compiled to the end before it is ended
+    outcome = with_memory(outcome, program, content, to_end=bool(at_end))
+    if task.to_end or (outcome.reserved_bytes or 0) <= (target.capacity or 0):
+        outcome = replace(outcome, refused=at_end.get("text", ""))
     used = _read_json(folder / KEY).get("devices")
     if used and used < target.devices:
         text = f"Compiled for {used} of {target.devices} devices: give the arguments shardings on a mesh of `devices`"
