@@ -4,12 +4,10 @@ Each run is what XLA writes when it compiles one training step of a transformer 
 XLA_FLAGS='--xla_dump_to=FOLDER --xla_dump_hlo_as_proto'. The compiler needs no accelerator, only its description:
 
     v5e_train_step      For one chip of a TPU v5e, whose HBM has 15.75 GiB for programs. The state is not donated.
-    v5e_out_of_memory   The same with a batch of 256 instead of 8, which the compiler refuses with RESOURCE_EXHAUSTED.
-                        XLA writes the dump of such a program as well; compile.oom.txt is the error.
+    v5e_out_of_memory   The same with a batch of 256. The compiler refuses it, with its dump and compile.oom.txt.
     h100_train_step     The same step for an NVIDIA H100 with 80 GB.
 
-Needs jax 0.12 with libtpu and jax-cuda12-plugin. Of a dump only the program after optimizations, the description of
-the chip and XLA's report of memory are kept, and compressed.
+Needs jax 0.12, libtpu and jax-cuda12-plugin. Kept are the program, the chip's description and XLA's report, compressed.
 """
 
 from __future__ import annotations
