@@ -117,11 +117,9 @@ class Sweep:
         proved = set[int]()
         values = compilable(searched.numbers, target.devices, probe)
         limit = self.budget or target.capacity or NO_LIMIT
-        while (largest := Search(values, limit, lambda value: compared_bytes(probe(value))).largest()) is not None:
+        while (largest := Search(values, limit, lambda value: probe(value).compared_bytes).largest()) is not None:
             if largest in proved or not self._needs_proof(found[largest]):
                 last_before_recomputation(values, found, probe)
-                for unproved in [value for value in found if value > largest and found[value].fits]:
-                    del found[unproved]
                 break
             found[largest] = self.compile_candidate(target, (*knobs, (name, largest)), to_end=True)
             proved.add(largest)
@@ -157,11 +155,6 @@ def limit_after(proof: Outcome, count: int) -> int:
     if not proof.refused or capacity is None or reserved is None or count <= EXACT_PROOFS:
         return NO_LIMIT
     return capacity - 2 * (capacity - reserved)
-
-
-def compared_bytes(outcome: Outcome) -> int | None:
-    """Return what is compared with the limit; None of a program that the compiler refuses."""
-    return None if outcome.refused else outcome.reserved_bytes
 
 
 def choices_of(rows: Iterator[Row] | Sequence[Row]) -> list[str]:

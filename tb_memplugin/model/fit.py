@@ -35,7 +35,7 @@ class PeakPart:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What compiling a candidate gave, in bytes per device; sizes are None where there is no program."""
+    """The result of compiling a candidate, in bytes per device; sizes are None where there is no program."""
 
     candidate: Candidate
     seconds: float = 0.0
@@ -50,7 +50,7 @@ class Outcome:
     searched: str = ""  # the knob whose largest value is searched
     run: str = ""  # name in the logdir
     doubtful: bool = False  # the compiler may still refuse it for its code or its kernels, which are compiled last
-    refused: str = ""  # by the compiler, where its code or a kernel needs more memory than what is left
+    refused: str = ""  # by the compiler, where its code or a kernel needs more memory than is left
     error: str = ""
     traceback: str = ""  # of the user's own code
     versions: Mapping[str, str] = field(default_factory=dict)  # jax, jaxlib, and libtpu or the CUDA plugin
@@ -62,6 +62,11 @@ class Outcome:
         if self.reserved_bytes is None or self.refused:
             return False
         return self.limit_bytes is None or self.reserved_bytes <= self.limit_bytes
+
+    @property
+    def compared_bytes(self) -> int | None:
+        """The bytes to compare with the limit; None of a program that the compiler refuses, or that is not there."""
+        return None if self.refused else self.reserved_bytes
 
     def __repr__(self) -> str:
         knobs = "".join(f", {name}={value}" for name, value in self.candidate.knobs)

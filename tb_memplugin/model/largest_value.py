@@ -13,7 +13,7 @@ MAX_ERROR = 0.02  # of a line that describes the memory
 
 def largest_value(target: str, knobs: Knobs, searched: str, found: Mapping[int, Outcome]) -> LargestValue:
     """Return the answer; `found` are outcomes by value, at least one. Without a search it has one of any value."""
-    fitting = [value for value, outcome in found.items() if outcome.fits]
+    fitting = answers(found)
     largest = found[max(fitting)] if fitting else None
     clean = [value for value in fitting if not found[value].rematerialized]
     return LargestValue(
@@ -28,6 +28,19 @@ def largest_value(target: str, knobs: Knobs, searched: str, found: Mapping[int, 
         failed=tuple(found[value] for value in sorted(found) if found[value].error),
         line=memory_line({value: found[value] for value in clean}) if searched else None,
     )
+
+
+def answers(found: Mapping[int, Outcome]) -> list[int]:
+    """Return the values that fit.
+
+    Where the compiler refused one at the end of its compilation, those that may be refused too are left out, if they
+    are above the largest value that is certain.
+    """
+    fitting = [value for value, outcome in found.items() if outcome.fits]
+    certain = max((value for value in fitting if not found[value].doubtful), default=None)
+    if certain is None or not any(outcome.refused for outcome in found.values()):
+        return fitting
+    return [value for value in fitting if value <= certain]
 
 
 def memory_line(found: Mapping[int, Outcome]) -> MemoryLine | None:

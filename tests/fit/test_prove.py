@@ -86,7 +86,9 @@ def test_after_some_refusals_answers_are_looked_for_further_below(monkeypatch: p
     monkeypatch.setattr("tb_memplugin.fit.sweep.write_record", lambda *_: None)
     sweep, compiled = refused_above(100)
     early = sweep.compile
-    sweep.compile = lambda candidate, to_end=False: replace(early(candidate, to_end), capacity_bytes=int(16 * GIB))
+    sweep.compile = lambda candidate, to_end=False: replace(
+        early(candidate, to_end), capacity_bytes=int(16 * GIB), doubtful=not to_end
+    )
     (answer,) = sweep.run()
     assert answer.value == 80
     assert [batch for batch, to_end in compiled if to_end] == [128, 127, 126, 125, 122, 116, 104, 80]

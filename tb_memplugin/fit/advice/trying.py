@@ -132,7 +132,7 @@ class Trial:
             guess = sum(value <= most for value in values) - 1
 
         def probe(value: int) -> int | None:
-            return self.compile(self._knobs(value), piece.changes).reserved_bytes
+            return self.compile(self._knobs(value), piece.changes).compared_bytes
 
         search = Search(values, limit, probe, tried={number: reserved})
         return search.largest_from(number, max(guess, number + 1))
