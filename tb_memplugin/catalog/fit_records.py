@@ -30,7 +30,7 @@ class FitRecords:
 
 
 def records_of_path(path: str) -> FitRecords:
-    """Read the records of a logdir or a run's folder; none of a file. InputError where it cannot be opened."""
+    """Read the records of a logdir or a run's folder. A file has no records. InputError where it cannot be opened."""
     if not logdir.is_remote(path) and not os.path.isdir(path):
         return FitRecords()
     runs = logdir.find_all(path)

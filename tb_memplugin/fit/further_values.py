@@ -29,7 +29,7 @@ def _multiples(values: range, unit: int) -> range | None:
 
 
 def last_before_recomputation(values: range, found: Mapping[int, Outcome], probe: Callable[[int], Outcome]) -> None:
-    """Compile values between the last one that the compiler leaves as it is and the first one where it recomputes."""
+    """Compile values until the last one without recomputation by the compiler is next to the first one with it."""
     clean = [value for value, outcome in found.items() if outcome.fits and not outcome.rematerialized]
     if not clean:
         return

@@ -27,7 +27,7 @@ def _try_answer(sweep: Sweep, answer: LargestValue, defaults: Mapping[str, Any])
     def compile_changed(knobs: Knobs, changes: tuple[str, ...]) -> Outcome:
         return sweep.compile_candidate(target, knobs, changes)
 
-    values = [int(value) for value in sweep.searched.values] if sweep.searched is not None else []
+    values = sweep.searched.numbers if sweep.searched is not None else ()
     pieces = pieces_of(answer.last, sweep.folder, defaults)
     return Trial(answer, values, compile_changed, _known(sweep, answer), target.devices).run(pieces, MAX_THREADS)
 

@@ -37,7 +37,7 @@ def question_key(request: Mapping[str, Any]) -> str:
 def program_key(lowered: Any, target: str, options: Mapping[str, Any], versions: Mapping[str, str]) -> str:
     """Return the digest of a lowered program and all that its compiler depends on.
 
-    Source lines are part of a program, as they are of what is shown about it.
+    Source lines are part of a program: the page shows them.
     """
     import jax
 

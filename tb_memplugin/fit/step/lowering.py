@@ -164,7 +164,7 @@ def _placed(leaf: Any) -> Any:
 
 
 def _is_on(lowered: Any, devices: list[Any]) -> bool:
-    """Return whether a lowered function is for devices of the target, as far as it is known."""
+    """Return whether a lowered function is for devices of the target, or its devices are unknown."""
     return set(_devices(lowered)) <= set(devices)
 
 

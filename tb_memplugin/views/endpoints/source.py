@@ -34,7 +34,7 @@ class RunRecordings(NamedTuple):
 
 
 class FitOutcomes(NamedTuple):
-    """What compiling each candidate of a fit gave, and the records that cannot be read."""
+    """The outcomes of the candidates of a fit, and the records that cannot be read."""
 
     outcomes: Sequence[Outcome] = ()
     problems: Sequence[Unreadable] = ()

@@ -35,7 +35,7 @@ class FitPartJson(TypedDict):
 
 
 class FitChoiceJson(TypedDict):
-    """What the candidates of one search have in common."""
+    """Target, knobs and changes that the candidates of one search have in common."""
 
     target: str
     knobs: dict[str, float | str | bool]
@@ -82,7 +82,7 @@ class FitLargestJson(FitChoiceJson):
     without_recomputation: int | None
     """As `candidate`, of the largest value for which the compiler runs no instruction twice."""
     sentences: list[str]
-    """How memory rises with the knob, what the compiler recomputes, and what failed."""
+    """Sentences: how memory rises with the knob, what the compiler recomputes, and what failed."""
 
 
 class FitStepJson(TypedDict):

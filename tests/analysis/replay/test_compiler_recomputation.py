@@ -84,7 +84,7 @@ def test_the_demo_that_does_not_fit_is_recomputed_in_part() -> None:
         if recording.program is not None and recording.is_main_memory
     ]
     found = compiler_recomputation(refused)
-    # Of 97 marked instructions, 36 compute nothing, and 20 are what is left of an original that was removed.
+    # Of 97 marked instructions, 36 compute nothing, and the originals of 20 were removed.
     assert found.operations == 41 and found.saved_bytes > 2**30
     assert all(0 <= piece.saving.at_least <= piece.saving.bytes for piece in advise(refused))
 

@@ -284,7 +284,7 @@ export interface FitCandidate extends FitChoice {
   caveats: string[];
 }
 
-/** What the candidates of one search have in common. */
+/** Target, knobs and changes that the candidates of one search have in common. */
 export interface FitChoice {
   target: string;
   /** All but the searched one. */
@@ -301,7 +301,7 @@ export interface FitLargest extends FitChoice {
   candidate: number | null;
   /** As `candidate`, of the largest value for which the compiler runs no instruction twice. */
   without_recomputation: number | null;
-  /** How memory rises with the knob, what the compiler recomputes, and what failed. */
+  /** Sentences: how memory rises with the knob, what the compiler recomputes, and what failed. */
   sentences: string[];
 }
 

@@ -86,7 +86,7 @@ export function reservedText(bytes: number): string {
   return formatBytes(bytes, 4);
 }
 
-/** Format what is left below the limit: "128 MiB", or "160 MiB over". */
+/** Format the distance to the limit: "128 MiB", or "160 MiB over". */
 export function leftText(left: number): string {
   return left < 0 ? `${formatBytes(-left)} over` : formatBytes(left);
 }

@@ -80,10 +80,7 @@ export function CandidateDetails({ step, candidate, actions, store, dark }: Prop
               .map(({ role, bytes }) => (
                 <li key={role}>
                   <Role role={role} dark={dark} />
-                  <span class="numeric" title={formatExact(bytes)}>
-                    {formatBytes(bytes)}
-                  </span>
-                  <span class="numeric muted">{formatShare(bytes, peak)}</span>
+                  <BytesOfPeak bytes={bytes} peak={peak} />
                 </li>
               ))}
           </ul>
@@ -96,10 +93,7 @@ export function CandidateDetails({ step, candidate, actions, store, dark }: Prop
             {parts.map(({ name, bytes }) => (
               <li key={name}>
                 <span title={name}>{name}</span>
-                <span class="numeric" title={formatExact(bytes)}>
-                  {formatBytes(bytes)}
-                </span>
-                <span class="numeric muted">{formatShare(bytes, peak)}</span>
+                <BytesOfPeak bytes={bytes} peak={peak} />
               </li>
             ))}
           </ul>
@@ -111,6 +105,17 @@ export function CandidateDetails({ step, candidate, actions, store, dark }: Prop
         </p>
       ))}
     </Drawer>
+  );
+}
+
+function BytesOfPeak({ bytes, peak }: { bytes: number; peak: number }): JSX.Element {
+  return (
+    <>
+      <span class="numeric" title={formatExact(bytes)}>
+        {formatBytes(bytes)}
+      </span>
+      <span class="numeric muted">{formatShare(bytes, peak)}</span>
+    </>
   );
 }
 

@@ -102,7 +102,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const problems = listing.value?.problems ?? [];
   const noRuns = runs.value?.runs.length === 0;
   useEffect(() => {
-    // Nothing was compiled: the errors are all that there is to see.
+    // Without a program, there are only errors to show.
     if (noRuns && hasFit && tab === "overview") store.set({ tab: "fit" });
   }, [noRuns, hasFit, tab]);
   const available = tabsOf(report, hasFit).includes(tab);
