@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,21 @@ def test_the_largest_value_without_recomputation_is_beside_the_largest() -> None
     assert choice["without_recomputation"] is not None
     assert step["candidates"][choice["candidate"]]["value"] == 172
     assert step["candidates"][choice["without_recomputation"]]["value"] == 48
+
+
+def test_doubtful_values_above_one_that_is_certain_are_no_answer_where_one_was_refused() -> None:
+    certain = reserving(candidate(batch=8), 15)
+    doubtful = replace(reserving(candidate(batch=9), 15.2), doubtful=True)
+    refused = replace(reserving(candidate(batch=10), 15.4), refused="RESOURCE_EXHAUSTED")
+
+    def largest(*outcomes: Outcome) -> Any:
+        step = answered(*outcomes)["steps"][0]
+        assert step["choices"][0]["candidate"] is not None
+        return step["candidates"][step["choices"][0]["candidate"]]["value"]
+
+    assert largest(certain, doubtful) == 9
+    assert largest(certain, doubtful, refused) == 8
+    assert largest(doubtful, refused) == 9
 
 
 def test_sentences_are_those_of_the_terminal() -> None:
