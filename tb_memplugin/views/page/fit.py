@@ -69,6 +69,7 @@ class FitCandidateJson(FitChoiceJson):
     parts: list[FitPartJson]
     seconds: float
     error: str | None
+    """Why there is no program, or why the compiler refuses one that is within the limit."""
     traceback: str | None
     versions: dict[str, str]
     caveats: list[str]
@@ -221,7 +222,7 @@ def _candidate(step: FitStep, outcome: Outcome, choice: int) -> FitCandidateJson
         "roles": _roles(outcome),
         "parts": [{"name": part.name, "bytes": part.bytes} for part in outcome.parts[:MAX_PARTS]],
         "seconds": outcome.seconds,
-        "error": outcome.error or None,
+        "error": outcome.error or outcome.refused or None,
         "traceback": outcome.traceback or None,
         "versions": dict(outcome.versions),
         "caveats": list(outcome.caveats),

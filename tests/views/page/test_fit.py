@@ -99,6 +99,7 @@ def test_doubtful_values_above_one_that_is_certain_are_no_answer_where_one_was_r
         assert step["choices"][0]["candidate"] is not None
         return step["candidates"][step["choices"][0]["candidate"]]["value"]
 
+    assert answered(refused)["steps"][0]["candidates"][0]["error"] == "RESOURCE_EXHAUSTED"
     assert largest(certain, doubtful) == 9
     assert largest(certain, doubtful, refused) == 8
     assert largest(doubtful, refused) == 9

@@ -278,6 +278,7 @@ export interface FitCandidate extends FitChoice {
   roles: RoleBytes[];
   parts: FitPart[];
   seconds: number;
+  /** Why there is no program, or why the compiler refuses one that is within the limit. */
   error: string | null;
   traceback: string | null;
   versions: Record<string, string>;

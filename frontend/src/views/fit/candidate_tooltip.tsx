@@ -21,7 +21,8 @@ export function candidateSentence(candidate: FitCandidate): string {
   const { reserved_bytes: reserved, rematerialized, error } = candidate;
   if (reserved === null) return error ?? "No program";
   const left = leftOf(candidate);
-  const room = left === null ? "" : left < 0 ? `does not fit, ${leftText(left)}` : `${leftText(left)} left`;
+  const fits = left === null ? "" : left < 0 ? `does not fit, ${leftText(left)}` : `${leftText(left)} left`;
+  const room = error === null ? fits : `does not fit: ${error}`;
   const again = rematerialized > 0 ? `the compiler recomputes ${recomputedText(candidate)}` : "";
   return [`reserves ${reservedText(reserved)}`, room, again].filter(Boolean).join("; ");
 }
