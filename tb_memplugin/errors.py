@@ -1,4 +1,4 @@
-"""The one exception whose message is meant for users."""
+"""The exceptions whose messages are meant for users."""
 
 from __future__ import annotations
 
@@ -17,3 +17,10 @@ class InputError(Exception):
 
     def __str__(self) -> str:
         return f"{self.what}: {self.where}: {self.remedy}"
+
+
+class ReadError(InputError):
+    """A failure that the file's content did not cause: of the disk, permissions, the network or free memory.
+
+    The same file may be readable a moment later, so this answer must not be cached.
+    """

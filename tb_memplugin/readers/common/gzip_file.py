@@ -7,25 +7,25 @@ import zlib
 from gzip import BadGzipFile, GzipFile
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.readers.common.budget import GZIP_MAGIC, Budget
 
-GZIP_MAGIC = b"\x1f\x8b"
 CHUNK_BYTES = 1 << 20
 
 
-def decompress(data: bytes | memoryview, path: str, max_bytes: int) -> bytes | memoryview:
-    """Return the content of a file: `data` itself, or up to `max_bytes` decompressed from it where it is gzip.
+def decompress(data: bytes | memoryview, budget: Budget) -> bytes | memoryview:
+    """Return the content of a file: `data` itself, or what it decompresses to where it is gzip.
 
-    Raises InputError where the content is larger or the gzip stream is damaged.
+    The content is charged to the budget. Raises InputError where it is too large or the gzip stream is damaged.
     """
     if bytes(data[:2]) != GZIP_MAGIC:
         return data
-    compressed, content = GzipFile(fileobj=io.BytesIO(data)), io.BytesIO()
+    compressed, content, limit = GzipFile(fileobj=io.BytesIO(data)), io.BytesIO(), budget.content_limit
     try:
-        # Read in chunks: read(max_bytes) would allocate the maximum size at once.
-        while content.tell() <= max_bytes and (chunk := compressed.read(CHUNK_BYTES)):
+        while content.tell() <= limit and (chunk := compressed.read(CHUNK_BYTES)):
             content.write(chunk)
     except (BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"damaged gzip file ({error})", path, "copy the file again, or save it again") from error
-    if content.tell() > max_bytes:
-        raise InputError("too large", path, f"it decompresses to more than {max_bytes >> 30} GiB")
+        raise InputError(f"damaged gzip file ({error})", budget.path, "copy or save it again") from error
+    if content.tell() > limit:
+        raise budget.exceeded(content.tell())
+    budget.charge(content.tell())
     return content.getvalue()

@@ -10,13 +10,13 @@ import re
 
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.common.budget import Budget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.hlo.recordings import read_hlo
 
 __all__ = ["open_hlo", "read_hlo"]
 
-MAX_BYTES = 2 << 30  # decompressed; a protocol buffer is never larger
 SUFFIX = re.compile(r"(\.hlo_proto|\.hlo)\.pb(\.gz)?$")
 
 
@@ -27,6 +27,6 @@ def open_hlo(data: bytes | memoryview, path: str, *, run: str = "", host: str = 
     title = name if re.search(r"\(\d+\)$", name) else ""
 
     def read() -> list[Recording]:
-        return read_hlo(decompress(data, path, MAX_BYTES), title=title, run=run, host=host, source=path)
+        return read_hlo(decompress(data, Budget(data, path)), title=title, run=run, host=host, source=path)
 
     return [FilePart(name, RecordingKind.PROGRAM, path, len(data), read)]

@@ -12,13 +12,13 @@ import numpy as np
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.common.budget import Budget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.torch_profiler.category_sums import read_category_sums
 from tb_memplugin.readers.torch_profiler.memory_events import read_memory_events
 from tb_memplugin.readers.torch_profiler.tensor_events import read_tensor_events
 
-MAX_FILE_BYTES = 8 << 30  # decompressed
 HEAD_BYTES = 1 << 16  # enough to identify the format
 LISTS, TRACE = re.compile(rb"\s*\[\s*\["), b'"traceEvents"'
 
@@ -37,7 +37,7 @@ def open_torch_profiler(data: bytes | memoryview, path: str, *, run: str = "", h
 
 def _read(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
     """Read a trace, a JSON object, or a timeline of export_memory_timeline, JSON lists. Raises InputError."""
-    raw = decompress(data, path, MAX_FILE_BYTES)
+    raw = decompress(data, Budget(data, path))
     origin = run, host, path
     if bytes(raw[:HEAD_BYTES]).lstrip()[:1] == b"{":
         return read_memory_events(raw, origin)

@@ -1,0 +1,50 @@
+"""Free memory of this machine or its container."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+# Groups of processes with a limit: version 2 of cgroups, then version 1. Inside of a container these are its own.
+CGROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        "/sys/fs/cgroup/memory/memory.stat",
+    ),
+)
+
+
+def free_bytes() -> int | None:
+    """Return the bytes that processes can still allocate without swapping; None where that cannot be found."""
+    found = [size for size in (_of_machine(), *map(_of_group, CGROUPS)) if size is not None]
+    return min(found, default=None)
+
+
+def _of_machine() -> int | None:
+    with suppress(OSError, ValueError, KeyError):
+        return _figures("/proc/meminfo", ":")["MemAvailable"] << 10
+    with suppress(OSError, ValueError, AttributeError):  # half of it, since systems without /proc do not give more
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return None
+
+
+def _of_group(paths: tuple[str, str, str]) -> int | None:
+    """Return a group's limit without its use; cached files do not count, since the system drops them on demand."""
+    limit, used, figures = paths
+    with suppress(OSError, ValueError):  # "max": no limit
+        most, now = int(_text(limit)), int(_text(used))
+        cached = _figures(figures, "")
+        return max(0, most - now + cached.get("inactive_file", 0) + cached.get("active_file", 0))
+    return None
+
+
+def _figures(path: str, mark: str) -> dict[str, int]:
+    lines = (line.split() for line in _text(path).splitlines())
+    return {words[0].removesuffix(mark): int(words[1]) for words in lines if len(words) > 1}
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="ascii") as file:
+        return file.read()
