@@ -13,7 +13,7 @@ from tb_memplugin.logdir import HostFile
 from tb_memplugin.logdir.dump_names import AFTER_CODEGEN
 from tb_memplugin.model.chips import with_chip
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.common.budget import Budget
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.hlo.kernels.memory import used_by_kernel
 from tb_memplugin.readers.xla_dump.reports import differences, reported_totals, scheduled_instructions
@@ -104,7 +104,7 @@ def _with_used_memory(recording: Recording, path: str) -> Recording:
     if program is None or content is None:
         return recording
     try:
-        used = used_by_kernel(decompress(content, Budget(content, path)))
+        used = used_by_kernel(decompress(content, ReadBudget(content, path)))
     except InputError:
         return recording
     kernels = tuple(replace(kernel, used_bytes=used.get(kernel.name, kernel.used_bytes)) for kernel in program.kernels)
@@ -121,6 +121,6 @@ def _content(path: str) -> bytes | None:
     limit = MAX_REPORT_BYTES if "-memory-usage-report" in os.path.basename(path) else MAX_TARGET_BYTES
     content = logdir.read_beside(path, limit)
     try:
-        return bytes(decompress(content, Budget(content, path))) if content else None
+        return bytes(decompress(content, ReadBudget(content, path))) if content else None
     except InputError:
         return None

@@ -25,7 +25,7 @@ CONTENT_MULTIPLE = 64
 LARGE_BYTES = 32 << 20
 
 
-class Budget:
+class ReadBudget:
     """Bytes that the reader of one file may still allocate. Methods may be called from any thread.
 
     A charge that is refused is not counted, so that a damaged part of a file leaves the others readable.

@@ -7,12 +7,12 @@ import zlib
 from gzip import BadGzipFile, GzipFile
 
 from tb_memplugin.errors import InputError
-from tb_memplugin.readers.common.budget import GZIP_MAGIC, Budget
+from tb_memplugin.readers.common.budget import GZIP_MAGIC, ReadBudget
 
 CHUNK_BYTES = 1 << 20
 
 
-def decompress(data: bytes | memoryview, budget: Budget) -> bytes | memoryview:
+def decompress(data: bytes | memoryview, budget: ReadBudget) -> bytes | memoryview:
     """Return the content of a file: `data` itself, or what it decompresses to where it is gzip.
 
     The content is charged to the budget. Raises InputError where it is too large or the gzip stream is damaged.

@@ -10,7 +10,7 @@ import re
 
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.common.budget import Budget
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.hlo.recordings import read_hlo
@@ -27,6 +27,6 @@ def open_hlo(data: bytes | memoryview, path: str, *, run: str = "", host: str = 
     title = name if re.search(r"\(\d+\)$", name) else ""
 
     def read() -> list[Recording]:
-        return read_hlo(decompress(data, Budget(data, path)), title=title, run=run, host=host, source=path)
+        return read_hlo(decompress(data, ReadBudget(data, path)), title=title, run=run, host=host, source=path)
 
     return [FilePart(name, RecordingKind.PROGRAM, path, len(data), read)]

@@ -20,7 +20,7 @@ from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import Interner, gather, intern
 from tb_memplugin.protos.pprof_pb2 import Profile as ProfileProto
 from tb_memplugin.protos.pprof_pb2 import Sample as SampleProto
-from tb_memplugin.readers.common.budget import Budget
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.pprof.stacks import Locations
 
@@ -51,7 +51,7 @@ class Profile:
 
 def read_profile(data: bytes | memoryview, path: str) -> Profile:
     """Parse a profile. Raises InputError where it is no profile, is damaged, or has no type in bytes."""
-    raw = decompress(data, Budget(data, path))
+    raw = decompress(data, ReadBudget(data, path))
     try:
         tables = scan(raw, OUTLINE)
         strings = _strings(raw, tables["string_table"]["value"])

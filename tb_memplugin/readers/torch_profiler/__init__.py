@@ -12,7 +12,7 @@ import numpy as np
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.common.budget import Budget
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.common.part import FilePart
 from tb_memplugin.readers.torch_profiler.category_sums import read_category_sums
@@ -37,7 +37,7 @@ def open_torch_profiler(data: bytes | memoryview, path: str, *, run: str = "", h
 
 def _read(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
     """Read a trace, a JSON object, or a timeline of export_memory_timeline, JSON lists. Raises InputError."""
-    raw = decompress(data, Budget(data, path))
+    raw = decompress(data, ReadBudget(data, path))
     origin = run, host, path
     if bytes(raw[:HEAD_BYTES]).lstrip()[:1] == b"{":
         return read_memory_events(raw, origin)

@@ -7,7 +7,7 @@ import numpy as np
 from tb_memplugin.errors import InputError
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.protos.hlo_pb2 import HloProto
-from tb_memplugin.readers.common.budget import Budget
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.hlo.module.tables import ALLOCATIONS, MAX_BYTES
 from tb_memplugin.readers.hlo.recordings import memory_name
@@ -30,7 +30,7 @@ SIZES = Plan(
 def reserved_by_memory(data: bytes | memoryview, path: str) -> dict[str, int]:
     """Return the bytes that a program reserves in each memory; empty where the file is damaged."""
     try:
-        table = scan(decompress(data, Budget(data, path)), SIZES)[ALLOCATIONS]
+        table = scan(decompress(data, ReadBudget(data, path)), SIZES)[ALLOCATIONS]
     except (ValueError, InputError):
         return {}
     sizes = np.clip(table["size"], 0, MAX_BYTES)

@@ -9,20 +9,20 @@ import pytest
 from tb_memplugin import free_memory
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.readers.common import budget as limits
-from tb_memplugin.readers.common.budget import Budget
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 
 MIB = 1 << 20
 
 
 def test_beyond_the_limit_the_error_names_the_file_its_size_and_the_limit() -> None:
-    budget = Budget(b"ab", "a.prof")
+    budget = ReadBudget(b"ab", "a.prof")
     with pytest.raises(InputError, match=r"its 2 B would take 300.*a\.prof.*256"):
         budget.charge(300 * MIB)
 
 
 def test_what_is_refused_is_not_counted() -> None:
-    budget = Budget(b"ab", "a.prof")
+    budget = ReadBudget(b"ab", "a.prof")
     budget.charge(200 * MIB)
     with pytest.raises(InputError):
         budget.charge(100 * MIB)
@@ -32,13 +32,13 @@ def test_what_is_refused_is_not_counted() -> None:
 
 
 def test_a_larger_file_may_take_more() -> None:
-    Budget(bytes(10 * MIB), "a.prof").charge(300 * MIB)
+    ReadBudget(bytes(10 * MIB), "a.prof").charge(300 * MIB)
 
 
 def test_too_little_free_memory_is_no_fault_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "free_bytes", lambda: 40 * MIB)
     with pytest.raises(ReadError, match=r"a\.prof"):
-        Budget(b"ab", "a.prof").charge(50 * MIB)
+        ReadBudget(b"ab", "a.prof").charge(50 * MIB)
 
 
 def test_the_free_memory_is_positive_where_it_is_known() -> None:
@@ -48,18 +48,18 @@ def test_the_free_memory_is_positive_where_it_is_known() -> None:
 def test_content_that_is_out_of_proportion_to_the_file_is_refused() -> None:
     bomb = gzip.compress(bytes(100 * MIB), 9)
     with pytest.raises(InputError, match="too large"):
-        decompress(bomb, Budget(bomb, "a.json.gz"))
+        decompress(bomb, ReadBudget(bomb, "a.json.gz"))
 
 
 def test_content_in_proportion_to_the_file_is_charged() -> None:
     packed = gzip.compress(bytes(10 * MIB))
-    budget = Budget(packed, "a.json.gz")
+    budget = ReadBudget(packed, "a.json.gz")
     assert bytes(decompress(packed, budget)) == bytes(10 * MIB)
     assert budget.used == 10 * MIB
 
 
 def test_a_file_that_is_not_compressed_is_neither_copied_nor_charged() -> None:
     data = b"plain"
-    budget = Budget(data, "a.prof")
+    budget = ReadBudget(data, "a.prof")
     assert decompress(data, budget) is data
     assert not budget.used
