@@ -62,16 +62,15 @@ def _check_program(compiled: Any, limit: int) -> str:
 
 def _check_path(path: str, limit: int, recording: str) -> str:
     """Return an explanation where a recording exceeds the limit, else an empty string."""
-    import re
-
     from tb_memplugin.catalog import listing_of_path
     from tb_memplugin.errors import InputError
+    from tb_memplugin.regex import Regex
     from tb_memplugin.views.shared.budget import budget, budget_lines
 
     listing = listing_of_path(path)
     for problem in listing.problems:
         raise InputError("Cannot read all files", problem.file, problem.text)
-    answer = budget(listing.recordings, limit, re.compile(recording))
+    answer = budget(listing.recordings, limit, Regex(recording, "recording"))
     if not answer["checked"]:
         raise InputError("No recordings to check", recording or path, "`tb-memplugin summary` lists the recordings")
     return "\n".join(budget_lines(answer)) if answer["broken"] else ""

@@ -20,17 +20,18 @@ ALLOWED: dict[str, set[str]] = {
     "sizes": {"errors"},
     "native": set(),
     "protos": set(),
+    "regex": {"errors"},
     "formats": {"model"},
     "readers": {"errors", "formats", "free_memory", "native", "protos", "model", "sizes"},
-    "analysis": {"errors", "native", "model", "sizes"},
-    "views": {"analysis", "errors", "model", "sizes"},
+    "analysis": {"errors", "native", "model", "regex", "sizes"},
+    "views": {"analysis", "errors", "model", "regex", "sizes"},
     "logdir": {"errors", "formats", "free_memory"},
     "catalog": {"analysis", "errors", "logdir", "readers", "model", "sizes"},
     "hosts": {"catalog", "errors", "logdir", "model", "views"},
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked
     "fit": {"analysis", "errors", "logdir", "model", "protos", "readers", "sizes"},
-    "commands": {"catalog", "errors", "fit", "hosts", "logdir", "model", "sizes", "views"},
-    "pytest_plugin": {"capture", "catalog", "errors", "sizes", "views"},  # runs in a user's tests
+    "commands": {"catalog", "errors", "fit", "hosts", "logdir", "model", "regex", "sizes", "views"},
+    "pytest_plugin": {"capture", "catalog", "errors", "regex", "sizes", "views"},  # runs in a user's tests
     "cli": {"commands", "errors"},
 }
 MAY_IMPORT_THEM = {"hosts", "capture", "fit"}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tb_memplugin.errors import InputError
+from tb_memplugin.regex import Regex
 
 if TYPE_CHECKING:
     from tb_memplugin.catalog import Listing
 
 PATH = "logdir, run folder, or file; - reads the text of an error from standard input"
 JSON = "print JSON"
-PATTERN = "use only recordings whose id matches this regular expression, such as 'jit_train_step|HBM'"
+PATTERN = "use only recordings whose id matches this regular expression (RE2), such as 'jit_train_step|HBM'"
 STDIN = "standard input"
 
 
@@ -36,12 +35,9 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
     return listing
 
 
-def pattern_of(text: str | None) -> re.Pattern[str]:
+def pattern_of(text: str | None) -> Regex:
     """Compile a pattern for recording ids; None matches every id. InputError for an invalid regular expression."""
-    try:
-        return re.compile(text or "")
-    except re.error as error:
-        raise InputError("Not a regular expression", text or "", str(error)) from error
+    return Regex(text or "", "--recording")
 
 
 def printable(text: str) -> str:

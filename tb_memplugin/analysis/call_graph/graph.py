@@ -9,11 +9,11 @@ import numpy as np
 
 from tb_memplugin.analysis.call_graph.samples import Samples
 from tb_memplugin.analysis.ownership.frames import framework_frames
-from tb_memplugin.analysis.safe_regex import MAX_LENGTH, compile_regex
 from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.graph.call_graph import DROPPED, HIDDEN, weave
+from tb_memplugin.regex import Regex
 
 MIN_SHARE = 200  # functions and calls below 1/200 of the total are not drawn
 
@@ -169,12 +169,9 @@ def _matching_frames(stacks: Stacks, pattern: str, name: str) -> Mask:
     """Mark the frames whose function or file matches. Each distinct text is tested once."""
     if not pattern:
         return np.zeros(len(stacks.parent), dtype=bool)
-    expression = compile_regex(pattern, name)
+    expression = Regex(pattern, name)
 
-    def match(text: Text) -> Mask:
-        return text.where(lambda line: expression.search(line[:MAX_LENGTH]))
-
-    return match(stacks.function) | match(stacks.file)
+    return stacks.function.where(expression.search) | stacks.file.where(expression.search)
 
 
 def _self_or_caller(own: Mask, parent: I32) -> Mask:

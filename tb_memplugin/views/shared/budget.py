@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tb_memplugin.analysis.oom import required_bytes
 from tb_memplugin.model.out_of_memory import OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.regex import Regex
 from tb_memplugin.sizes import agree, bytes_text, counted
 from tb_memplugin.views.shared.summary import summary
 from tb_memplugin.views.terminal.explain import explain
@@ -17,7 +17,7 @@ from tb_memplugin.views.terminal.explain_text import lines
 EXPLANATION_LINES = 12  # enough to show the largest roles and model paths
 
 
-def budget(recordings: Sequence[Recording], limit: int, chosen: re.Pattern[str]) -> dict[str, Any]:
+def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> dict[str, Any]:
     """Check recordings against a limit in bytes; return those above it, worst first, in JSON-compatible values.
 
     A program needs the memory that it reserves, as compilers compare it with their limit; the need of an out-of-memory
