@@ -23,7 +23,11 @@ class Format:
     kind: RecordingKind
     opener: str
     found: tuple[str, ...] = ()
+    end_bytes: int | None = None  # only the end of a longer file is read; its opener also takes `skipped=`
 
+
+# The error is at the end of a log. 16 MiB hold a dump of 150,000 chunks and take seconds to parse.
+OOM_TEXT_BYTES = 16 << 20
 
 XPLANE = Format(
     "XPlane profile",
@@ -54,6 +58,7 @@ FORMATS = (
         RecordingKind.OUT_OF_MEMORY,
         "tb_memplugin.readers.oom_text:open_oom_text",
         found=(".oom.txt",),
+        end_bytes=OOM_TEXT_BYTES,
     ),
     Format(
         "PyTorch profile",

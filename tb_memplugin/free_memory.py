@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from tb_memplugin.errors import ReadError
+from tb_memplugin.sizes import bytes_text
+
 # Groups of processes with a limit: version 2 of cgroups, then version 1. Inside of a container these are its own.
 CGROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat"),
@@ -15,11 +18,21 @@ CGROUPS = (
     ),
 )
 
+# The free memory is looked up for larger needs only, as it takes 50 microseconds.
+SMALL_BYTES = 32 << 20
+
 
 def free_bytes() -> int | None:
     """Return the bytes that processes can still allocate without swapping; None where that cannot be found."""
     found = [size for size in (_of_machine(), *map(_of_group, CGROUPS)) if size is not None]
     return min(found, default=None)
+
+
+def require(nbytes: int, path: str) -> None:
+    """Raise ReadError where a file needs more than the free memory."""
+    if nbytes > SMALL_BYTES and (free := free_bytes()) is not None and nbytes > free:
+        what = f"not enough memory: reading takes {bytes_text(nbytes)} or more, and {bytes_text(free)} are free"
+        raise ReadError(what, path, "end other programs, or open the file on a machine with more memory")
 
 
 def _of_machine() -> int | None:

@@ -64,6 +64,6 @@ def _read(file: HostFile) -> Outcome | Problem:
         return Problem(file.path, "Not a record of a fit: it is too large. Delete the file")
     try:
         # Not the whole file, which may have grown.
-        return read_outcome(bytes(logdir.read_bytes(file)[:MAX_RECORD_BYTES]), file.path)
+        return read_outcome(bytes(logdir.read_bytes(file, MAX_RECORD_BYTES)), file.path)
     except InputError as error:
         return Problem(file.path, f"{error.what}: {error.remedy}")

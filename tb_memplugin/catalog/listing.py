@@ -85,7 +85,8 @@ def read_file(file: HostFile, run: str) -> Listing:
         listing.problems.append(Problem(file.path, file.unreadable))
         return listing
     try:
-        parts = readers.open_file(logdir.read_bytes(file), file.path, run=run, host=file.host)
+        content, skipped = logdir.read_content(file)
+        parts = readers.open_file(content, file.path, run=run, host=file.host, skipped=skipped)
     except Exception as error:
         listing.problems.append(_problem(file.path, "", error))
         return listing

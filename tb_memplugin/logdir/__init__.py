@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from tb_memplugin.logdir.dumps import dumped_file
-from tb_memplugin.logdir.files import DumpedProgram, HostFile, host_file, read_beside, read_bytes
+from tb_memplugin.logdir.files import DumpedProgram, HostFile, host_file, read_beside, read_bytes, read_content
 from tb_memplugin.logdir.paths import is_inside, is_read_with, is_remote
 from tb_memplugin.logdir.runs import Run, find_all, find_runs, has_runs, list_again, no_runs
 
@@ -32,4 +32,5 @@ __all__ = [
     "no_runs",
     "read_beside",
     "read_bytes",
+    "read_content",
 ]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import stat
 from dataclasses import dataclass
 
-from tb_memplugin.errors import InputError
+import numpy as np
+
+from tb_memplugin.errors import InputError, ReadError
+from tb_memplugin.formats import format_of
+from tb_memplugin.free_memory import require
 from tb_memplugin.logdir.paths import is_remote
 from tb_memplugin.logdir.suffixes import host_name
 
+# Reading a file takes as much memory again for its tables, or more.
+FREE_MULTIPLE = 2
+MAX_UNKNOWN_BYTES = 1 << 30  # of a remote file whose store does not give its size
 # Neither follow a link nor wait for a pipe's writer. Windows lacks both flags.
 PLAIN_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -48,21 +54,76 @@ def host_file(path: str) -> HostFile:
     return HostFile(path, host_name(os.path.basename(path)), status.st_size, stamp_of(status))
 
 
-def read_bytes(file: HostFile) -> memoryview | bytes:
-    """Return the content; a local file is mapped, not copied. InputError where it cannot be read."""
-    try:
-        if is_remote(file.path):
-            import fsspec
+def read_content(file: HostFile) -> tuple[memoryview | bytes, int]:
+    """Return the content that the file's format needs, and the number of bytes before it that are left out.
 
-            with fsspec.open(file.path, "rb") as stream:
-                content: bytes = stream.read()
-            return content
-        with open(file.path, "rb") as stream:
-            if file.size == 0:
-                return b""
-            return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+    ReadError where it cannot be read.
+    """
+    known = format_of(file.path)
+    return _read(file, 0, None) if known is None or known.end_bytes is None else _read(file, -known.end_bytes, None)
+
+
+def read_bytes(file: HostFile, max_bytes: int | None = None) -> memoryview | bytes:
+    """Return the content, or the first `max_bytes` of it. ReadError where it cannot be read."""
+    return _read(file, 0, max_bytes)[0]
+
+
+def _read(file: HostFile, begin: int, max_bytes: int | None) -> tuple[memoryview | bytes, int]:
+    """Return up to `max_bytes` from `begin`, which counts from the end where it is negative, and where they begin."""
+    try:
+        return (
+            _read_remote(file, begin, max_bytes) if is_remote(file.path) else _read_local(file.path, begin, max_bytes)
+        )
+    except InputError:
+        raise
+    except MemoryError as error:
+        raise ReadError("not enough memory", file.path, "end other programs, or use a larger machine") from error
     except Exception as error:  # remote stores raise errors of many types
-        raise InputError("Cannot read the file", file.path, reason(error)) from error
+        raise ReadError("Cannot read the file", file.path, reason(error)) from error
+
+
+def _read_remote(file: HostFile, begin: int, max_bytes: int | None) -> tuple[bytes, int]:
+    import fsspec
+
+    begin, size = _part(begin, max_bytes, file.size, file.path)
+    with fsspec.open(file.path, "rb") as stream:
+        if begin:
+            stream.seek(begin)
+        content: bytes = stream.read(size if file.size else MAX_UNKNOWN_BYTES)
+    return content, begin
+
+
+def _read_local(path: str, begin: int, max_bytes: int | None) -> tuple[memoryview, int]:
+    """Copy the content into memory. A map of the file would end the process when a writer truncates the file."""
+    with open(path, "rb", buffering=0, opener=_open_at_once) as stream:
+        before = os.fstat(stream.fileno())
+        if not stat.S_ISREG(before.st_mode):
+            raise InputError("not a file", path, "it is a pipe or a device; save its content as a file")
+        begin, size = _part(begin, max_bytes, before.st_size, path)
+        content = memoryview(np.empty(size, np.uint8))
+        stream.seek(begin)
+        done = 0
+        while done < size and (count := stream.readinto(content[done:])):
+            done += count
+        after = os.fstat(stream.fileno())
+    # A longer file is one that grows: what was read is its beginning, as it was.
+    rewritten = after.st_size <= before.st_size and stamp_of(after) != stamp_of(before)
+    if done < size or rewritten:
+        raise ReadError("the file changed while it was read", path, "open it again when it is complete")
+    return content.toreadonly(), begin
+
+
+def _part(begin: int, max_bytes: int | None, file_bytes: int, path: str) -> tuple[int, int]:
+    """Return where to begin and how much to read. ReadError where memory is too small for it."""
+    begin = max(0, begin + file_bytes) if begin < 0 else begin
+    size = min(max_bytes or file_bytes, file_bytes - begin)
+    require(size * FREE_MULTIPLE, path)
+    return begin, size
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file without waiting for the writer of a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read_beside(path: str, max_bytes: int) -> bytes | None:

@@ -10,9 +10,12 @@ from tb_memplugin.formats import describe_formats, format_of
 from tb_memplugin.readers.common.part import FilePart
 
 
-def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
+def open_file(
+    data: bytes | memoryview, path: str, *, run: str = "", host: str = "", skipped: int = 0
+) -> list[FilePart]:
     """List the parts of a file, by its name, without parsing their contents.
 
+    `skipped`: the bytes of the file before `data`, for formats of which only the end is read.
     Raises InputError, naming the file, where the format is unknown or the list of parts is damaged.
     """
     if not len(data):
@@ -21,5 +24,6 @@ def open_file(data: bytes | memoryview, path: str, *, run: str = "", host: str =
         remedy = f"pass a logdir, a run, or a file with one of these suffixes: {describe_formats()}"
         raise InputError("unknown file type", path, remedy)
     module, _, function = known.opener.partition(":")
-    parts = getattr(import_module(module), function)(data, path, run=run, host=host)
+    end = {} if known.end_bytes is None else {"skipped": skipped}
+    parts = getattr(import_module(module), function)(data, path, run=run, host=host, **end)
     return cast("list[FilePart]", parts)

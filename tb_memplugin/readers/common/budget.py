@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from threading import Lock
 
-from tb_memplugin.errors import InputError, ReadError
-from tb_memplugin.free_memory import free_bytes
+from tb_memplugin.errors import InputError
+from tb_memplugin.free_memory import require
 from tb_memplugin.sizes import bytes_text
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -21,8 +21,6 @@ COMPRESSED_MULTIPLE = 256
 # Of these, for the decompressed content alone. Real files of more than 100 KB decompress to at most 20 times that.
 CONTENT_BASE_BYTES = 64 << 20
 CONTENT_MULTIPLE = 64
-# The free memory is looked up for larger charges only, as it takes 50 microseconds.
-LARGE_BYTES = 32 << 20
 
 
 class ReadBudget:
@@ -56,17 +54,10 @@ class ReadBudget:
             if nbytes > self.left:
                 raise self.exceeded(self.used + nbytes)
             self.used += nbytes
-        if nbytes > LARGE_BYTES and (free := free_bytes()) is not None and nbytes > free:
-            raise not_enough_memory(self.path, nbytes, free)
+        require(nbytes, self.path)
 
     def exceeded(self, nbytes: int) -> InputError:
         """Return the error for a file that would take more than the limit: `nbytes`, or the least that it would."""
         what = f"too large to read: its {bytes_text(self.size)} would take {bytes_text(nbytes)} of memory or more"
         remedy = f"files of this size may take {bytes_text(self.limit)}; is it damaged? Copy or save it again"
         return InputError(what, self.path, remedy)
-
-
-def not_enough_memory(path: str, nbytes: int, free: int) -> ReadError:
-    """Return the error for a file that needs more than the free memory."""
-    what = f"not enough memory: reading takes {bytes_text(nbytes)}, and {bytes_text(free)} are free"
-    return ReadError(what, path, "end other programs, or open the file on a machine with more memory")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.formats import OOM_TEXT_BYTES
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.kinds import RecordingKind
@@ -40,14 +41,15 @@ MESSAGE_FORMATS = (
     host_memory,
 )
 
-# The error is at the end of a log. 16 MiB hold a dump of 150,000 chunks and take seconds to parse.
-MAX_BYTES = 16 << 20
+MAX_BYTES = OOM_TEXT_BYTES
 
 
-def open_oom_text(data: bytes | memoryview, path: str, *, run: str = "", host: str = "") -> list[FilePart]:
-    """Return the one part of a text; it contains a recording per out-of-memory error."""
-    read = partial(read_oom_text, data, run=run, host=host, source=path)
-    return [FilePart("out-of-memory error", RecordingKind.OUT_OF_MEMORY, path, len(data), read)]
+def open_oom_text(
+    data: bytes | memoryview, path: str, *, run: str = "", host: str = "", skipped: int = 0
+) -> list[FilePart]:
+    """Return the one part of a text, with a recording per out-of-memory error. `skipped`: the bytes before `data`."""
+    read = partial(read_oom_text, data, run=run, host=host, source=path, skipped=skipped)
+    return [FilePart("out-of-memory error", RecordingKind.OUT_OF_MEMORY, path, len(data) + skipped, read)]
 
 
 def read_oom_text(

@@ -8,7 +8,6 @@ import pytest
 
 from tb_memplugin import free_memory
 from tb_memplugin.errors import InputError, ReadError
-from tb_memplugin.readers.common import budget as limits
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 
@@ -36,7 +35,7 @@ def test_a_larger_file_may_take_more() -> None:
 
 
 def test_too_little_free_memory_is_no_fault_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "free_bytes", lambda: 40 * MIB)
+    monkeypatch.setattr(free_memory, "free_bytes", lambda: 40 * MIB)
     with pytest.raises(ReadError, match=r"a\.prof"):
         ReadBudget(b"ab", "a.prof").charge(50 * MIB)
 
