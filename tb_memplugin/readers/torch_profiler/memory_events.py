@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-
 import numpy as np
 
 from tb_memplugin.errors import InputError
@@ -15,40 +12,33 @@ from tb_memplugin.model.kinds import Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans, ReportedMemory
 from tb_memplugin.model.text import Text
+from tb_memplugin.native.torch.trace_events import FIELDS, scan
 from tb_memplugin.readers.common.limits import MAX_TIME_US, impossible_bytes, is_plausible
 from tb_memplugin.readers.common.pairing import pair
 from tb_memplugin.readers.torch_profiler.operators import EventHeads
 from tb_memplugin.readers.torch_profiler.timeline import FileOrigin, timeline_recording
 from tb_memplugin.sizes import agree, counted
 
-# An event is an object with the name and one nested object, its arguments. The rest of a trace, about a hundred times
-# as much, is never parsed.
-EVENT = re.compile(rb'\{[^{}]*"\[memory\]"[^{}]*\{[^{}]*\}[^{}]*\}')
-FIELDS = ("Addr", "Bytes", "Total Allocated", "Total Reserved", "Device Id", "Device Type")
 DEVICES = {0: "cpu", 1: "cuda", 6: "hip"}  # PyTorch's DeviceType; ROCm devices may be either of the last two
 NS_PER_US = 1000
 
 
 def read_memory_events(raw: bytes | memoryview, origin: FileOrigin) -> list[Recording]:
     """Read one recording per device, in order of device number. Raises InputError."""
-    found = EVENT.findall(raw)
-    try:
-        events = json.loads(b"[" + b",".join(found) + b"]")
-        time = np.array([event["ts"] for event in events], dtype=np.float64)
-        values = np.array([[event["args"].get(field, -1) for field in FIELDS] for event in events], dtype=np.int64)
-        thread = np.array([event.get("tid", -1) for event in events], dtype=np.int64)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        remedy = "its [memory] events are damaged; export the trace again"
-        raise InputError("Not a trace of torch.profiler", origin[2], remedy) from error
-    if not len(events):
+    (time, values), operators, damaged = scan(raw)
+    if damaged:
+        remedy = f"{counted(damaged, '[memory] event')} {agree(damaged, 'is', 'are')} damaged; export the trace again"
+        raise InputError("Not a trace of torch.profiler", origin[2], remedy)
+    if not len(time):
         remedy = "profile with torch.profiler.profile(profile_memory=True)"
         raise InputError("The trace has no [memory] events", origin[2], remedy)
+    thread = values[:, len(FIELDS)]
     kept = is_plausible(values[:, 1:4]).all(axis=1) & (np.abs(time) < MAX_TIME_US)
     ignored = impossible_bytes(
         int((~kept).sum()), "event", ("has", "have"), "impossible sizes or times, which are ignored"
     )
     time, values, thread = time[kept], values[kept], thread[kept]
-    event_heads = EventHeads(raw)
+    event_heads = EventHeads(raw, operators)
     operator, spans = event_heads.enclosing_operators(time, thread), event_heads.annotations()
     devices = np.unique(values[:, 4:6], axis=0)
     return [

@@ -1,0 +1,328 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# distutils: language = c++
+"""Scanner of the profiler's traces: one pass over the JSON, which keeps the fields of few events and no tree.
+
+Time is linear in the bytes, whatever they are: each byte is read at most twice. Braces and quotes inside of texts do
+not count. A text ends with its line, as JSON has no line breaks in texts: after an unescaped quote the scanner finds
+its way again at the next line.
+"""
+from libc.math cimport isfinite
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp
+from libcpp.vector cimport vector
+
+import numpy as np
+
+cdef enum:
+    NO_KEY = 0       # a key without meaning here
+    ADDRESS = 1      # to DEVICE_TYPE: the arguments of an event, in the order of FIELDS
+    DEVICE_TYPE = 6
+    THREAD = 7
+    CATEGORY = 8
+    NAME = 9
+    TIME = 10
+    DURATION = 11
+    ARGUMENTS = 12
+
+FIELDS = ("Addr", "Bytes", "Total Allocated", "Total Reserved", "Device Id", "Device Type")
+
+cdef enum:
+    LEVELS = 64      # open objects that are remembered, the innermost ones; a power of two
+    ARGUMENT_FIELDS = 6
+    OPERATOR = 1
+    ANNOTATION = 2
+
+cdef double TEN[23]
+cdef int _k
+TEN[0] = 1.0
+for _k in range(1, 23):
+    TEN[_k] = TEN[_k - 1] * 10.0    # exact
+
+cdef struct Fields:
+    int64_t number[8]               # by key; from ADDRESS to THREAD
+    double time
+    double duration
+    int64_t name
+    int64_t name_length
+    uint32_t present                # a bit for each key
+    uint32_t damaged                # a bit for each key whose value is not a number that fits
+    uint8_t key                     # the key whose value comes next
+    uint8_t category
+    bint memory                     # named [memory]
+
+cdef struct Number:
+    double value
+    int64_t integer
+    bint fits                       # the integer is the value, without its fraction
+
+
+cdef inline uint8_t key_of(const uint8_t* text, Py_ssize_t length) noexcept nogil:
+    if length == 2:
+        return TIME if memcmp(text, b"ts", 2) == 0 else NO_KEY
+    if length == 3:
+        if memcmp(text, b"cat", 3) == 0:
+            return CATEGORY
+        if memcmp(text, b"tid", 3) == 0:
+            return THREAD
+        return DURATION if memcmp(text, b"dur", 3) == 0 else NO_KEY
+    if length == 4:
+        if memcmp(text, b"name", 4) == 0:
+            return NAME
+        if memcmp(text, b"args", 4) == 0:
+            return ARGUMENTS
+        return ADDRESS if memcmp(text, b"Addr", 4) == 0 else NO_KEY
+    if length == 5:
+        return ADDRESS + 1 if memcmp(text, b"Bytes", 5) == 0 else NO_KEY
+    if length == 15:
+        return ADDRESS + 2 if memcmp(text, b"Total Allocated", 15) == 0 else NO_KEY
+    if length == 14:
+        return ADDRESS + 3 if memcmp(text, b"Total Reserved", 14) == 0 else NO_KEY
+    if length == 9:
+        return ADDRESS + 4 if memcmp(text, b"Device Id", 9) == 0 else NO_KEY
+    if length == 11:
+        return DEVICE_TYPE if memcmp(text, b"Device Type", 11) == 0 else NO_KEY
+    return NO_KEY
+
+
+cdef inline Py_ssize_t digits(const uint8_t* text, Py_ssize_t at, Py_ssize_t n, uint64_t* value, int* count) noexcept nogil:
+    """Read digits; return the position after them. `count`: those in the value, which has at most 18."""
+    value[0], count[0] = 0, 0
+    while at < n and 48 <= text[at] <= 57:
+        if count[0] < 18:
+            value[0] = value[0] * 10 + (text[at] - 48)
+        count[0] += 1
+        at += 1
+    return at
+
+
+cdef Py_ssize_t read_number(const uint8_t* text, Py_ssize_t at, Py_ssize_t n, Number* found) noexcept nogil:
+    """Read a JSON number; return the position after it. Times of up to 18 digits before the point are exact to 1 ulp."""
+    cdef uint64_t whole, part, power
+    cdef int count, part_count, power_count
+    cdef bint negative = text[at] == 45, shrinks = False
+    cdef Py_ssize_t start
+    at += negative
+    start = at
+    at = digits(text, at, n, &whole, &count)
+    found.fits = 0 < count <= 18
+    found.value = <double>whole
+    if count == 19:    # up to 2**63 - 1, or -2**63
+        part = text[start + 18] - 48
+        if whole < 922337203685477580ULL or (whole == 922337203685477580ULL and part <= <uint64_t>7 + negative):
+            whole = whole * 10 + part
+            found.fits, found.value = True, <double>whole
+    if not found.fits:
+        found.value = 1e300    # longer than any time or size
+    if at < n and text[at] == 46:
+        at = digits(text, at + 1, n, &part, &part_count)
+        found.value += <double>part / TEN[min(part_count, 18)]
+    if at < n and (text[at] | 32) == 101:
+        at += 1
+        if at < n and (text[at] == 43 or text[at] == 45):
+            shrinks = text[at] == 45
+            at += 1
+        at = digits(text, at, n, &power, &power_count)
+        if power_count > 2 or power > 22:
+            found.value = 0.0 if shrinks else 1e300
+        elif shrinks:
+            found.value /= TEN[power]
+        else:
+            found.value *= TEN[power]
+        found.fits = isfinite(found.value) and found.value < 9.2e18
+        if found.fits:
+            whole = <uint64_t>found.value
+    found.integer = <int64_t>(0 - whole) if negative else <int64_t>whole
+    if negative:
+        found.value = -found.value
+    return at
+
+
+cdef class _Scanner:
+    cdef const uint8_t* data
+    cdef Py_ssize_t size
+    cdef Fields level[LEVELS]
+    cdef uint32_t depth, kept       # the innermost `kept` of the open objects are remembered
+    cdef vector[double] memory_time, start, duration
+    cdef vector[int64_t] memory_values, operator_thread, name_start, name_length
+    cdef vector[uint8_t] is_operator
+    cdef int64_t damaged
+
+    cdef inline Fields* top(self) noexcept nogil:
+        return &self.level[self.depth & (LEVELS - 1)]
+
+    cdef void open(self) noexcept nogil:
+        cdef Fields* made
+        cdef int i
+        self.depth += 1
+        self.kept = min(self.kept + 1, <uint32_t>LEVELS)
+        made = self.top()
+        for i in range(8):
+            made.number[i] = -1
+        made.present = made.damaged = 0
+        made.key = made.category = 0
+        made.name_length = 0
+        made.memory = False
+
+    cdef int close(self) except -1 nogil:
+        cdef Fields* ended = self.top()
+        cdef Fields* outer
+        cdef int i
+        if self.kept == 0:
+            return 0
+        self.emit(ended)
+        self.depth -= 1
+        self.kept -= 1
+        outer = self.top()
+        if self.kept and outer.key == ARGUMENTS:
+            for i in range(ADDRESS, DEVICE_TYPE + 1):
+                outer.number[i] = ended.number[i]
+            outer.damaged |= ended.damaged & ((1 << (DEVICE_TYPE + 1)) - 1)
+            outer.present |= 1 << ARGUMENTS
+        outer.key = NO_KEY
+        return 0
+
+    cdef int emit(self, Fields* event) except -1 nogil:
+        cdef uint32_t timed = (1 << TIME) | (1 << DURATION) | (1 << THREAD)
+        cdef uint32_t of_arguments = (1 << (DEVICE_TYPE + 1)) - 1
+        cdef int i
+        if event.memory and event.present & (1 << ARGUMENTS):
+            if not event.present & (1 << TIME) or event.damaged & of_arguments:
+                self.damaged += 1
+                return 0
+            self.memory_time.push_back(event.time)
+            for i in range(ADDRESS, THREAD + 1):
+                self.memory_values.push_back(event.number[i])
+        elif event.category and event.name_length and event.present & timed == timed:
+            if event.time < 0 or event.duration < 0:
+                return 0
+            self.start.push_back(event.time)
+            self.duration.push_back(event.duration)
+            self.operator_thread.push_back(event.number[THREAD])
+            self.name_start.push_back(event.name)
+            self.name_length.push_back(event.name_length)
+            self.is_operator.push_back(event.category == OPERATOR)
+        return 0
+
+    cdef void number(self, Fields* event, Number* found) noexcept nogil:
+        cdef uint8_t key = event.key
+        if key == TIME:
+            event.time = found.value
+        elif key == DURATION:
+            event.duration = found.value
+        elif found.fits:
+            event.number[key] = found.integer
+        else:
+            event.damaged |= <uint32_t>1 << key
+            return
+        event.present |= <uint32_t>1 << key
+
+    cdef void text(self, Fields* event, Py_ssize_t start, Py_ssize_t length) noexcept nogil:
+        cdef uint8_t key = event.key
+        if key == NAME:
+            event.name, event.name_length = start - 1, length + 2    # with its quotes
+            event.memory = length == 8 and memcmp(self.data + start, b"[memory]", 8) == 0
+        elif key == CATEGORY:
+            if length == 6 and memcmp(self.data + start, b"cpu_op", 6) == 0:
+                event.category = OPERATOR
+            elif length == 15 and memcmp(self.data + start, b"user_annotation", 15) == 0:
+                event.category = ANNOTATION
+            else:
+                event.category = 0
+        elif key != NO_KEY and key != ARGUMENTS:
+            event.damaged |= <uint32_t>1 << key
+
+    cdef int run(self) except -1 nogil:
+        cdef Py_ssize_t at = 0, n = self.size, start, after
+        cdef const uint8_t* data = self.data
+        cdef uint8_t byte
+        cdef Fields* event
+        cdef Number found
+        while at < n:
+            byte = data[at]
+            if byte == 34:    # a quote
+                at += 1
+                start = at
+                while at < n and data[at] != 34 and data[at] != 10:
+                    at += 2 if data[at] == 92 else 1
+                if at >= n:
+                    break
+                if data[at] == 10:    # not JSON: the line ends inside of a text
+                    at += 1
+                    continue
+                after = at + 1
+                while after < n and (data[after] == 32 or data[after] == 10 or data[after] == 13 or data[after] == 9):
+                    after += 1
+                event = self.top()
+                if after < n and data[after] == 58:    # a colon
+                    event.key = key_of(data + start, at - start)
+                    at = after + 1
+                    continue
+                self.text(event, start, at - start)
+                event.key = NO_KEY
+                at = after
+            elif 48 <= byte <= 57 or byte == 45:
+                event = self.top()
+                at = read_number(data, at, n, &found)
+                if NO_KEY < event.key != NAME and event.key != CATEGORY and event.key != ARGUMENTS:
+                    self.number(event, &found)
+                event.key = NO_KEY
+            elif byte == 123:    # {
+                self.open()
+                at += 1
+            elif byte == 125:    # }
+                self.close()
+                at += 1
+            elif byte == 91:     # [
+                self.top().key = NO_KEY
+                at += 1
+            else:
+                at += 1
+        return 0
+
+
+def scan(data):
+    """Return (memory events, operators, number of damaged memory events).
+
+    Memory events: (time in microseconds, values: n x (FIELDS, thread), -1 where one is missing). Operators and user
+    annotations: (start, duration, thread, 1 for operators, start and length of the name in `data`, with its quotes).
+    """
+    cdef const uint8_t[::1] view = data
+    cdef _Scanner scanner = _Scanner()
+    scanner.size = view.shape[0]
+    if scanner.size:
+        scanner.data = &view[0]
+        with nogil:
+            scanner.run()
+    values = _longs(scanner.memory_values).reshape(-1, ARGUMENT_FIELDS + 1)
+    operators = (
+        _doubles(scanner.start), _doubles(scanner.duration), _longs(scanner.operator_thread),
+        _bytes(scanner.is_operator), _longs(scanner.name_start), _longs(scanner.name_length),
+    )
+    return (_doubles(scanner.memory_time), values), operators, scanner.damaged
+
+
+cdef _doubles(vector[double]& found):
+    made = np.empty(found.size(), dtype=np.float64)
+    cdef double[::1] view = made
+    cdef size_t i
+    for i in range(found.size()):
+        view[i] = found[i]
+    return made
+
+
+cdef _longs(vector[int64_t]& found):
+    made = np.empty(found.size(), dtype=np.int64)
+    cdef int64_t[::1] view = made
+    cdef size_t i
+    for i in range(found.size()):
+        view[i] = found[i]
+    return made
+
+
+cdef _bytes(vector[uint8_t]& found):
+    made = np.empty(found.size(), dtype=np.uint8)
+    cdef uint8_t[::1] view = made
+    cdef size_t i
+    for i in range(found.size()):
+        view[i] = found[i]
+    return made
