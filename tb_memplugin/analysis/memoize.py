@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TypeVar
-from weakref import WeakKeyDictionary
+from typing import TypeVar, cast
 
 from tb_memplugin.model.recording import Recording
 
@@ -13,15 +12,14 @@ T = TypeVar("T")
 
 
 def memoize(function: Callable[[Recording], T]) -> Callable[[Recording], T]:
-    """Cache a function's result per Recording. Recordings never change; a result is dropped with its Recording."""
-    results: WeakKeyDictionary[Recording, T] = WeakKeyDictionary()
+    """Cache a function's result in each Recording. Recordings never change; a failure is not cached."""
 
     @wraps(function)
     def memoized(recording: Recording) -> T:
         try:
-            return results[recording]
+            return cast(T, recording.memo[function])
         except KeyError:
-            result = results[recording] = function(recording)
+            result = recording.memo[function] = function(recording)
             return result
 
     return memoized

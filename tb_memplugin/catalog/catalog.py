@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 
 from tb_memplugin import logdir
 from tb_memplugin.catalog.fit_records import FitRecords, read_records
 from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_file
+from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache
 from tb_memplugin.catalog.pasted_texts import PastedTexts
 from tb_memplugin.catalog.program_chunks import chunk_programs, link_chunks
 from tb_memplugin.catalog.timelines import link_timelines
@@ -22,6 +23,8 @@ from tb_memplugin.model.recording import Recording
 MAX_CACHE_BYTES = 1 << 30
 # The page asks for runs and then for a fit's candidates: one search of the logdir answers both.
 FRESH_SECONDS = 5
+# Each may take several times its file. Answers about files that were read wait for none.
+MAX_READERS = 4
 TIMELINE = ".raw.json.gz"  # the format of PyTorch's memory timeline that has a category per allocation
 
 
@@ -34,14 +37,14 @@ class Catalog:
     def __init__(self, roots: str | Mapping[str, str], cache_bytes: int = MAX_CACHE_BYTES) -> None:
         self._roots = {"": roots} if isinstance(roots, str) else roots
         self.logdir = ", ".join(self._roots.values())  # for display
-        self._cache_bytes = cache_bytes
-        self._lock = threading.Lock()
         self.pasted = PastedTexts()
         self._runs: list[Run] = []  # of the last search
         self._records: list[tuple[str, HostFile]] = []  # of a fit's candidates, by run
         self._searched = float("-inf")
-        self._listings: OrderedDict[tuple[str, str, str], Listing] = OrderedDict()
-        self._reading: dict[tuple[str, str, str], threading.Lock] = {}
+        self._cache = ListingCache(cache_bytes)
+        self._lock = threading.Lock()
+        self._reading: dict[FileVersion, Future[Listing]] = {}
+        self._readers = threading.BoundedSemaphore(MAX_READERS)
 
     def runs(self) -> list[Run]:
         """Return all runs, newest name first, then the pasted texts. InputError if there are none."""
@@ -137,26 +140,27 @@ class Catalog:
         """Read a file, or return its cached listing. Concurrent requests for a file share one reading of it."""
         if (pasted := self.pasted.get(run)) is not None:
             return merge([Listing(pasted.recordings)])
-        key = (file.path, file.stamp, run)
+        version = FileVersion(file.path, file.stamp, run)
+        if (cached := self._cache.get(version)) is not None:
+            return cached
         with self._lock:
-            reading = self._reading.setdefault(key, threading.Lock())
-        with reading:
-            with self._lock:
-                if (cached := self._listings.get(key)) is not None:
-                    self._listings.move_to_end(key)
-                    return cached
-            listing = read_file(file, run)
-            with self._lock:
-                self._add_to_cache(key, listing)
-                self._reading.pop(key, None)
-            return listing
+            known = self._reading.get(version)
+            reading = known or self._reading.setdefault(version, Future())
+        return known.result() if known else self._read(file, version, reading)
 
-    def _add_to_cache(self, key: tuple[str, str, str], listing: Listing) -> None:
-        path, _, run = key
-        for old in [old for old in self._listings if old[0] == path and old[2] == run]:
-            del self._listings[old]  # an earlier version of the file
-        self._listings[key] = listing
-        total = sum(cached.nbytes for cached in self._listings.values())
-        while total > self._cache_bytes and len(self._listings) > 1:
-            _, dropped = self._listings.popitem(last=False)
-            total -= dropped.nbytes
+    def _read(self, file: HostFile, version: FileVersion, reading: Future[Listing]) -> Listing:
+        """Read a file for everyone who waits for it."""
+        try:
+            with self._readers:
+                # Another thread may have read it since this one looked into the cache.
+                listing = self._cache.get(version) or read_file(file, version.run)
+            if not any(problem.may_pass for problem in listing.problems):
+                self._cache.add(version, listing)
+            reading.set_result(listing)
+        except BaseException as error:
+            reading.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._reading[version]
+        return listing

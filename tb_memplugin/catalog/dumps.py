@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tb_memplugin import logdir
-from tb_memplugin.errors import InputError
+from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.logdir.dump_names import AFTER_CODEGEN
 from tb_memplugin.model.chips import with_chip
@@ -43,11 +43,20 @@ class LeftOut:
         )
 
 
-@lru_cache(maxsize=50_000)
 def reserved(file: HostFile) -> dict[str, int]:
     """Return the bytes that a program reserves in each memory; empty where the file cannot be read."""
     try:
+        return _reserved(file)
+    except ReadError:  # not cached
+        return {}
+
+
+@lru_cache(maxsize=50_000)
+def _reserved(file: HostFile) -> dict[str, int]:
+    try:
         return reserved_by_memory(logdir.read_bytes(file), file.path)
+    except ReadError:
+        raise
     except InputError:
         return {}
 

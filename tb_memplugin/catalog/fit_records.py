@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from tb_memplugin import logdir
 from tb_memplugin.catalog.listing import Problem
-from tb_memplugin.errors import InputError
+from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.fit import Outcome
 from tb_memplugin.readers.fit_record import read_outcome
@@ -57,13 +57,22 @@ def read_records(records: Sequence[tuple[str, HostFile]]) -> FitRecords:
     return FitRecords(tuple(outcomes), tuple(problems))
 
 
-@lru_cache(maxsize=MAX_RECORDS)
 def _read(file: HostFile) -> Outcome | Problem:
-    """Read a record once for each version of the file."""
+    try:
+        return _read_once(file)
+    except ReadError as error:  # not cached
+        return Problem(file.path, f"{error.what}: {error.remedy}", may_pass=True)
+
+
+@lru_cache(maxsize=MAX_RECORDS)
+def _read_once(file: HostFile) -> Outcome | Problem:
+    """Read a record once for each version of the file. ReadError where the disk or the network fails."""
     if file.size > MAX_RECORD_BYTES:
         return Problem(file.path, "Not a record of a fit: it is too large. Delete the file")
     try:
         # Not the whole file, which may have grown.
         return read_outcome(bytes(logdir.read_bytes(file, MAX_RECORD_BYTES)), file.path)
+    except ReadError:
+        raise
     except InputError as error:
         return Problem(file.path, f"{error.what}: {error.remedy}")

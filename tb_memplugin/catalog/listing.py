@@ -14,7 +14,7 @@ from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog.dumps import LeftOut, largest_programs, with_dump_files
 from tb_memplugin.catalog.program_chunks import link_chunks
 from tb_memplugin.catalog.timelines import link_timelines
-from tb_memplugin.errors import InputError
+from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.logdir import HostFile
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
@@ -26,10 +26,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A part of `file` that could not be read, and the remedy."""
+    """A part of `file` that could not be read, and the remedy.
+
+    `may_pass`: the cause is not in the file, so that it may be readable a moment later.
+    """
 
     file: str
     text: str
+    may_pass: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +44,6 @@ class Listing:
     problems: list[Problem] = field(default_factory=list)
     no_events: dict[str, NoEventsReason] = field(default_factory=dict)  # by host without a recording over time
     left_out: tuple[LeftOut, ...] = ()
-
-    @property
-    def nbytes(self) -> int:
-        return sum(recording.nbytes for recording in self.recordings)
 
 
 def listing_of_path(path: str, wanted: Callable[[str], object] | None = None) -> Listing:
@@ -124,6 +124,9 @@ def _problem(path: str, part: str, error: Exception) -> Problem:
     """Describe an error in one line. Unforeseen ones, which damaged files cause, are also logged with a traceback."""
     about = f"{part}: " if part else ""
     if isinstance(error, InputError):
-        return Problem(path, f"{about}{error.what}: {error.remedy}")
+        return Problem(path, f"{about}{error.what}: {error.remedy}", isinstance(error, ReadError))
+    if isinstance(error, MemoryError):
+        return Problem(path, f"{about}not enough memory to read it: end other programs, then reload", may_pass=True)
     logger.warning("Reading %s %s", path, part, exc_info=error)
-    return Problem(path, f"{about}cannot be read ({type(error).__name__}: {error}); is it damaged?")
+    text = f"{about}cannot be read ({type(error).__name__}: {error}); is it damaged?"
+    return Problem(path, text, isinstance(error, OSError))

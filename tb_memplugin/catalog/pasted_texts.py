@@ -7,6 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from tb_memplugin.catalog.held_bytes import held_bytes
 from tb_memplugin.logdir import HostFile, Run
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.readers.oom_text import read_oom_text
@@ -57,4 +58,4 @@ class PastedTexts:
             return [pasted.run for pasted in reversed(self._texts.values())]
 
     def _total_bytes(self) -> int:
-        return sum(recording.nbytes for pasted in self._texts.values() for recording in pasted.recordings)
+        return held_bytes(pasted.recordings for pasted in self._texts.values())

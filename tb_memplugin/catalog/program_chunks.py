@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
 CHUNK_BYTES = 256  # sizes of chunks are multiples of it
-_linked: WeakKeyDictionary[Recording, tuple[tuple[Recording, ...], Recording]] = WeakKeyDictionary()
 
 
 class ChunkTexts(NamedTuple):
@@ -48,9 +46,9 @@ def link_chunks(recordings: Sequence[Recording], programs: Sequence[Recording] |
 def _link(recording: Recording, programs: tuple[Recording, ...]) -> Recording:
     if not programs:
         return recording
-    known = _linked.get(recording)
+    known: tuple[tuple[Recording, ...], Recording] | None = recording.memo.get(link_chunks)
     if known is None or known[0] != programs:
-        known = _linked[recording] = programs, _described(recording, programs)
+        known = recording.memo[link_chunks] = programs, _described(recording, programs)
     return known[1]
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from weakref import WeakKeyDictionary
 
 from tb_memplugin.model.kinds import RecordingKind, Role
 from tb_memplugin.model.recording import Recording
-
-_linked: WeakKeyDictionary[Recording, Recording] = WeakKeyDictionary()
 
 
 def link_timelines(recordings: Sequence[Recording]) -> list[Recording]:
@@ -33,7 +30,7 @@ def _has_categories(recording: Recording) -> bool:
 def _link(snapshot: Recording, timelines: tuple[Recording, ...]) -> Recording:
     if not timelines or timelines == snapshot.timelines:
         return snapshot
-    linked = _linked.get(snapshot)
+    linked: Recording | None = snapshot.memo.get(link_timelines)
     if linked is None or linked.timelines != timelines:
-        linked = _linked[snapshot] = replace(snapshot, timelines=timelines)
+        linked = snapshot.memo[link_timelines] = replace(snapshot, timelines=timelines)
     return linked

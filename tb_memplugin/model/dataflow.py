@@ -81,14 +81,6 @@ class DataflowValues:
         return len(self.producer)
 
     @property
-    def nbytes(self) -> int:
-        columns = [getattr(self, name) for name in self.__slots__ if name not in ("derivations", "products", "scope")]
-        columns += [getattr(self.derivations, name) for name in Derivations.__slots__]
-        columns += [getattr(self.products, name) for name in Products.__slots__]
-        columns.append(self.scope.codes)
-        return sum(array.nbytes for c in columns for array in (c if isinstance(c, tuple) else (c,)))
-
-    @property
     def used_value(self) -> I32:
         """Return the value that is used, per entry of `use`."""
         return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.use_begin))

@@ -61,7 +61,3 @@ class LazyRecording(Recording):
     @cached_property
     def caveats(self) -> tuple[Caveat, ...]:
         return self._complete().caveats
-
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes if self.outline is self else self.outline.nbytes + self._complete.nbytes

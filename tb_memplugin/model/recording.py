@@ -6,8 +6,10 @@ allocation or event, strings interned. A million rows is normal, so no row is a 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +29,6 @@ from tb_memplugin.model.tables import (
     ReportedMemory,
     Stacks,
 )
-from tb_memplugin.model.text import Text
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,17 +93,7 @@ class Recording:
         """Return the identifier. It is the same in every process, and usable in a URL."""
         return "|".join((self.run, self.host, self.title, self.memory))
 
-    @property
-    def nbytes(self) -> int:
-        """Return about how many bytes the tables take, for caches that must stay bounded."""
-        program = self.program
-        return self._columns_nbytes + (program.values.nbytes if program is not None and program.values else 0)
-
     @cached_property
-    def _columns_nbytes(self) -> int:
-        stacks = self.stacks
-        columns = [getattr(self.allocations, name) for name in self.allocations.__slots__]
-        columns += [stacks.parent, stacks.function, stacks.file, stacks.line]
-        texts = {id(column.strings): column.strings for column in columns if isinstance(column, Text)}
-        arrays = [column.codes if isinstance(column, Text) else column for column in columns]
-        return sum(a.nbytes for a in arrays) + sum(len(s.blob) + s.offsets.nbytes for s in texts.values())
+    def memo(self) -> dict[Hashable, Any]:
+        """Results of functions of this recording, by function: they live as long as it does."""
+        return {}

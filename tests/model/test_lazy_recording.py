@@ -59,7 +59,7 @@ def reader() -> Reader:
 
 def test_the_rest_is_read_once_and_only_on_access(reader: Reader) -> None:
     recording = LazyRecording.of(reader.outline, reader)
-    assert recording.id == reader.outline.id and recording.nbytes > 0
+    assert recording.id == reader.outline.id
     assert peak(recording) == peak(reader.outline) and reserved_bytes(recording) == reserved_bytes(reader.outline)
     assert usage(recording) is usage(reader.outline)
     first_view(recording)
@@ -72,7 +72,7 @@ def test_the_rest_is_read_once_and_only_on_access(reader: Reader) -> None:
 def test_a_copy_has_everything(reader: Reader) -> None:
     copy = replace(LazyRecording.of(reader.outline, reader), run="other")
     assert (copy.run, copy.allocations.name[0], reader.reads) == ("other", "named", 1)
-    assert copy.outline is copy and copy.load() is copy and copy.nbytes > 0
+    assert copy.outline is copy and copy.load() is copy
 
 
 def test_damage_raises_on_each_access_and_leaves_the_outline() -> None:

@@ -58,7 +58,7 @@ def read_hlo(
     peak, main = reported_peak(module, placement), min(spaces.tolist(), default=0)
     table = allocation_columns(module, placement, leaf_frame)
     program = _program(module, schedule, leaf_frame)
-    values = Lazy(partial(dataflow_values, module, dataflow), module.nbytes)
+    values = Lazy(partial(dataflow_values, module, dataflow))
     recordings = []
     for space in spaces.tolist():
         regions = np.flatnonzero(module.allocations["color"] == space)

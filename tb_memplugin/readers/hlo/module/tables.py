@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -85,13 +83,6 @@ class HloModule:
             raise InputError(
                 "the program has no buffer assignment", source, "dump or profile the program after compilation"
             )
-
-    @property
-    def nbytes(self) -> int:
-        """Approximate memory that the tables occupy, in bytes; a memory-mapped file counts as 0."""
-        mapped = isinstance(self.data, memoryview) and isinstance(self.data.obj, mmap.mmap)
-        columns = [column for table in self.tables.values() for column in table.values()]
-        return (0 if mapped else len(self.data)) + sum(_nbytes(column) for column in columns)
 
     def text_at(self, span: Spans, row: int = 0) -> str:
         start, length = int(span.start[row]), int(span.length[row])
@@ -204,7 +195,3 @@ class HloModule:
             deep = np.flatnonzero(count > depth)
             node[deep] = shapes.child(node[deep], path.nth(deep, depth))
         return node
-
-
-def _nbytes(column: npt.NDArray[np.integer[Any]] | Spans) -> int:
-    return column.start.nbytes + column.length.nbytes if isinstance(column, Spans) else column.nbytes
