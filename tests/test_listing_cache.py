@@ -155,7 +155,7 @@ def test_a_failure_that_may_pass_is_not_kept(
         raise failure
 
     with monkeypatch.context() as broken:
-        broken.setattr(logdir, "read_bytes", failing)
+        broken.setattr(logdir, "read_content", failing)
         problem, *_ = catalog.listing(run).problems
         assert problem.may_pass
     assert catalog.listing(run).recordings and not catalog.listing(run).problems
@@ -170,6 +170,6 @@ def test_damage_is_kept_until_the_file_changes(tmp_path: Path, monkeypatch: pyte
         raise InputError("damaged", file.path, "copy it again")
 
     with monkeypatch.context() as broken:
-        broken.setattr(logdir, "read_bytes", damaged)
+        broken.setattr(logdir, "read_content", damaged)
         assert catalog.listing(run).problems
     assert catalog.listing(run).problems
