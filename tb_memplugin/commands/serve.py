@@ -21,11 +21,18 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=int, default=6007, help="port to listen on; 0 picks a free one (default: %(default)s)"
     )
+    parser.add_argument(
+        "--allowed-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="also answer to this name, such as a proxy's; .example.com includes the names below it; may be repeated",
+    )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.hosts import standalone
 
-    standalone.serve(arguments.logdir, arguments.host, arguments.port, arguments.open)
+    standalone.serve(arguments.logdir, arguments.host, arguments.port, arguments.open, arguments.allowed_host)
     return 0

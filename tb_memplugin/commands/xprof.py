@@ -11,12 +11,36 @@ import argparse
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--logdir", required=True, metavar="DIR", help="folder with profiles")
-    parser.add_argument("--port", type=int, default=8791, help="port to listen on (default: %(default)s)")
-    parser.epilog = "XProf's own options, such as --grpc_port, may follow; `xprof --help` lists them."
+    parser.add_argument(
+        "--port", type=int, default=8791, help="port to listen on; 0 picks a free one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--bind-all",
+        action="store_true",
+        help="listen on all interfaces, also with XProf's worker service (default: this machine only, without it)",
+    )
+    parser.add_argument(
+        "--grpc_port",
+        "--grpc-port",
+        type=int,
+        metavar="PORT",
+        help="port of XProf's worker service, with --bind-all (default: a free one)",
+    )
+    parser.add_argument(
+        "--allowed-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="also answer to this name, such as a proxy's; .example.com includes the names below it; may be repeated",
+    )
+    parser.epilog = "XProf's own options, such as --src_prefix, may follow; `xprof --help` lists them."
     parser.set_defaults(accepts_unknown=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.hosts import xprof
+    from tb_memplugin.hosts import xprof_server
 
-    return xprof.serve(arguments.logdir, arguments.port, arguments.rest)
+    binding = xprof_server.Binding(
+        arguments.port, arguments.bind_all, arguments.grpc_port, tuple(arguments.allowed_host)
+    )
+    return xprof_server.serve(arguments.logdir, binding, arguments.rest)

@@ -41,6 +41,7 @@ def finish(request: Request, response: Response) -> Response:
     body = response.get_data()
     response.set_etag(blake2b(body, digest_size=16).hexdigest(), weak=True)
     response.make_conditional(request.environ)
+    response.headers.remove("Date")  # servers add their own
     accepts = request.accept_encodings.quality("gzip") > 0
     if accepts and response.status_code == 200 and len(body) >= GZIP_FROM_BYTES:
         response.set_data(gzip.compress(body, GZIP_LEVEL, mtime=0))

@@ -1,54 +1,42 @@
-"""A server for the page alone: threaded, on localhost."""
+"""A server for the page alone, on localhost."""
 
 from __future__ import annotations
 
-import logging
-import socket
 import webbrowser
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
-
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
+from tb_memplugin.hosts.serving.host_names import HostNames, checked
+from tb_memplugin.hosts.serving.server import serve as serve_app
+from tb_memplugin.hosts.serving.sockets import listen, url_of
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-
-class QuietHandler(WSGIRequestHandler):
-    """A handler that logs no requests, so that the URL stays visible in the terminal."""
-
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None: ...
+ALLOW = "if you know this name, start the server with --allowed-host {name}"
 
 
-def serve(root: str, host: str, port: int, open_browser: bool = False) -> None:
+def serve(root: str, host: str, port: int, open_browser: bool = False, allowed: Collection[str] = ()) -> None:
     """Print the URL, and serve until interrupted. InputError if the port is not available."""
     catalog = Catalog(root)
+    listening = listen([host], port)
     try:
         catalog.runs()
     except InputError as error:
         # Profiles may be written later.
         print(f"warning: {error}", flush=True)
-    try:
-        server = make_server(
-            host, port, below_any_prefix(MemoryApp(catalog)), threaded=True, request_handler=QuietHandler
-        )
-    except (OSError, SystemExit, OverflowError) as error:
-        raise InputError("Cannot listen", f"{host}:{port}", f"choose another --port or --host ({error})") from error
-    url = _url(host, server.server_port)
-    print(f"tb-memplugin serves {root} at {url} (Ctrl+C ends it)", flush=True)
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    if open_browser:
-        webbrowser.open(url)
-    try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        server.server_close()
+    app = checked(below_any_prefix(MemoryApp(catalog)), HostNames(host, allowed).accepts, ALLOW)
+    url = url_of(host, listening)
+
+    def ready() -> None:
+        print(f"tb-memplugin serves {root} at {url} (Ctrl+C ends it)", flush=True)
+        if open_browser:
+            webbrowser.open(url)
+
+    serve_app(app, listening, ready)
 
 
 def below_any_prefix(app: MemoryApp) -> WSGIApplication:
@@ -62,9 +50,3 @@ def below_any_prefix(app: MemoryApp) -> WSGIApplication:
         return app.mounted(prefix)(environ, start_response)
 
     return passing
-
-
-def _url(host: str, port: int) -> str:
-    if host in ("", "0.0.0.0", "::"):
-        host = socket.gethostname()
-    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

@@ -11,9 +11,12 @@ from werkzeug.wrappers import Response
 FOLDER = Path(__file__).resolve().parent.parent / "static"
 
 # Only own scripts and workers. Charts are positioned by inline styles; exported pictures are data: and blob: images.
+# XProf, and proxies such as JupyterLab's, show the page in a frame of their own origin. The document of
+# TensorBoard's tab is TensorBoard's own, so that Colab and VS Code can embed it.
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'; script-src 'self'; worker-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; object-src 'none'; base-uri 'self'; form-action 'none'"
+    "img-src 'self' data: blob:; object-src 'none'; base-uri 'self'; form-action 'none'; "
+    "frame-ancestors 'self'"
 )
 
 # A machine's registry may map .js to text/plain, which browsers do not run as a module.

@@ -38,12 +38,12 @@ class MemoryPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         from tb_memplugin.hosts.api import MemoryApp
 
         self._roots = roots(context)
-        self._app = MemoryApp(Catalog(self._roots))
+        self._app = _on_loopback(MemoryApp(Catalog(self._roots)).mounted(f"/data/plugin/{NAME}"), context.flags)
         self._active = threading.Event()
         self._search: threading.Thread | None = None
 
     def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
-        return {"/*": always_typed(self._app.mounted(f"/data/plugin/{NAME}"))}
+        return {"/*": always_typed(self._app)}
 
     def is_active(self) -> bool:
         """Return whether the logdir contains a profile; False while a slow logdir is still being searched."""
@@ -61,6 +61,27 @@ class MemoryPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def frontend_metadata(self) -> Any:
         return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Memory", disable_reload=True)
+
+
+def _on_loopback(app: WSGIApplication, flags: Any) -> WSGIApplication:
+    """Check the names in requests for data while TensorBoard listens on loopback; on others its names are unknown."""
+    from tb_memplugin.hosts.serving.host_names import VARIABLE, ProxiedNames, checked
+    from tb_memplugin.hosts.serving.sockets import is_loopback
+
+    if (
+        flags is None
+        or getattr(flags, "bind_all", False)
+        or not is_loopback(getattr(flags, "host", None) or "localhost")
+    ):
+        return app
+    names = ProxiedNames()
+
+    def accepts(environ: WSGIEnvironment) -> bool:
+        return "/api/" not in environ.get("PATH_INFO", "") or names.accepts(environ)
+
+    return checked(
+        app, accepts, f"if you know this name, start TensorBoard with {VARIABLE}={{name}} in its environment"
+    )
 
 
 def always_typed(app: WSGIApplication) -> WSGIApplication:

@@ -9,15 +9,13 @@ from __future__ import annotations
 import gzip
 import inspect
 import logging
-import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
-from tb_memplugin import logdir
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
@@ -35,24 +33,6 @@ TESTED = "2.24."  # the version of the contract test; other versions get a link 
 PREFIX = "/data/plugin/profile"
 TAGS = ("memory_viewer", "memory_profile")
 LISTS = ("/runs", "/run_tools", "/hosts", "/module_list")
-
-
-def serve(root: str, port: int, arguments: Sequence[str]) -> int:
-    """Run `xprof --logdir=root --port=port arguments...` with our page in it, until interrupted."""
-    try:
-        from xprof import server
-    except ImportError as error:
-        raise InputError(
-            "XProf is not installed",
-            str(error),
-            "pip install 'tb-memplugin[xprof]', or use tb-memplugin serve",
-        ) from error
-    if not logdir.is_remote(root) and not os.path.isdir(os.path.expanduser(root)):
-        raise InputError("Cannot open the logdir", root, "the folder does not exist")
-    install(server)
-    print(f"tb-memplugin in XProf serves {root} at http://localhost:{port}/ (Ctrl+C ends it)", flush=True)
-    status: int = server.main(["--logdir", root, "--port", str(port), *arguments])
-    return status
 
 
 def install(server: ModuleType) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from support.raw_http import exchange
 from support.servers import BIN, DEMO, Server, free_port, running
 
 from tb_memplugin.hosts.tensorboard import roots
@@ -62,6 +63,34 @@ def test_tensorboard_has_nothing_to_say_against_our_headers(server: tuple[str, S
             again = tensorboard.get(f"data/plugin/memory/{path}", {"If-None-Match": answer.headers["ETag"]})
             assert again.status == 304
     assert "security" not in tensorboard.log.read_text().lower()
+
+
+def test_a_rebound_name_gets_no_data(server: tuple[str, Server]) -> None:
+    _, tensorboard = server
+    data = "data/plugin/memory/api/runs"
+    rebound = tensorboard.get(data, {"Host": "evil.example"})
+    assert rebound.status == 403
+    assert "TB_MEMPLUGIN_ALLOWED_HOSTS=evil.example" in json.loads(rebound.body)["error"]["remedy"]
+    assert tensorboard.get("data/plugin/memory/index.js", {"Host": "evil.example"}).status == 200
+    # Colab and JupyterHub, in a browser over HTTPS
+    assert tensorboard.get(data, {"Host": "hub.example", "Sec-Fetch-Site": "same-origin"}).status == 200
+    for name in ("localhost:1", "127.0.0.1", "[::1]:6006", "10.0.0.7"):
+        assert tensorboard.get(data, {"Host": name}).status == 200, name
+
+
+@pytest.mark.parametrize("option", ["--bind_all", "--host=0.0.0.0"])
+def test_on_all_interfaces_names_are_tensorboards_own_matter(tmp_path: Path, option: str) -> None:
+    port = free_port()
+    command = [str(BIN / "tensorboard"), "--logdir", str(DEMO), f"--port={port}", option]
+    with running(command, port, tmp_path, ready=LISTING) as tensorboard:
+        assert tensorboard.get("data/plugin/memory/api/runs", {"Host": "tb.team.example"}).status == 200
+
+
+def test_answers_have_one_date(server: tuple[str, Server]) -> None:
+    _, tensorboard = server
+    for path in (b"index.html", b"api/runs", b"api/none"):
+        request = b"GET /data/plugin/memory/%s HTTP/1.0\r\nHost: localhost\r\n\r\n" % path
+        assert exchange(tensorboard.url, request).lower().count(b"\r\ndate: ") == 1
 
 
 def test_below_a_path_prefix(tmp_path: Path) -> None:

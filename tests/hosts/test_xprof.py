@@ -20,7 +20,7 @@ from werkzeug.wrappers import Response
 
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
-from tb_memplugin.hosts import xprof
+from tb_memplugin.hosts import xprof, xprof_server
 from tb_memplugin.views.xprof import memory_viewer
 
 if TYPE_CHECKING:
@@ -63,6 +63,10 @@ def test_xprof_still_has_the_functions_that_we_replace() -> None:
     assert list(inspect.signature(server.make_wsgi_app).parameters) == ["plugin"]
     assert "make_wsgi_app(plugin)" in inspect.getsource(server.run_server)
     assert list(inspect.signature(server.main).parameters) == ["argv"]
+    assert xprof_server._has_known_server(server)
+    launch = inspect.getsource(server._launch_server)
+    for landmark in ("run_server(plugin, ", "_pywrap_profiler_plugin.start_grpc_server(", "initialize_stubs("):
+        assert landmark in launch
     assert "self.logdir = context.logdir" in inspect.getsource(profile_plugin.ProfilePlugin.__init__)
     page = (Path(server.__file__).parent / "static" / "index.html").read_text()
     assert page.index("<base") if "<base" in page else 'createElement("base")' in page

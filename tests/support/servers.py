@@ -75,6 +75,17 @@ def free_port() -> int:
         return port
 
 
+def listening_addresses(pid: int) -> dict[int, set[str]]:
+    """Return the addresses that a process listens on, by port, as `ss` writes them. Linux only."""
+    done = subprocess.run(["ss", "-ltnpH"], capture_output=True, text=True, check=True)
+    found: dict[int, set[str]] = {}
+    for line in done.stdout.splitlines():
+        if f"pid={pid}," in line:
+            address, _, port = line.split()[3].rpartition(":")
+            found.setdefault(int(port), set()).add(address)
+    return found
+
+
 @contextmanager
 def running(
     command: Sequence[str], port: int, folder: Path, ready: str = "", environment: Mapping[str, str] | None = None

@@ -13,7 +13,7 @@ PREFIX = "data/plugin/profile/"
 
 @contextmanager
 def serving(logs: Path, folder: Path, before: Sequence[str] = ()) -> Iterator[Server]:
-    port, grpc = free_port(), free_port()
-    command = [str(BIN / "tb-memplugin"), "xprof", f"--logdir={logs}", f"--port={port}", f"--grpc_port={grpc}"]
+    port = free_port()
+    command = [str(BIN / "tb-memplugin"), "xprof", f"--logdir={logs}", f"--port={port}"]
     with running([*before, *command], port, folder, ready=f"{PREFIX}version") as server:
         yield server

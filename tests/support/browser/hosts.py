@@ -76,8 +76,8 @@ def open_tensorboard(logs: Path, folder: Path, prefix: str = "") -> Iterator[Hos
 
 @contextmanager
 def open_xprof(logs: Path, folder: Path) -> Iterator[Host]:
-    port, grpc = free_port(), free_port()
-    command = [str(BIN / "tb-memplugin"), "xprof", f"--logdir={logs}", f"--port={port}", f"--grpc_port={grpc}"]
+    port = free_port()
+    command = [str(BIN / "tb-memplugin"), "xprof", f"--logdir={logs}", f"--port={port}"]
     with running(command, port, folder, ready="data/plugin/profile/version") as server:
         yield Host("xprof", server)
 

@@ -1,0 +1,119 @@
+"""The names that a server answers to, against DNS rebinding.
+
+A page of evil.example may let its name resolve to 127.0.0.1 after it was loaded. The browser then takes our server for
+evil.example's and lets the page read everything, but still sends that name in the `Host` header.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import re
+import socket
+from collections.abc import Callable, Collection, Iterable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.hosts.serving.sockets import WILDCARDS, is_loopback
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+ANY = "*"
+VARIABLE = "TB_MEMPLUGIN_ALLOWED_HOSTS"  # for hosts whose command line is not ours
+HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:/@\s,]+)(?::\d*)?")
+
+Accepts = Callable[["WSGIEnvironment"], bool]
+
+
+class HostNames:
+    """The names of one server: those it was told, and those of the address that it listens on.
+
+    On loopback: localhost and loopback addresses. On others: also any other IP address, and this machine's names, since
+    rebinding needs a name of the attacker's.
+    """
+
+    def __init__(self, host: str, allowed: Collection[str] = ()) -> None:
+        self._local = is_loopback(host)
+        self._allowed = {name.lower().rstrip(".") for name in (*allowed, *named_by_environment())}
+        if host not in WILDCARDS:
+            self._allowed.add(host.lower())
+
+    def accepts(self, environ: WSGIEnvironment) -> bool:
+        """Return whether a request is for this server. One without the header does not come from a browser."""
+        header = environ.get("HTTP_HOST")
+        name = host_name(header) if header else None
+        if name is None:
+            return not header
+        if is_loopback(name) or self.is_allowed(name):
+            return True
+        return not self._local and (is_address(name) or name in machine_names())
+
+    def is_allowed(self, name: str) -> bool:
+        """Return whether the server was told this name. `.example.com` stands for the domain and all below it."""
+        if name in self._allowed or ANY in self._allowed:
+            return True
+        return any(each.startswith(".") and f".{name}".endswith(each) for each in self._allowed)
+
+
+class ProxiedNames(HostNames):
+    """The names of a loopback server that users also reach through proxies whose names it cannot know.
+
+    Colab, JupyterHub and code servers pass on their own name, over HTTPS. Browsers send `Sec-Fetch-Site` over HTTPS and
+    to localhost only, and no script can set it. A rebound name has no certificate, so its requests never have it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("localhost")
+
+    def accepts(self, environ: WSGIEnvironment) -> bool:
+        name = host_name(environ.get("HTTP_HOST", ""))
+        return super().accepts(environ) or "HTTP_SEC_FETCH_SITE" in environ or (name is not None and is_address(name))
+
+
+def checked(app: WSGIApplication, accepts: Accepts, remedy: str) -> WSGIApplication:
+    """Refuse requests that are for another server; `remedy` names the option, with {name} for the requested name."""
+
+    def check(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if accepts(environ):
+            return app(environ, start_response)
+        name = environ.get("HTTP_HOST", "")
+        error = InputError("Unknown host name", name, remedy.format(name=host_name(name) or "NAME"))
+        if "/api/" in environ.get("PATH_INFO", ""):
+            content = {"what": error.what, "where": error.where, "remedy": error.remedy}
+            body, kind = json.dumps({"error": content}).encode(), "application/json"
+        else:
+            body, kind = f"{error}\n".encode(), "text/plain; charset=utf-8"
+        headers = [("Content-Type", kind), ("Content-Length", str(len(body))), ("X-Content-Type-Options", "nosniff")]
+        start_response("403 Forbidden", headers)
+        return [] if environ.get("REQUEST_METHOD") == "HEAD" else [body]
+
+    return check
+
+
+def host_name(header: str) -> str | None:
+    """Return the name in a `Host` header, in lower case and without brackets; None where it is malformed."""
+    match = HOST.fullmatch(header)
+    return match[1].strip("[]").lower().rstrip(".") if match else None
+
+
+def is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def machine_names() -> frozenset[str]:
+    """Return this machine's names, also as other machines of its network know it."""
+    name = socket.gethostname().lower()
+    short = name.partition(".")[0]
+    return frozenset({name, short, f"{short}.local", socket.getfqdn().lower()} - {""})
+
+
+def named_by_environment() -> list[str]:
+    return [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name.strip()]

@@ -1,0 +1,152 @@
+"""The web server: waitress, with limits that slow, idle and greedy clients cannot exhaust.
+
+One thread reads requests and sends answers, so a client that is slow at either occupies no thread of the app. A request
+must arrive within a time limit, and a connection that is idle is closed, sooner while there are many.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from waitress import wasyncore
+from waitress.adjustments import Adjustments
+from waitress.channel import HTTPChannel
+from waitress.server import TcpWSGIServer
+from waitress.task import ThreadedTaskDispatcher
+
+from tb_memplugin.hosts import request_body
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+THREADS = 16
+MAX_CONNECTIONS = 1000
+IDLE_SECONDS = 60  # browsers keep connections for their next request
+REQUEST_SECONDS = 20  # until the headers are complete
+BODY_SECONDS = 120  # until the body is complete: 16 MiB at 1 Mbit/s
+CROWDED = 0.75  # of all connections: from here on, those that do nothing are closed after seconds
+CROWDED_SECONDS = 3
+MAX_HEADER_BYTES = 64 << 10
+SHUTDOWN_SECONDS = 1
+# Answers that one client does not take are kept in a file beyond this size.
+MAX_UNSENT_BYTES = 4 << 20
+NEVER = 1 << 60
+
+
+class _Channel(HTTPChannel):  # type: ignore[misc]
+    """One connection, with one request at a time."""
+
+    arriving_since = 0.0  # the first byte of a request that is not complete
+
+    def received(self, data: bytes) -> bool:
+        if self.request is None:
+            self.arriving_since = time.time()
+        return bool(super().received(data))
+
+    def service(self) -> None:
+        """Answer a request. Others that were sent with it are dropped, or a few bytes could order any amount of memory.
+
+        No browser sends them; other clients repeat them after the connection is closed.
+        """
+        if len(self.requests) > 1:
+            with self.requests_lock:
+                for dropped in self.requests[1:]:
+                    dropped.close()
+                del self.requests[1:]
+            self.requests[0].headers["CONNECTION"] = "close"
+        super().service()
+
+    def handle_error(self) -> None:
+        """Close a connection on which something arrived that waitress cannot read; it would print a traceback."""
+        self.handle_close()
+
+    def is_overdue(self, now: float, crowded: bool) -> bool:
+        """Return whether the client has made the connection wait for too long."""
+        if self.requests:
+            return False  # it waits for us
+        limit = IDLE_SECONDS
+        since = self.last_activity
+        if self.request is not None:
+            limit = BODY_SECONDS if self.request.headers_finished else REQUEST_SECONDS
+            since = self.arriving_since
+        return bool(now - since > (min(limit, CROWDED_SECONDS) if crowded else limit))
+
+
+class _Server(TcpWSGIServer):  # type: ignore[misc]
+    """One listening socket."""
+
+    channel_class = _Channel
+
+    def maintenance(self, now: float) -> None:
+        crowded = len(self._map) > CROWDED * self.adj.connection_limit
+        for channel in list(self.active_channels.values()):
+            if channel.is_overdue(now, crowded):
+                channel.will_close = True
+
+
+def serve(app: WSGIApplication, sockets: Sequence[socket.socket], ready: Callable[[], object]) -> None:
+    """Serve an app on listening sockets until Ctrl+C or SIGTERM. `ready` is called first."""
+    logging.getLogger("waitress").setLevel(logging.ERROR)  # it warns when requests wait for a thread
+    adjustments = Adjustments(
+        threads=THREADS,
+        connection_limit=_most_connections(),
+        cleanup_interval=1,
+        max_request_header_size=MAX_HEADER_BYTES,
+        max_request_body_size=request_body.MAX_BYTES + 1,
+        outbuf_overflow=MAX_UNSENT_BYTES,
+        outbuf_high_watermark=NEVER,  # otherwise a thread would wait for a client
+        asyncore_use_poll=True,
+        log_socket_errors=False,
+        ident=None,
+    )
+    connections: dict[int, Any] = {}
+    dispatcher = ThreadedTaskDispatcher()
+    dispatcher.set_thread_count(THREADS)
+    for listening in sockets:
+        info = (listening.family, listening.type, listening.proto, listening.getsockname())
+        _Server(
+            app, connections, _sock=listening, dispatcher=dispatcher, adj=adjustments, sockinfo=info, bind_socket=False
+        )
+    try:
+        with _interrupted_by_sigterm():
+            ready()
+            wasyncore.loop(timeout=1, map=connections, use_poll=True)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        wasyncore.close_all(connections, ignore_all=True)
+        dispatcher.shutdown(timeout=SHUTDOWN_SECONDS)
+
+
+def _most_connections() -> int:
+    """Return the number of connections that leaves half of the process's files for everything else."""
+    try:
+        import resource
+    except ImportError:  # Windows, where select() takes 512 sockets
+        return 400
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_CONNECTIONS if files == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, files // 2)
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Treat SIGTERM as Ctrl+C. Other threads than the main one cannot handle signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,158 @@
+"""The web server against clients that are slow, idle or greedy, in a process of its own with short time limits."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from support.raw_http import GET, connect, exchange, read_all
+from support.servers import Server, fetch
+
+SMALL = b"answer"
+LARGE_BYTES = 16 << 20
+# `/large` is more than any socket buffers; `/sent` answers with the length of the body.
+SCRIPT = """
+import sys
+from tb_memplugin.hosts.serving import server
+from tb_memplugin.hosts.serving.sockets import listen, url_of
+def app(environ, start_response):
+    sent = environ["wsgi.input"].read()
+    body = {"/large": b"x" * %d, "/sent": str(len(sent)).encode()}.get(environ["PATH_INFO"], %r)
+    start_response("200 OK", [("Content-Length", str(len(body)))])
+    return [body]
+vars(server).update(%r)
+sockets = listen(["127.0.0.1"], 0)
+server.serve(app, sockets, lambda: print(url_of("127.0.0.1", sockets), flush=True))
+"""
+
+
+@contextmanager
+def serving(limits: Mapping[str, float] | None = None) -> Iterator[tuple[Server, subprocess.Popen[str]]]:
+    """Start a server with other limits; it must end without a word."""
+    code = SCRIPT % (LARGE_BYTES, SMALL, dict(limits or {}))
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+    assert process.stdout is not None
+    try:
+        yield Server(process.stdout.readline().strip(), Path()), process
+    finally:
+        process.terminate()
+        _, error = process.communicate(timeout=60)
+        assert error == ""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving() as (server, _):
+        yield server
+
+
+def test_clients_that_send_a_byte_and_stop_occupy_no_thread(server: Server) -> None:
+    with ExitStack() as opened:
+        for _ in range(200):
+            client = opened.enter_context(connect(server.url))
+            client.sendall(b"G")
+        assert server.get("").body == SMALL
+
+
+def test_clients_that_do_not_take_their_answer_occupy_no_thread(server: Server) -> None:
+    with ExitStack() as opened:
+        for _ in range(24):
+            client = opened.enter_context(connect(server.url))
+            client.sendall(GET % b"/large" * 2)
+        assert server.get("").body == SMALL
+
+
+def test_a_request_that_does_not_arrive_is_given_up_even_if_bytes_still_come() -> None:
+    with serving({"REQUEST_SECONDS": 1}) as (server, _), connect(server.url) as client:
+        client.sendall(b"GET / HTTP/1.1\r\n")
+        with pytest.raises(OSError):  # the connection is closed
+            for _ in range(600):
+                client.sendall(b"X: y\r\n")
+                time.sleep(0.1)
+
+
+def test_a_body_that_does_not_arrive_is_given_up() -> None:
+    with serving({"BODY_SECONDS": 1}) as (server, _):
+        assert exchange(server.url, b"POST /sent HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1") == b""
+
+
+@pytest.mark.parametrize("request_", [b"", GET % b"/"])
+def test_idle_connections_are_closed(request_: bytes) -> None:
+    with serving({"IDLE_SECONDS": 1}) as (server, _):
+        answer = exchange(server.url, request_)
+        assert answer.endswith(SMALL if request_ else b"")
+
+
+def test_more_clients_than_connections_do_not_keep_others_out() -> None:
+    with serving({"MAX_CONNECTIONS": 20, "CROWDED_SECONDS": 0.2}) as (server, _), ExitStack() as opened:
+        for _ in range(40):
+            opened.enter_context(connect(server.url)).sendall(b"G")
+        assert server.get("").body == SMALL
+
+
+def test_requests_sent_at_once_are_not_answered_at_once(server: Server) -> None:
+    """Send many requests for a large answer in one piece: only the first may take memory."""
+    answer = exchange(server.url, GET % b"/large" * 100)
+    assert answer.count(b"HTTP/1.1 200 OK") == 1
+    assert b"Connection: close" in answer.partition(b"\r\n\r\n")[0]
+
+
+def test_one_connection_serves_many_requests(server: Server) -> None:
+    with connect(server.url) as client:
+        for _ in range(5):
+            client.sendall(GET % b"/")
+            answer = client.recv(1 << 16)
+            while not answer.endswith(SMALL):
+                answer += client.recv(1 << 16)
+            assert answer.count(b"\r\nDate: ") == 1
+            assert b"\r\nServer:" not in answer
+
+
+def test_headers_and_bodies_have_limits(server: Server) -> None:
+    assert b" 431 " in exchange(server.url, b"GET / HTTP/1.1\r\n" + b"X: %s\r\n" % (b"y" * 1000) * 100 + b"\r\n")
+    post = b"POST /sent HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    assert b" 413 " in exchange(server.url, post + b"Content-Length: 99999999\r\n\r\n")
+    assert exchange(server.url, post + b"Content-Length: 3\r\n\r\nabc").endswith(b"\r\n\r\n3")
+    chunk = b"%x\r\n%s\r\n" % (1 << 20, b"z" * (1 << 20))
+    chunked = post + b"Transfer-Encoding: chunked\r\n\r\n"
+    assert exchange(server.url, chunked + chunk * 2 + b"0\r\n\r\n").endswith(b"\r\n\r\n%d" % (2 << 20))
+    assert b" 413 " in exchange(server.url, chunked + chunk * 17)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        b"\r\n\r\n",
+        b"nonsense\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /\x00\xff HTTP/1.1\r\nHost: \xff\r\n\r\n",
+        b"GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00",  # a TLS handshake
+    ],
+)
+def test_requests_that_are_none_end_only_themselves(server: Server, wrong: bytes) -> None:
+    with connect(server.url) as client:
+        client.sendall(wrong)
+        client.shutdown(1)
+        read_all(client)
+    assert server.get("").body == SMALL
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it_cleanly(number: signal.Signals) -> None:
+    with serving() as (server, process), connect(server.url) as idle:
+        idle.sendall(b"G")
+        assert fetch(server.url).body == SMALL
+        process.send_signal(number)
+        assert process.wait(timeout=60) == 0
