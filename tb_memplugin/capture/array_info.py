@@ -7,6 +7,8 @@ import os
 import jax
 import jaxlib
 
+from tb_memplugin.capture.guard import Quietly
+
 JAX_FOLDERS = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (jax, jaxlib))
 
 
@@ -30,17 +32,32 @@ def address(array: jax.Array) -> int | None:
     """Return the address of the array's buffer; None where the backend has none."""
     try:
         return int(array.unsafe_buffer_pointer())
-    except (RuntimeError, NotImplementedError, ValueError):
+    except Exception:  # each backend has its own
         return None
+
+
+def is_deleted(array: jax.Array) -> bool:
+    try:
+        return bool(array.is_deleted())
+    except Exception:
+        return False
+
+
+def device_count(array: jax.Array) -> int:
+    """Return the number of devices that an array is on; 1 where that is unknown."""
+    try:
+        return len(array.sharding.device_set)
+    except Exception:
+        return 1
 
 
 def memory_stats(device: jax.Device) -> dict[str, int] | None:
     """Return the device's memory counters, in bytes; None where it has none, as on CPU."""
-    try:
-        counters: dict[str, int] | None = device.memory_stats()
-    except jax.errors.JaxRuntimeError:  # some backends raise instead of returning None
-        return None
-    return counters
+    with Quietly("memory counters could not be read"):
+        counters = device.memory_stats()
+        # Numbers only: the counters become part of a file.
+        return {name: value for name, value in (counters or {}).items() if isinstance(value, int)} or None
+    return None
 
 
 def bytes_limit(device: jax.Device) -> int | None:

@@ -17,12 +17,15 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
 
 import jax
 
 from tb_memplugin.capture.array_info import memory_stats
+from tb_memplugin.capture.guard import Quietly, SlowFailures, describe, text_of, warn
+from tb_memplugin.capture.new_files import LogDir, create_file, create_folder, join, logdir_text, process_name
 from tb_memplugin.capture.wire import fields, message, number
 
 FOLDER = "device_profiles"
@@ -30,62 +33,80 @@ NOTE_PREFIX = "tb_memplugin "  # of the comment with the step and memory_stats()
 # Field numbers of pprof's Profile message.
 STRING_TABLE, TIME_NANOS, COMMENT = 6, 9, 13
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
+FAILED = "the device profile could not be saved, and training continues"
 
 
-def snapshot(logdir: str, *, step: int | None = None) -> str:
-    """Save a device profile of this process's devices, and return the path of the file.
+def snapshot(logdir: LogDir, *, step: int | None = None) -> str | None:
+    """Save a device profile of this process's devices, and return the path of the file; None where that fails.
 
-    The file is in `<logdir>/device_profiles/<time of the first snapshot>/`, a run beside the traces; `logdir` is local,
-    or a URL that fsspec supports. The profile contains arrays and executables, each with the stack that created it, but
-    no temporaries of compiled programs. Cost: 12 ms for 10,000 arrays created by a few lines, 150 ms for 3,000 arrays
-    created by as many lines, on a shared CPU.
+    Training is never interrupted: the reason of a failure is logged, once for each kind of error, by the logger
+    `tb_memplugin.capture`. A script that must have the file checks the result.
+
+    The file is in `<logdir>/device_profiles/<time of the first snapshot>_<host>_<process id>/`, a run beside the
+    traces; `logdir` is local, or a URL that fsspec supports. No file is ever overwritten. The profile contains arrays
+    and executables, each with the stack that created it, but no temporaries of compiled programs. Cost: 12 ms for
+    10,000 arrays created by a few lines, 150 ms for 3,000 arrays created by as many lines, on a shared CPU. After an
+    attempt that failed and took more than a second, such as for a store that does not answer, there is no other one
+    for 100 times as long.
     """
-    now = time.time_ns()
-    folder = _folder(logdir)
-    number = f"{step:08d}" if step is not None else f"{now // 10**6}"
-    path = os.path.join(folder, f"memory_{number}.prof")
-    _write(path, annotate(jax.profiler.device_memory_profile(), now, step, _stats()))
-    return path
+    with Quietly(FAILED):
+        run = _run(logdir)
+        if not run.failures.is_pausing:
+            with run.failures.attempt():
+                return _save(run.path(step), step)
+    return None
 
 
-def snapshot_every(n_steps: int, logdir: str) -> Callable[[int], str | None]:
+def snapshot_every(n_steps: int, logdir: LogDir) -> Callable[[int], str | None]:
     """Return a function to call with each step's number after the step; it saves a snapshot every `n_steps` steps.
 
-    The first call also saves one, as a baseline. ValueError where n_steps is below 1.
+    It returns the path of the file, or None where no snapshot is due or none could be saved; like `snapshot`, it never
+    raises. The first call also saves one, as a baseline. ValueError where n_steps is below 1.
     """
     if n_steps < 1:
         raise ValueError(f"n_steps is {n_steps}: give 1 for a snapshot after every step, or a larger number")
-    calls = 0
+    calls = count()
 
     def after_step(step: int) -> str | None:
-        nonlocal calls
-        due = calls % n_steps == 0
-        calls += 1
-        return snapshot(logdir, step=step) if due else None
+        return snapshot(logdir, step=step) if next(calls) % n_steps == 0 else None
 
     return after_step
 
 
 @contextmanager
-def on_oom(logdir: str) -> Iterator[None]:
+def on_oom(logdir: LogDir) -> Iterator[None]:
     """Save a snapshot when the block, or the decorated function, runs out of memory.
 
     The text of the error is saved beside it as `<snapshot>.oom.txt`. The error is raised again with a note that names
-    the file, or the reason why there is none.
+    the file, or the reason why there is none. Other exceptions pass as they are.
     """
     try:
         yield
     except Exception as error:
-        if isinstance(error, MemoryError) or any(text in str(error) for text in OUT_OF_MEMORY):
-            try:
-                path = snapshot(logdir)
-                _write(f"{path.removesuffix('.prof')}.oom.txt", str(error).encode("utf-8", "backslashreplace"))
-                error.add_note(
-                    f"Device memory was saved to {path}. To view it, run: tb-memplugin serve --logdir {logdir}"
-                )
-            except Exception as failure:  # which must not hide the original error
-                error.add_note(f"Device memory could not be saved: {failure}")
+        if _is_out_of_memory(error):
+            note = _save_with_text(logdir, error)
+            with suppress(Exception):  # of an error whose class has notes of its own
+                error.add_note(note)
         raise
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or any(text in text_of(error) for text in OUT_OF_MEMORY)
+
+
+def _save_with_text(logdir: LogDir, error: Exception) -> str:
+    """Save a snapshot, and the error's text beside it. Return a sentence about the file. Never raises."""
+    try:
+        path = _run(logdir).path(None)
+        try:
+            path = _save(path, None)
+        finally:  # the compiler's or the allocator's own words are of use without a profile too
+            text = text_of(error) or describe(error)
+            create_file(f"{path.removesuffix('.prof')}.oom.txt", text.encode("utf-8", "backslashreplace"))
+        return f"Device memory was saved to {path}. To view it, run: tb-memplugin serve --logdir {logdir_text(logdir)}"
+    except Exception as failure:  # must not hide the original error
+        warn(FAILED, failure)
+        return f"Device memory could not be saved: {describe(failure)}"
 
 
 def annotate(profile: bytes, time_ns: int, step: int | None, devices: dict[str, dict[str, int]]) -> bytes:
@@ -109,23 +130,36 @@ def _stats() -> dict[str, dict[str, int]]:
     return {str(device): stats for device in jax.local_devices() if (stats := memory_stats(device))}
 
 
-@cache
-def _folder(logdir: str) -> str:
-    """Return this process's folder: each process needs one, since they use the same device names."""
-    process = f"_process_{jax.process_index()}" if jax.process_count() > 1 else ""
-    return os.path.join(logdir, FOLDER, time.strftime("%Y_%m_%d_%H_%M_%S") + process)
+def _save(path: str, step: int | None) -> str:
+    profile = jax.profiler.device_memory_profile()
+    step = None if step is None else int(step)  # JAX's and NumPy's integers have no JSON
+    return create_file(path, annotate(profile, max(time.time_ns(), 0), step, _stats()))
 
 
-def _write(path: str, content: bytes) -> None:
-    """Write a file atomically, since a server may be reading the folder."""
-    if "://" in path:
-        import fsspec
+@dataclass
+class ProfileRun:
+    """The folder of this process in a logdir: each process needs one, since they use the same device names."""
 
-        with fsspec.open(path, "wb") as stream:
-            stream.write(content)
-        return
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    temporary = f"{path}.{os.getpid()}.part"
-    with open(temporary, "wb") as stream:
-        stream.write(content)
-    os.replace(temporary, path)
+    folder: str
+    failures: SlowFailures = field(default_factory=SlowFailures)
+    last_ms: int = 0
+
+    def path(self, step: int | None) -> str:
+        """Return the path of a new file, whose number rises with the step, or with the time."""
+        if step is None:
+            self.last_ms = max(time.time_ns() // 10**6, self.last_ms + 1)  # also where the clock is set back
+        return join(self.folder, f"memory_{int(step):08d}.prof" if step is not None else f"memory_{self.last_ms}.prof")
+
+
+# By process too: a fork has the memory of its parent.
+_runs: dict[tuple[int, str], ProfileRun] = {}
+
+
+def _run(logdir: LogDir) -> ProfileRun:
+    text = logdir_text(logdir)
+    key = os.getpid(), text
+    if key not in _runs:
+        index = f"_process_{jax.process_index()}" if jax.process_count() > 1 else ""
+        name = f"{time.strftime('%Y_%m_%d_%H_%M_%S')}{index}_{process_name()}"
+        _runs.setdefault(key, ProfileRun(create_folder(join(text, FOLDER), name)))
+    return _runs[key]

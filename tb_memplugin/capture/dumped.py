@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from jax.errors import JaxRuntimeError
 from jax.stages import Compiled, Lowered
+
+from tb_memplugin.capture.guard import Quietly
+from tb_memplugin.capture.new_files import LogDir, is_remote, join, logdir_text, replace_file
 
 PROGRAMS = ("*after_optimizations.hlo.pb", "*after_optimizations.hlo.pb.gz")
 TARGETS = ("target_arguments.txt", "target_arguments.pb", "gpu_target_config.pbtxt", "topology.pb")
@@ -63,16 +68,16 @@ class CompileOutOfMemory(JaxRuntimeError):  # type: ignore[misc]  # untyped in J
 
 def compile(
     lowered: Lowered,
-    dump_to: str | os.PathLike[str] | None = None,
+    dump_to: LogDir | None = None,
     compiler_options: dict[str, Any] | None = None,
 ) -> CompiledProgram:
     """Compile a lowered function, and return it with its memory: `capture.compile(jax.jit(f).lower(*shapes))`.
 
-    XLA's dump goes to the folder `dump_to`, by default to a temporary one. Raises CompileOutOfMemory, which contains
-    the program, where the compiler refuses it for its memory, and other errors of the compiler as they are.
+    XLA's dump goes to the folder `dump_to`, by default to a temporary one; of a URL that fsspec supports, after the
+    compilation, and a failure of that is logged. Raises CompileOutOfMemory, which contains the program, where the
+    compiler refuses it for its memory, and other errors of the compiler as they are.
     """
-    with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
-        folder = Path(dump_to if dump_to is not None else temporary)
+    with _dump_folder(logdir_text(dump_to) if dump_to is not None else "") as folder:
         before = {path: path.stat().st_mtime_ns for path in _programs(folder)}
         options = {**(compiler_options or {}), "xla_dump_to": str(folder), "xla_dump_hlo_as_proto": True}
 
@@ -90,8 +95,26 @@ def compile(
         return CompiledProgram(compiled, written())
 
 
+@contextmanager
+def _dump_folder(dump_to: str) -> Iterator[Path]:
+    """Yield the local folder that XLA dumps to. Afterwards its files are uploaded to `dump_to`, if that is remote."""
+    if dump_to and not is_remote(dump_to):
+        yield Path(dump_to)
+        return
+    with tempfile.TemporaryDirectory(prefix="tb_memplugin_") as temporary:
+        try:
+            yield Path(temporary)
+        finally:
+            for file in sorted(Path(temporary).rglob("*")) if dump_to else ():
+                with Quietly(f"the dump could not be written to {dump_to}"):
+                    if file.is_file():
+                        replace_file(join(dump_to, *file.relative_to(temporary).parts), file.read_bytes())
+
+
 def read_dump(path: str | os.PathLike[str]) -> ProgramOfDump:
     """Read a program of a dump: a file, or the largest one of a folder. ValueError where there is none."""
+    if is_remote(os.fspath(path)):
+        raise ValueError(f"{path} is remote: copy the dump, and give its folder on this machine")
     given = Path(path)
     found = _largest(_programs(given) if given.is_dir() else [given])
     if found is None:

@@ -10,6 +10,7 @@ XProf's Memory Profile and tb_memplugin show them like an accelerator's allocato
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Iterator
@@ -26,7 +27,18 @@ from tb_memplugin.capture.allocator_events import (
     AllocatorEventWriter,
     BufferStats,
 )
-from tb_memplugin.capture.array_info import address, bytes_limit, creating_line, memory_stats, sharding_text
+from tb_memplugin.capture.array_info import (
+    address,
+    bytes_limit,
+    creating_line,
+    device_count,
+    is_deleted,
+    memory_stats,
+    sharding_text,
+)
+from tb_memplugin.capture.guard import Quietly, annotated, warn
+
+FAILED = "live arrays are not recorded until the next profile, and training continues"
 
 
 @contextmanager
@@ -51,22 +63,29 @@ def track(*, interval: float | None = 0.1) -> Iterator[Tracker]:
     Cost: 25 us for each new array, 6 us for each freed one, and 0.6 us per examination for each other one; a step is
     examined twice. Measured by `python -m benchmarks.capture_cost` on 2 cores. Tracing Python functions multiplies the
     cost; jax.profiler.ProfileOptions turns it off with python_tracer_level = 0.
+
+    Training is never interrupted. Where JAX or the profiler fails, the logger `tb_memplugin.capture` has one line for
+    each kind of error, and the arrays, the counters or the rest of the profile concerned are left out. Exceptions of
+    the block pass as they are. ValueError for a negative interval.
     """
+    if interval is not None and not interval >= 0:
+        raise ValueError(f"interval is {interval}: give seconds, or None for step marks only")
     tracker, stop = Tracker(), threading.Event()
 
     def watch(seconds: float) -> None:
-        while not stop.wait(seconds):
+        while not stop.wait(min(seconds, threading.TIMEOUT_MAX)):
             tracker.mark()
 
     watcher = threading.Thread(target=watch, args=(interval,), name="live arrays", daemon=True) if interval else None
     tracker.mark()
     if watcher:
-        watcher.start()
+        with Quietly("live arrays are examined at step marks only, since a thread could not start"):
+            watcher.start()
     try:
         yield tracker
     finally:
         stop.set()
-        if watcher:
+        if watcher and watcher.ident is not None:
             watcher.join()
         tracker.mark()
 
@@ -75,7 +94,8 @@ class Tracker:
     """The state of JAX's live arrays as last examined. Keeps ids and weak references only, so it keeps no array."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._process, self._lock = os.getpid(), threading.Lock()
+        self._failed = False  # since this profile started
         self._arrays: dict[int, _KnownArray] = {}  # by id
         self._buffers: dict[tuple[str, int], _Buffer] = {}  # by allocator and address
         self._allocators: dict[str, AllocatorEventWriter] = {}
@@ -85,33 +105,45 @@ class Tracker:
     def step(self, number: int, name: str = "train") -> Iterator[None]:
         """Mark a step as jax.profiler.StepTraceAnnotation does; its allocations and frees are written inside it."""
         self.mark()
-        with jax.profiler.StepTraceAnnotation(name, step_num=number):
+        with annotated(
+            "steps are not marked in the profile", lambda: jax.profiler.StepTraceAnnotation(name, step_num=number)
+        ):
             yield
             self.mark()
 
     def mark(self) -> None:
-        """Examine the live arrays now, and write the changes since the last time."""
-        with self._lock:
-            if jax.profiler.TraceAnnotation.is_enabled():
-                self._examine()
-            else:
+        """Examine the live arrays now, and write the changes since the last time. Never raises."""
+        if self._process != os.getpid():  # a fork, where another thread's lock would never be released
+            self._process, self._lock = os.getpid(), threading.Lock()
+        with Quietly(FAILED), self._lock:
+            if not jax.profiler.TraceAnnotation.is_enabled():
                 self._forget()
+                self._failed = False
+            elif not self._failed:
+                self._failed = True  # state that was changed in part would give wrong events
+                self._examine()
+                self._failed = False
 
     def _examine(self) -> None:
         """Write all changes. This is a function, so that its array references are gone when the lock is released."""
-        arrays: list[jax.Array] = jax.live_arrays()
+        arrays: list[jax.Array] | None = None
+        with Quietly("live arrays could not be listed, and training continues"):
+            arrays = jax.live_arrays()
+        if arrays is None:
+            return  # nothing is changed yet, so that the next mark may succeed
         live = {id(array): array for array in arrays}
         # Python reuses ids: the weak reference shows whether it is still the same array.
         for key in [k for k, known in self._arrays.items() if k not in live or known.array() is not live[k]]:
             self._remove(self._arrays.pop(key))
         new = [array for key, array in live.items() if key not in self._arrays]
         # Sharded arrays first: their shards are live arrays too, without a reference to the sharded one.
-        for array in sorted(new, key=lambda array: len(array.sharding.device_set) == 1):
+        for array in sorted(new, key=lambda array: device_count(array) == 1):
             self._add(array)
         for allocator in self._allocators.values():
             allocator.write_changes()
-        for device in jax.local_devices():
-            self._write_counters(device)
+        with Quietly("memory counters could not be written"):
+            for device in jax.local_devices():
+                self._write_counters(device)
 
     def _forget(self) -> None:
         for state in (self._arrays, self._buffers, self._allocators, self._counters):
@@ -119,15 +151,17 @@ class Tracker:
 
     def _add(self, array: jax.Array) -> None:
         try:
-            if len(array.sharding.device_set) == 1:
+            if device_count(array) == 1:
                 self._add_buffer(array, "")
             else:
                 # The shards live as long as the sharded array, which needs no buffer itself.
                 self._arrays[id(array)] = _KnownArray(weakref.ref(array), None)
                 for shard in array.addressable_shards:
                     self._add_buffer(shard.data, sharding_text(array))
-        except RuntimeError:  # another thread deleted the array in the meantime
-            return
+        except Exception as error:
+            if not is_deleted(array):  # as another thread may do in the meantime
+                warn("some live arrays could not be examined, and are left out", error)
+                self._arrays.setdefault(id(array), _KnownArray(weakref.ref(array), None))  # not to be tried again
 
     def _add_buffer(self, array: jax.Array, sharding: str) -> None:
         if id(array) in self._arrays or not array.nbytes:

@@ -18,6 +18,16 @@ from typing import TYPE_CHECKING, Any
 from jax.stages import Compiled
 
 from tb_memplugin.capture.dumped import CompiledProgram, CompileOutOfMemory, ProgramOfDump, read_dump
+from tb_memplugin.capture.guard import describe
+from tb_memplugin.capture.new_files import (
+    LogDir,
+    create_file,
+    create_folder,
+    is_remote,
+    join,
+    logdir_text,
+    remove_empty_folder,
+)
 from tb_memplugin.capture.wire import fields, message, number
 
 if TYPE_CHECKING:
@@ -27,17 +37,28 @@ if TYPE_CHECKING:
 HasProgram = Compiled | CompiledProgram | CompileOutOfMemory | ProgramOfDump | str | os.PathLike[str]
 
 
-def compiled(program: HasProgram, logdir: str | os.PathLike[str]) -> Path:
+def compiled(program: HasProgram, logdir: LogDir) -> Path | str:
     """Write the program as a run that tb_memplugin and XProf can open, and return the path of its file.
 
-    Each call writes a new run, `<logdir>/plugins/profile/<time>`. `program` is what `capture.compile` returns or
-    raises, a compiled function, or a file or folder of an XLA dump. ValueError where the backend provides no
-    instructions or no buffer assignment.
+    Each call writes a new run, `<logdir>/plugins/profile/<time>`; `logdir` is local, or a URL that fsspec supports: the
+    path is then a URL, as text. `program` is what `capture.compile` returns or raises, a compiled function, or a file
+    or folder of an XLA dump. ValueError where the backend provides no instructions or no buffer assignment, or where
+    the logdir is none. OSError where the file cannot be written; then there is none.
     """
     data, name = _hlo_proto(program)
-    path = _new_run(Path(logdir)) / f"{platform.node() or 'localhost'}.xplane.pb"
-    path.write_bytes(_profile(data, name, _program_id(data)))
-    return path
+    profile = _profile(data, name, _program_id(data))
+    where = logdir_text(logdir)
+    run = ""
+    try:
+        run = create_folder(join(where, "plugins", "profile"), time.strftime("%Y_%m_%d_%H_%M_%S"))
+        path = create_file(join(run, f"{platform.node() or 'localhost'}.xplane.pb"), profile)
+    except Exception as error:  # remote stores raise errors of many types
+        if run:
+            remove_empty_folder(run)
+        text = f"The program could not be written to {where}: {describe(error)}"
+        number = error.errno if isinstance(error, OSError) else None
+        raise (OSError(text) if number is None else OSError(number, text)) from error
+    return path if is_remote(path) else Path(path)
 
 
 def report(program: HasProgram) -> str:
@@ -128,20 +149,6 @@ def _hlo_proto(program: HasProgram) -> tuple[bytes, str]:
             "reads XLA's dump, or profile a run of the program instead"
         )
     return message(1, modules[0].as_serialized_hlo_module_proto()) + message(3, assignment), modules[0].name
-
-
-def _new_run(logdir: Path) -> Path:
-    """Make a new folder beside the runs, named after the time like those of profiles."""
-    runs, now, number = logdir / "plugins" / "profile", time.strftime("%Y_%m_%d_%H_%M_%S"), 1
-    runs.mkdir(parents=True, exist_ok=True)
-    while True:
-        run = runs / (now if number == 1 else f"{now}_{number}")
-        try:
-            run.mkdir()
-        except FileExistsError:  # another program, or another process, wrote a run in the same second
-            number += 1
-        else:
-            return run
 
 
 def _profile(hlo: bytes, name: str, program_id: int) -> bytes:

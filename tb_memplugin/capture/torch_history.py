@@ -13,88 +13,103 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
+from tb_memplugin.capture.guard import Quietly, SlowFailures, annotated, warn
+from tb_memplugin.capture.new_files import LogDir, create_file, join, logdir_text, process_name, replace_file
+
 FOLDER = "torch_memory"
 # Size of the event buffer: enough for some hundred steps of a large model, in a few hundred megabytes.
 MAX_ENTRIES = 1_000_000
+RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK")  # torchrun, Open MPI, Slurm, MPICH
 NO_GPU = "PyTorch found no GPU, and it records GPU memory only"
+NOT_RECORDED = "PyTorch's memory is not recorded, and training continues"
+NOT_SAVED = "the memory snapshot could not be saved, and training continues"
 
 
 @contextmanager
-def torch_memory(logdir: str, *, max_entries: int = MAX_ENTRIES, stacks: str = "all") -> Iterator[TorchMemory]:
+def torch_memory(logdir: LogDir, *, max_entries: int = MAX_ENTRIES, stacks: str = "all") -> Iterator[TorchMemory]:
     """Record every allocation and free, with stacks, and save a snapshot at the end of the block.
 
-    The snapshot is in `<logdir>/torch_memory/<start time>/`, one file per process, such as `rank0.pickle`. When the
-    device runs out of memory, another snapshot is saved as `rank0.oom.pickle`, even if the error is caught.
+    The snapshot is in `<logdir>/torch_memory/<start time>/`, one file per process, such as `rank0_<host>_<process
+    id>.pickle`; `logdir` is local, or a URL that fsspec supports. When the device runs out of memory, another snapshot
+    is saved as `rank0_<host>_<process id>.oom.pickle`, even if the error is caught.
 
     `stacks="all"` includes C++ frames, which operator names and gradients are derived from, since the backward pass has
     no Python frames. Resolving their names at the end may take minutes; `stacks="python"` leaves them out. According
     to PyTorch, recording costs 2 us per allocation. ValueError for other values of `stacks`.
 
-    Training is never interrupted: without a GPU, or where a file cannot be written, a RuntimeWarning is issued instead.
+    Training is never interrupted: without a GPU, or where PyTorch or a file fails, the logger `tb_memplugin.capture`
+    has one line for each kind of error. Exceptions of the block pass as they are.
     """
     if stacks not in ("python", "all"):
         raise ValueError(f"stacks is {stacks!r}: give 'python' or 'all'")
-    recorder = TorchMemory(os.path.join(logdir, FOLDER, time.strftime("%Y_%m_%d_%H_%M_%S")))
-    if not torch.cuda.is_available():
-        warnings.warn(f"{NO_GPU}; nothing will be saved", RuntimeWarning, stacklevel=3)
+    recorder = TorchMemory(logdir)
+    if not _has_gpu():
         yield recorder
         return
     history: Any = torch.cuda.memory
-    history._record_memory_history(enabled="all", context="all", stacks=stacks, max_entries=max_entries)
-    recorder.save_on_oom()
+    with Quietly(NOT_RECORDED):
+        history._record_memory_history(enabled="all", context="all", stacks=stacks, max_entries=max_entries)
+        recorder.save_on_oom()
     try:
         yield recorder
     finally:
-        recorder.save_if_possible()
+        recorder.save()
         recorder.done = True
-        history._record_memory_history(enabled=None)
+        with Quietly("PyTorch's recording of memory could not be ended"):
+            history._record_memory_history(enabled=None)
 
 
 class TorchMemory:
     """A recording in progress; `files` are the paths of the saved snapshots."""
 
-    def __init__(self, folder: str) -> None:
-        rank = torch.distributed.get_rank() if torch.distributed.is_available() and _is_distributed() else 0
-        self._path = os.path.join(folder, f"rank{rank}")
-        self.files: list[str] = []
+    def __init__(self, logdir: LogDir) -> None:
+        self._logdir = logdir
+        self._began = time.strftime("%Y_%m_%d_%H_%M_%S")
+        self._saved: dict[tuple[int, str], str] = {}  # paths by process, since a fork has the memory of its parent
+        self._failures = SlowFailures()
         self.done = False
+
+    @property
+    def files(self) -> list[str]:
+        return [path for (process, _), path in self._saved.items() if process == os.getpid()]
 
     @contextmanager
     def step(self, number: int) -> Iterator[None]:
         """Mark an iteration of the loop, as an annotation in the snapshot (PyTorch 2.5 or later)."""
-        with torch.profiler.record_function(f"step {number}"):
+        with annotated(
+            "steps are not marked in the snapshot", lambda: torch.profiler.record_function(f"step {number}")
+        ):
             yield
 
-    def save(self, suffix: str = "") -> str:
-        """Save a snapshot of the events so far, atomically, and return the path of the file.
+    def save(self, suffix: str = "") -> str | None:
+        """Save a snapshot of the events so far, in place of the last one, and return the path of the file.
 
-        RuntimeError without a GPU, OSError where the file cannot be written.
+        Returns None where that fails, such as without a GPU: an exception would end the training, or hide the
+        allocator's error.
         """
-        if not torch.cuda.is_available():
-            raise RuntimeError(NO_GPU)
-        os.makedirs(os.path.dirname(self._path), exist_ok=True)
-        path = f"{self._path}{suffix}.pickle"
-        temporary = f"{path}.{os.getpid()}.part"
-        memory: Any = torch.cuda.memory
-        memory._dump_snapshot(temporary)
-        os.replace(temporary, path)
-        if path not in self.files:
-            self.files.append(path)
-        return path
+        with Quietly(NOT_SAVED):
+            if _has_gpu() and not self._failures.is_pausing:
+                with self._failures.attempt():
+                    return self._save(suffix)
+        return None
 
-    def save_if_possible(self, suffix: str = "") -> None:
-        """Save, or warn on failure: an exception here would end the training or hide the allocator's error."""
-        try:
-            self.save(suffix)
-        except Exception as error:
-            warnings.warn(f"The memory snapshot could not be saved: {error}", RuntimeWarning, stacklevel=2)
+    def _save(self, suffix: str) -> str:
+        memory: Any = torch.cuda.memory
+        key = os.getpid(), suffix
+        if (path := self._saved.get(key)) is not None:
+            replace_file(path, memory._dump_snapshot)
+            return path
+        folder = join(logdir_text(self._logdir), FOLDER, self._began)
+        # Ranks are known only now: process groups are often initialized after recording has started.
+        path = create_file(join(folder, f"{_rank_name()}{process_name()}{suffix}.pickle"), memory._dump_snapshot)
+        self._saved[key] = path
+        return path
 
     def save_on_oom(self) -> None:
         """Save when memory runs out, before anything is freed. PyTorch offers no way to remove the observer."""
@@ -104,10 +119,24 @@ class TorchMemory:
 
         def save(device: int, requested: int, device_total: int, device_free: int) -> None:
             if not self.done:
-                self.save_if_possible(".oom")
+                self.save(".oom")
 
-        attach(save)
+        with Quietly("no snapshot will be saved at the moment when memory runs out"):
+            attach(save)
 
 
-def _is_distributed() -> bool:
-    return bool(torch.distributed.is_initialized())
+def _has_gpu() -> bool:
+    with Quietly(NOT_RECORDED):
+        if torch.cuda.is_available():
+            return True
+        warn(NOT_RECORDED, NO_GPU)
+    return False
+
+
+def _rank_name() -> str:
+    """Return `rank3_`: of the process group, or else from the variable of the program that started the process."""
+    with Quietly("the rank of this process is unknown"):
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            return f"rank{int(torch.distributed.get_rank())}_"
+    given = [os.environ.get(name, "") for name in RANK_VARIABLES]
+    return f"rank{next((rank for rank in given if rank.isascii() and rank.isdigit()), '0')}_"

@@ -24,11 +24,6 @@ from tb_memplugin.capture import device_profiles, on_oom, snapshot, snapshot_eve
 STATS = {"bytes_in_use": 3000, "peak_bytes_in_use": 9000, "bytes_limit": 10_000, "largest_free_block_bytes": 3500}
 
 
-@pytest.fixture(autouse=True)
-def a_process_of_its_own() -> None:
-    device_profiles._folder.cache_clear()
-
-
 def recordings(logdir: Path) -> list[Recording]:
     listing = listing_of_path(str(logdir))
     assert not listing.problems
@@ -38,6 +33,7 @@ def recordings(logdir: Path) -> list[Recording]:
 def test_a_snapshot_is_a_run_of_the_logdir_and_knows_when_it_was_taken(tmp_path: Path) -> None:
     kept = jax.device_put(np.zeros((77, 1000), np.float32))
     path = snapshot(str(tmp_path), step=12)
+    assert path is not None
     (recording,) = recordings(tmp_path)
     assert recording.source == path and recording.run.startswith("device_profiles/")
     assert recording.capture_info is not None and recording.capture_info.step == 12

@@ -35,7 +35,7 @@ def program(name: str = PROGRAM) -> Any:
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return capture.compiled(program(), tmp_path_factory.mktemp("before"))
+    return Path(capture.compiled(program(), tmp_path_factory.mktemp("before")))
 
 
 def profile(name: str, logdir: Path) -> Path:
@@ -73,7 +73,7 @@ def test_it_lies_where_profiles_lie(before: Path) -> None:
 
 
 def test_two_within_a_second_are_two_runs(tmp_path: Path) -> None:
-    paths = [capture.compiled(program(), tmp_path) for _ in range(3)]
+    paths = [Path(capture.compiled(program(), tmp_path)) for _ in range(3)]
     assert len({path.parent for path in paths}) == 3
     assert len(listing_of_path(str(tmp_path)).recordings) == 3
 
@@ -81,7 +81,7 @@ def test_two_within_a_second_are_two_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["momentum_donated", "adam", "scanned", "accumulated", "mixed", "decode", "forward"])
 def test_it_agrees_with_the_profile(name: str, tmp_path: Path) -> None:
     """Allow for loop carries: on CPU the profile has the compiler's traces, JAX has none, and lifetimes are rebuilt."""
-    ours = only(capture.compiled(program(name), tmp_path / "before"))
+    ours = only(Path(capture.compiled(program(name), tmp_path / "before")))
     theirs = same(ours, profile(name, tmp_path / "after"))
     told, known = dict(columns(ours)), dict(columns(theirs))
     rebuilt = {"last_used"} | ({"charge", "end"} if name in ("scanned", "accumulated") else set())
@@ -107,7 +107,10 @@ def test_xprof_says_of_it_what_it_says_of_the_profile(tmp_path: Path) -> None:
     """Compare every field for a program without temporaries; without traces, XProf shows no temporaries."""
     convert = pytest.importorskip("xprof.convert.raw_to_tool_data")
 
-    before, after = capture.compiled(program("product"), tmp_path / "before"), profile("product", tmp_path / "after")
+    before, after = (
+        Path(capture.compiled(program("product"), tmp_path / "before")),
+        profile("product", tmp_path / "after"),
+    )
     title = only(before).title
 
     def answer(path: Path) -> dict[str, Any]:
