@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -68,6 +69,19 @@ def test_a_link_with_invalid_state_shows_the_page(go_to: Open) -> None:
     viewer.picture()
     assert viewer.get("details").count() == 0
     assert 0 <= int(viewer.text("inspected-position")) < 99999999
+
+
+@pytest.mark.parametrize("search", [r"(\w?){40}!", r"(\w|\w){25}!", "(.*)*(.*)*(.*)*!"])
+def test_a_link_with_a_slow_expression_leaves_the_page_usable(go_to: Open, search: str) -> None:
+    viewer = go_to(run=TRAIN, module=LARGEST, search=search)
+    alert = viewer.get("buffer-table").get_by_role("alert")
+    until(alert.count, bool, "the search does not end")
+    assert "takes too long" in alert.inner_text()
+    began = time.monotonic()
+    viewer.get("table-search").fill("fusion")
+    until(lambda: viewer.table(), bool, "no rows")
+    assert time.monotonic() - began < 30
+    assert alert.count() == 0
 
 
 def test_markup_in_names_stays_text(open_at: Open, host: Host, tmp_path: Path) -> None:

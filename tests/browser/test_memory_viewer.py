@@ -178,6 +178,7 @@ def test_filters(viewer: Viewer, host: Host) -> None:
     for typed, meant in (
         ("Wrapped_", "wrapped_"),
         (r"layer_[12]\)/mlp", r"layer_[12]\)/mlp"),
+        (r"(mlp|attention)/\w+", r"(mlp|attention)/\w+"),  # in a worker, since it has repeats
         ("f32[16,", r"f32\[16,"),
     ):
         search.fill(typed)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { compileSearch } from "./search";
+import { compileSearch, isLinear, plainSearch } from "./search";
 
 describe("compileSearch", () => {
   it("matches a regular expression and ignores case", () => {
@@ -24,5 +24,21 @@ describe("compileSearch", () => {
   it("matches everything when empty", () => {
     expect(compileSearch("")).toMatchObject({ empty: true, error: null });
     expect(compileSearch("").matches("anything")).toBe(true);
+  });
+});
+
+describe("a search that may take long", () => {
+  it.each(["(a+)+$", "(\\w?){40}!", "(a|a)(a|a)b", "a*a*a*b", "x{2}"])("is %s", (typed) => {
+    expect(isLinear(typed)).toBe(false);
+  });
+
+  it.each(["layer_1/mlp", "f32[4096", "^dot\\.1$", "(conv)", "p[1][0]"])("is not %s", (typed) => {
+    expect(isLinear(typed)).toBe(true);
+  });
+
+  it("can be searched for as plain text", () => {
+    expect(plainSearch("(A+)+", "too slow")).toMatchObject({ empty: false, error: "too slow" });
+    expect(plainSearch("(A+)+").matches("x(a+)+")).toBe(true);
+    expect(plainSearch("(A+)+").matches("aaa")).toBe(false);
   });
 });

@@ -1,6 +1,7 @@
 import type { CallGraph, CallNodes } from "../../payload/generated/answers";
 import { nodeName } from "../../payload/responses/call_graph";
 import { formatCsv } from "../../base/csv";
+import type { Search } from "../../base/search";
 import { parseFilters } from "../table/table_filter";
 
 export type TopKey = "flat" | "cum" | "flat_allocations" | "cum_allocations" | "name";
@@ -15,7 +16,7 @@ export interface TopSort {
  */
 export function filterTop(
   { nodes }: CallGraph,
-  search: string,
+  search: Search,
   size: string,
 ): { lines: number[]; errors: string[] } {
   const { text, matchesSize, errors } = parseFilters(search, size);
@@ -23,6 +24,11 @@ export function filterTop(
     matchesSize(Math.abs(nodes.cum[node])) && text.matches(nodeName(nodes, node)) ? [node] : [],
   );
   return { lines, errors };
+}
+
+/** Return the texts that a search looks at. */
+export function topTexts({ nodes }: CallGraph): string[] {
+  return nodes.flat.map((_, node) => nodeName(nodes, node));
 }
 
 /** Sort by absolute size; ties are resolved by the other measure. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { compileSearch } from "../../base/search";
 import type { ComparedEntry } from "../../payload/generated/answers";
 import { entriesCsv, filterEntries, sortEntries } from "./change_table";
 
@@ -34,14 +35,20 @@ const sites = (entries: readonly ComparedEntry[]) => entries.map(({ site }) => s
 
 describe("filterEntries", () => {
   it("keeps the wanted kinds, or all kinds", () => {
-    expect(sites(filterEntries(ENTRIES, new Set(["only_a", "only_b"]), "", "").entries)).toEqual(["b", "c"]);
-    expect(filterEntries(ENTRIES, new Set(), "", "").entries).toHaveLength(4);
+    expect(
+      sites(filterEntries(ENTRIES, new Set(["only_a", "only_b"]), compileSearch(""), "").entries),
+    ).toEqual(["b", "c"]);
+    expect(filterEntries(ENTRIES, new Set(), compileSearch(""), "").entries).toHaveLength(4);
   });
 
   it("matches text, and the absolute size of the change", () => {
-    expect(sites(filterEntries(ENTRIES, new Set(), "^[bd]$", "").entries)).toEqual(["b", "d"]);
-    expect(sites(filterEntries(ENTRIES, new Set(), "temporary", ">25").entries)).toEqual(["a", "b", "d"]);
-    expect(filterEntries(ENTRIES, new Set(), "(", "lots").errors).toHaveLength(2);
+    expect(sites(filterEntries(ENTRIES, new Set(), compileSearch("^[bd]$"), "").entries)).toEqual(["b", "d"]);
+    expect(sites(filterEntries(ENTRIES, new Set(), compileSearch("temporary"), ">25").entries)).toEqual([
+      "a",
+      "b",
+      "d",
+    ]);
+    expect(filterEntries(ENTRIES, new Set(), compileSearch("("), "lots").errors).toHaveLength(2);
   });
 });
 

@@ -3,6 +3,7 @@ import type { ComparedEntry } from "../../payload/generated/answers";
 import type { Change } from "../../payload/generated/constants";
 import { ROLES } from "../../payload/generated/constants";
 import { formatCsv } from "../../base/csv";
+import type { Search } from "../../base/search";
 import { parseFilters } from "../table/table_filter";
 
 export type EntryKey = "change" | "bytes_a" | "bytes_b" | "delta" | "role" | "shape" | "site" | "source";
@@ -36,26 +37,23 @@ export function formatSigned(bytes: number): string {
 export function filterEntries(
   entries: readonly ComparedEntry[],
   wanted: ReadonlySet<Change>,
-  search: string,
+  search: Search,
   size: string,
 ): { entries: ComparedEntry[]; errors: string[] } {
   const { text, matchesSize, errors } = parseFilters(search, size);
-  const texts = ({ site, name, op, op_name, source, shape, role }: ComparedEntry): string[] => [
-    site,
-    name,
-    op,
-    op_name,
-    source,
-    shape,
-    ROLES[role],
-  ];
   const kept = entries.filter(
     (entry) =>
       (wanted.size === 0 || wanted.has(entry.change)) &&
       matchesSize(Math.abs(delta(entry))) &&
-      (text.empty || texts(entry).some((value) => text.matches(value))),
+      (text.empty || entryTexts(entry).some((value) => text.matches(value))),
   );
   return { entries: kept, errors };
+}
+
+/** Return the texts of an entry that a search looks at. */
+export function entryTexts(entry: ComparedEntry): string[] {
+  const { site, name, op, op_name, source, shape, role } = entry;
+  return [site, name, op, op_name, source, shape, ROLES[role]];
 }
 
 /** Sort entries. Changes sort by absolute size. */

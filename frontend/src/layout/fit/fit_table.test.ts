@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { compileSearch } from "../../base/search";
 import { fitCandidate, fitStep } from "../../payload/responses/fit_fixture";
 import { boundBy, candidatesCsv, candidateValue, filterCandidates } from "./fit_table";
 import { largestCsv, largestLines, largestValue, sortBy } from "./fit_table";
@@ -18,7 +19,9 @@ const { candidates } = step;
 
 describe("the table of candidates", () => {
   const filtered = (search: string, size = ""): number[] =>
-    filterCandidates(candidates, "batch", search, size).rows.map((row) => candidates.indexOf(row));
+    filterCandidates(candidates, "batch", compileSearch(search), size).rows.map((row) =>
+      candidates.indexOf(row),
+    );
 
   it("is searched by target, knobs, changes, outcome and error", () => {
     expect(filtered("v5e")).toEqual([0, 1, 2, 3]);
@@ -28,7 +31,7 @@ describe("the table of candidates", () => {
     expect(filtered("not fit")).toEqual([2]);
     expect(filtered("ValueError")).toEqual([3]);
     expect(filtered("", ">10GiB")).toEqual([1, 2]);
-    expect(filterCandidates(candidates, "batch", "[", "x").errors).toHaveLength(2);
+    expect(filterCandidates(candidates, "batch", compileSearch("["), "x").errors).toHaveLength(2);
   });
 
   it("is sorted with unknown values last", () => {

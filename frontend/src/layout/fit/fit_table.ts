@@ -2,6 +2,7 @@ import { formatCsv } from "../../base/csv";
 import { ROLES } from "../../payload/generated/constants";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import { knobNames, leftOf, recomputedText, stateOf, STATE_TEXT } from "../../payload/responses/fit";
+import type { Search } from "../../base/search";
 import { parseFilters } from "../table/table_filter";
 
 /** A column of either table; `knob:NAME` is that of a knob. */
@@ -54,11 +55,23 @@ const collator = new Intl.Collator("en", { numeric: true });
 export function filterCandidates(
   candidates: readonly FitCandidate[],
   searched: string,
-  search: string,
+  search: Search,
   size: string,
 ): { rows: FitCandidate[]; errors: string[] } {
   const { text, matchesSize, errors } = parseFilters(search, size);
-  const texts = (each: FitCandidate): string[] => [
+  return {
+    rows: candidates.filter(
+      (each) =>
+        (each.reserved_bytes === null ? size.trim() === "" : matchesSize(each.reserved_bytes)) &&
+        (text.empty || candidateTexts(each, searched).some((value) => text.matches(value))),
+    ),
+    errors,
+  };
+}
+
+/** Return the texts of a candidate that a search looks at. */
+export function candidateTexts(each: FitCandidate, searched: string): string[] {
+  return [
     each.target,
     ...Object.entries({ ...each.knobs, [searched]: each.value }).map(
       ([name, value]) => `${name}=${String(value)}`,
@@ -68,14 +81,6 @@ export function filterCandidates(
     STATE_TEXT[stateOf(each)],
     each.error ?? "",
   ];
-  return {
-    rows: candidates.filter(
-      (each) =>
-        (each.reserved_bytes === null ? size.trim() === "" : matchesSize(each.reserved_bytes)) &&
-        (text.empty || texts(each).some((value) => text.matches(value))),
-    ),
-    errors,
-  };
 }
 
 /** Sort rows. Unknown values come last in both directions; equal rows keep their order. */

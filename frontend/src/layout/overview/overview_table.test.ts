@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { compileSearch } from "../../base/search";
 import type { OverviewRow } from "../../payload/generated/answers";
 import type { TopAdvice } from "../../payload/responses/overview";
 import { recordingName, partText } from "../../payload/responses/overview";
@@ -89,14 +90,14 @@ describe("the overview table", () => {
     const rows = [train, gpu2, gpu10];
     const advice = new Map([["a", { title: "Donate", sentence: "", saving_bytes: 9 }]]);
     const found = (search: string, size = ""): string[] =>
-      ids(filterOverview(rows, search, size, advice).rows);
+      ids(filterOverview(rows, compileSearch(search), size, advice).rows);
     expect(found("")).toHaveLength(3);
     expect(found("gpu_\\d+")).toEqual(["b", "a"]);
     expect(found("temporary")).toEqual(["jit_train(1)"]);
     expect(found("layer_*")).toEqual(["jit_train(1)"]);
     expect(found("donate")).toEqual(["a"]);
     expect(found("", ">1KiB")).toEqual(["jit_train(1)"]);
-    expect(filterOverview(rows, "(", "much", NOTHING).errors).toHaveLength(2);
+    expect(filterOverview(rows, compileSearch("("), "much", NOTHING).errors).toHaveLength(2);
   });
 
   it("exports unknown values as empty cells, and no formulas", () => {

@@ -3,6 +3,7 @@ import type { AdviceById } from "../../payload/responses/overview";
 import { recordingName } from "../../payload/responses/overview";
 import { ROLES } from "../../payload/generated/constants";
 import { formatCsv } from "../../base/csv";
+import type { Search } from "../../base/search";
 import { parseFilters } from "../table/table_filter";
 
 export type OverviewKey =
@@ -16,24 +17,23 @@ const collator = new Intl.Collator("en", { numeric: true });
 /** Return rows with the search in any of their texts and a peak that matches the size filter. */
 export function filterOverview(
   rows: readonly OverviewRow[],
-  search: string,
+  search: Search,
   size: string,
   advice: AdviceById,
 ): { rows: OverviewRow[]; errors: string[] } {
   const { text, matchesSize, errors } = parseFilters(search, size);
   const matches = (row: OverviewRow): boolean =>
-    [
-      row.title,
-      row.memory,
-      row.host,
-      roleText(row),
-      row.part?.name ?? "",
-      advice.get(row.id)?.title ?? "",
-    ].some((value) => text.matches(value));
+    overviewTexts(row, advice).some((value) => text.matches(value));
   return {
     rows: rows.filter((row) => matchesSize(row.peak_bytes) && (text.empty || matches(row))),
     errors,
   };
+}
+
+/** Return the texts of a row that a search looks at. */
+export function overviewTexts(row: OverviewRow, advice: AdviceById): string[] {
+  const named = [row.title, row.memory, row.host, roleText(row)];
+  return [...named, row.part?.name ?? "", advice.get(row.id)?.title ?? ""];
 }
 
 /** Sort rows. Unknown values come last in both directions; equal rows keep their order. */

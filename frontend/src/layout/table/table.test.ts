@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { compileSearch } from "../../base/search";
 import { fixtureRows } from "../../payload/recording/fixture";
 import { buffersCsv } from "./buffers_csv";
 import { filterRows, parseSizeFilter } from "./table_filter";
@@ -38,7 +39,9 @@ describe("sorting", () => {
 });
 
 describe("filtering", () => {
-  const filtered = (search: string, size = ""): number[] => [...filterRows(rows, ALL, search, size).rows];
+  const filtered = (search: string, size = ""): number[] => [
+    ...filterRows(rows, ALL, compileSearch(search), size).rows,
+  ];
 
   it("searches name, op name, source and shape", () => {
     expect(filtered("fusion\\.\\d$")).toEqual([2]);
@@ -55,7 +58,7 @@ describe("filtering", () => {
   });
 
   it("reports invalid input and ignores it", () => {
-    const { rows: found, errors } = filterRows(rows, ALL, "f32[1024", "huge");
+    const { rows: found, errors } = filterRows(rows, ALL, compileSearch("f32[1024"), "huge");
     expect([...found]).toEqual([2]);
     expect(errors).toHaveLength(2);
     expect(errors[0]).toContain("“huge” is not a size");

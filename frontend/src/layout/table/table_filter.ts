@@ -1,7 +1,7 @@
-import { compileSearch, type Search } from "../../base/search";
+import type { Search } from "../../base/search";
 import { parseBytes } from "../../base/units";
 import type { Rows } from "../../payload/recording/rows";
-import type { TextColumn } from "../../payload/tables/text_column";
+import type { PackedTexts, TextColumn } from "../../payload/tables/text_column";
 
 /** A parsed search and size filter. Invalid input is reported in `errors`. */
 export interface Filters {
@@ -10,15 +10,13 @@ export interface Filters {
   errors: string[];
 }
 
-/** Parse a search and a size filter. An invalid size accepts all sizes; an invalid expression is plain text. */
-export function parseFilters(search: string, size: string): Filters {
+/** Combine a search with a size filter. An invalid size accepts all sizes. */
+export function parseFilters(text: Search, size: string): Filters {
   const errors: string[] = [];
   const sizeFilter = parseSizeFilter(size);
   if (sizeFilter === null)
     errors.push(`“${size.trim()}” is not a size. Examples: >1MiB, <=512 KiB, 1MiB..2GiB.`);
-  const text = compileSearch(search);
-  if (text.error !== null)
-    errors.push(`Searching as plain text: invalid regular expression (${text.error.toLowerCase()}).`);
+  if (text.error !== null) errors.push(`Searching as plain text: ${text.error}.`);
   return { text, matchesSize: sizeFilter ?? (() => true), errors };
 }
 
@@ -29,19 +27,25 @@ export interface FilteredRows {
 }
 
 /** Return the rows that contain the search in any of their texts and match the size filter. */
-export function filterRows(rows: Rows, selected: Uint32Array, search: string, size: string): FilteredRows {
+export function filterRows(rows: Rows, selected: Uint32Array, search: Search, size: string): FilteredRows {
   const { text, matchesSize, errors } = parseFilters(search, size);
   if (text.empty && size.trim() === "") return { rows: selected, errors };
 
-  const { name, op_name, source, shape, op, dtype, stack, step } = rows;
-  const texts = [name, op_name, source, shape, op, dtype, stack, step].map((column) =>
-    matchOncePerText(column, text.matches),
-  );
+  const texts = searchedColumns(rows).map((column) => matchOncePerText(column, text.matches));
   const matches = (row: number): boolean => text.empty || texts.some((matchesRow) => matchesRow(row));
   return {
     rows: selected.filter((row) => matchesSize(rows.size[row]) && matches(row)),
     errors,
   };
+}
+
+/** Return the texts of rows that a search looks at. */
+export function rowTexts(rows: Rows): PackedTexts[] {
+  return [...new Set(searchedColumns(rows).map(({ dictionary }) => dictionary))].map(({ packed }) => packed);
+}
+
+function searchedColumns({ name, op_name, source, shape, op, dtype, stack, step }: Rows): TextColumn[] {
+  return [name, op_name, source, shape, op, dtype, stack, step];
 }
 
 /** Test each distinct text of a column once. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { compileSearch } from "../../base/search";
 import { regionsOf, rowsOf } from "./fixture";
 import { findMatches, intersectHighlights, nextMatch } from "./search";
 
@@ -16,15 +17,15 @@ const regions = regionsOf([
 
 describe("findMatches", () => {
   it("sorts by position and then by byte, and counts rows that are not drawn", () => {
-    const found = findMatches(rows, regions, "temp", "fusion\\.\\d");
+    const found = findMatches(rows, regions, "temp", compileSearch("fusion\\.\\d"));
     expect([...found.rows]).toEqual([4, 1, 0]);
     expect([...(found.highlighted ?? [])]).toEqual([1, 1, 0, 1, 1]);
     expect(found.hidden).toBe(1);
-    expect([...findMatches(rows, regions, "all", "fusion").rows]).toEqual([3, 4, 1, 0]);
+    expect([...findMatches(rows, regions, "all", compileSearch("fusion")).rows]).toEqual([3, 4, 1, 0]);
   });
 
   it("highlights everything without a search", () => {
-    expect(findMatches(rows, regions, "all", "")).toMatchObject({
+    expect(findMatches(rows, regions, "all", compileSearch(""))).toMatchObject({
       highlighted: null,
       hidden: 0,
       error: null,
@@ -32,7 +33,7 @@ describe("findMatches", () => {
   });
 
   it("treats an invalid expression as plain text and reports it", () => {
-    const found = findMatches(rows, regions, "all", "dot.1(");
+    const found = findMatches(rows, regions, "all", compileSearch("dot.1("));
     expect(found.rows.length).toBe(0);
     expect(found.error).not.toBeNull();
   });

@@ -1,3 +1,4 @@
+import type { Search } from "../../base/search";
 import type { Regions } from "../../payload/recording/regions";
 import type { Rows } from "../../payload/recording/rows";
 import { filterRows } from "../table/table_filter";
@@ -18,9 +19,9 @@ export function findMatches(
   rows: Rows,
   regions: Regions,
   show: ShownRegions,
-  search: string,
+  search: Search,
 ): TimelineMatches {
-  if (search === "") return { rows: new Uint32Array(0), highlighted: null, hidden: 0, error: null };
+  if (search.empty) return { rows: new Uint32Array(0), highlighted: null, hidden: 0, error: null };
   const every = Uint32Array.from({ length: rows.length }, (_, row) => row);
   const found = filterRows(rows, every, search, "");
   const highlighted = new Uint8Array(rows.length);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { compileSearch } from "../../base/search";
 import { fixtureRows } from "../../payload/recording/fixture";
 import { fixtureForest } from "../../payload/responses/forest_fixture";
 import type { Program } from "../../payload/recording/program";
@@ -168,20 +169,20 @@ describe("searchTree", () => {
   const { total } = weighTree(tree, rows, liveAt(rows, 5), rows.charge, 0);
 
   it("counts nested matches once", () => {
-    expect(searchTree(tree, total, "layer|w")).toMatchObject({ nodes: 5, weight: 270 });
-    expect(searchTree(tree, total, "LAYER_0")).toMatchObject({ nodes: 1, weight: 110 });
-    expect(searchTree(tree, total, "nothing")).toMatchObject({ nodes: 0, weight: 0 });
+    expect(searchTree(tree, total, compileSearch("layer|w"))).toMatchObject({ nodes: 5, weight: 270 });
+    expect(searchTree(tree, total, compileSearch("LAYER_0"))).toMatchObject({ nodes: 1, weight: 110 });
+    expect(searchTree(tree, total, compileSearch("nothing"))).toMatchObject({ nodes: 0, weight: 0 });
   });
 
   it("highlights matches and their descendants", () => {
-    const { matching, highlighted } = searchTree(tree, total, "layer_0");
+    const { matching, highlighted } = searchTree(tree, total, compileSearch("layer_0"));
     const [layer, weight, other] = [at("params/layer_0"), at("params/layer_0/w"), at("params/layer_1")];
     expect([layer, weight, other, 0].map((node) => matching?.[node])).toEqual([1, 0, 0, 0]);
     expect([layer, weight, other, 0].map((node) => highlighted?.[node])).toEqual([1, 1, 0, 0]);
   });
 
   it("marks nothing without a search, and no nodes without weight", () => {
-    expect(searchTree(tree, total, "").matching).toBeNull();
-    expect(searchTree(tree, total, "live before").nodes).toBe(0);
+    expect(searchTree(tree, total, compileSearch("")).matching).toBeNull();
+    expect(searchTree(tree, total, compileSearch("live before")).nodes).toBe(0);
   });
 });

@@ -1,4 +1,4 @@
-import { compileSearch } from "../../base/search";
+import type { Search } from "../../base/search";
 import { labelOf, type Tree } from "./tree";
 
 /** Matches of a search among nodes with a nonzero weight. */
@@ -12,8 +12,12 @@ export interface TreeMatches {
   weight: number;
 }
 
-export function searchTree(tree: Tree, total: Float64Array, typed: string): TreeMatches {
-  const search = compileSearch(typed);
+/** Return the labels of a tree, each once. */
+export function treeTexts(tree: Tree): string[] {
+  return Array.from({ length: tree.names }, (_, name) => tree.text(name));
+}
+
+export function searchTree(tree: Tree, total: Float64Array, search: Search): TreeMatches {
   if (search.empty) return { matching: null, highlighted: null, nodes: 0, weight: 0 };
   const matching = new Uint8Array(tree.length);
   const highlighted = new Uint8Array(tree.length);

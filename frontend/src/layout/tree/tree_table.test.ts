@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { compileSearch } from "../../base/search";
 import { fixtureRows } from "../../payload/recording/fixture";
 import { fixtureForest } from "../../payload/responses/forest_fixture";
 import { buildTree, labelOf, findNode } from "./tree";
@@ -23,7 +24,7 @@ const weights = weighTree(tree, rows, Uint32Array.of(0, 1, 2, 3, 4), rows.charge
 const LARGEST: TreeSort = { key: "total", descending: true };
 
 function lines(sort: TreeSort, toggled: string[] = [], search = "", top = ""): string[] {
-  const { matching } = searchTree(tree, weights.total, search);
+  const { matching } = searchTree(tree, weights.total, compileSearch(search));
   const nodes = new Set(toggled.map((path) => findNode(tree, path)));
   return treeLines(tree, weights, findNode(tree, top), sort, nodes, matching).map(
     ({ node, level, expanded }) =>

@@ -1,3 +1,9 @@
+/** Texts as UTF-8: text i is bytes [offsets[i], offsets[i + 1]). A worker can be sent them at once. */
+export interface PackedTexts {
+  offsets: Uint32Array;
+  bytes: Uint8Array;
+}
+
 /** Interned text. Entry i is decoded on first use. */
 export class TextDictionary {
   private readonly decoded: string[] = [];
@@ -9,6 +15,10 @@ export class TextDictionary {
 
   get length(): number {
     return this.offsets.length - 1;
+  }
+
+  get packed(): PackedTexts {
+    return { offsets: this.offsets, bytes: this.bytes };
   }
 
   /** Return a copy with one more entry. */

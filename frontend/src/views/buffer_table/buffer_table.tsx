@@ -8,7 +8,7 @@ import { buffersCsv } from "../../layout/table/buffers_csv";
 import { groupKeys } from "../../layout/table/grouping";
 import { liveBytes, sharersAt } from "../../layout/usage/live_set";
 import { readExpanded, toggleExpanded } from "../../layout/url_values/expanded";
-import { filterRows } from "../../layout/table/table_filter";
+import { filterRows, rowTexts } from "../../layout/table/table_filter";
 import { tableLines } from "../../layout/table/table_lines";
 import type { RowSort } from "../../layout/table/row_order";
 import { sortRows } from "../../layout/table/row_order";
@@ -21,6 +21,7 @@ import type { AvailableRows } from "../data/available_rows";
 import { allocationColumns, bufferColumns, momentColumns } from "./columns";
 import { RowLine } from "./row_line";
 import { Toggle } from "../widgets/toggle";
+import { useSearch } from "../data/use_search";
 
 const LARGEST_FIRST: RowSort = { key: "size", descending: true };
 
@@ -69,7 +70,8 @@ export function BufferTable(props: Props): JSX.Element {
     [allocator, moment, rows, times, length, terms],
   );
   const table = useTable(store, columns, LARGEST_FIRST);
-  const { search, size, sort, template } = table;
+  const { size, sort, template } = table;
+  const search = useSearch(table.search, rows, rowTexts);
   const filtered = useMemo(() => filterRows(rows, wanted, search, size), [rows, wanted, search, size]);
   const sorted = useMemo(() => sortRows(rows, filtered.rows, sort, times), [rows, filtered, sort, times]);
   const by = allocator ? group : grouped ? "role" : "none";

@@ -4,12 +4,13 @@ import type { Store } from "../../base/store";
 import { formatBytes, formatCount, formatExact } from "../../base/units";
 import { formatPercent } from "../../layout/call_graph/call_graph";
 import type { TopKey, TopSort } from "../../layout/call_graph/top_table";
-import { filterTop, sortTop, topCsv } from "../../layout/call_graph/top_table";
+import { filterTop, sortTop, topCsv, topTexts } from "../../layout/call_graph/top_table";
 import type { CallGraph } from "../../payload/generated/answers";
 import { nodeName } from "../../payload/responses/call_graph";
 import type { Column } from "../tables/data_table";
 import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import type { ViewState } from "../state/view_state";
+import { useSearch } from "../data/use_search";
 
 const COLUMNS: readonly Column<TopKey>[] = [
   {
@@ -62,7 +63,8 @@ interface Props {
 /** Table of all functions, like pprof's top, including those that the picture omits. */
 export function TopTable({ graph, picked, onPick, fileName, store }: Props): JSX.Element {
   const table = useTable(store, COLUMNS, LARGEST_FIRST);
-  const { search, size, sort, template } = table;
+  const { size, sort, template } = table;
+  const search = useSearch(table.search, graph, topTexts);
   const filtered = useMemo(() => filterTop(graph, search, size), [graph, search, size]);
   const lines = useMemo(() => sortTop(graph.nodes, filtered.lines, sort), [graph, filtered, sort]);
   const at = lines.indexOf(picked);

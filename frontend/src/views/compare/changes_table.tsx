@@ -8,6 +8,7 @@ import {
   CHANGE_LABELS,
   delta,
   entriesCsv,
+  entryTexts,
   filterEntries,
   formatSigned,
   sortEntries,
@@ -21,6 +22,7 @@ import type { Column } from "../tables/data_table";
 import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import { Role } from "../widgets/role";
 import type { ViewState } from "../state/view_state";
+import { useSearch } from "../data/use_search";
 
 const COLUMNS: readonly Column<EntryKey>[] = [
   {
@@ -82,7 +84,8 @@ export function ChangesTable({ comparison, store, dark }: Props): JSX.Element {
   const change = useStore(store, (state) => state.selected_change);
   const columns = useMemo(() => columnsOf(entries), [entries]);
   const table = useTable(store, columns, LARGEST_FIRST);
-  const { search, size, sort, template } = table;
+  const { size, sort, template } = table;
+  const search = useSearch(table.search, entries, (of) => of.flatMap(entryTexts));
   const filtered = useMemo(
     () => filterEntries(entries, wanted, search, size),
     [entries, wanted, search, size],

@@ -3,7 +3,13 @@ import { useMemo, useState } from "preact/hooks";
 import { useStore } from "../../base/store";
 import { formatCount } from "../../base/units";
 import type { FitKey } from "../../layout/fit/fit_table";
-import { candidatesCsv, candidateValue, filterCandidates, sortBy } from "../../layout/fit/fit_table";
+import {
+  candidatesCsv,
+  candidateTexts,
+  candidateValue,
+  filterCandidates,
+  sortBy,
+} from "../../layout/fit/fit_table";
 import type { FitCandidate, FitStep } from "../../payload/generated/answers";
 import { stepName } from "../../payload/responses/fit";
 import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
@@ -11,6 +17,7 @@ import { candidateName } from "./candidate_tooltip";
 import type { FitColumn } from "./fit_columns";
 import { column, knobColumn, namingColumns, outcomeColumns } from "./fit_columns";
 import type { SectionProps } from "./section";
+import { useSearch } from "../data/use_search";
 
 /** The server's order: by target, choice and value. */
 const IN_ORDER = { key: "", descending: false } as const;
@@ -22,7 +29,10 @@ export function CandidatesTable({ step, store, actions }: SectionProps): JSX.Ele
   const shown = useStore(store, (state) => state.fit_candidate);
   const columns = useMemo(() => candidateColumns(step), [step]);
   const table = useTable<FitKey | "">(store, columns, IN_ORDER);
-  const { search, size, sort, template } = table;
+  const { size, sort, template } = table;
+  const search = useSearch(table.search, step, (of) =>
+    of.candidates.flatMap((each) => candidateTexts(each, of.searched)),
+  );
   const filtered = useMemo(
     () => filterCandidates(step.candidates, step.searched, search, size),
     [step, search, size],

@@ -1,7 +1,6 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useStore } from "../../base/store";
-import { parseFilters } from "../../layout/table/table_filter";
 import type { FitKey, LargestLine } from "../../layout/fit/fit_table";
 import { largestCsv, largestLines, largestValue, sortBy } from "../../layout/fit/fit_table";
 import type { FitStep } from "../../payload/generated/answers";
@@ -22,6 +21,7 @@ import {
   reservedColumn,
 } from "./fit_columns";
 import type { SectionProps } from "./section";
+import { useSearch } from "../data/use_search";
 
 const IN_ORDER = { key: "", descending: false } as const;
 const OF_CHOICE = new Set<FitKey>(["target", "changes"]);
@@ -29,12 +29,14 @@ const OF_CHOICE = new Set<FitKey>(["target", "changes"]);
 /** Table of the largest value that fits for each target and choice; a click or Enter opens its candidate. */
 export function LargestTable({ step, store, actions }: SectionProps): JSX.Element {
   const [selected, setSelected] = useState(-1);
-  const search = useStore(store, (state) => state.search);
+  const typed = useStore(store, (state) => state.search);
+  const search = useSearch(typed, step, (of) => largestLines(of).map(({ named }) => choiceKey(named)));
   const columns = useMemo(() => largestColumns(step), [step]);
   const [sort, onSort] = useSorting<FitKey | "">(store, columns, IN_ORDER, "tree_sort");
   const lines = useMemo(() => {
-    const { text } = parseFilters(search, "");
-    const matching = largestLines(step).filter(({ named }) => text.empty || text.matches(choiceKey(named)));
+    const matching = largestLines(step).filter(
+      ({ named }) => search.empty || search.matches(choiceKey(named)),
+    );
     return sortBy(matching, sort.key === "" ? null : { ...sort, key: sort.key }, (row, key) =>
       largestValue(row, key, step.searched),
     );

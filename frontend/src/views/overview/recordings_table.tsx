@@ -3,13 +3,19 @@ import { useMemo, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatCount } from "../../base/units";
 import type { OverviewKey } from "../../layout/overview/overview_table";
-import { filterOverview, overviewCsv, sortOverview } from "../../layout/overview/overview_table";
+import {
+  filterOverview,
+  overviewCsv,
+  overviewTexts,
+  sortOverview,
+} from "../../layout/overview/overview_table";
 import type { OverviewRow } from "../../payload/generated/answers";
 import type { AdviceById } from "../../payload/responses/overview";
 import { Cell, DataTable, stepLine, TableRow, useTable } from "../tables/data_table";
 import type { ViewState } from "../state/view_state";
 import { overviewColumns } from "./recordings_columns";
 import { openRecording } from "../state/open_recording";
+import { useSearch } from "../data/use_search";
 
 /** The server's order, by headroom. */
 const TIGHTEST_FIRST = { key: "", descending: false } as const;
@@ -28,7 +34,11 @@ export function RecordingsTable({ rows, advice, run, store, dark }: Props): JSX.
   const open = (row: OverviewRow): void => openRecording(store, row);
   const columns = useMemo(() => overviewColumns(rows, advice, dark, open), [rows, advice, dark]);
   const table = useTable<OverviewKey | "">(store, columns, TIGHTEST_FIRST);
-  const { search, size, sort, template } = table;
+  const { size, sort, template } = table;
+  const source = useMemo(() => ({ rows, advice }), [rows, advice]);
+  const search = useSearch(table.search, source, (of) =>
+    of.rows.flatMap((row) => overviewTexts(row, of.advice)),
+  );
   const filtered = useMemo(() => filterOverview(rows, search, size, advice), [rows, search, size, advice]);
   const lines = useMemo(
     () => sortOverview(filtered.rows, sort.key === "" ? null : { ...sort, key: sort.key }, advice),

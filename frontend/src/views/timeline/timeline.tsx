@@ -3,6 +3,7 @@ import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { View } from "../../layout/axis/span";
+import { rowTexts } from "../../layout/table/table_filter";
 import { findMatches, intersectHighlights, nextMatch } from "../../layout/timeline/search";
 import { viewAround, MIN_POSITIONS, restoreSpan, saveSpan, zoom } from "../../layout/axis/view";
 import type { AgeStack } from "../../layout/stacking/age_stack";
@@ -25,6 +26,7 @@ import { savePicture } from "./drawing/save_timeline";
 import { blockOf, rowsAcross, type Scene, useScene } from "./drawing/scene";
 import { Toolbar } from "./toolbar";
 import { useRenderer } from "./drawing/use_renderer";
+import { useSearch } from "../data/use_search";
 import { useDeferred } from "../browser/use_deferred";
 
 interface Props {
@@ -55,7 +57,8 @@ export function Timeline({ store, height, ...of }: Props): JSX.Element {
   const scene = useScene({ ...of, show, holes: of.placing === "address" });
   const { view, onView } = useView(scene, store);
   // With many buffers a search takes longer than a keystroke.
-  const search = useDeferred(useStore(store, (state) => state.search));
+  const typed = useDeferred(useStore(store, (state) => state.search));
+  const search = useSearch(typed, rows, rowTexts);
   const matches = useMemo(() => findMatches(rows, regions, show, search), [rows, regions, show, search]);
   const [pointer, setPointer] = useState<{ position: number; byte: number } | null>(null);
   const filteredRows = useContext(RowFilterContext);

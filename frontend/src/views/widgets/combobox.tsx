@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { compileSearch } from "../../base/search";
+import { useSearch } from "../data/use_search";
 
 export interface Option {
   value: string;
@@ -24,10 +24,8 @@ export function Combobox({ label, testid, options, value, onPick }: Props): JSX.
   const [active, setActive] = useState(0);
   const list = useRef<HTMLUListElement>(null);
   const open = typed !== null;
-  const shown = useMemo(() => {
-    const search = compileSearch(typed ?? "");
-    return options.filter((option) => search.matches(option.label));
-  }, [options, typed]);
+  const search = useSearch(typed ?? "", options, (of) => of.map((option) => option.label));
+  const shown = useMemo(() => options.filter((option) => search.matches(option.label)), [options, search]);
 
   useEffect(() => {
     list.current?.children[active]?.scrollIntoView({ block: "nearest" });

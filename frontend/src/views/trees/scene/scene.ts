@@ -2,13 +2,14 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../../../base/store";
 import { useStore } from "../../../base/store";
 import { findNode, type Tree } from "../../../layout/tree/tree";
-import { type TreeMatches, searchTree } from "../../../layout/tree/tree_search";
+import { type TreeMatches, searchTree, treeTexts } from "../../../layout/tree/tree_search";
 import { byteTime, weighTree, type Weights } from "../../../layout/tree/weights";
 import type { Program } from "../../../payload/recording/program";
 import type { Rows } from "../../../payload/recording/rows";
 import type { ViewState } from "../../state/view_state";
 import { useDeferred } from "../../browser/use_deferred";
 import { useTerms } from "../../data/terms";
+import { useSearch } from "../../data/use_search";
 import { type Unit, unitOf } from "./weight_unit";
 
 /** Content of a tree chart: the tree weighted at the inspected position, the zoomed node, and marks. */
@@ -39,7 +40,8 @@ export function useTreeScene({ tree, rows, program, live, unexplained, store }: 
   const weight = useStore(store, (state) => state.tree_weight);
   const path = useStore(store, (state) => state.tree_node);
   const row = useStore(store, (state) => state.selected);
-  const search = useDeferred(useStore(store, (state) => state.search));
+  const typed = useDeferred(useStore(store, (state) => state.search));
+  const search = useSearch(typed, tree, treeTexts);
   const column = useMemo(
     () => (weight === "bytes" ? rows.charge : byteTime(rows, program)),
     [rows, program, weight],

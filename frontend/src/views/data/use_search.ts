@@ -1,0 +1,34 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { compileSearch, isLinear, plainSearch, type Search } from "../../base/search";
+import type { PackedTexts } from "../../payload/tables/text_column";
+import { startSearch } from "../../render/workers/search";
+import { useDeferred } from "../browser/use_deferred";
+
+/**
+ * Return the search for what a user typed, or a link contains, among the texts of `source`. An expression that may
+ * take long is searched for in a worker; until it replies, the previous search stays.
+ */
+export function useSearch<T>(
+  typed: string,
+  source: T,
+  textsOf: (source: T) => readonly (string | PackedTexts)[],
+): Search {
+  const known = useMemo(() => knownSearch(typed), [typed]);
+  const waiting = useDeferred(known === null ? typed : null);
+  const [found, setFound] = useState<{ typed: string; search: Search } | null>(null);
+  useEffect(() => {
+    if (waiting === null) return;
+    const request = { typed: waiting, texts: textsOf(source) };
+    return startSearch(request, (search) => setFound({ typed: waiting, search }));
+  }, [waiting, source]);
+  const last = useRef<Search | null>(null);
+  last.current = known ?? (found?.typed === typed ? found.search : (last.current ?? plainSearch(typed)));
+  return last.current;
+}
+
+/** Return a search that takes linear time; null for one that may take longer. */
+function knownSearch(typed: string): Search | null {
+  // An invalid expression is plain text. Compiling takes no time, unlike matching.
+  const search = compileSearch(typed);
+  return isLinear(typed) || search.error !== null ? search : null;
+}
