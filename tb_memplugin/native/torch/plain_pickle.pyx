@@ -10,7 +10,8 @@ from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from tb_memplugin.native.torch.plain_values cimport (
-    DAMAGED, FINE, GLOBAL_NAME, K_FLOAT, K_HUGE, K_LIST, K_RECORD, K_TEXT, MAX_KEYS, Store, TRUNCATED, UNKNOWN, WIDE,
+    DAMAGED, FINE, GLOBAL_NAME, K_FLOAT, K_HUGE, K_LIST, K_RECORD, K_TEXT, LARGE, MAX_KEYS, MAX_TABLES, Store, TRUNCATED,
+    UNKNOWN, VARIED, WIDE,
 )
 
 
@@ -28,6 +29,7 @@ cdef class _Machine(Store):
     cdef vector[uint32_t] stack
     cdef vector[size_t] marks
     cdef vector[uint32_t] memo
+    cdef uint64_t room      # bytes that the values may take
 
     cdef inline bint has(self, uint64_t count) noexcept nogil:
         return count <= <uint64_t>(self.size - self.at)
@@ -39,7 +41,7 @@ cdef class _Machine(Store):
         self.at += width
         return value
 
-    cdef int long_integer(self, uint64_t width) noexcept nogil:
+    cdef int long_integer(self, uint64_t width) except -1 nogil:
         cdef uint64_t value = 0
         cdef uint64_t i
         cdef bint negative
@@ -60,7 +62,7 @@ cdef class _Machine(Store):
         self.stack.push_back(self.integer(<int64_t>value))
         return FINE
 
-    cdef int string(self, int width) noexcept nogil:
+    cdef int string(self, int width) except -1 nogil:
         cdef uint64_t length
         if not self.has(width):
             return TRUNCATED
@@ -71,7 +73,7 @@ cdef class _Machine(Store):
         self.at += length
         return FINE
 
-    cdef int sequence(self, size_t first) noexcept nogil:
+    cdef int sequence(self, size_t first) except -1 nogil:
         """Replace the stack from `first` by a tuple."""
         cdef uint32_t made
         if first > self.stack.size():
@@ -83,7 +85,7 @@ cdef class _Machine(Store):
         self.stack.push_back(made)
         return FINE
 
-    cdef int put(self, uint64_t index) noexcept nogil:
+    cdef int put(self, uint64_t index) except -1 nogil:
         # Each memoized value takes at least one byte of the file, which bounds valid indices.
         if self.stack.empty() or index > <uint64_t>self.at:
             return DAMAGED
@@ -92,18 +94,23 @@ cdef class _Machine(Store):
         self.memo[index] = self.stack.back()
         return FINE
 
-    cdef int get(self, uint64_t index) noexcept nogil:
+    cdef int get(self, uint64_t index) except -1 nogil:
         if index >= self.memo.size():
             return DAMAGED
         self.stack.push_back(self.memo[index])
         return FINE
 
-    cdef int run(self) noexcept nogil:
+    cdef int run(self) except -1 nogil:
         cdef uint8_t op
         cdef int status = FINE
         cdef size_t first
         cdef int64_t signed
+        cdef uint32_t steps = 0
         while status == FINE:
+            steps += 1
+            # A step of a dict makes at most 256 values, so that 1,024 steps exceed the room by a few MB at most.
+            if steps % 1024 == 0 and self.bytes_made() + 4 * (self.stack.capacity() + self.memo.capacity()) > self.room:
+                return LARGE
             if not self.has(1):
                 return TRUNCATED
             op = self.data[self.at]
@@ -234,16 +241,23 @@ cdef class _Machine(Store):
         return (<const char*>self.data)[start:start + length].decode("utf-8", "replace")
 
 
-def load(data):
-    """Parse the bytes of a pickle. Raises NotPlain."""
+class TooLarge(ValueError):
+    """The values would take more memory than they may."""
+
+
+def load(data, uint64_t room=0xFFFFFFFFFFFFFFFF):
+    """Parse the bytes of a pickle into values of at most `room` bytes. Raises NotPlain and TooLarge."""
     cdef const uint8_t[::1] view = data
     cdef _Machine machine = _Machine()
     cdef int status = TRUNCATED
     machine.size = view.shape[0]
+    machine.room = room
     if machine.size:
         machine.data = &view[0]
         with nogil:
             status = machine.run()
+    if status == LARGE:
+        raise TooLarge()
     if status == TRUNCATED:
         raise NotPlain(f"it ends in the middle, after {machine.size} bytes")
     if status == GLOBAL_NAME:
@@ -253,6 +267,8 @@ def load(data):
         raise NotPlain(f"opcode {machine.data[machine.at]:#04x} at byte {machine.at} is none of plain data")
     if status == WIDE:
         raise NotPlain(f"a dict has more than {MAX_KEYS} keys, at byte {machine.at}")
+    if status == VARIED:
+        raise NotPlain(f"its dicts have more than {MAX_TABLES} sets of keys, at byte {machine.at}")
     if status != FINE:
         raise NotPlain(f"it is damaged at byte {machine.at}")
     return machine.freeze(machine.stack[0])

@@ -17,6 +17,7 @@ cdef enum:
 
 cdef enum:
     MAX_KEYS = 256       # of a dict
+    MAX_TABLES = 4096    # sets of keys; real snapshots have at most a hundred
     SMALL_INTS = 256     # preallocated nodes, after None, False and True
     FIRST_INT = 3
 
@@ -28,6 +29,8 @@ cdef enum:
     UNKNOWN = 3          # an opcode outside plain data
     DAMAGED = 4
     WIDE = 5             # a dict with more than MAX_KEYS keys
+    VARIED = 6           # dicts with more than MAX_TABLES sets of keys
+    LARGE = 7            # more values than there is room for
 
 cdef struct Chunk:
     int64_t start
@@ -52,13 +55,16 @@ cdef class Store:
     cdef vector[int32_t] keys_of
     cdef vector[vector[vector[uint32_t]]] tables
     cdef vector[uint32_t] scratch
+    cdef uint64_t salt                              # of the hashes, so that a file cannot contain lists that collide
+    cdef uint64_t in_tables                         # bytes
 
-    cdef uint32_t node(self, uint8_t kind, int64_t value) noexcept nogil
-    cdef uint32_t integer(self, int64_t value) noexcept nogil
-    cdef uint32_t text(self, Py_ssize_t start, Py_ssize_t length) noexcept nogil
-    cdef int32_t chunk(self, const uint32_t* found, size_t count, uint64_t hash) noexcept nogil
-    cdef int32_t intern(self, const uint32_t* found, size_t count) noexcept nogil
-    cdef void rehash(self) noexcept nogil
-    cdef void extend(self, uint32_t list_node, const uint32_t* found, size_t count) noexcept nogil
-    cdef int set_items(self, uint32_t record, const uint32_t* pairs, size_t count) noexcept nogil
+    cdef uint64_t bytes_made(self) noexcept nogil
+    cdef uint32_t node(self, uint8_t kind, int64_t value) except? 0xFFFFFFFF nogil
+    cdef uint32_t integer(self, int64_t value) except? 0xFFFFFFFF nogil
+    cdef uint32_t text(self, Py_ssize_t start, Py_ssize_t length) except? 0xFFFFFFFF nogil
+    cdef int32_t chunk(self, const uint32_t* found, size_t count, uint64_t hash) except -2 nogil
+    cdef int32_t intern(self, const uint32_t* found, size_t count) except -2 nogil
+    cdef int rehash(self) except -1 nogil
+    cdef int extend(self, uint32_t list_node, const uint32_t* found, size_t count) except -1 nogil
+    cdef int set_items(self, uint32_t record, const uint32_t* pairs, size_t count) except -1 nogil
     cdef freeze(self, uint32_t root)

@@ -6,10 +6,11 @@ Time is linear in the bytes, whatever they are: each byte is read at most twice.
 not count. A text ends with its line, as JSON has no line breaks in texts: after an unescaped quote the scanner finds
 its way again at the next line.
 """
-from libc.math cimport isfinite
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp
 from libcpp.vector cimport vector
+
+from tb_memplugin.native.torch.json_numbers cimport Number, read_number
 
 import numpy as np
 
@@ -32,12 +33,6 @@ cdef enum:
     OPERATOR = 1
     ANNOTATION = 2
 
-cdef double TEN[23]
-cdef int _k
-TEN[0] = 1.0
-for _k in range(1, 23):
-    TEN[_k] = TEN[_k - 1] * 10.0    # exact
-
 cdef struct Fields:
     int64_t number[8]               # by key; from ADDRESS to THREAD
     double time
@@ -49,11 +44,6 @@ cdef struct Fields:
     uint8_t key                     # the key whose value comes next
     uint8_t category
     bint memory                     # named [memory]
-
-cdef struct Number:
-    double value
-    int64_t integer
-    bint fits                       # the integer is the value, without its fraction
 
 
 cdef inline uint8_t key_of(const uint8_t* text, Py_ssize_t length) noexcept nogil:
@@ -84,59 +74,6 @@ cdef inline uint8_t key_of(const uint8_t* text, Py_ssize_t length) noexcept nogi
     return NO_KEY
 
 
-cdef inline Py_ssize_t digits(const uint8_t* text, Py_ssize_t at, Py_ssize_t n, uint64_t* value, int* count) noexcept nogil:
-    """Read digits; return the position after them. `count`: those in the value, which has at most 18."""
-    value[0], count[0] = 0, 0
-    while at < n and 48 <= text[at] <= 57:
-        if count[0] < 18:
-            value[0] = value[0] * 10 + (text[at] - 48)
-        count[0] += 1
-        at += 1
-    return at
-
-
-cdef Py_ssize_t read_number(const uint8_t* text, Py_ssize_t at, Py_ssize_t n, Number* found) noexcept nogil:
-    """Read a JSON number; return the position after it. Times of up to 18 digits before the point are exact to 1 ulp."""
-    cdef uint64_t whole, part, power
-    cdef int count, part_count, power_count
-    cdef bint negative = text[at] == 45, shrinks = False
-    cdef Py_ssize_t start
-    at += negative
-    start = at
-    at = digits(text, at, n, &whole, &count)
-    found.fits = 0 < count <= 18
-    found.value = <double>whole
-    if count == 19:    # up to 2**63 - 1, or -2**63
-        part = text[start + 18] - 48
-        if whole < 922337203685477580ULL or (whole == 922337203685477580ULL and part <= <uint64_t>7 + negative):
-            whole = whole * 10 + part
-            found.fits, found.value = True, <double>whole
-    if not found.fits:
-        found.value = 1e300    # longer than any time or size
-    if at < n and text[at] == 46:
-        at = digits(text, at + 1, n, &part, &part_count)
-        found.value += <double>part / TEN[min(part_count, 18)]
-    if at < n and (text[at] | 32) == 101:
-        at += 1
-        if at < n and (text[at] == 43 or text[at] == 45):
-            shrinks = text[at] == 45
-            at += 1
-        at = digits(text, at, n, &power, &power_count)
-        if power_count > 2 or power > 22:
-            found.value = 0.0 if shrinks else 1e300
-        elif shrinks:
-            found.value /= TEN[power]
-        else:
-            found.value *= TEN[power]
-        found.fits = isfinite(found.value) and found.value < 9.2e18
-        if found.fits:
-            whole = <uint64_t>found.value
-    found.integer = <int64_t>(0 - whole) if negative else <int64_t>whole
-    if negative:
-        found.value = -found.value
-    return at
-
-
 cdef class _Scanner:
     cdef const uint8_t* data
     cdef Py_ssize_t size
@@ -146,6 +83,7 @@ cdef class _Scanner:
     cdef vector[int64_t] memory_values, operator_thread, name_start, name_length
     cdef vector[uint8_t] is_operator
     cdef int64_t damaged
+    cdef int64_t room               # events that may still be kept
 
     cdef inline Fields* top(self) noexcept nogil:
         return &self.level[self.depth & (LEVELS - 1)]
@@ -189,12 +127,14 @@ cdef class _Scanner:
             if not event.present & (1 << TIME) or event.damaged & of_arguments:
                 self.damaged += 1
                 return 0
+            self.room -= 1
             self.memory_time.push_back(event.time)
             for i in range(ADDRESS, THREAD + 1):
                 self.memory_values.push_back(event.number[i])
         elif event.category and event.name_length and event.present & timed == timed:
             if event.time < 0 or event.duration < 0:
                 return 0
+            self.room -= 1
             self.start.push_back(event.time)
             self.duration.push_back(event.duration)
             self.operator_thread.push_back(event.number[THREAD])
@@ -237,7 +177,7 @@ cdef class _Scanner:
         cdef uint8_t byte
         cdef Fields* event
         cdef Number found
-        while at < n:
+        while at < n and self.room >= 0:
             byte = data[at]
             if byte == 34:    # a quote
                 at += 1
@@ -280,19 +220,22 @@ cdef class _Scanner:
         return 0
 
 
-def scan(data):
+def scan(data, int64_t room=0x7FFFFFFFFFFFFFFF):
     """Return (memory events, operators, number of damaged memory events).
 
     Memory events: (time in microseconds, values: n x (FIELDS, thread), -1 where one is missing). Operators and user
     annotations: (start, duration, thread, 1 for operators, start and length of the name in `data`, with its quotes).
+    Raises MemoryError for more than `room` events.
     """
     cdef const uint8_t[::1] view = data
     cdef _Scanner scanner = _Scanner()
-    scanner.size = view.shape[0]
+    scanner.size, scanner.room = view.shape[0], room
     if scanner.size:
         scanner.data = &view[0]
         with nogil:
             scanner.run()
+    if scanner.room < 0:
+        raise MemoryError()
     values = _longs(scanner.memory_values).reshape(-1, ARGUMENT_FIELDS + 1)
     operators = (
         _doubles(scanner.start), _doubles(scanner.duration), _longs(scanner.operator_thread),

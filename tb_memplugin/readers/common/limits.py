@@ -5,13 +5,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.sizes import agree, counted
 
 MAX_BYTES = 2**50  # also the limit of counts; no device has a PiB
+MAX_DEVICES = 128  # of one process, each a recording; hosts have 16 at most
 MAX_TIME_US = 2**52  # microseconds since 1970: the year 2112, which in nanoseconds still fits 64 bits
+
+
+def too_many(what: str, count: int, limit: int, path: str) -> InputError:
+    """Return the error for a file with more devices, or the like, than any machine has."""
+    return InputError(f"too many {what}: {count:,}", path, f"at most {limit:,} are read; is it damaged? Copy it again")
 
 
 def is_plausible(column: I64) -> npt.NDArray[np.bool_]:

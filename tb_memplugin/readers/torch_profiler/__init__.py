@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from tb_memplugin.errors import InputError
+from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.native.torch.json_numbers import NotNumbers, read_lists
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.common.part import FilePart
@@ -19,6 +19,8 @@ from tb_memplugin.readers.torch_profiler.category_sums import read_category_sums
 from tb_memplugin.readers.torch_profiler.memory_events import read_memory_events
 from tb_memplugin.readers.torch_profiler.tensor_events import read_tensor_events
 
+VALUE_BYTES = 32  # of a number, or a list, while they are read
+ROW_BYTES = 512  # of an event while its recording is made; measured: 300
 HEAD_BYTES = 1 << 16  # enough to identify the format
 LISTS, TRACE = re.compile(rb"\s*\[\s*\["), b'"traceEvents"'
 
@@ -37,38 +39,38 @@ def open_torch_profiler(data: bytes | memoryview, path: str, *, run: str = "", h
 
 def _read(data: bytes | memoryview, path: str, *, run: str, host: str) -> list[Recording]:
     """Read a trace, a JSON object, or a timeline of export_memory_timeline, JSON lists. Raises InputError."""
-    raw = decompress(data, ReadBudget(data, path))
+    budget = ReadBudget(data, path)
+    raw = decompress(data, budget)
     origin = run, host, path
     if bytes(raw[:HEAD_BYTES]).lstrip()[:1] == b"{":
-        return read_memory_events(raw, origin)
-    content = _parse_json(raw, path)
-    match content:
-        case [[*times], [[*_], *_] as sizes] if len(times) == len(sizes):
-            return read_category_sums(_numbers(times, path, 1), _numbers(sizes, path, 2), origin)
-    rows = _numbers(content, path, 2)
+        return read_memory_events(raw, origin, budget)
+    try:
+        values, depth, count = read_lists(raw, budget.left // VALUE_BYTES)
+    except NotNumbers as error:
+        raise _not_a_timeline(path, "it contains more than lists of numbers") from error
+    except MemoryError as error:
+        raise budget.exceeded(budget.limit) from error
+    budget.charge(VALUE_BYTES * (len(values) + len(count)))
+    if len(depth) and depth[0] == 2 and (depth == 3).any():
+        times = int(count[0])
+        sizes = _table(values[times:], count[depth == 3] - times, path)
+        if len(sizes) != times:
+            raise _not_a_timeline(path, "its lists differ in length")
+        return read_category_sums(values[:times], sizes, origin, budget)
+    rows = _table(values, count[depth == 2], path)
     if rows.shape[1] != 4:
         raise _not_a_timeline(
             path, f"its rows have {rows.shape[1]} numbers instead of time, action, bytes and category"
         )
+    budget.charge(ROW_BYTES * len(rows))
     return read_tensor_events(rows, origin)
 
 
-def _parse_json(raw: bytes | memoryview, path: str) -> Any:
-    try:
-        return json.loads(bytes(raw))
-    except (ValueError, RecursionError) as error:
-        raise _not_a_timeline(path, f"it is not JSON ({error})") from error
-
-
-def _numbers(value: Any, path: str, dimensions: int) -> Any:
-    """Convert to 64-bit integers, which nanosecond times need: a float has 53 bits."""
-    try:
-        numbers = np.array(value, dtype=np.int64)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise _not_a_timeline(path, "it contains more than lists of numbers") from error
-    if numbers.ndim != dimensions:
+def _table(values: I64, count: I64, path: str) -> I64:
+    """Return lists of equal length as the rows of a table. `count`: the numbers up to the end of each list."""
+    if not len(count) or count[-1] != len(values) or (np.diff(count, prepend=0) != count[0]).any():
         raise _not_a_timeline(path, "its lists differ in length")
-    return numbers
+    return values.reshape(len(count), -1)
 
 
 def _not_a_timeline(path: str, reason: str) -> InputError:

@@ -23,8 +23,9 @@ def caveats(trace: Trace, lives: BlockLifetimes, settings: Mapping[str, Any], ba
         found.append(Caveat(CaveatCode.NO_TRACE, text))
     old = lives.alloc_event < 0
     if len(trace) and old.any():
+        entries = settings.get("trace_alloc_max_entries")
         why = (
-            f"the event buffer of {settings.get('trace_alloc_max_entries', len(trace)):,} entries wrapped"
+            f"the event buffer of {entries if isinstance(entries, int) else len(trace):,} entries wrapped"
             if settings.get("trace_alloc_overflowed")
             else "recording started later, or the event buffer wrapped"
         )

@@ -16,6 +16,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import CachingAllocatorState, NamedSpans
 from tb_memplugin.model.text import Text
 from tb_memplugin.readers.common import table_builder
+from tb_memplugin.readers.common.limits import MAX_DEVICES, too_many
 from tb_memplugin.readers.torch_snapshot.allocations.addresses import locate_in_segments
 from tb_memplugin.readers.torch_snapshot.allocations.labels import labels, pools_and_streams, roles
 from tb_memplugin.readers.torch_snapshot.allocations.lifetimes import BlockLifetimes, lifetimes
@@ -37,7 +38,10 @@ def read_snapshot(data: bytes | memoryview, path: str, *, run: str, host: str) -
     segments = values.items(root) if values.is_list(root) else values.items(values.get(root, "segments"))
     segments = segments[values.is_integer(values.column(segments, "total_size"))]
     device = values.integers(values.column(segments, "device"), 0)
-    traces = [values.items(node) for node in values.items(values.get(root, "device_traces")).tolist()]
+    lists = values.items(values.get(root, "device_traces"))
+    if (devices := max(len(lists), len(np.unique(device)))) > MAX_DEVICES:
+        raise too_many("devices", devices, MAX_DEVICES, path)
+    traces = [values.items(node) for node in lists.tolist()]
     if not len(segments) and not traces and values.get(root, "host_segments") == NONE_NODE:
         remedy = "it has neither segments nor device_traces; torch.cuda.memory._dump_snapshot writes both"
         raise InputError("Not a PyTorch memory snapshot", path, remedy)

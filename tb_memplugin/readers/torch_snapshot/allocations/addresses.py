@@ -14,6 +14,7 @@ from tb_memplugin.readers.torch_snapshot.allocations.lifetimes import BlockLifet
 from tb_memplugin.readers.torch_snapshot.contents.segments import Segments
 from tb_memplugin.readers.torch_snapshot.contents.trace import Trace, TraceAction
 
+MAX_OVERLAPPING = 8  # ranges of one base at one time; an undamaged file has one
 MAPS = [TraceAction.SEGMENT_MAP, TraceAction.SEGMENT_UNMAP]
 
 
@@ -96,11 +97,14 @@ def _find_range(ranges: _AddressRanges, address: U64, position: I64) -> I64:
     found = np.full(len(address), -1)
     if not len(ranges.base):
         return found
-    latest = np.searchsorted(ranges.base, address, side="right") - 1
-    # Ranges that had one base in turn are adjacent. Nearly always the first iteration finds all; `repeats` of them
-    # suffice.
-    repeats = int(np.unique(ranges.base, return_counts=True)[1].max())
-    for back in range(repeats):
+    # Ranges that had one base in turn are adjacent: of those, the last that starts before the position. Nearly always
+    # the first iteration finds all; damaged files have ranges of one base that overlap in time.
+    group = np.cumsum(np.r_[0, ranges.base[1:] != ranges.base[:-1]])
+    width = int(max(ranges.start.max(), position.max(initial=0))) + 2
+    below = np.searchsorted(ranges.base, address, side="right") - 1
+    wanted = np.where(below >= 0, group[below] * width + position + 1, -1)
+    latest = np.searchsorted(group * width + ranges.start + 1, wanted, side="right") - 1
+    for back in range(MAX_OVERLAPPING):
         row = latest - back
         contains = (row >= 0) & (found < 0)
         row = np.maximum(row, 0)

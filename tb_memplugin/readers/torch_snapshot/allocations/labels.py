@@ -49,6 +49,7 @@ def labels(trace: Trace, lives: BlockLifetimes, values: PickleValues, blocks: Bl
         np.r_[internal, -1][lives.alloc_event],
     )
     distinct, codes = number_rows(*(np.where(blank[column], -1, column) for column in found))
+    values.budget.charge(4 * int(np.r_[np.diff(strings.offsets), 0][distinct].sum()))  # texts, and columns of them
     texts = [", ".join(dict.fromkeys(strings[i] for i in parts if i >= 0)) for parts in distinct.T.tolist()]
     return Text.of(texts).take(codes)
 

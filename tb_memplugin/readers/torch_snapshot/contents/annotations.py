@@ -45,16 +45,19 @@ def _annotation_spans(
 ) -> tuple[list[str], list[int], list[int], list[int]]:
     """Pair starts and ends: an end closes the latest open start of its name. A plain loop, as annotations are few."""
     on_device = annotations[values.integers(values.column(annotations, "device"), device) == device]
+    values.charge_rows(len(on_device))
     name, stage = values.texts(values.column(on_device, "name")), values.texts(values.column(on_device, "stage"))
-    time = read_times(values, on_device).tolist()
-    open_starts: dict[str, list[int]] = {}
-    found: list[tuple[str, int, int]] = []
+    time, code, begins = read_times(values, on_device).tolist(), name.codes.tolist(), stage.isin(["START"]).tolist()
+    open_starts: dict[int, list[int]] = {}
+    found: list[tuple[int, int, int]] = []
     for row in np.argsort(np.array(time), kind="stable").tolist():
-        if stage[row] == "START":
-            open_starts.setdefault(name[row], []).append(time[row])
+        if begins[row]:
+            open_starts.setdefault(code[row], []).append(time[row])
         else:
-            starts = open_starts.get(name[row])
-            found.append((name[row], starts.pop() if starts else first, time[row]))
+            starts = open_starts.get(code[row])
+            found.append((code[row], starts.pop() if starts else first, time[row]))
     found += [(label, start, last) for label, starts in open_starts.items() for start in starts]
-    kinds = [int(annotation_kind(label)) for label, _, _ in found]
-    return [label for label, _, _ in found], kinds, [s for _, s, _ in found], [e for _, _, e in found]
+    labels = [*name.strings, ""]  # one object for each, however many spans have it; -1 takes the last
+    kinds = [int(annotation_kind(label)) for label in labels]
+    names, name_kinds = [labels[label] for label, _, _ in found], [kinds[label] for label, _, _ in found]
+    return names, name_kinds, [s for _, s, _ in found], [e for _, _, e in found]

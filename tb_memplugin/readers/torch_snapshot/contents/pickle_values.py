@@ -16,10 +16,17 @@ from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.text.strings import gather
 from tb_memplugin.native.torch import plain_pickle
 from tb_memplugin.native.torch import plain_values as plain
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.limits import is_plausible
 
 PickleNodes = npt.NDArray[np.uint32]
 ROW_BITS = 40  # low bits of a dict's value; the rest is its table
+NODE_BYTES = 16  # of an item of a list while the list is read
+FRAME_BYTES = 128  # of a frame while the tree of stacks is made
+ROW_BYTES = 512  # of an event or a block while its columns are read; measured: 300
+# Python objects that json.loads makes, and their pickle, by the characters that stand for them: an empty dict, or the
+# first item of one, 300 bytes.
+JSON_BYTES = {b"{": 320, b"[": 160, b",": 48, b":": 48, b'"': 40}
 NONE_NODE = np.uint32(0)  # the node of None, also used for missing keys
 
 
@@ -44,17 +51,27 @@ def number_rows(*columns: I64) -> tuple[I64, I64]:
 
 
 class PickleValues:
-    """The values of one file. Accessors treat a node of another type as missing."""
+    """The values of one file. Accessors treat a node of another type as missing.
+
+    A file stores equal lists and texts once, however often it refers to them. So what it expands to is charged to the
+    file's budget before it is made.
+    """
 
     def __init__(self, data: bytes | memoryview, path: str) -> None:
         """Parse a pickle, or the same data as JSON. Raises InputError naming the file and the fault."""
-        self.data = data if bytes(data[:1]) == b"\x80" else _pickle_json(data, path)
+        self.budget = ReadBudget(data, path)
+        self.data = data if bytes(data[:1]) == b"\x80" else _pickle_json(data, self.budget)
         try:
-            self.plain = plain_pickle.load(self.data)
+            self.plain = plain_pickle.load(self.data, self.budget.left)
         except plain_pickle.NotPlain as error:
             remedy = f"{error}; torch.cuda.memory._dump_snapshot writes only plain data"
             raise InputError("Not a PyTorch memory snapshot", path, remedy) from error
-        self._key = {self.text(node): node for keys, _ in self.plain.tables for node in keys.tolist()}
+        except plain_pickle.TooLarge as error:
+            raise self.budget.exceeded(self.budget.limit) from error
+        self.budget.charge(self.plain.nbytes)
+        keys = np.unique(np.concatenate([np.empty(0, np.uint32), *(keys for keys, _ in self.plain.tables)]))
+        names = self.texts(keys)
+        self._key = {names[i]: node for i, node in enumerate(keys.tolist())}
 
     @property
     def root(self) -> int:
@@ -62,7 +79,14 @@ class PickleValues:
 
     def items(self, node: int) -> PickleNodes:
         """Return the items of a list; none for any other type."""
-        return self.plain.items(node) if self.plain.kind[node] == plain.LIST else np.empty(0, np.uint32)
+        if self.plain.kind[node] != plain.LIST:
+            return np.empty(0, np.uint32)
+        self.budget.charge(NODE_BYTES * self.plain.count(node))
+        return self.plain.items(node)
+
+    def charge_rows(self, count: int) -> None:
+        """Charge rows of a recording, before their columns are read."""
+        self.budget.charge(ROW_BYTES * count)
 
     def is_list(self, node: int) -> bool:
         return bool(self.plain.kind[node] == plain.LIST)
@@ -79,12 +103,14 @@ class PickleValues:
             return found
         value = self.plain.value[dicts]
         table = np.where((self.plain.kind[dicts] == plain.RECORD) & (value >= 0), value >> ROW_BITS, -1)
-        for number in np.unique(table).tolist():
+        order = np.argsort(table, kind="stable")
+        starts = np.flatnonzero(np.r_[True, np.diff(table[order]) != 0])
+        for number, start, end in zip(table[order[starts]].tolist(), starts, [*starts[1:], len(order)], strict=True):
             if number < 0:
                 continue
             keys, columns = self.plain.tables[number]
             if len(at := np.flatnonzero(keys == key_node)):
-                rows = np.flatnonzero(table == number)
+                rows = order[start:end]
                 found[rows] = columns[at[-1]][value[rows] & ((1 << ROW_BITS) - 1)]
         return found
 
@@ -107,6 +133,7 @@ class PickleValues:
         used, codes = number_values(np.where(kind == plain.TEXT, value, -1))
         has_none = bool(len(used) and used[0] < 0)
         used = used[1:] if has_none else used
+        self.budget.charge(int(self.plain.text_length[used].sum()))
         blob, offsets = gather(self.data, self.plain.text_start[used], self.plain.text_length[used])
         return Text((codes - has_none).astype(np.int32), Strings(blob, offsets))
 
@@ -118,7 +145,9 @@ class PickleValues:
         kind, value = self.plain.kind[nodes], self.plain.value[nodes]
         lists, number = number_values(np.where(kind == plain.LIST, value, -1))
         has_none = bool(len(lists) and lists[0] < 0)
-        offsets, nodes_of_lists = self.plain.flat(lists[int(has_none) :].astype(np.int32))
+        chunks = lists[int(has_none) :].astype(np.int32)
+        self.budget.charge(FRAME_BYTES * self.plain.flat_count(chunks))
+        offsets, nodes_of_lists = self.plain.flat(chunks)
         return number.astype(np.int64) - has_none, np.diff(offsets), nodes_of_lists
 
     def pairs(self, node: int) -> Iterator[tuple[str, Any]]:
@@ -139,10 +168,12 @@ class PickleValues:
         return bool(value) if kind == plain.BOOL else value if kind == plain.INT else None
 
 
-def _pickle_json(data: bytes | memoryview, path: str) -> bytes:
+def _pickle_json(data: bytes | memoryview, budget: ReadBudget) -> bytes:
     """Convert JSON, which PyTorch's viewer accepts too, to a pickle, so that one parser reads both."""
+    text = bytes(data)
+    budget.charge(sum(nbytes * text.count(mark) for mark, nbytes in JSON_BYTES.items()))
     try:
-        return pickle.dumps(json.loads(bytes(data)), protocol=4)
+        return pickle.dumps(json.loads(text), protocol=4)
     except (ValueError, RecursionError) as error:
         problem = "neither a pickle of protocol 2 to 5 nor JSON"
-        raise InputError("Not a PyTorch memory snapshot", path, f"{problem} ({error})") from error
+        raise InputError("Not a PyTorch memory snapshot", budget.path, f"{problem} ({error})") from error

@@ -22,6 +22,7 @@ def read_pinned(values: PickleValues, root: int) -> tuple[Trace, Segments, Block
     if not len(segments) and not len(events):
         return None
     count = len(segments)
+    values.charge_rows(count)
     pinned = Segments(
         address=values.integers(values.column(segments, "address")),
         size=values.sizes(values.column(segments, "size")),

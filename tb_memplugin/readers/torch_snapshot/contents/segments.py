@@ -52,6 +52,7 @@ def read_segments(values: PickleValues, segments: PickleNodes) -> tuple[Segments
     """Read the segments and their live blocks."""
     reserved = _segments(values, segments)
     lists, lengths, blocks = values.stacks(values.column(segments, "blocks"))
+    values.charge_rows(len(segments) + int(np.r_[lengths, 0][lists].sum()))
     owner, blocks = _owners(lists, lengths, blocks)
     size = values.sizes(values.column(blocks, "size"))
     recorded = values.column(blocks, "address")

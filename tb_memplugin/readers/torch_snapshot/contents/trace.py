@@ -66,6 +66,7 @@ class Trace:
 
 def read_trace(values: PickleValues, events: PickleNodes) -> Trace:
     """Read the columns of a trace from its list of events."""
+    values.charge_rows(len(events))
     name = values.texts(values.column(events, "action"))
     actions = np.array(
         [*(ACTION_NAMES.get(name.strings[i], TraceAction.OTHER) for i in range(len(name.strings))), TraceAction.OTHER]
