@@ -134,6 +134,17 @@ def test_the_latest_listing_stays_whatever_its_size() -> None:
     assert cache.get(version("only")) is only
 
 
+def test_what_was_read_of_files_that_are_gone_is_dropped(tmp_path: Path) -> None:
+    write(tmp_path, 1000)
+    catalog = Catalog(str(tmp_path))
+    assert catalog.listing(catalog.runs()[0].name).recordings
+    assert catalog._cache.nbytes > 0
+    shutil.rmtree(tmp_path)
+    with pytest.raises(InputError):
+        catalog.runs()
+    assert catalog._cache.nbytes == 0
+
+
 @pytest.mark.parametrize(
     "failure",
     [

@@ -61,6 +61,7 @@ class Catalog:
         self._runs = found = [run for run in every if run.files]
         self._records = [(run.name, run.record) for run in every if run.record is not None]
         self._searched = time.monotonic()
+        self._cache.keep_only({file.path for run in found for file in run.files})
         if found or self.pasted.runs():
             return [*found, *self.pasted.runs()]
         raise errors[0] if errors else InputError("No logdir", "--logdir", "start the server with a logdir")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ class FileVersion(NamedTuple):
 
 @dataclass(slots=True)
 class _Cached:
+    stamp: str
     listing: Listing
     nbytes: int
     parts_read: int  # when it was measured
@@ -34,42 +35,51 @@ class ListingCache:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._cached: OrderedDict[FileVersion, _Cached] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, str], _Cached] = OrderedDict()  # by path and run
+        self._total = 0
 
     @property
     def nbytes(self) -> int:
         """Return how many bytes the listings held when they were last used."""
         with self._lock:
-            return sum(cached.nbytes for cached in self._cached.values())
+            return self._total
 
     def get(self, version: FileVersion) -> Listing | None:
+        key = version.path, version.run
         with self._lock:
-            if (cached := self._cached.get(version)) is None:
+            cached = self._cached.get(key)
+            if cached is None or cached.stamp != version.stamp:
                 return None
-            self._cached.move_to_end(version)
+            self._cached.move_to_end(key)
         # What earlier answers made of it counts now.
-        if (parts := _parts_read(cached.listing)) != cached.parts_read:
-            cached.nbytes, cached.parts_read = held_bytes(cached.listing.recordings), parts
-            self._evict()
+        if _parts_read(cached.listing) != cached.parts_read:
+            self.add(version, cached.listing)
         return cached.listing
 
     def add(self, version: FileVersion, listing: Listing) -> None:
-        """Keep a listing, in place of those of earlier versions of its file."""
-        added = _Cached(listing, held_bytes(listing.recordings), _parts_read(listing))
+        """Keep a listing, in place of that of an earlier version of its file."""
+        parts = _parts_read(listing)  # before it is measured: others may use it
+        added = _Cached(version.stamp, listing, held_bytes([listing]), parts)
         with self._lock:
-            for old in [old for old in self._cached if (old.path, old.run) == (version.path, version.run)]:
-                del self._cached[old]
-            self._cached[version] = added
+            if (old := self._cached.pop((version.path, version.run), None)) is not None:
+                self._total -= old.nbytes
+            self._cached[version.path, version.run] = added
+            self._total += added.nbytes
         self._evict()
+
+    def keep_only(self, paths: Collection[str]) -> None:
+        """Drop the listings of files that are gone."""
+        with self._lock:
+            for key in [key for key in self._cached if key[0] not in paths]:
+                self._total -= self._cached.pop(key).nbytes
 
     def _evict(self) -> None:
         """Drop the listings that were not used for the longest time. The latest stays, whatever its size."""
         dropped = []
         with self._lock:
-            total = sum(cached.nbytes for cached in self._cached.values())
-            while total > self._max_bytes and len(self._cached) > 1:
+            while self._total > self._max_bytes and len(self._cached) > 1:
                 _, cached = self._cached.popitem(last=False)
-                total -= cached.nbytes
+                self._total -= cached.nbytes
                 dropped.append(cached.listing)
         for listing in dropped:
             for recording in _with_outlines(listing):
