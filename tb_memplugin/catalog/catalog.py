@@ -14,6 +14,7 @@ from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_
 from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache
 from tb_memplugin.catalog.pasted_texts import PastedTexts
 from tb_memplugin.catalog.program_chunks import chunk_programs, link_chunks
+from tb_memplugin.catalog.shared_call import SharedCall
 from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import HostFile, Run
@@ -41,6 +42,7 @@ class Catalog:
         self._runs: list[Run] = []  # of the last search
         self._records: list[tuple[str, HostFile]] = []  # of a fit's candidates, by run
         self._searched = float("-inf")
+        self._search = SharedCall(self._search_now)  # it reads every folder
         self._cache = ListingCache(cache_bytes)
         self._lock = threading.Lock()
         self._reading: dict[FileVersion, Future[Listing]] = {}
@@ -48,6 +50,9 @@ class Catalog:
 
     def runs(self) -> list[Run]:
         """Return all runs, newest name first, then the pasted texts. InputError if there are none."""
+        return self._search()
+
+    def _search_now(self) -> list[Run]:
         every: list[Run] = []
         errors: list[InputError] = []
         for name, root in self._roots.items():

@@ -16,7 +16,7 @@ from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import static
 from tb_memplugin.hosts.request_body import NotAccepted
-from tb_memplugin.hosts.responses import error_response, finish
+from tb_memplugin.hosts.responses import Finished, error_response, finish
 from tb_memplugin.hosts.routes import Routes
 from tb_memplugin.views.endpoints.inputs import BadParameter
 
@@ -32,13 +32,15 @@ class MemoryApp:
     def __init__(self, catalog: Catalog) -> None:
         self._routes = Routes(catalog)
 
-    def paths(self) -> list[str]:
+    def paths(self) -> frozenset[str]:
         """Return all paths below the mount, for hosts that route by complete paths."""
-        return [*self._routes.paths(), *static.names()]
+        return self._routes.paths() | static.names()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
-        return finish(request, self._answer(request))(environ, start_response)
+        answer = self._answer(request)
+        response = answer.response(request) if isinstance(answer, Finished) else finish(request, answer)
+        return response(environ, start_response)
 
     def mounted(self, mount: str) -> WSGIApplication:
         """Return this app for a host that leaves its own path, `mount`, in PATH_INFO."""
@@ -49,7 +51,7 @@ class MemoryApp:
 
         return below
 
-    def _answer(self, request: Request) -> Response:
+    def _answer(self, request: Request) -> Finished | Response:
         path = request.path.lstrip("/") or "index.html"
         allowed = self._routes.methods(path)
         if request.method not in allowed:

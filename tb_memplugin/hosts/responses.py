@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -16,6 +18,61 @@ TABLES = "application/octet-stream"
 # Level 1 takes a third of the time of the default for a tenth more bytes, and most hosts are on loopback.
 GZIP_LEVEL = 1
 GZIP_FROM_BYTES = 1024
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",  # revalidate: a file may have changed
+    "Vary": "Accept-Encoding",
+}
+
+
+class Finished:
+    """An answer with status 200 that can be sent any number of times."""
+
+    def __init__(self, body: bytes, headers: Sequence[tuple[str, str]]) -> None:
+        self._body = body
+        self._headers = [*headers, *HEADERS.items()]
+
+    @property
+    def body_bytes(self) -> int:
+        return len(self._body)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Return the size with the compressed form, which is made if it was not."""
+        return len(self._body) + (len(self._packed) if len(self._body) >= GZIP_FROM_BYTES else 0)
+
+    def response(self, request: Request) -> Response:
+        """Return the response to one request: compressed where the client accepts gzip, 304 where it has the answer."""
+        packed = len(self._body) >= GZIP_FROM_BYTES and request.accept_encodings.quality("gzip") > 0
+        response = Response(self._packed if packed else self._body, headers=self._headers)
+        response.headers["ETag"] = self._etag
+        if request.method in ("GET", "HEAD") and request.if_none_match.contains_weak(self._tag):
+            response.status_code = 304
+            response.set_data(b"")
+            for name in ("Content-Type", "Content-Length"):
+                response.headers.remove(name)
+        elif packed:
+            response.headers["Content-Encoding"] = "gzip"
+        return response
+
+    @cached_property
+    def _tag(self) -> str:
+        return blake2b(self._body, digest_size=16).hexdigest()
+
+    @property
+    def _etag(self) -> str:
+        return f'W/"{self._tag}"'
+
+    @cached_property
+    def _packed(self) -> bytes:
+        return gzip.compress(self._body, GZIP_LEVEL, mtime=0)
+
+
+def finished(answer: bytes | Any) -> Finished:
+    """Return the answer of an endpoint: tables as they are, other values as JSON."""
+    if isinstance(answer, bytes):
+        return Finished(answer, [("Content-Type", TABLES)])
+    return Finished(json.dumps(answer, allow_nan=False).encode(), [("Content-Type", JSON)])
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -27,23 +84,10 @@ def error_response(status: int, error: InputError) -> Response:
     return json_response({"error": content}, status)
 
 
-def tables_response(content: bytes) -> Response:
-    return Response(content, content_type=TABLES)
-
-
 def finish(request: Request, response: Response) -> Response:
     """Add the headers of every response, and compress it where the client accepts gzip."""
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Cache-Control"] = "no-cache"  # revalidate: a file may have changed
-    response.headers["Vary"] = "Accept-Encoding"
-    if response.status_code != 200:
-        return response
-    body = response.get_data()
-    response.set_etag(blake2b(body, digest_size=16).hexdigest(), weak=True)
-    response.make_conditional(request.environ)
-    response.headers.remove("Date")  # servers add their own
-    accepts = request.accept_encodings.quality("gzip") > 0
-    if accepts and response.status_code == 200 and len(body) >= GZIP_FROM_BYTES:
-        response.set_data(gzip.compress(body, GZIP_LEVEL, mtime=0))
-        response.headers["Content-Encoding"] = "gzip"
+    if response.status_code == 200:
+        headers = [(name, value) for name, value in response.headers if name != "Content-Length"]
+        return Finished(response.get_data(), headers).response(request)
+    response.headers.update(HEADERS)
     return response

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from werkzeug.wrappers import Request, Response
+from werkzeug.wrappers import Request
 
 from tb_memplugin.catalog import Catalog
+from tb_memplugin.hosts.answer_cache import AnswerCache, Key
 from tb_memplugin.hosts.catalog_source import CatalogSource
 from tb_memplugin.hosts.request_body import read_body
-from tb_memplugin.hosts.responses import json_response, tables_response
+from tb_memplugin.hosts.responses import Finished, finished
 from tb_memplugin.views.endpoints.endpoint import endpoints
 from tb_memplugin.views.endpoints.inputs import Call
 
@@ -20,19 +21,25 @@ class Routes:
     def __init__(self, catalog: Catalog) -> None:
         self._source = CatalogSource(catalog)
         self._endpoints = endpoints()
+        self._paths = frozenset(PREFIX + route for route in self._endpoints)
+        self._cache = AnswerCache()
 
-    def paths(self) -> list[str]:
+    def paths(self) -> frozenset[str]:
         """Return all routes, relative to the mount."""
-        return [PREFIX + route for route in self._endpoints]
+        return self._paths
 
     def methods(self, path: str) -> tuple[str, ...]:
         """Return the HTTP methods that a path accepts; GET and HEAD where it is no route."""
         endpoint = self._endpoints.get(path.removeprefix(PREFIX))
         return ("POST",) if path.startswith(PREFIX) and endpoint and endpoint.post else ("GET", "HEAD")
 
-    def answer(self, path: str, request: Request) -> Response:
+    def answer(self, path: str, request: Request) -> Finished:
         """Answer a request for one of `paths`."""
         endpoint = self._endpoints[path.removeprefix(PREFIX)]
-        body = read_body(request) if endpoint.post else b""
-        answer = endpoint.answer(Call(request.args.to_dict(), self._source, body))
-        return tables_response(answer) if isinstance(answer, bytes) else json_response(answer)
+        query = request.args.to_dict()
+        if endpoint.post:
+            return finished(endpoint.answer(Call(query, self._source, read_body(request))))
+        # Parameters that the endpoint does not read would make other answers of the same.
+        query = {name: query[name] for name in sorted(p.name for p in endpoint.parameters) if name in query}
+        key: Key = (path, *(part for item in query.items() for part in item))
+        return self._cache.answer(key, self._source, lambda source: finished(endpoint.answer(Call(query, source))))

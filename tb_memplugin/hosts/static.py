@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import mimetypes
-from functools import cache
+import os
+from functools import cache, lru_cache
 from pathlib import Path
 
 from werkzeug.wrappers import Response
+
+from tb_memplugin.hosts.responses import Finished
 
 FOLDER = Path(__file__).resolve().parent.parent / "static"
 
@@ -28,28 +31,39 @@ NOT_BUILT = (
 )
 
 
-def names(folder: Path = FOLDER) -> list[str]:
+def names(folder: Path = FOLDER) -> set[str]:
     """Return the paths of all files of the page; `index.html` is included even if the page is not built."""
-    built = [str(path.relative_to(folder).as_posix()) for path in sorted(folder.rglob("*")) if path.is_file()]
-    return sorted({"index.html", *built})
+    return {"index.html", *_built(folder)}
 
 
-def response(name: str, folder: Path = FOLDER) -> Response:
+def response(name: str, folder: Path = FOLDER) -> Finished | Response:
     """Return a file of the page. `name` must be one of names(): paths of requests are never joined to a folder."""
-    path = folder / name
-    if not path.is_file():
-        return page(NOT_BUILT, 503)
-    body = path.read_bytes()
-    if path.suffix == ".html":
-        return page(body)
-    content_type = CONTENT_TYPES.get(path.suffix) or _guess(path.suffix)
-    return Response(body, content_type=content_type)
+    return _built(folder).get(name) or Response(NOT_BUILT, 503, _headers("index.html"))
 
 
-def page(html: str | bytes, status: int = 200) -> Response:
-    answer = Response(html, status, content_type=CONTENT_TYPES[".html"])
-    answer.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
-    return answer
+def _built(folder: Path) -> dict[str, Finished]:
+    """Return all files of the page, read again after it is built again."""
+    return _read_files(folder, tuple(_stamp(f"{folder}/{name}") for name in ("", "assets", "index.html", "index.js")))
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=1)
+def _read_files(folder: Path, stamps: tuple[tuple[int, int], ...]) -> dict[str, Finished]:
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {name: Finished(path.read_bytes(), _headers(name)) for name, path in paths.items()}
+
+
+def _headers(name: str) -> list[tuple[str, str]]:
+    suffix = Path(name).suffix
+    headers = [("Content-Type", CONTENT_TYPES.get(suffix) or _guess(suffix))]
+    return [*headers, ("Content-Security-Policy", CONTENT_SECURITY_POLICY)] if suffix == ".html" else headers
 
 
 @cache

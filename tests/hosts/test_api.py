@@ -172,8 +172,8 @@ def test_a_failure_of_ours_is_no_traceback(client: Client, monkeypatch: pytest.M
         raise ZeroDivisionError("secret detail")
 
     recording = largest(client)
-    monkeypatch.setitem(ENDPOINTS, "rows", replace(ENDPOINTS["rows"], function=fail))
-    answer = client.get("/api/rows", query_string={"id": recording["id"]})
+    monkeypatch.setitem(ENDPOINTS, "tree", replace(ENDPOINTS["tree"], function=fail))
+    answer = client.get("/api/tree", query_string={"id": recording["id"], "by": "model"})
     assert answer.status_code == 500
     error_of(answer)
     assert b"secret detail" not in answer.data
@@ -248,4 +248,4 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 
 def test_json_has_no_nan() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
-        responses.json_response({"figure": float("nan")})
+        responses.finished({"figure": float("nan")})

@@ -1,0 +1,181 @@
+"""Finished answers, kept so that a repeated GET costs no analysis, encoding, hashing or compression.
+
+An endpoint reads nothing but its parameters and its source. So an answer is still right if the source returns the same
+as when the answer was made. Recordings never change and are compared by identity; everything else is compared by value.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from weakref import ref
+
+from tb_memplugin.hosts.responses import Finished
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.endpoints.source import FitOutcomes, RunHosts, RunRecordings, Source
+
+MAX_BYTES = 128 << 20
+MAX_SHARE = 4  # a larger part of the cache than a quarter would evict too many others
+OVERHEAD_BYTES = 2 << 10  # of an answer without its body
+
+Key = tuple[str, ...]
+
+
+class _Seen(NamedTuple):
+    """One question to the source, and what it returned, without keeping recordings alive."""
+
+    method: str
+    arguments: tuple[Any, ...]
+    returned: Any
+
+
+class RecordedSource:
+    """A source that remembers what it was asked and what it returned. Implements views.endpoints.source.Source."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.seen: list[_Seen] = []
+
+    @property
+    def logdir(self) -> str:
+        return self._source.logdir
+
+    def runs(self) -> Sequence[RunHosts]:
+        found: Sequence[RunHosts] = self._ask("runs")
+        return found
+
+    def run(self, name: str, host: str | None = None) -> RunRecordings:
+        found: RunRecordings = self._ask("run", name, host)
+        return found
+
+    def recording(self, recording_id: str) -> Recording:
+        found: Recording = self._ask("recording", recording_id)
+        return found
+
+    def file_of(self, recording_id: str) -> Sequence[Recording]:
+        found: Sequence[Recording] = self._ask("file_of", recording_id)
+        return found
+
+    def run_of(self, recording: Recording) -> Sequence[Recording]:
+        found: Sequence[Recording] = self._ask("run_of", recording)
+        return found
+
+    def programs(self, modules: Collection[str]) -> Sequence[Recording]:
+        found: Sequence[Recording] = self._ask("programs", modules)
+        return found
+
+    def fit(self) -> FitOutcomes:
+        found: FitOutcomes = self._ask("fit")
+        return found
+
+    def paste(self, text: bytes) -> tuple[str, Sequence[Recording]]:
+        return self._source.paste(text)
+
+    def _ask(self, method: str, *arguments: Any) -> Any:
+        returned = getattr(self._source, method)(*arguments)
+        self.seen.append(_Seen(method, tuple(map(_weak, arguments)), _weak(returned)))
+        return returned
+
+
+class _Kept(NamedTuple):
+    finished: Finished
+    seen: Sequence[_Seen]
+
+    @property
+    def nbytes(self) -> int:
+        return self.finished.nbytes + OVERHEAD_BYTES
+
+    def is_right(self, source: Source) -> bool:
+        """Return whether the source still returns what the answer was made of. Its errors are those of the answer."""
+        for seen in self.seen:
+            arguments = [_strong(argument) for argument in seen.arguments]
+            if None in arguments and None not in seen.arguments:
+                return False  # about a recording that no longer exists
+            if _weak(getattr(source, seen.method)(*arguments)) != seen.returned:
+                return False
+        return True
+
+
+class AnswerCache:
+    """Finished answers by route and parameters, the latest used last. Methods may be called from any thread."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._making: dict[Key, tuple[threading.Lock, int]] = {}  # with the number of threads that use the lock
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._kept
+
+    @property
+    def nbytes(self) -> int:
+        with self._lock:
+            return sum(kept.nbytes for kept in self._kept.values())
+
+    def answer(self, key: Key, source: Source, make: Callable[[Source], Finished]) -> Finished:
+        """Return the kept answer if it is still right, or make it. Concurrent requests share one making of it."""
+        if (found := self._find(key, source)) is not None:
+            return found
+        with self._alone(key):
+            if (found := self._find(key, source)) is not None:
+                return found
+            recorded = RecordedSource(source)
+            finished = make(recorded)
+            self._keep(key, _Kept(finished, recorded.seen))
+            return finished
+
+    def _find(self, key: Key, source: Source) -> Finished | None:
+        kept = self._kept.get(key)
+        if kept is None or not kept.is_right(source):
+            return None
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+        return kept.finished
+
+    def _keep(self, key: Key, kept: _Kept) -> None:
+        too_large = kept.finished.body_bytes > self._max_bytes // MAX_SHARE
+        _ = too_large or kept.nbytes  # compresses it, which should not happen while others wait
+        with self._lock:
+            self._kept.pop(key, None)
+            if too_large:
+                return
+            self._kept[key] = kept
+            total = sum(each.nbytes for each in self._kept.values())
+            while total > self._max_bytes:
+                _, dropped = self._kept.popitem(last=False)
+                total -= dropped.nbytes
+
+    @contextmanager
+    def _alone(self, key: Key) -> Iterator[None]:
+        """Let one thread at a time make the answer of a key."""
+        with self._lock:
+            lock, users = self._making.get(key, (threading.Lock(), 0))
+            self._making[key] = lock, users + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                _, users = self._making[key]
+                if users == 1:
+                    del self._making[key]
+                else:
+                    self._making[key] = lock, users - 1
+
+
+def _weak(value: Any) -> Any:
+    """Return a value with references in place of its recordings; two are equal if they have the same recordings."""
+    if isinstance(value, Recording):
+        return ref(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_weak, value))
+    return value
+
+
+def _strong(value: Any) -> Any:
+    return value() if isinstance(value, ref) else value
