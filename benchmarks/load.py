@@ -31,7 +31,8 @@ def measure(host: str, clients: int, seconds: float, large_buffers: int) -> None
     wait = max((worst, path) for path, worst in load.worst.items() if path not in large)
     of_large = max([load.worst.get(path, 0) for path in large], default=0)
     memory = [f"{megabytes:.0f}" for megabytes in figures.megabytes[:: max(int(seconds / 6), 1)]]
-    print(f"{host}: {len(load.seconds) / seconds:.0f} requests/s")
+    cost = 1e3 * figures.processor_seconds / max(len(load.seconds), 1)
+    print(f"{host}: {len(load.seconds) / seconds:.0f} requests/s, of which each took {cost:.1f} ms of processor time")
     print(f"  p50 {1e3 * load.quantile(0.5):.0f} ms, p99 {1e3 * load.quantile(0.99):.0f} ms")
     print(f"  worst {wait[0]:.2f} s ({wait[1][:100]}), of the large file {of_large:.2f} s")
     print(f"  answers {dict(load.statuses)}, memory {', '.join(memory)} MB", flush=True)

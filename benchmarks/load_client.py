@@ -10,7 +10,7 @@ import random
 import time
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -32,8 +32,12 @@ class Load:
         return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
+Again = Callable[["_Client"], None]
+
+
 class _Client(asyncio.Protocol):
-    def __init__(self, paths: Sequence[str], host: str, load: Load, pause: float) -> None:
+    def __init__(self, paths: Sequence[str], host: str, load: Load, pause: float, again: Again) -> None:
+        self._again = again
         self._requests = [
             f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: gzip\r\n\r\n".encode() for path in paths
         ]
@@ -44,13 +48,15 @@ class _Client(asyncio.Protocol):
         self._expected = -1  # bytes of the answer, -1 before its headers
         self._sent = 0.0
         self._at = 0
-        self.lost = False
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._ask()
+
+    def end(self) -> None:
+        self._transport.abort()
 
     def _ask(self) -> None:
         if self._transport.is_closing():
@@ -83,7 +89,12 @@ class _Client(asyncio.Protocol):
                 self._ask()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.lost = True
+        """Connect again: TensorBoard's server closes the connection after each answer."""
+        if self._expected >= 0 or self._received:
+            self._load.statuses["cut off"] += 1
+        self._received.clear()
+        self._expected = -1
+        self._again(self)
 
 
 async def run(url: str, paths: Sequence[str], clients: int, seconds: float, pause: float = 0) -> Load:
@@ -92,19 +103,21 @@ async def run(url: str, paths: Sequence[str], clients: int, seconds: float, paus
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
 
-    async def connected() -> _Client:
-        _, client = await loop.create_connection(
-            lambda: _Client(paths, parts.netloc, load, pause), str(parts.hostname), int(parts.port or 80)
-        )
-        return client
+    connecting: set[asyncio.Task[None]] = set()
 
-    open_ = [await connected() for _ in range(clients)]
-    while loop.time() < end:
-        await asyncio.sleep(0.1)
-        for number, client in enumerate(open_):
-            if client.lost:
-                load.statuses["reconnected"] += 1
-                open_[number] = await connected()
+    async def connect(client: _Client) -> None:
+        await loop.create_connection(lambda: client, str(parts.hostname), int(parts.port or 80))
+
+    def again(client: _Client) -> None:
+        if loop.time() < end:
+            task = loop.create_task(connect(client))
+            connecting.add(task)
+            task.add_done_callback(connecting.discard)
+
+    open_ = [_Client(paths, parts.netloc, load, pause, again) for _ in range(clients)]
     for client in open_:
-        client._transport.abort()
+        again(client)
+    await asyncio.sleep(seconds)
+    for client in open_:
+        client.end()
     return load

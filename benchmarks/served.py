@@ -36,6 +36,7 @@ class Figures:
     """Figures of a process, taken each second."""
 
     megabytes: list[float] = field(default_factory=list)
+    processor_seconds: float = 0.0
     files: list[int] = field(default_factory=list)
 
 
@@ -114,14 +115,22 @@ def watched(pid: int) -> Iterator[Figures]:
     """Take figures of a process each second, beside what happens inside the block."""
     figures, done = Figures(), threading.Event()
 
+    before = _processor_seconds(pid)
+
     def watch() -> None:
         while not done.wait(1):
+            figures.processor_seconds = _processor_seconds(pid) - before
             status = Path(f"/proc/{pid}/status").read_text()
             figures.megabytes.append(int(status.partition("VmRSS:")[2].split()[0]) / 1024)
             figures.files.append(len(os.listdir(f"/proc/{pid}/fd")))
 
     with _beside(watch, done):
         yield figures
+
+
+def _processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
