@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 END = b"\r\n\r\n"
 LENGTH = b"\r\ncontent-length:"
+CLOSE = b"\r\nconnection: close"
 EMPTY = {b"304", b"204"}
 
 
@@ -48,6 +49,7 @@ class _Client(asyncio.Protocol):
         self._expected = -1  # bytes of the answer, -1 before its headers
         self._sent = 0.0
         self._at = 0
+        self._is_last = False
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -76,6 +78,7 @@ class _Client(asyncio.Protocol):
             empty = at < 0 or headers[9:12] in EMPTY
             self._expected = end + 4 + (0 if empty else int(headers[at + len(LENGTH) :].split(b"\r\n", 1)[0]))
             self._load.statuses[headers[9:12].decode()] += 1
+            self._is_last = CLOSE in headers
         if len(self._received) >= self._expected:
             seconds = time.perf_counter() - self._sent
             self._load.seconds.append(seconds)
@@ -83,7 +86,9 @@ class _Client(asyncio.Protocol):
             self._load.worst[path] = max(self._load.worst.get(path, 0), seconds)
             self._received.clear()
             self._expected = -1
-            if self._pause:
+            if self._is_last:
+                self._transport.close()
+            elif self._pause:
                 asyncio.get_running_loop().call_later(self._pause, self._ask)
             else:
                 self._ask()

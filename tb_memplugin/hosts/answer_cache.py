@@ -21,7 +21,7 @@ MAX_BYTES = 128 << 20
 MAX_SHARE = 4  # a larger part of the cache than a quarter would evict too many others
 OVERHEAD_BYTES = 2 << 10  # of an answer without its body
 
-Key = tuple[str, ...]
+AnswerKey = tuple[str, ...]
 
 
 class _Seen(NamedTuple):
@@ -105,10 +105,10 @@ class AnswerCache:
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
-        self._making: dict[Key, tuple[threading.Lock, int]] = {}  # with the number of threads that use the lock
+        self._kept: OrderedDict[AnswerKey, _Kept] = OrderedDict()
+        self._making: dict[AnswerKey, tuple[threading.Lock, int]] = {}  # with the number of threads that use the lock
 
-    def __contains__(self, key: Key) -> bool:
+    def __contains__(self, key: AnswerKey) -> bool:
         return key in self._kept
 
     @property
@@ -116,7 +116,7 @@ class AnswerCache:
         with self._lock:
             return sum(kept.nbytes for kept in self._kept.values())
 
-    def answer(self, key: Key, source: Source, make: Callable[[Source], Finished]) -> Finished:
+    def answer(self, key: AnswerKey, source: Source, make: Callable[[Source], Finished]) -> Finished:
         """Return the kept answer if it is still right, or make it. Concurrent requests share one making of it."""
         if (found := self._find(key, source)) is not None:
             return found
@@ -128,7 +128,7 @@ class AnswerCache:
             self._keep(key, _Kept(finished, recorded.seen))
             return finished
 
-    def _find(self, key: Key, source: Source) -> Finished | None:
+    def _find(self, key: AnswerKey, source: Source) -> Finished | None:
         kept = self._kept.get(key)
         if kept is None or not kept.is_right(source):
             return None
@@ -137,7 +137,7 @@ class AnswerCache:
                 self._kept.move_to_end(key)
         return kept.finished
 
-    def _keep(self, key: Key, kept: _Kept) -> None:
+    def _keep(self, key: AnswerKey, kept: _Kept) -> None:
         too_large = kept.finished.body_bytes > self._max_bytes // MAX_SHARE
         _ = too_large or kept.nbytes  # compresses it, which should not happen while others wait
         with self._lock:
@@ -151,7 +151,7 @@ class AnswerCache:
                 total -= dropped.nbytes
 
     @contextmanager
-    def _alone(self, key: Key) -> Iterator[None]:
+    def _alone(self, key: AnswerKey) -> Iterator[None]:
         """Let one thread at a time make the answer of a key."""
         with self._lock:
             lock, users = self._making.get(key, (threading.Lock(), 0))

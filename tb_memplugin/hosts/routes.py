@@ -5,7 +5,7 @@ from __future__ import annotations
 from werkzeug.wrappers import Request
 
 from tb_memplugin.catalog import Catalog
-from tb_memplugin.hosts.answer_cache import AnswerCache, Key
+from tb_memplugin.hosts.answer_cache import AnswerCache, AnswerKey
 from tb_memplugin.hosts.catalog_source import CatalogSource
 from tb_memplugin.hosts.request_body import read_body
 from tb_memplugin.hosts.responses import Finished, finished
@@ -41,5 +41,5 @@ class Routes:
             return finished(endpoint.answer(Call(query, self._source, read_body(request))))
         # Parameters that the endpoint does not read would make other answers of the same.
         query = {name: query[name] for name in sorted(p.name for p in endpoint.parameters) if name in query}
-        key: Key = (path, *(part for item in query.items() for part in item))
+        key: AnswerKey = (path, *(part for item in query.items() for part in item))
         return self._cache.answer(key, self._source, lambda source: finished(endpoint.answer(Call(query, source))))
