@@ -1,0 +1,82 @@
+"""Trials of inputs within limits of time and memory, in a process that may be ended by one.
+
+Time is that of the processor: the kernel's timer ends the process, and Python's fault handler writes the stack before,
+even while native code runs. Memory is limited in two ways: an allocation far over the limit fails, and the peak of the
+resident memory is read after each input.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+from fuzz.faults import place_of, save
+from fuzz.state import Progress, State
+from fuzz.subjects import Subject
+
+SANITIZED = "FUZZ_SANITIZED"  # in the environment: the native modules have sanitizers, which take memory and time
+SLOWER = 10 if os.environ.get(SANITIZED) else 1
+SECONDS, SECONDS_PER_MB = 4.0 * SLOWER, 12.0 * SLOWER
+MEMORY, MEMORY_PER_BYTE = 256 << 20, 100
+ADDRESS_SPACE = 1 << 30  # above what the process has at its start
+RESTART = 75  # exit status of a worker that exceeded its memory: another one goes on
+
+
+class Trial:
+    """Tries inputs of a subject, counts them, and saves the faults."""
+
+    def __init__(self, subject: Subject, state: State, faults: Path, number: int) -> None:
+        self.subject = subject
+        self.state = state
+        self.faults = faults
+        self.progress = Progress(number)
+        warnings.simplefilter("ignore")
+        faulthandler.enable(sys.stderr)
+        faulthandler.register(signal.SIGPROF, sys.stderr, all_threads=False, chain=True)
+        self._status = os.open("/proc/self/status", os.O_RDONLY)
+
+    def limit_memory(self) -> None:
+        """Set the limits, after everything that any input uses is loaded."""
+        self.resident = self._peak()
+        if not os.environ.get(SANITIZED):
+            size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + ADDRESS_SPACE
+            resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+    def run(self, data: bytes, everything: bool = False) -> None:
+        """Try one input. Ends the process where it took too much memory."""
+        self.state.begin(self.progress, data)
+        number, tried, answered, faults, slowest = self.progress
+        before = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, SECONDS + SECONDS_PER_MB * len(data) / 1e6)
+        try:
+            answered += self.subject.attempt(data, everything)
+        except Exception as error:
+            faults += 1
+            save(self.faults, place_of(error), data, traceback.format_exc())
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        slowest = max(slowest, time.process_time() - before)
+        self.progress = Progress(number + 1, tried + 1, answered, faults, slowest)
+        self.state.end(self.progress)
+        taken = self._peak() - self.resident
+        if taken > MEMORY + MEMORY_PER_BYTE * len(data) and SLOWER == 1:
+            text = f"{len(data)} bytes took {taken >> 20} MiB"
+            save(self.faults, f"memory of {self.subject.name}, 2^{taken.bit_length()} bytes", data, text)
+            self.state.end(self.progress._replace(faults=faults + 1))
+            os._exit(RESTART)
+
+    def settle(self) -> None:
+        gc.collect()
+
+    def _peak(self) -> int:
+        """Return the peak of the resident memory, in bytes."""
+        text = os.pread(self._status, 4096, 0)
+        at = text.index(b"VmHWM:") + 6
+        return int(text[at : text.index(b"k", at)]) << 10
