@@ -1,4 +1,4 @@
-"""Campaigns: workers that try inputs one after the other. A worker that is ended by an input names it, and another goes on."""
+"""Campaigns: workers that try inputs one after the other. Where an input ends a worker, another one goes on."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ class Campaign:
             state.end(Progress(int(numbers[1])))
             command = [sys.executable, "-m", self.module, name, *numbers, str(path), str(self.faults / name), corpus]
             with open(log, "wb") as output:
-                worker = subprocess.Popen(command, stdout=output, stderr=output, env=self._environment(), cwd=REPOSITORY)
+                worker = subprocess.Popen(
+                    command, stdout=output, stderr=output, env=self._environment(), cwd=REPOSITORY
+                )
                 status = _wait(worker, state)
             progress, data = state.read()
             state.close()
@@ -75,7 +77,7 @@ class Campaign:
                 return progress.number
             text = log.read_text(errors="replace")[-20_000:]
             if not data:
-                raise RuntimeError(f"the worker of {name} ended with {status} between two inputs:\n{text}")
+                raise RuntimeError(f"the worker of {name} ended with {status} between two inputs:\n{text[-3000:]}")
             found.faults, found.ended = found.faults + 1, found.ended + 1
             save(self.faults / name, f"{_reason(status)} {_innermost(text)}", data, text)
             return progress.number + 1

@@ -36,7 +36,7 @@ def hlo() -> list[bytes]:
     made.allocation((first, 0), (second, 3 * MIB), size=6 * MIB)
     made.trace((ALLOC, first.id), (ALLOC, second.id), (FREE, first.id))
     files = [*DATA.glob("xla_dumps/*/*after_optimizations.hlo.pb*"), *DATA.glob("programs/*.hlo.pb.gz")]
-    programs = sorted((unpacked(path) for path in sorted(files)), key=len)
+    programs = sorted((unpacked(path) for path in sorted(files) if path.stat().st_size < SMALL), key=len)
     return [made.data, *(data for data in programs if len(data) < SMALL)]
 
 
@@ -47,9 +47,22 @@ def compressed_hlo() -> list[bytes]:
 def xplane() -> list[bytes]:
     log = Log()
     for number in range(6):
-        stats = {"allocator_name": "@GPU_0_bfc", "addr": 64 + number % 3, "allocation_bytes": 512, "bytes_allocated": 512 * (number % 3)}  # fmt: skip
-        log.add(number % 2 == 1, 1000 * number, **stats, tf_op="@jit(step)/dot", peak_bytes_in_use=4096, region_type="temp")
-    host = Host().add("$train.py:30 step", 0, 90).add("PjitFunction(step)", 5, 50, run_id=3).thread().add("step", 0, 9, step_num=1)
+        stats = {
+            "allocator_name": "@GPU_0_bfc",
+            "addr": 64 + number % 3,
+            "allocation_bytes": 512,
+            "bytes_allocated": 512 * (number % 3),
+        }
+        log.add(
+            number % 2 == 1, 1000 * number, **stats, tf_op="@jit(step)/dot", peak_bytes_in_use=4096, region_type="temp"
+        )
+    host = (
+        Host()
+        .add("$train.py:30 step", 0, 90)
+        .add("PjitFunction(step)", 5, 50, run_id=3)
+        .thread()
+        .add("step", 0, 9, step_num=1)
+    )
     metadata = XPlane(name=b"/host:metadata")
     metadata.stat_metadata[1].name = b"Hlo Proto"
     for number, program in enumerate(hlo()[:2]):
@@ -59,15 +72,26 @@ def xplane() -> list[bytes]:
     device = XPlane(name=b"/device:TPU:0")
     device.stat_metadata[1].name = b"memory_size"
     device.stats.add(metadata_id=1, uint64_value=16 << 30)
-    files = [XSpace(planes=planes).SerializeToString() for planes in ([log.plane], [host.plane], [metadata, device], [log.plane, metadata, host.plane, device])]  # fmt: skip
+    files = [
+        XSpace(planes=planes).SerializeToString()
+        for planes in ([log.plane], [host.plane], [metadata, device], [log.plane, metadata, host.plane, device])
+    ]
     return [*files, (DEMO / "oom/plugins/profile/cpu/localhost.xplane.pb").read_bytes()]
 
 
 def pprof() -> list[bytes]:
     writer = Writer()
     for number in range(8):
-        stack = [Frame(f"layer{number % 3}", "model.py", number), Frame("train", "train.py", 7), Frame("<module>", "train.py", 90)]
-        writer.add(Sample(stack, 1 << number + 9, number, "buffer" if number % 2 else "executable", f"TPU_{number % 2}(process=0)"))
+        stack = [
+            Frame(f"layer{number % 3}", "model.py", number),
+            Frame("train", "train.py", 7),
+            Frame("<module>", "train.py", 90),
+        ]
+        writer.add(
+            Sample(
+                stack, 1 << number + 9, number, "buffer" if number % 2 else "executable", f"TPU_{number % 2}(process=0)"
+            )
+        )
     built = writer.profile.SerializeToString()
     return [built, unpacked(DEMO / "device_profile/memory.prof"), unpacked(DEMO / "device_profile_leak/memory9.prof")]
 
@@ -112,7 +136,16 @@ def torch_json() -> list[bytes]:
 
 def torch_traces() -> list[bytes]:
     def head(category: str, name: str, thread: int, start: float, length: float) -> dict[str, Any]:
-        return {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": thread, "ts": start, "dur": length, "args": {}}
+        return {
+            "ph": "X",
+            "cat": category,
+            "name": name,
+            "pid": 7,
+            "tid": thread,
+            "ts": start,
+            "dur": length,
+            "args": {},
+        }
 
     def memory(thread: int, time: float, address: int, size: int, **more: int) -> dict[str, Any]:
         args = {"Addr": address, "Bytes": size, "Device Id": 0, "Device Type": 1, **more}
@@ -131,7 +164,15 @@ def torch_traces() -> list[bytes]:
 
 
 def torch_timelines() -> list[bytes]:
-    rows = [[-1, 1, 37888, 7], [-1, 1, 512, 7], [10, 0, 512, 1], [20, 0, 1024, 2], [30, 2, -512, 1], [40, 3, -37888, 7], [50, 2, -1024, 2]]
+    rows = [
+        [-1, 1, 37888, 7],
+        [-1, 1, 512, 7],
+        [10, 0, 512, 1],
+        [20, 0, 1024, 2],
+        [30, 2, -512, 1],
+        [40, 3, -37888, 7],
+        [50, 2, -1024, 2],
+    ]
     sums = [[1, 2, 3], [[0] * 8, [512] * 8, [1 << 30] * 8]]
     return [json.dumps(content).encode() for content in (rows, sums)]
 
@@ -149,10 +190,17 @@ def folders() -> list[bytes]:
     found = []
     for folder in sorted((DATA / "xla_dumps").iterdir()):
         files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size < SMALL]
-        beside = {path.relative_to(folder).as_posix().encode(): path.read_bytes() for path in files[:10]} if files else {}
+        beside = (
+            {path.relative_to(folder).as_posix().encode(): path.read_bytes() for path in files[:10]} if files else {}
+        )
         if beside:
             found.append(pack(beside))
-    mixed = {b"run/memory.prof": compressed_pprof()[1], b"run/x.oom.txt": oom_texts()[0], b"fit/fit.json": fit_records()[0], b"s.pickle": torch_pickles()[0]}  # fmt: skip
+    mixed = {
+        b"run/memory.prof": compressed_pprof()[1],
+        b"run/x.oom.txt": oom_texts()[0],
+        b"fit/fit.json": fit_records()[0],
+        b"s.pickle": torch_pickles()[0],
+    }
     return [*found, pack(mixed)]
 
 
@@ -160,11 +208,22 @@ def requests() -> list[bytes]:
     """Return a valid request for each endpoint, and some others."""
     here = server()
     found = [b"GET /", b"GET /index.html", b"HEAD /index.js\nAccept-Encoding: gzip"]
-    valid = {"run": here.runs[0], "by": "source", "row": "0", "at": "0", "from": "0", "to": "1", "buckets": "50", "most": "20"}
+    valid = {
+        "run": here.runs[0],
+        "by": "source",
+        "row": "0",
+        "at": "0",
+        "from": "0",
+        "to": "1",
+        "buckets": "50",
+        "most": "20",
+    }
     for recording_id in here.ids[:4]:
         for route, endpoint in endpoints().items():
             names = [parameter.name for parameter in endpoint.parameters]
-            query = "&".join(f"{name}={valid.get(name, recording_id if name in ('id', 'a', 'b') else '')}" for name in names)
+            query = "&".join(
+                f"{name}={valid.get(name, recording_id if name in ('id', 'a', 'b') else '')}" for name in names
+            )
             if endpoint.post:
                 text = oom_texts()[0]
                 found.append(b"POST /api/%b\nContent-Length: %d\n\n%b" % (route.encode(), len(text), text))
@@ -178,4 +237,9 @@ def expressions() -> list[bytes]:
 
 
 def names() -> list[bytes]:
-    return [b"run\0memory.prof", b"a/plugins/profile/s\0host.xplane.pb", b"d\0module_0001.jit_f.sm_9.0_gpu_after_optimizations.hlo.pb", b"r\0x.oom.txt"]  # fmt: skip
+    return [
+        b"run\0memory.prof",
+        b"a/plugins/profile/s\0host.xplane.pb",
+        b"d\0module_0001.jit_f.sm_9.0_gpu_after_optimizations.hlo.pb",
+        b"r\0x.oom.txt",
+    ]

@@ -72,7 +72,9 @@ def request_changes(known: Sequence[bytes]) -> Mutator:
 
 
 text = text_mutator(oom_words())
-folder = folder_mutator({b".pb": mutate_message, b".gz": in_gzip(mutate_message), b".json": mutate_json, b".pickle": mutate_pickle}, text)  # fmt: skip
+folder = folder_mutator(
+    {b".pb": mutate_message, b".gz": in_gzip(mutate_message), b".json": mutate_json, b".pickle": mutate_pickle}, text
+)
 
 SUBJECTS = [
     Subject("xplane", seeds.xplane, aware(mutate_message), FileAttempt("/logs/x.xplane.pb"), 1500),
@@ -86,7 +88,13 @@ SUBJECTS = [
     Subject("torch_json", seeds.torch_json, aware(mutate_json), FileAttempt("/logs/x.snapshot.json"), 2000),
     Subject("torch_trace", seeds.torch_traces, aware(mutate_json), FileAttempt("/logs/x.pt.trace.json"), 3000),
     Subject("torch_timeline", seeds.torch_timelines, aware(mutate_json), FileAttempt("/logs/x.memory.json"), 3000),
-    Subject("torch_raw_gz", seeds.compressed_timelines, aware(in_gzip(mutate_json)), FileAttempt("/logs/x.raw.json.gz"), 2000),  # fmt: skip
+    Subject(
+        "torch_raw_gz",
+        seeds.compressed_timelines,
+        aware(in_gzip(mutate_json)),
+        FileAttempt("/logs/x.raw.json.gz"),
+        2000,
+    ),
     Subject("fit_record", seeds.fit_records, aware(mutate_json), attempt_fit_record, 8000),
     Subject("request", seeds.requests, request_changes, attempt_request, 3000),
     Subject("regex", seeds.expressions, aware(mutate_regex), attempt_regex, 4000),

@@ -8,7 +8,6 @@ resident memory is read after each input.
 from __future__ import annotations
 
 import faulthandler
-import gc
 import os
 import resource
 import signal
@@ -22,10 +21,13 @@ from fuzz.faults import place_of, save
 from fuzz.state import Progress, State
 from fuzz.subjects import Subject
 
+from tb_memplugin.readers.common.budget import BASE_BYTES, COMPRESSED_MULTIPLE
+
 SANITIZED = "FUZZ_SANITIZED"  # in the environment: the native modules have sanitizers, which take memory and time
 SLOWER = 10 if os.environ.get(SANITIZED) else 1
 SECONDS, SECONDS_PER_MB = 4.0 * SLOWER, 12.0 * SLOWER
-MEMORY, MEMORY_PER_BYTE = 256 << 20, 100
+# As the readers' own budget allows for a compressed file, and room for the analyses.
+MEMORY, MEMORY_PER_BYTE = BASE_BYTES + (128 << 20), COMPRESSED_MULTIPLE
 ADDRESS_SPACE = 1 << 30  # above what the process has at its start
 RESTART = 75  # exit status of a worker that exceeded its memory: another one goes on
 
@@ -71,9 +73,6 @@ class Trial:
             save(self.faults, f"memory of {self.subject.name}, 2^{taken.bit_length()} bytes", data, text)
             self.state.end(self.progress._replace(faults=faults + 1))
             os._exit(RESTART)
-
-    def settle(self) -> None:
-        gc.collect()
 
     def _peak(self) -> int:
         """Return the peak of the resident memory, in bytes."""

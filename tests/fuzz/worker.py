@@ -1,6 +1,6 @@
 """One worker: tries the inputs of a subject with numbers from FIRST, each made from its number alone.
 
-    python -m fuzz.worker SUBJECT SEED FIRST COUNT SECONDS STATE FAULTS [CORPUS]
+python -m fuzz.worker SUBJECT SEED FIRST COUNT SECONDS STATE FAULTS [CORPUS]
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from io import BytesIO
 
 from fuzz.attempts.queries import known_endpoints, queries
+
 from tb_memplugin.analysis.usage.headroom import with_device_limits
 from tb_memplugin.analysis.usage.live_bytes import peak, usage
 from tb_memplugin.errors import InputError
@@ -24,7 +25,7 @@ from tb_memplugin.views.terminal.explain import explain
 Attempt = Callable[[bytes, bool], bool]
 
 MAX_RECORDINGS = 3  # that are asked about
-ASKED_EVERY, EXPLAINED_EVERY = 4, 64  # inputs
+ASKED_EVERY, EXPLAINED_EVERY = 8, 64  # inputs
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,9 @@ MAX_FILES = 12
 
 def pack(files: dict[bytes, bytes]) -> bytes:
     """Return an input: for each file its name, a null byte, the length and the content."""
-    return b"".join(b"%b\0%b%b" % (name, len(content).to_bytes(4, "little"), content) for name, content in files.items())
+    return b"".join(
+        b"%b\0%b%b" % (name, len(content).to_bytes(4, "little"), content) for name, content in files.items()
+    )
 
 
 def unpack(data: bytes) -> dict[bytes, bytes]:

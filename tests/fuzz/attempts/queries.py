@@ -1,4 +1,4 @@
-"""Queries for every endpoint, made from its declared parameters, so that a new endpoint is tried without a line here."""
+"""Queries for every endpoint, made from its declared parameters: a new endpoint needs no line here."""
 
 from __future__ import annotations
 

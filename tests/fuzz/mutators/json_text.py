@@ -9,7 +9,8 @@ TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null|[][{}]')
 VALUES = [
     b"null", b"true", b"-1", b"0", b"1", b"2", b"3", b"1.5", b"1e400", b"-1e400", b"1e308", b"NaN", b"Infinity", b"-0",
     b"4611686018427387904", b"9223372036854775807", b"-9223372036854775808", b"18446744073709551616", b"9" * 5000,
-    b'""', b'"oom"', b'"alloc"', b'"free_completed"', b'"[memory]"', b'"\\ud800"', b'"\\u0000"', b'"\xff"', b'"x"', b'"9e999"',
+    b'""', b'"oom"', b'"alloc"', b'"free_completed"', b'"[memory]"', b'"\\ud800"', b'"\\u0000"', b'"\xff"', b'"x"',
+    b'"9e999"',
     b"[]", b"{}", b"[[]]", b"[[[]]]", b'{"a":[1]}', b"[1,2]", b"[1,2,3,4]", b"[null]", b'"' + b"a" * 3000 + b'"',
 ]  # fmt: skip
 
@@ -19,7 +20,7 @@ BRACKET = re.compile(rb"[][{}]")
 
 
 def span_near(data: bytes, at: int) -> tuple[int, int] | None:
-    """Return the start and end of the first value or key after a position. No input is parsed whole: that takes long."""
+    """Return the start and end of the first value or key after a position, without parsing the whole input."""
     token = TOKEN.search(data, at)
     while token is not None and token[0] in b"]}":
         token = TOKEN.search(data, token.end())

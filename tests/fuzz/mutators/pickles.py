@@ -12,22 +12,40 @@ SNIPPETS = [
     b"\x8a\x08" + b"\xff" * 7 + b"\x7f", b"\x8a\x08" + bytes(7) + b"\x80", b"\x8a\x20" + b"\x7f" * 32,
     b"G\x7f\xf0" + bytes(6), b"G\x7f\xf8" + bytes(6), b"G\xff\xef" + b"\xff" * 6,
     b"I999999999999999999999999\n", b"L-1L\n", b"Fnan\n", b"S'x'\n", b"Vx\\ud800\n",
-    b"\x8c\x00", b"\x8c\x01\xff", b"X\xff\xff\xff\xff", b"\x8d" + b"\xff" * 8, b"T\xff\xff\xff\x7f", b"U\x03abc", b"C\x01\x00",
-    b"h\x00", b"h\x05", b"j\xff\xff\xff\xff", b"j\xff\xff\xff\x7f", b"q\x00", b"r\xff\xff\xff\x7f", b"\x94", b"p0\n", b"g0\n",
-    b"cos\nsystem\n", b"R", b"\x81", b"b", b"\x93", b"\x95" + b"\xff" * 8, b"\x80\x05", b"P1\n", b"Q", b"\x82\x01", b"\x97", b"\x98",
+    b"\x8c\x00", b"\x8c\x01\xff", b"X\xff\xff\xff\xff", b"\x8d" + b"\xff" * 8, b"T\xff\xff\xff\x7f", b"U\x03abc",
+    b"C\x01\x00",
+    b"h\x00", b"h\x05", b"j\xff\xff\xff\xff", b"j\xff\xff\xff\x7f", b"q\x00", b"r\xff\xff\xff\x7f", b"\x94", b"p0\n",
+    b"g0\n",
+    b"cos\nsystem\n", b"R", b"\x81", b"b", b"\x93", b"\x95" + b"\xff" * 8, b"\x80\x05", b"P1\n", b"Q", b"\x82\x01",
+    b"\x97", b"\x98",
     b"\x8c\x04size", b"\x8c\x04addr", b"\x8c\x06frames", b"\x8c\x06action", b"\x8c\x05alloc", b".",
 ]  # fmt: skip
+
+
+# Of each opcode: the bytes of its argument, or the code of pickletools for a length that the file contains.
+ARGUMENTS = {ord(opcode.code): opcode.arg.n if opcode.arg else 0 for opcode in pickletools.opcodes}
+LENGTH_BYTES = {
+    pickletools.TAKEN_FROM_ARGUMENT1: 1,
+    pickletools.TAKEN_FROM_ARGUMENT4: 4,
+    pickletools.TAKEN_FROM_ARGUMENT4U: 4,
+    pickletools.TAKEN_FROM_ARGUMENT8U: 8,
+}
 
 
 @lru_cache(maxsize=1024)
 def opcodes(data: bytes) -> tuple[int, ...]:
     """Return where each opcode starts, as far as they can be read."""
-    found = []
-    try:
-        for _, _, at in pickletools.genops(data):
-            found.append(at or 0)
-    except Exception:  # pickletools raises whatever the damage causes
-        pass
+    found, at, size = [], 0, len(data)
+    while at < size and (length := ARGUMENTS.get(data[at])) is not None:
+        found.append(at)
+        at += 1
+        if length >= 0:
+            at += length
+        elif length == pickletools.UP_TO_NEWLINE:
+            at = data.find(b"\n", at) + 1 or size
+        else:
+            wide = LENGTH_BYTES[length]
+            at += wide + int.from_bytes(data[at : at + wide], "little")
     return tuple(found)
 
 
@@ -59,7 +77,6 @@ def shared(rng: Random) -> bytes:
     """Return a value that contains a remembered one many times, so that it is far larger than its file."""
     key = b"h%c" % rng.randrange(256)
     for _ in range(rng.choice((1, 1, 2, 4))):
-        key = b"](" + key * rng.choice((3, 30, 300)) + b"e" + (b"\x94" if rng.random() < 0.5 else b"")
-        if len(key) > 20_000:
-            break
+        times = min(rng.choice((3, 30, 300)), 1 + 4000 // len(key))
+        key = b"](" + key * times + b"e" + (b"\x94" if rng.random() < 0.5 else b"")
     return key

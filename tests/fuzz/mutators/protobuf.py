@@ -9,7 +9,10 @@ from typing import NamedTuple
 
 VARINT, FIXED64, SPAN, FIXED32 = 0, 1, 2, 5
 EXTREMES = (0, 1, 2, 3, 127, 128, 255, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
-TEXTS = (b"", b"\xff\xfe", b"\0", b"tuple", b"while", b"call", b"parameter", b"fusion", b"%s", b"<b>", b"\x1b[2J", b"a" * 3000)  # fmt: skip
+TEXTS = (
+    b"", b"\xff\xfe", b"\0", b"tuple", b"while", b"call", b"parameter", b"fusion", b"%s", b"<b>", b"\x1b[2J",
+    b"a" * 3000,
+)  # fmt: skip
 DESCEND = 0.8  # probability of changing a field inside a message rather than the message
 
 
@@ -105,7 +108,8 @@ def _repeat(field: Field, whole: bytes, content: bytes, rng: Random) -> bytes:
 
 
 def _renumber(field: Field, whole: bytes, content: bytes, rng: Random) -> bytes:
-    return tagged(rng.choice((field.number + 1, max(field.number - 1, 1), rng.randrange(1, 30), 2**28)), field.wire, content)  # fmt: skip
+    number = rng.choice((field.number + 1, max(field.number - 1, 1), rng.randrange(1, 30), 2**28))
+    return tagged(number, field.wire, content)
 
 
 def _value(field: Field, whole: bytes, content: bytes, rng: Random) -> bytes:

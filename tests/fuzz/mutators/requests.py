@@ -11,18 +11,26 @@ from fuzz.attempts.folders import pack, unpack
 from fuzz.mutators.plain import Mutator
 
 VALUES = [
-    b"", b"0", b"1", b"-1", b"2", b"00", b"1.5", b"1e9", b"9223372036854775808", b"9" * 5000, b"\xd9\xa3", b" 1", b"1_0", b"nan", b"None",
-    b"../../etc/passwd", b"/etc/passwd", b"%00", b"\0", b"\xff", b"\xed\xa0\x80", b"<script>", b"a" * 3000, b"%", b"||", b"|", b"source", b"role",
+    b"", b"0", b"1", b"-1", b"2", b"00", b"1.5", b"1e9", b"9223372036854775808", b"9" * 5000, b"\xd9\xa3", b" 1",
+    b"1_0", b"nan", b"None",
+    b"../../etc/passwd", b"/etc/passwd", b"%00", b"\0", b"\xff", b"\xed\xa0\x80", b"<script>", b"a" * 3000, b"%",
+    b"||", b"|", b"source", b"role",
     b"(", b"(\\w|\\w){25}!", b"(a+)+$", b".*" * 100, b"[", b"\\", b"(?P<a>x)", b"(?i)x", b"x{1000}", b"\\p{L}",
 ]  # fmt: skip
 METHODS = [b"GET", b"GET", b"GET", b"HEAD", b"POST", b"PUT", b"OPTIONS", b"DELETE", b"", b"get", b"TRACE", b"G\0T"]
 HEADERS = [
-    b"Accept-Encoding: gzip", b"Accept-Encoding: gzip;q=x", b"Accept-Encoding: *;q=0", b"Accept-Encoding: gzip;q=1e999", b"If-None-Match: *",
-    b'If-None-Match: W/"x', b"If-Modified-Since: x", b"Range: bytes=0-1", b"Range: bytes=-", b"Range: bytes=9-1,x", b"Host: evil.example",
-    b"Host:", b"Host: [::1", b"Host: [::1]:8791", b"Host: localhost:99999", b"Host: 127.0.0.1", b"Host: a\x01b", b"Origin: http://evil.example",
-    b"Origin: null", b"Origin: http://[", b"Origin: http://localhost:8791", b"Sec-Fetch-Site: same-origin", b"Sec-Fetch-Site: cross-site",
-    b"Content-Length: 5", b"Content-Length: -1", b"Content-Length: x", b"Content-Length: 99999999999999999999", b"Content-Length: \xd9\xa3",
-    b"Content-Type: application/json", b"Content-Type: multipart/form-data; boundary=", b"Transfer-Encoding: chunked", b"Cookie: a=b; =",
+    b"Accept-Encoding: gzip", b"Accept-Encoding: gzip;q=x", b"Accept-Encoding: *;q=0",
+    b"Accept-Encoding: gzip;q=1e999", b"If-None-Match: *",
+    b'If-None-Match: W/"x', b"If-Modified-Since: x", b"Range: bytes=0-1", b"Range: bytes=-", b"Range: bytes=9-1,x",
+    b"Host: evil.example",
+    b"Host:", b"Host: [::1", b"Host: [::1]:8791", b"Host: localhost:99999", b"Host: 127.0.0.1", b"Host: a\x01b",
+    b"Origin: http://evil.example",
+    b"Origin: null", b"Origin: http://[", b"Origin: http://localhost:8791", b"Sec-Fetch-Site: same-origin",
+    b"Sec-Fetch-Site: cross-site",
+    b"Content-Length: 5", b"Content-Length: -1", b"Content-Length: x", b"Content-Length: 99999999999999999999",
+    b"Content-Length: \xd9\xa3",
+    b"Content-Type: application/json", b"Content-Type: multipart/form-data; boundary=", b"Transfer-Encoding: chunked",
+    b"Cookie: a=b; =",
     b"X-Forwarded-Host: x", b"X-Forwarded-Prefix: /x", b"Authorization: Basic x", b"Forwarded: for=1", b"Accept: */*",
 ]  # fmt: skip
 
@@ -47,7 +55,11 @@ def request_mutator(paths: Sequence[bytes], values: Sequence[bytes]) -> Mutator:
             body = body[: rng.randrange(len(body) + 1)] + rng.choice(VALUES)
             headers.append(b"Content-Length: %d" % len(body))
         elif kind == 4:
-            path = rng.choice((b"/a/b", b"//", b"/..", b"/%2e%2e", b"/\xff", b"")) + path + rng.choice((b"", b"/", b"%00", b"/x"))
+            path = (
+                rng.choice((b"/a/b", b"//", b"/..", b"/%2e%2e", b"/\xff", b""))
+                + path
+                + rng.choice((b"", b"/", b"%00", b"/x"))
+            )
         else:
             pairs = _pairs(pairs, values, rng)
         query = b"&".join(name + b"=" + value for name, value in pairs if name or value)
@@ -104,11 +116,29 @@ def folder_mutator(by_suffix: Mapping[bytes, Mutator], default: Mutator) -> Muta
 
 
 ATOMS = [
-    b".", b"\\w", b"\\W", b"\\d", b"\\b", b"\\B", b"[a-z]", b"[^a]", b"[]", b"[[:alpha:]]", b"a", b"main", b"_", b"\\", b"\\1", b"\\Q", b"\\E",
-    b"(?i)", b"(?:", b"(", b")", b"(?P<n>", b"(?=", b"(?!", b"(?<=", b"|", b"^", b"$", b"\\A", b"\\z", b"\\Z", b"\\pL", b"\\p{Greek}", b"\\x{10FFFF}",
-    b"\\C", b"\\u1234", b"\xc3\xa9", b"\xff", b"\0", b"\xed\xa0\x80", b"{", b"}", b"]", b"(?s-m:", b"(?#", b"[a-", b"[z-a]",
+    b".", b"\\w", b"\\W", b"\\d", b"\\b", b"\\B", b"[a-z]", b"[^a]", b"[]", b"[[:alpha:]]", b"a", b"main", b"_",
+    b"\\", b"\\1", b"\\Q", b"\\E",
+    b"(?i)", b"(?:", b"(", b")", b"(?P<n>", b"(?=", b"(?!", b"(?<=", b"|", b"^", b"$", b"\\A", b"\\z", b"\\Z",
+    b"\\pL", b"\\p{Greek}", b"\\x{10FFFF}",
+    b"\\C", b"\\u1234", b"\xc3\xa9", b"\xff", b"\0", b"\xed\xa0\x80", b"{", b"}", b"]", b"(?s-m:", b"(?#", b"[a-",
+    b"[z-a]",
 ]  # fmt: skip
-REPEATS = [b"*", b"+", b"?", b"{2}", b"{25}", b"{40}", b"{,3}", b"{1000}", b"{1001}", b"{99999999999}", b"*?", b"++", b"{0}", b"{1,0}"]
+REPEATS = [
+    b"*",
+    b"+",
+    b"?",
+    b"{2}",
+    b"{25}",
+    b"{40}",
+    b"{,3}",
+    b"{1000}",
+    b"{1001}",
+    b"{99999999999}",
+    b"*?",
+    b"++",
+    b"{0}",
+    b"{1,0}",
+]
 PART = re.compile(rb"\\.|\[[^\]]*\]|\{\d*,?\d*\}|.", re.DOTALL)
 
 
@@ -132,10 +162,14 @@ def mutate_regex(data: bytes, rng: Random) -> bytes:
 
 
 NAME_PARTS = [
-    b"..", b".", b"/", b"//", b"\\", b" ", b"|", b"%", b"%2F", b"\n", b"\r", b"\t", b"\x1b[31m", b"\xff", b"\xed\xa0\x80", b"\xc3\xa9", b"\xe2\x80\xae",
-    b"<b>", b"&", b"?", b"#", b"=", b'"', b"'", b"$(x)", b"-", b"--help", b"con", b"a" * 150, b"module_0001.", b"jit_f", b"after_optimizations.hlo.pb",
-    b".hlo.pb", b".hlo_proto.pb", b".hlo.pb.gz", b".xplane.pb", b".prof", b".oom.txt", b".pickle", b".snapshot.json", b".memory.json", b".gz",
-    b".pt.trace.json", b"plugins", b"profile", b"fit.json", b"topology.pb", b"sm_9.0_gpu_", b"before_optimizations.txt", b"99999999999999999999.",
+    b"..", b".", b"/", b"//", b"\\", b" ", b"|", b"%", b"%2F", b"\n", b"\r", b"\t", b"\x1b[31m", b"\xff",
+    b"\xed\xa0\x80", b"\xc3\xa9", b"\xe2\x80\xae",
+    b"<b>", b"&", b"?", b"#", b"=", b'"', b"'", b"$(x)", b"-", b"--help", b"con", b"a" * 150, b"module_0001.",
+    b"jit_f", b"after_optimizations.hlo.pb",
+    b".hlo.pb", b".hlo_proto.pb", b".hlo.pb.gz", b".xplane.pb", b".prof", b".oom.txt", b".pickle", b".snapshot.json",
+    b".memory.json", b".gz",
+    b".pt.trace.json", b"plugins", b"profile", b"fit.json", b"topology.pb", b"sm_9.0_gpu_",
+    b"before_optimizations.txt", b"99999999999999999999.",
 ]  # fmt: skip
 
 
@@ -148,5 +182,3 @@ def mutate_name(data: bytes, rng: Random) -> bytes:
             return data[:at] + data[:at]
         case _:
             return data[:at] + rng.choice(NAME_PARTS) + data[at:]
-
-

@@ -8,8 +8,14 @@ from random import Random
 
 NUMBER = re.compile(rb"\d+(?:\.\d+)?")
 WORD = re.compile(rb"[^\s]+")
-NUMBERS = [b"0", b"-1", b"1e999", b"nan", b"9" * 30, b"9" * 4500, b"9223372036854775808", b"0.0000001", b"1.7.3", b"999999999999999999.99", b"\xd9\xa3"]  # fmt: skip
-WORDS = [b"", b"\0", b"\xff", b"\r", b"\n", b"\x1b[31m", b"GiB", b"KiB", b"B", b"bytes", b"{", b"}", b"(", b")", b"[", b"%", b",", b":", b"=", b"\xe2\x80\x8b", b"a" * 2000]  # fmt: skip
+NUMBERS = [
+    b"0", b"-1", b"1e999", b"nan", b"9" * 30, b"9" * 4500, b"9223372036854775808", b"0.0000001", b"1.7.3",
+    b"999999999999999999.99", b"\xd9\xa3",
+]  # fmt: skip
+WORDS = [
+    b"", b"\0", b"\xff", b"\r", b"\n", b"\x1b[31m", b"GiB", b"KiB", b"B", b"bytes", b"{", b"}", b"(", b")", b"[",
+    b"%", b",", b":", b"=", b"\xe2\x80\x8b", b"a" * 2000,
+]  # fmt: skip
 
 
 def text_mutator(known: Sequence[bytes]) -> Callable[[bytes, Random], bytes]:

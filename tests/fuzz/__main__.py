@@ -1,0 +1,109 @@
+"""The long form of fuzzing: every subject in turn, until the time is over.
+
+    python -m fuzz --minutes 60
+
+The folder build/fuzz keeps the corpus, the faults, and the counts of inputs by commit. Numbers of inputs go on from run
+to run, so that no input is tried twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fuzz.campaign import Campaign, Statistics
+from fuzz.faults import found_in
+from fuzz.subjects import SUBJECTS
+from support.servers import REPOSITORY
+
+SLICE_SECONDS = 60.0
+SEED = 2  # that of ordinary test runs is 1
+UNLIMITED = 1 << 40
+Counts = dict[str, Any]
+
+
+class Record:
+    """The counts of inputs, by state of the code and by subject, in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.counts: Counts = json.loads(path.read_text()) if path.exists() else {"next": {}, "states": {}}
+
+    def next_number(self, name: str) -> int:
+        return int(self.counts["next"].get(name, 0))
+
+    def add(self, state: str, name: str, found: Statistics) -> None:
+        counts = self.counts["states"].setdefault(state, {}).setdefault(name, {"tried": 0, "seconds": 0.0})
+        for key in ("tried", "answered", "faults", "ended", "seconds"):
+            counts[key] = counts.get(key, 0) + getattr(found, key)
+        counts["slowest"] = max(counts.get("slowest", 0), found.slowest)
+        self.counts["next"][name] = self.next_number(name) + found.tried
+        self.path.write_text(json.dumps(self.counts, indent=1))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "fuzz")
+    parser.add_argument("--plain", action="store_true", help="without coverage, which atheris measures")
+    parser.add_argument("subjects", nargs="*", help="all without any")
+    options = parser.parse_args()
+    names = [one.name for one in SUBJECTS if not options.subjects or one.name in options.subjects]
+    folder = options.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    record, state = Record(folder / "counts.json"), code_state()
+    guided = not options.plain and find_spec("atheris") is not None
+    print(f"{len(names)} subjects at {state}, {'with' if guided else 'without'} coverage", flush=True)
+    end, turn = time.monotonic() + 60 * options.minutes, 0
+    while (left := end - time.monotonic()) > 1:
+        name = names[turn % len(names)]
+        # Every other round is of the mutation harness alone, which tries more inputs in the same time.
+        module = "fuzz.guided" if guided and turn // len(names) % 2 else "fuzz.worker"
+        corpus = folder / "corpus" / name
+        corpus.mkdir(parents=True, exist_ok=True)
+        campaign = Campaign(folder / "faults", module)
+        seconds = min(left, SLICE_SECONDS)
+        found = campaign.run(name, SEED, record.next_number(name), UNLIMITED, seconds, str(corpus))
+        record.add(state, name, found)
+        print(describe(name, module, found), flush=True)
+        turn += 1
+    return summarize(record, state, folder / "faults")
+
+
+def describe(name: str, module: str, found: Statistics) -> str:
+    rate = found.tried / max(found.seconds, 0.1)
+    counts = f"{found.tried:8} inputs, {rate:6.0f}/s, {found.faults} faults, slowest {found.slowest:.2f} s"
+    return f"{module:12} {name:15} {counts}"
+
+
+def summarize(record: Record, state: str, faults: Path) -> int:
+    """Print the table of counts, and the faults. Return the exit code."""
+    counts = record.counts["states"].get(state, {})
+    print(f"\n| format | inputs | readable | faults |\n|---|--:|--:|--:|\n{table(counts)}")
+    texts = [f"{fault.path}\n{fault.text}" for folder in sorted(faults.glob("*")) for fault in found_in(folder)]
+    print("\n\n".join(texts) if texts else "no faults")
+    return 1 if any(found["faults"] for found in counts.values()) else 0
+
+
+def table(counts: Counts) -> str:
+    rows = [(name, found["tried"], found["answered"], found["faults"]) for name, found in counts.items()]
+    rows.append(("total", *(sum(row[at] for row in rows) for at in (1, 2, 3))))
+    return "\n".join(f"| {name} | {tried:,} | {answered:,} | {faulty} |" for name, tried, answered, faulty in rows)
+
+
+def code_state() -> str:
+    """Return the commit of the code, marked where files are changed."""
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    return described.stdout.strip() or "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

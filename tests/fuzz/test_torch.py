@@ -1,0 +1,22 @@
+"""Mutated inputs with a fixed seed, of PyTorch's formats: an answer, or an InputError that names the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fuzz.checks import check_inputs, check_regressions, linux
+
+SUBJECTS = ["torch_pickle", "torch_json", "torch_trace", "torch_timeline", "torch_raw_gz"]
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_mutated_inputs_are_answered_or_refused(name: str, tmp_path: Path) -> None:
+    check_inputs(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_inputs_that_were_faults_are_answered_or_refused(name: str) -> None:
+    check_regressions(name)
