@@ -58,6 +58,11 @@ types: .venv/tested frontend/node_modules/.package-lock.json ## check the types 
 bench: .venv/tested ## measure speed, against XProf's converter on the same files
 	$(BIN)/python -m benchmarks
 
+# Coverage guides it where atheris is installed. SANITIZE=1 runs the compiled modules under ASan and UBSan instead.
+MINUTES ?= 60
+fuzz: .venv/tested ## try damaged files, requests and names: MINUTES=60, SANITIZE=1
+	PYTHONPATH=.:tests $(BIN)/python -m fuzz --minutes $(MINUTES) $(if $(SANITIZE),--sanitize)
+
 # The wheel is built from the sdist, then installed and tried with neither Node nor a compiler on the PATH.
 dist: .venv/bin/python tb_memplugin/static/index.html ## build an sdist and a wheel in dist/, and try the wheel
 	$(BIN)/python -m pip install --quiet build
@@ -116,4 +121,4 @@ tb_memplugin/static/index.html: frontend/node_modules/.package-lock.json $(SOURC
 	cd frontend && npm run build
 	touch $@
 
-.PHONY: help setup demo check unit-python unit-page test dist lint types bench client protos pictures clean chromium
+.PHONY: help setup demo check unit-python unit-page test dist lint types bench fuzz client protos pictures clean chromium

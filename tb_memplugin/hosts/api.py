@@ -15,6 +15,7 @@ from werkzeug.wrappers import Request, Response
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts import static
+from tb_memplugin.hosts.page_request import PageRequest
 from tb_memplugin.hosts.request_body import NotAccepted
 from tb_memplugin.hosts.responses import Finished, error_response, finish
 from tb_memplugin.hosts.routes import Routes
@@ -37,7 +38,7 @@ class MemoryApp:
         return self._routes.paths() | static.names()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        request = Request(environ)
+        request = PageRequest(environ)
         answer = self._answer(request)
         response = answer.response(request) if isinstance(answer, Finished) else finish(request, answer)
         return response(environ, start_response)

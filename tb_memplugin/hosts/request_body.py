@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from werkzeug.exceptions import ClientDisconnected
 from werkzeug.wrappers import Request
 
 from tb_memplugin.errors import InputError
@@ -24,7 +25,7 @@ class NotAccepted(InputError):
 
 
 def read_body(request: Request) -> bytes:
-    """Return the body. NotAccepted if it comes from another site, is too large or has an unknown length."""
+    """Return the body. NotAccepted if it comes from another site, is too large, cut short or has no length."""
     if not _from_our_page(request):
         raise NotAccepted(
             403, "Sent by another site", request.headers.get("Origin", "unknown"), "use the page of this server"
@@ -35,7 +36,10 @@ def read_body(request: Request) -> bytes:
     if length > MAX_BYTES:
         remedy = f"send the last {MAX_BYTES >> 20} MiB, or run tb-memplugin explain on the file"
         raise NotAccepted(413, "The text is too large", f"{length} bytes", remedy)
-    return request.get_data(cache=False)
+    try:
+        return request.get_data(cache=False)
+    except ClientDisconnected as error:
+        raise NotAccepted(400, "The text is shorter than its length", f"{length} bytes", "send it again") from error
 
 
 def _from_our_page(request: Request) -> bool:

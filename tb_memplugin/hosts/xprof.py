@@ -19,6 +19,7 @@ from werkzeug.wrappers import Request, Response
 from tb_memplugin.catalog import Catalog
 from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
+from tb_memplugin.hosts.page_request import PageRequest
 from tb_memplugin.hosts.responses import finish
 from tb_memplugin.hosts.xprof_answers import Answers, Elsewhere
 
@@ -78,7 +79,7 @@ class XProfApp:
         below = environ.get("PATH_INFO", "").removeprefix(PREFIX)
         if below.startswith("/memory/"):
             return self._memory({**environ, "PATH_INFO": below}, start_response)
-        return self._answer(Request(environ), below)(environ, start_response)
+        return self._answer(PageRequest(environ), below)(environ, start_response)
 
     def _answer(self, request: Request, below: str) -> WSGIApplication:
         if request.method not in ("GET", "HEAD"):

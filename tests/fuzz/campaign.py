@@ -78,7 +78,8 @@ class Campaign:
             text = log.read_text(errors="replace")[-20_000:]
             if not data:
                 raise RuntimeError(f"the worker of {name} ended with {status} between two inputs:\n{text[-3000:]}")
-            found.faults, found.ended = found.faults + 1, found.ended + 1
+            found.add(Progress(tried=1, faults=1))
+            found.ended += 1
             save(self.faults / name, f"{_reason(status)} {_innermost(text)}", data, text)
             return progress.number + 1
 

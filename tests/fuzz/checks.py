@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from fuzz.campaign import Campaign
 from fuzz.subjects import subject
+from fuzz.trial import seconds_of
 
 SEED = 1
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits of a worker are Linux's")
@@ -27,4 +29,6 @@ def check_regressions(name: str) -> None:
     """Try what was a fault once, and ask everything about it."""
     tried = subject(name)
     for path in tried.regressions():
-        tried.attempt(path.read_bytes(), True)
+        data, before = path.read_bytes(), time.process_time()
+        tried.attempt(data, True)
+        assert time.process_time() - before < seconds_of(data), f"{path.name} takes too long"

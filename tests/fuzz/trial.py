@@ -32,6 +32,11 @@ ADDRESS_SPACE = 1 << 30  # above what the process has at its start
 RESTART = 75  # exit status of a worker that exceeded its memory: another one goes on
 
 
+def seconds_of(data: bytes) -> float:
+    """Return how much time of the processor an input may take."""
+    return SECONDS + SECONDS_PER_MB * len(data) / 1e6
+
+
 class Trial:
     """Tries inputs of a subject, counts them, and saves the faults."""
 
@@ -57,7 +62,7 @@ class Trial:
         self.state.begin(self.progress, data)
         number, tried, answered, faults, slowest = self.progress
         before = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, SECONDS + SECONDS_PER_MB * len(data) / 1e6)
+        signal.setitimer(signal.ITIMER_PROF, seconds_of(data))
         try:
             answered += self.subject.attempt(data, everything)
         except Exception as error:

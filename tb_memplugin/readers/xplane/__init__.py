@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
@@ -10,7 +10,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.chips import Chip, with_chip
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.readers.common.part import FilePart
+from tb_memplugin.readers.common.part import FilePart, NoEventsReason
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.readers.hlo.recordings import memory_name
 from tb_memplugin.readers.xplane.allocator import events as allocator_events
@@ -33,9 +33,7 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         # A profile without a host plane has an allocator part too: the part gives the reason for its lack of events.
         hosts = [p for p in planes if p.name == allocator_events.PLANE] or [Plane(memoryview(b""))]
     except ValueError as error:
-        raise InputError(
-            f"not an XPlane profile, or damaged ({error})", path, "copy the file again, or profile again"
-        ) from error
+        raise _damaged(error, path) from error
     capacity = cache(partial(device_memory_size, planes))  # computed for the first program that is read
     chip = cache(partial(device_chip, planes))
     parts: dict[str, FilePart] = {}
@@ -44,7 +42,7 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         title = key if key not in parts else f"{key}#{len(parts)}"
         read = partial(_read_program, program, capacity, chip, title=title, run=run, host=host, source=path)
         parts[title] = FilePart(title, RecordingKind.PROGRAM, path, len(program), read)
-    no_events = partial(no_events_reason, planes)
+    no_events = partial(_no_events, planes, path)
     cores = tpu_core_planes(planes)
     read_host = partial(read_allocators, cores=cores, run=run, host=host, source=path)
     allocators = [
@@ -52,6 +50,17 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
         for plane in hosts
     ]
     return [*parts.values(), *allocators]
+
+
+def _no_events(planes: Sequence[Plane], path: str) -> NoEventsReason:
+    try:
+        return no_events_reason(planes)
+    except ValueError as error:
+        raise _damaged(error, path) from error
+
+
+def _damaged(error: ValueError, path: str) -> InputError:
+    return InputError(f"not an XPlane profile, or damaged ({error})", path, "copy the file again, or profile again")
 
 
 def _read_program(

@@ -51,7 +51,7 @@ OUTPUT = re.compile(rf"Output size ({SIZE})(?:; shares ({SIZE}) with arguments)?
 PROGRAM = re.compile(rf"Program \w{{1,20}} requirement ({SIZE})")
 PART = re.compile(rf"(?m)^(global|scoped|overlays)\s+({SIZE})")
 LIST = re.compile(r"Largest program allocations in \w{1,20}")
-ITEM = re.compile(rf"(?m)(?:^|={{10,}} )\d{{1,4}}\\?\.\s+Size: ({SIZE})")
+ITEM = re.compile(rf"(?m)(?:^|={{10}} )\d{{1,4}}\\?\.\s+Size: ({SIZE})")
 SHAPE = re.compile(r"(?m)^Shape: (\S[^\n]{0,2000})")
 UNPADDED = re.compile(rf"(?m)^Unpadded size: ({SIZE})")
 LABEL = re.compile(r"(?m)^XLA label: ([^\n]{0,8000})")
