@@ -13,16 +13,18 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from fuzz import sanitizers
 from fuzz.campaign import Campaign, Statistics
 from fuzz.faults import found_in
 from fuzz.subjects import SUBJECTS
 from support.servers import REPOSITORY
 
-SLICE_SECONDS = 60.0
+SLICE_SECONDS, GUIDED_SECONDS = 60.0, 120.0  # a guided worker takes ten seconds to start
 SEED = 2  # that of ordinary test runs is 1
 UNLIMITED = 1 << 40
 Counts = dict[str, Any]
@@ -51,6 +53,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "fuzz")
+    parser.add_argument("--sanitize", action="store_true", help="run the compiled modules under ASan and UBSan")
     parser.add_argument("--plain", action="store_true", help="without coverage, which atheris measures")
     parser.add_argument("subjects", nargs="*", help="all without any")
     options = parser.parse_args()
@@ -58,7 +61,11 @@ def main() -> int:
     folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     record, state = Record(folder / "counts.json"), code_state()
-    guided = not options.plain and find_spec("atheris") is not None
+    environment: Mapping[str, str] = {}
+    if options.sanitize:
+        sanitizers.build()
+        environment, state = sanitizers.environment(), f"{state}, sanitized"
+    guided = not options.plain and not options.sanitize and find_spec("atheris") is not None
     print(f"{len(names)} subjects at {state}, {'with' if guided else 'without'} coverage", flush=True)
     end, turn = time.monotonic() + 60 * options.minutes, 0
     while (left := end - time.monotonic()) > 1:
@@ -67,8 +74,8 @@ def main() -> int:
         module = "fuzz.guided" if guided and turn // len(names) % 2 else "fuzz.worker"
         corpus = folder / "corpus" / name
         corpus.mkdir(parents=True, exist_ok=True)
-        campaign = Campaign(folder / "faults", module)
-        seconds = min(left, SLICE_SECONDS)
+        campaign = Campaign(folder / "faults", module, environment)
+        seconds = min(left, GUIDED_SECONDS if module == "fuzz.guided" else SLICE_SECONDS)
         found = campaign.run(name, SEED, record.next_number(name), UNLIMITED, seconds, str(corpus))
         record.add(state, name, found)
         print(describe(name, module, found), flush=True)
@@ -92,9 +99,10 @@ def summarize(record: Record, state: str, faults: Path) -> int:
 
 
 def table(counts: Counts) -> str:
-    rows = [(name, found["tried"], found["answered"], found["faults"]) for name, found in counts.items()]
-    rows.append(("total", *(sum(row[at] for row in rows) for at in (1, 2, 3))))
-    return "\n".join(f"| {name} | {tried:,} | {answered:,} | {faulty} |" for name, tried, answered, faulty in rows)
+    """Return the rows of a Markdown table: inputs, those with something readable, and faults."""
+    rows = {name: [int(found[key]) for key in ("tried", "answered", "faults")] for name, found in counts.items()}
+    rows["total"] = [sum(column) for column in zip(*rows.values(), strict=True)]
+    return "\n".join(f"| {name} | {' | '.join(f'{count:,}' for count in row)} |" for name, row in rows.items())
 
 
 def code_state() -> str:

@@ -77,16 +77,16 @@ folder = folder_mutator(
 )
 
 SUBJECTS = [
-    Subject("xplane", seeds.xplane, aware(mutate_message), FileAttempt("/logs/x.xplane.pb"), 1500),
-    Subject("hlo", seeds.hlo, aware(mutate_message), FileAttempt("/logs/x.hlo_proto.pb"), 1000),
-    Subject("hlo_gz", seeds.compressed_hlo, aware(in_gzip(mutate_message)), FileAttempt("/logs/x.hlo.pb.gz"), 500),
-    Subject("pprof", seeds.pprof, aware(mutate_message), FileAttempt("/logs/x.prof"), 3000),
+    Subject("xplane", seeds.xplane, aware(mutate_message), FileAttempt("/logs/x.xplane.pb"), 800),
+    Subject("hlo", seeds.hlo, aware(mutate_message), FileAttempt("/logs/x.hlo_proto.pb"), 700),
+    Subject("hlo_gz", seeds.compressed_hlo, aware(in_gzip(mutate_message)), FileAttempt("/logs/x.hlo.pb.gz"), 300),
+    Subject("pprof", seeds.pprof, aware(mutate_message), FileAttempt("/logs/x.prof"), 1500),
     Subject("pprof_gz", seeds.compressed_pprof, aware(in_gzip(mutate_message)), FileAttempt("/logs/x.pb.gz"), 1000),
-    Subject("dump", seeds.folders, aware(folder), attempt_folder, 500),
-    Subject("oom_text", seeds.oom_texts, aware(text), FileAttempt("/logs/x.oom.txt"), 4000),
-    Subject("torch_pickle", seeds.torch_pickles, aware(mutate_pickle), FileAttempt("/logs/x.pickle"), 3000),
-    Subject("torch_json", seeds.torch_json, aware(mutate_json), FileAttempt("/logs/x.snapshot.json"), 2000),
-    Subject("torch_trace", seeds.torch_traces, aware(mutate_json), FileAttempt("/logs/x.pt.trace.json"), 3000),
+    Subject("dump", seeds.folders, aware(folder), attempt_folder, 300),
+    Subject("oom_text", seeds.oom_texts, aware(text), FileAttempt("/logs/x.oom.txt"), 2000),
+    Subject("torch_pickle", seeds.torch_pickles, aware(mutate_pickle), FileAttempt("/logs/x.pickle"), 2000),
+    Subject("torch_json", seeds.torch_json, aware(mutate_json), FileAttempt("/logs/x.snapshot.json"), 800),
+    Subject("torch_trace", seeds.torch_traces, aware(mutate_json), FileAttempt("/logs/x.pt.trace.json"), 2000),
     Subject("torch_timeline", seeds.torch_timelines, aware(mutate_json), FileAttempt("/logs/x.memory.json"), 3000),
     Subject(
         "torch_raw_gz",
@@ -96,8 +96,8 @@ SUBJECTS = [
         2000,
     ),
     Subject("fit_record", seeds.fit_records, aware(mutate_json), attempt_fit_record, 8000),
-    Subject("request", seeds.requests, request_changes, attempt_request, 3000),
-    Subject("regex", seeds.expressions, aware(mutate_regex), attempt_regex, 4000),
+    Subject("request", seeds.requests, request_changes, attempt_request, 2000),
+    Subject("regex", seeds.expressions, aware(mutate_regex), attempt_regex, 1000),
     Subject("name", seeds.names, aware(mutate_name), attempt_name, 1500),
 ]
 
