@@ -18,7 +18,6 @@ from fuzz.trial import SANITIZED
 from support.servers import REPOSITORY
 
 FOLDER = REPOSITORY / "build" / "sanitized"
-FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1"
 # Python itself leaks at its end. Its allocator would hide the ends of blocks from the sanitizer.
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",
@@ -31,20 +30,11 @@ OPTIONS = {
 def build() -> Path:
     """Copy the package, and compile its modules with sanitizers. Return the folder to import it from."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    unchanged = shutil.ignore_patterns("*.so", "__pycache__", "*.cpp")
-    shutil.copytree(REPOSITORY / "tb_memplugin", FOLDER / "tb_memplugin", ignore=unchanged, dirs_exist_ok=True)
-    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy2(REPOSITORY / name, FOLDER / name)
-    environment = {
-        **os.environ,
-        "CFLAGS": FLAGS,
-        "CXXFLAGS": FLAGS,
-        "LDFLAGS": FLAGS,
-        "TB_MEMPLUGIN_SKIP_FRONTEND": "1",
-    }
-    subprocess.run(
-        [sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=FOLDER, env=environment, check=True
-    )
+    skipped = shutil.ignore_patterns("*.so", "__pycache__")
+    shutil.copytree(REPOSITORY / "tb_memplugin", FOLDER / "tb_memplugin", ignore=skipped, dirs_exist_ok=True)
+    setup = REPOSITORY / "tests" / "fuzz" / "sanitized_setup.py"
+    command = [sys.executable, str(setup), "-q", "build_ext", "--inplace", "--parallel", "2"]
+    subprocess.run(command, cwd=FOLDER, check=True)
     return FOLDER
 
 
