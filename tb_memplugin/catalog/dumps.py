@@ -113,7 +113,8 @@ def _with_used_memory(recording: Recording, path: str) -> Recording:
     if program is None or content is None:
         return recording
     try:
-        used = used_by_kernel(decompress(content, ReadBudget(content, path)))
+        budget = ReadBudget(content, path)
+        used = used_by_kernel(decompress(content, budget), budget)
     except InputError:
         return recording
     kernels = tuple(replace(kernel, used_bytes=used.get(kernel.name, kernel.used_bytes)) for kernel in program.kernels)

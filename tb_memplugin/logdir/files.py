@@ -100,7 +100,7 @@ def _read_local(path: str, begin: int, max_bytes: int | None) -> tuple[memoryvie
         if not stat.S_ISREG(before.st_mode):
             raise InputError("not a file", path, "it is a pipe or a device; save its content as a file")
         begin, size = _part(begin, max_bytes, before.st_size, path)
-        content = memoryview(np.empty(size, np.uint8))
+        content = np.empty(size, np.uint8).data
         stream.seek(begin)
         done = 0
         while done < size and (count := stream.readinto(content[done:])):

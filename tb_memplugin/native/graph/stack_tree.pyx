@@ -6,7 +6,12 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.charges import exceeded, left_of
+
 cdef uint64_t MIXER = 0x9E3779B97F4A7C15
+cdef enum:
+    NODE_BYTES = 128  # the growing columns and hash table, and what readers make of a node
+    STEP_BYTES = 1    # a few bytes may stand for a stack of any depth, so that time is limited too
 
 
 cdef class Chains:
@@ -20,8 +25,11 @@ cdef class Chains:
     cdef vector[uint64_t] key            # hash table of children, 0 where free: (parent + 1, frame + 1)
     cdef vector[int32_t] child
     cdef vector[int32_t] last_frame, last_node   # of the stack added last, outermost first
+    cdef object budget
+    cdef int64_t left                    # bytes that further nodes may take
 
-    def __init__(self, const int64_t[::1] first, const int32_t[::1] frame):
+    def __init__(self, const int64_t[::1] first, const int32_t[::1] frame, budget=None):
+        self.budget = budget
         self.first = first
         self.frame = frame
         self.key.resize(1 << 12)
@@ -40,6 +48,7 @@ cdef class Chains:
         self.child[at] = <int32_t>self.parent.size()
         self.parent.push_back(node)
         self.label.push_back(frame)
+        self.left -= NODE_BYTES
         if self.parent.size() * 2 > self.key.size():
             self.grow()
         return <int32_t>self.parent.size() - 1
@@ -63,14 +72,18 @@ cdef class Chains:
         return 0
 
     def add(self, const int64_t[::1] length, const int32_t[::1] place):
-        """Add stacks of `length` locations each, concatenated in `place`, innermost first; return leaves, -1 if empty."""
+        """Add stacks of `length` locations each, concatenated in `place`, innermost first; return leaves, -1 if empty.
+
+        The nodes are charged to the budget, which raises its own error for too many.
+        """
         cdef Py_ssize_t n = length.shape[0], i
         leaf_array = np.full(n, -1, dtype=np.int32)
         cdef int32_t[::1] leaf = leaf_array
-        cdef int64_t begin = 0, p, f
+        cdef int64_t begin = 0, p, f, before
         cdef size_t depth
         cdef int32_t node
         cdef bint same
+        self.left = before = left_of(self.budget)
         with nogil:
             for i in range(n):
                 node = -1
@@ -89,8 +102,17 @@ cdef class Chains:
                             self.last_frame.push_back(self.frame[f])
                             self.last_node.push_back(node)
                         depth += 1
+                    self.left -= STEP_BYTES * (self.first[place[p] + 1] - self.first[place[p]])
+                    if self.left < 0:
+                        break
+                if self.left < 0:
+                    break
                 begin += length[i]
                 leaf[i] = node
+        if self.left < 0:
+            raise exceeded(self.budget)
+        if self.budget is not None:
+            self.budget.charge(before - self.left)
         return leaf_array
 
     def tree(self):

@@ -84,8 +84,8 @@ cdef OwnedBytes.iterator first_entry(OwnedBytes& owned, int64_t offset) noexcept
     return it
 
 
-cdef void touch(OwnedBytes& owned, int64_t offset, int64_t stop, int64_t now, const int64_t[::1] end,
-                vector[int32_t]& touched, vector[int64_t]& inside) noexcept nogil:
+cdef int touch(OwnedBytes& owned, int64_t offset, int64_t stop, int64_t now, const int64_t[::1] end,
+               vector[int32_t]& touched, vector[int64_t]& inside) except -1 nogil:
     """List the live rows that own bytes of [offset, stop), and add up how many in `inside`."""
     cdef OwnedBytes.iterator it = first_entry(owned, offset)
     cdef int64_t first
@@ -99,10 +99,11 @@ cdef void touch(OwnedBytes& owned, int64_t offset, int64_t stop, int64_t now, co
             if not inside[entry.row]:
                 touched.push_back(entry.row)
             inside[entry.row] += min(entry.stop, stop) - max(first, offset)
+    return 0
 
 
 cdef int64_t own(OwnedBytes& owned, int64_t offset, int64_t stop, int32_t row, int64_t now, const int64_t[::1] end,
-                 const int64_t[::1] charge) noexcept nogil:
+                 const int64_t[::1] charge) except -1 nogil:
     """Make `row` own the bytes of [offset, stop) that no other live row owns; return how many these are."""
     cdef OwnedBytes.iterator it = first_entry(owned, offset)
     cdef vector[int64_t] gone, begin, finish
@@ -164,21 +165,22 @@ def union_over_time(const int64_t[::1] group, const int64_t[::1] offset, const i
     return change_a
 
 
-cdef void split(HeldBytes& held, int64_t at) noexcept nogil:
+cdef int split(HeldBytes& held, int64_t at) except -1 nogil:
     """Make a piece begin at `at`, if one contains it."""
     cdef HeldBytes.iterator it = held.upper_bound(at)
     cdef Piece right
     cdef int64_t left
     if it == held.begin():
-        return
+        return 0
     predecrement(it)
     left, right = dereference(it).first, dereference(it).second
     if left < at and right.stop > at:
         held[at] = right
         held[left].stop = at
+    return 0
 
 
-cdef int64_t hold(HeldBytes& held, int64_t offset, int64_t stop, int64_t more) noexcept nogil:
+cdef int64_t hold(HeldBytes& held, int64_t offset, int64_t stop, int64_t more) except? -1 nogil:
     """Add `more` holders to the bytes [offset, stop), where pieces are split; return the change of the held bytes."""
     cdef HeldBytes.iterator it = held.lower_bound(offset)
     cdef vector[int64_t] gone, begin, finish

@@ -13,7 +13,18 @@ import numpy as np
 
 from tb_memplugin.native.protobuf.fields cimport Item, item, varint
 
+from tb_memplugin.native.charges import exceeded, left_of
 from tb_memplugin.native.text.spans import Spans
+
+cdef enum:
+    # Per cell, at most: its table, which may be growing, the copy of it and the transposed copy.
+    PEAK_BYTES = 32
+    KEPT_BYTES = 16   # and what readers make of it
+
+cdef enum Parsed:
+    WHOLE = 0
+    BROKEN = 1
+    FULL = 2
 
 cdef enum Kind:
     SKIP = 0
@@ -107,12 +118,14 @@ cdef class _Scan:
     cdef const unsigned char* broken      # the first byte that is no message, or NULL
     cdef Plan plan
     cdef vector[vector[int64_t]] cells    # of each table, row by row: a new row is one step
+    cdef int64_t left                     # bytes that further rows may take
 
     cdef inline int64_t new_row(self, int table, int64_t parent) except -1 nogil:
         """Append a row and return the index of its first cell."""
         cdef int64_t row = self.cells[table].size()
         self.cells[table].resize(row + self.plan.widths[table])
         self.cells[table][row] = parent
+        self.left -= PEAK_BYTES * self.plan.widths[table]
         return row
 
     cdef inline int64_t child(self, Field field, int table, int64_t row) except -1 nogil:
@@ -121,19 +134,22 @@ cdef class _Scan:
 
     cdef int parse(self, int message, int table, int64_t row,
                    const unsigned char* p, const unsigned char* end) except -1 nogil:
-        """Parse into the cells from `row`. Returns 0, or 1 with `broken` set."""
+        """Parse into the cells from `row`. Returns WHOLE, BROKEN with `broken` set, or FULL where nothing is left."""
         cdef uint64_t value = 0
         cdef Item found
         cdef Field field
         cdef int64_t child
+        cdef int result
         cdef const unsigned char* start
         cdef const unsigned char* stop
         cdef size_t known = self.plan.messages[message].size()
         cdef const Field* fields = self.plan.messages[message].data()
         while p < end:
             self.broken = p
+            if self.left < 0:
+                return FULL
             if not item(&p, end, &found):
-                return 1
+                return BROKEN
             field.kind = SKIP
             if found.number < known:
                 field = fields[found.number]
@@ -154,52 +170,64 @@ cdef class _Scan:
                 self.cells[field.table][child + 1] = start - self.base
                 self.cells[field.table][child + 2] = <int64_t>found.value
             elif field.kind == NESTED:
-                if self.parse(field.message, table, row, start, stop):
-                    return 1
+                result = self.parse(field.message, table, row, start, stop)
+                if result != WHOLE:
+                    return result
             elif field.kind == TABLE:
                 child = self.child(field, table, row)
                 if field.column:
                     self.cells[field.table][child + field.column] = start - self.base
                     self.cells[field.table][child + field.column + 1] = <int64_t>found.value
-                if self.parse(field.message, field.table, child, start, stop):
-                    return 1
+                result = self.parse(field.message, field.table, child, start, stop)
+                if result != WHOLE:
+                    return result
             elif field.kind == NUMBERS:
                 while start < stop:
                     self.broken = start
+                    if self.left < 0:
+                        return FULL
                     if not varint(&start, stop, &value):
-                        return 1
+                        return BROKEN
                     child = self.child(field, table, row)
                     self.cells[field.table][child + 1] = <int64_t>value
-        return 0
+        return WHOLE
 
 
-def scan(data, Plan plan, spans=None):
+def scan(data, Plan plan, spans=None, budget=None):
     """Return {table path: {column: int64 array, or Spans into data}}; the messages themselves are table "".
 
     Parses all of `data` as one message, or one message per span of `spans`, whose index is column `parent` of table "".
     A double is returned as its 64 bits; unsigned numbers from 2**63 are negative. Raises ValueError with the byte
-    offset where data is no such message.
+    offset where data is no such message. The rows are charged to `budget`, which raises its own error for too many.
     """
     cdef const unsigned char[::1] view = data
     cdef const int64_t[::1] starts = np.zeros(1, np.int64) if spans is None else np.ascontiguousarray(spans.start)
     cdef const int64_t[::1] lengths = np.full(1, len(view)) if spans is None else np.ascontiguousarray(spans.length)
     cdef _Scan state = _Scan()
-    cdef int failed = 0
+    cdef int failed = WHOLE
     cdef Py_ssize_t i
-    cdef int64_t row
+    cdef int64_t row, before
     cdef const unsigned char* first = b""
     if view.shape[0]:
         first = &view[0]
     state.plan = plan
     state.base = first
+    state.left = before = left_of(budget)
     state.cells.resize(plan.widths.size())
     with nogil:
         for i in range(starts.shape[0]):
             row = state.new_row(0, i)
             if lengths[i]:
                 failed = state.parse(0, 0, row, first + starts[i], first + starts[i] + lengths[i])
-                if failed:
-                    break
+            if state.left < 0:
+                failed = FULL
+            if failed != WHOLE:
+                break
+    if failed == FULL:
+        state.cells.clear()
+        raise exceeded(budget)
+    if budget is not None:
+        budget.charge((before - state.left) // PEAK_BYTES * KEPT_BYTES)
     if failed:
         raise ValueError(f"not a valid message at byte {state.broken - first} of {view.shape[0]}")
     return {plan.paths[t]: _columns(state.cells[t], plan.names[t]) for t in range(<int>plan.widths.size())}
@@ -211,6 +239,7 @@ cdef _columns(vector[int64_t]& cells, list names):
     if cells.size():
         view = rows
         memcpy(&view[0], cells.data(), cells.size() * sizeof(int64_t))
+        vector[int64_t]().swap(cells)
     columns = np.ascontiguousarray(rows.reshape(-1, len(names)).T)
     by_name = dict(zip(names, columns))
     for name in names:

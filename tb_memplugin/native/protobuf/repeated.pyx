@@ -8,11 +8,16 @@ import numpy as np
 
 from tb_memplugin.native.protobuf.fields cimport Item, item, varint
 
+from tb_memplugin.native.charges import exceeded, left_of
 
-def numbers(data, const int64_t[::1] start, const int64_t[::1] length, uint64_t field):
+VALUE_BYTES = 40  # per value at most: the growing column, its copy, and what readers make of it
+
+
+def numbers(data, const int64_t[::1] start, const int64_t[::1] length, uint64_t field, budget=None):
     """Return (count per message, values) of the varints in field `field`, packed or not, as signed 64 bits.
 
-    Raises ValueError with the byte offset where the bytes are no message.
+    Raises ValueError with the byte offset where the bytes are no message, and the error of `budget` where the values
+    take more memory than it has left. They are not charged, as readers work through a file in batches.
     """
     cdef const unsigned char[::1] view = data
     cdef Py_ssize_t n = start.shape[0], i
@@ -28,6 +33,7 @@ def numbers(data, const int64_t[::1] start, const int64_t[::1] length, uint64_t 
     counts_array = np.zeros(n, dtype=np.int64)
     cdef int64_t[::1] counts = counts_array
     cdef size_t before
+    cdef size_t most = left_of(budget) // VALUE_BYTES
     if view.shape[0]:
         base = &view[0]
     with nogil:
@@ -51,9 +57,15 @@ def numbers(data, const int64_t[::1] start, const int64_t[::1] length, uint64_t 
                             broken = q
                             break
                         values.push_back(<int64_t>value)
-            if broken != NULL:
+                        if values.size() > most:
+                            break
+                if values.size() > most:
+                    break
+            if broken != NULL or values.size() > most:
                 break
             counts[i] = values.size() - before
+    if values.size() > most:
+        raise exceeded(budget)
     if broken != NULL:
         raise ValueError(f"not a valid message at byte {broken - base} of {view.shape[0]}")
     values_array = np.empty(values.size(), dtype=np.int64)

@@ -6,9 +6,15 @@ from libcpp.vector cimport vector
 
 from tb_memplugin.native.protobuf.fields cimport Item, item
 from tb_memplugin.native.xplane.walk cimport (
-    BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, GO_ON, IS_NUMBER, Numbers, Stat, Walk,
+    BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, FULL, GO_ON, IS_NUMBER, Numbers, Stat, Walk,
     read_stat, to_array, to_narrow_array, walked,
 )
+
+
+cdef enum:
+    # Per event and per stat: growing columns, their copies, and what readers make of them.
+    EVENT_BYTES = 160
+    STAT_BYTES = 64
 
 
 cdef class _Every(Walk):
@@ -37,22 +43,24 @@ cdef class _Every(Walk):
                     self.owner.push_back(<int32_t>self.kind.size())
                     self.column.push_back(self.columns.of(stat.metadata))
                     self.value.push_back(stat.value)
+                    self.left -= STAT_BYTES
         self.offset.push_back(offset)
         self.duration.push_back(duration)
         self.kind.push_back(self.kinds.of(metadata))
-        return GO_ON
+        self.left -= EVENT_BYTES
+        return GO_ON if self.left >= 0 else FULL
 
 
-def every(plane, kinds, columns, lines=None):
+def every(plane, kinds, columns, lines=None, budget=None):
     """Return all events of the plane, or of the lines at `lines` (Spans): `offset_ps`, `duration_ps` and `kind`.
 
     The kind is -1 where the metadata id is not in `kinds`. Of the stats, the numbers whose metadata id is in `columns`
     are returned in file order, as `owner` (the event), `column` and `value`. Lines are returned as by `collect`. Raises
-    ValueError where the bytes are no plane.
+    ValueError where the bytes are no plane, and the error of `budget` where there are too many events.
     """
     cdef _Every walk = _Every()
     walk.kinds, walk.columns = Numbers(kinds), Numbers(columns)
-    of_lines = walked(walk, plane, lines)
+    of_lines = walked(walk, plane, lines, budget)
     return {
         **of_lines, "offset_ps": to_array(walk.offset), "duration_ps": to_array(walk.duration),
         "kind": to_narrow_array(walk.kind), "owner": to_narrow_array(walk.owner),
@@ -61,6 +69,6 @@ def every(plane, kinds, columns, lines=None):
     }
 
 
-def any_event(plane):
+def any_event(plane, budget=None):
     """Return True at the first event of any line. Raises ValueError where the bytes before it are no plane."""
-    return bool((walked(Walk(), plane)["line_events"] > 0).any())
+    return bool((walked(Walk(), plane, None, budget)["line_events"] > 0).any())

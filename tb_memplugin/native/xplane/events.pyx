@@ -8,12 +8,18 @@ from libcpp.vector cimport vector
 
 from tb_memplugin.native.protobuf.fields cimport Item, item
 from tb_memplugin.native.xplane.walk cimport (
-    BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, GO_ON, IS_ABSENT, IS_DOUBLE, IS_NUMBER,
+    BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, FULL, GO_ON, IS_ABSENT, IS_DOUBLE, IS_NUMBER,
     IS_REFERENCE, IS_TEXT, Numbers, Stat, Walk, padded, padded_bytes, read_stat, to_array, walked,
 )
 
 # The type of a stat's value; these numbers are returned.
 ABSENT, NUMBER, DOUBLE, TEXT, REFERENCE = IS_ABSENT, IS_NUMBER, IS_DOUBLE, IS_TEXT, IS_REFERENCE
+
+
+cdef enum:
+    EVENT_BYTES = 160   # growing columns, their copies, and what readers make of them
+    COLUMN_BYTES = 48   # the same of each stat's column
+    TEXT_BYTES = 160    # of a distinct text, besides its bytes
 
 
 cdef class _Chosen(Walk):
@@ -45,6 +51,9 @@ cdef class _Chosen(Walk):
         self.kind.push_back(kind)
         self.offset.push_back(0)
         self.duration.push_back(0)
+        self.left -= EVENT_BYTES + COLUMN_BYTES * self.width
+        if self.left < 0:
+            return FULL
         if self.kind.size() > self.room:
             self.room = self.kind.size() + self.kind.size() // 4
         while p < end:
@@ -81,24 +90,26 @@ cdef class _Chosen(Walk):
         if stat.value == 0:
             return -1
         if not self.texts[column].count(key):
+            self.left -= TEXT_BYTES + 2 * stat.value
             self.texts[column][key] = <int32_t>self.texts[column].size()
         return self.texts[column][key]
 
 
-def collect(plane, kinds, columns, int width):
+def collect(plane, kinds, columns, int width, budget=None):
     """Return the events whose metadata id is in `kinds`, with the stats whose metadata id is in `columns`.
 
     `kinds`: {event metadata id: kind}. `columns`: {stat metadata id: column below `width`}; several ids may share one.
     Per event, in file order: line, offset and duration in ps, and kind. Per column: the `form` (type) and `value` of
     each event; the value of a TEXT is its index in the column's `texts`, -1 for the empty text. Per line: its
-    timestamp in ns, its number of events, and its name. Raises ValueError where the bytes are no plane.
+    timestamp in ns, its number of events, and its name. Raises ValueError where the bytes are no plane,
+    and the error of `budget` where there are too many events.
     """
     cdef _Chosen walk = _Chosen()
     walk.kinds, walk.columns, walk.width = Numbers(kinds), Numbers(columns), width
     walk.values.resize(width)
     walk.forms.resize(width)
     walk.texts.resize(width)
-    lines = walked(walk, plane)
+    lines = walked(walk, plane, None, budget)
     cdef int64_t events = walk.kind.size()
     return {
         **lines, "line": to_array(walk.of_line), "offset_ps": to_array(walk.offset),

@@ -31,6 +31,7 @@ cdef enum Step:
     BROKEN
     GO_ON
     ENOUGH
+    FULL
 
 cdef struct Stat:
     int64_t metadata
@@ -70,6 +71,7 @@ cdef class Numbers:
 cdef class Walk:
     cdef const unsigned char* base
     cdef int line
+    cdef int64_t left    # bytes that further lines and events may take
     cdef vector[int64_t] name_start, name_length, timestamp, events    # of each line
 
     cdef int event(self, const unsigned char* p, const unsigned char* end) except -1 nogil
@@ -77,7 +79,7 @@ cdef class Walk:
     cdef int one_line(self, const unsigned char* p, const unsigned char* end) except -1 nogil
 
 
-cdef walked(Walk walk, plane, lines=*)
+cdef walked(Walk walk, plane, lines=*, budget=*)
 cdef to_array(vector[int64_t]& cells)
 cdef padded(vector[int64_t]& cells, size_t count)
 cdef to_narrow_array(vector[int32_t]& cells)

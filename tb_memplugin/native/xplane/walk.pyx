@@ -9,7 +9,11 @@ import numpy as np
 
 from tb_memplugin.native.protobuf.fields cimport Item, item
 
+from tb_memplugin.native.charges import exceeded, left_of
 from tb_memplugin.native.text.spans import Spans
+
+cdef enum:
+    LINE_BYTES = 200  # per line at most: growing columns, their copies, and what readers make of them
 
 
 cdef class Numbers:
@@ -35,7 +39,7 @@ cdef class Numbers:
 cdef class Walk:
     """Visits a plane's lines and events in file order."""
     cdef int event(self, const unsigned char* p, const unsigned char* end) except -1 nogil:
-        """Handle an event; return BROKEN, GO_ON or ENOUGH."""
+        """Handle an event; return BROKEN, GO_ON, ENOUGH, or FULL where nothing is left."""
         return ENOUGH
 
     cdef int walk(self, const unsigned char* p, const unsigned char* end) except -1 nogil:
@@ -56,6 +60,9 @@ cdef class Walk:
         self.name_length.push_back(0)
         self.timestamp.push_back(0)
         self.events.push_back(0)
+        self.left -= LINE_BYTES
+        if self.left < 0:
+            return FULL
         while step == GO_ON and p < end:
             if not item(&p, end, &field):
                 return BROKEN
@@ -70,15 +77,19 @@ cdef class Walk:
         return step
 
 
-cdef walked(Walk walk, plane, lines=None):
-    """Read the plane, or only the lines at these spans; return the columns of its lines."""
+cdef walked(Walk walk, plane, lines=None, budget=None):
+    """Read the plane, or only the lines at these spans; return the columns of its lines.
+
+    What was read is charged to `budget`, which raises its own error for too much.
+    """
     cdef const unsigned char[::1] view = plane
     cdef const unsigned char* base = b""
     cdef int step = GO_ON
-    cdef int64_t start, length
+    cdef int64_t start, length, before
     if view.shape[0]:
         base = &view[0]
     walk.base = base
+    walk.left = before = left_of(budget)
     if lines is None:
         with nogil:
             step = walk.walk(base, base + view.shape[0])
@@ -89,6 +100,10 @@ cdef walked(Walk walk, plane, lines=None):
             step = walk.one_line(base + start, base + start + length)
             if step != GO_ON:
                 break
+    if step == FULL:
+        raise exceeded(budget)
+    if budget is not None:
+        budget.charge(before - walk.left)
     if step == BROKEN:
         raise ValueError("an event of the plane is damaged")
     names = Spans(to_array(walk.name_start), to_array(walk.name_length))

@@ -56,6 +56,11 @@ class ReadBudget:
             self.used += nbytes
         require(nbytes, self.path)
 
+    def check(self, nbytes: int) -> None:
+        """Raise InputError where `nbytes`, which are soon free again, would exceed the limit."""
+        if nbytes > self.left:
+            raise self.exceeded(self.used + nbytes)
+
     def exceeded(self, nbytes: int) -> InputError:
         """Return the error for a file that would take more than the limit: `nbytes`, or the least that it would."""
         what = f"too large to read: its {bytes_text(self.size)} would take {bytes_text(nbytes)} of memory or more"

@@ -27,6 +27,7 @@ def open_hlo(data: bytes | memoryview, path: str, *, run: str = "", host: str = 
     title = name if re.search(r"\(\d+\)$", name) else ""
 
     def read() -> list[Recording]:
-        return read_hlo(decompress(data, ReadBudget(data, path)), title=title, run=run, host=host, source=path)
+        budget = ReadBudget(data, path)
+        return read_hlo(decompress(data, budget), title=title, run=run, host=host, source=path, budget=budget)
 
     return [FilePart(name, RecordingKind.PROGRAM, path, len(data), read)]

@@ -9,6 +9,7 @@ from tb_memplugin.model.kinds import RegionKind, Role
 from tb_memplugin.model.tables import Allocations
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.text.strings import join
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.lifetimes.placement import Placement
 from tb_memplugin.readers.hlo.module import shapes
 from tb_memplugin.readers.hlo.module.lists import Lists
@@ -68,8 +69,9 @@ def _names(module: HloModule, buffer: I32, instruction: I32) -> Text:
     """Return the buffers' names: the defining instruction, and the shape index within its result, `fusion.3{1}`."""
     names = module.distinct_texts(module.instructions["name"].take(np.maximum(instruction, 0)))
     path = Lists.of(module.tables[f"{BUFFERS}.defined_at.shape_index"], len(module.buffers["id"]))
-    indices = _index_texts(path, buffer)
+    indices = _index_texts(path, buffer, module.budget)
     name_codes = np.where(instruction >= 0, names.codes, -1).astype(np.int32)
+    module.budget.charge(int(np.diff(names.strings.offsets).sum()))
     names_with_indices = Strings(
         *join(
             names.strings.blob, names.strings.offsets, name_codes,
@@ -79,10 +81,11 @@ def _names(module: HloModule, buffer: I32, instruction: I32) -> Text:
     return Text(np.arange(len(buffer), dtype=np.int32), names_with_indices)
 
 
-def _index_texts(path: Lists, buffer: I32) -> Text:
+def _index_texts(path: Lists, buffer: I32, budget: ReadBudget) -> Text:
     """Return the shape index of each buffer, `{1,0}`, empty for a whole result. Few indices are distinct."""
     count = np.where(buffer >= 0, path.count()[buffer], 0) if len(path.begin) > 1 else np.zeros(len(buffer), int)
-    depth = int(count.max(initial=0))
+    depth = min(int(count.max(initial=0)), shapes.MAX_DEPTH)
+    budget.check(32 * depth * len(buffer))
     if not depth:
         return Text(np.full(len(buffer), -1, dtype=np.int32), Strings.of([]))
     columns = np.stack([np.where(count > d, path.nth(buffer, d), -1) for d in range(depth)], axis=1)

@@ -7,12 +7,14 @@ from functools import partial
 
 import numpy as np
 
+from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.kinds import Axis, RecordingKind, RegionKind
 from tb_memplugin.model.lazy import Lazy
 from tb_memplugin.model.program import Backend, Program
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Regions
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.caveats import caveats
 from tb_memplugin.readers.hlo.columns import allocation_columns, select_rows
 from tb_memplugin.readers.hlo.dataflow.analysis import DataflowAnalysis
@@ -28,6 +30,7 @@ from tb_memplugin.readers.hlo.module.tables import HloModule
 
 # TPU: found by what lies there in programs compiled for v4 to 7x. Space 4 has only flags of asynchronous collectives.
 MEMORY_SPACES = {0: "HBM", 1: "VMEM", 2: "Sflag", 3: "CMEM", 5: "Host", 6: "SMEM"}
+MAX_SPACES = 64
 SPARSE_CORE_SPACES = (8, 10, 11, 12, 15)
 GPU_MEMORY_SPACES = {1: "Collective memory", 2: "Temporary memory"}  # parts of device memory
 
@@ -42,19 +45,29 @@ def memory_name(space: int, *, gpu: bool = False) -> str:
 
 
 def read_hlo(
-    data: bytes | memoryview, *, title: str = "", run: str = "", host: str = "", source: str, use_traces: bool = True
+    data: bytes | memoryview,
+    *,
+    title: str = "",
+    run: str = "",
+    host: str = "",
+    source: str,
+    use_traces: bool = True,
+    budget: ReadBudget | None = None,
 ) -> list[Recording]:
     """Read the recordings of a serialized HloProto, in order of memory space.
 
     `title` defaults to the module's name and id. `use_traces=False` ignores the compiler's heap simulator traces and
-    reconstructs all lifetimes, for tests. Raises InputError where the bytes are no compiled program.
+    reconstructs all lifetimes, for tests. `budget`: of the program's file. Raises InputError where the bytes are no
+    compiled program.
     """
-    module = HloModule(data, source)
+    module = HloModule(data, source, budget)
     schedule = flatten_schedule(module)
     dataflow = DataflowAnalysis(module, schedule)
     placement = place_buffers(module, dataflow, use_traces=use_traces)
     stacks, leaf_frame = read_stacks(module)
     spaces = np.unique(module.allocations["color"][module.allocations["size"] > 0])
+    if len(spaces) > MAX_SPACES:
+        raise InputError(f"{len(spaces):,} memory spaces in a program", source, "the file is damaged: copy it again")
     peak, main = reported_peak(module, placement), min(spaces.tolist(), default=0)
     table = allocation_columns(module, placement, leaf_frame)
     program = _program(module, schedule, leaf_frame)

@@ -24,6 +24,8 @@ from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
 from tb_memplugin.readers.pprof.stacks import Locations
 
+SAMPLE_BYTES = 250  # of the columns of a sample, here and in recordings
+MAX_COMMENTS, MAX_NAMED, MAX_NAME = 100, 5, 100
 BATCH = 1 << 16  # samples parsed at once, as a parsed stack takes 16 bytes per frame
 
 OUTLINE = Plan(
@@ -51,12 +53,14 @@ class Profile:
 
 def read_profile(data: bytes | memoryview, path: str) -> Profile:
     """Parse a profile. Raises InputError where it is no profile, is damaged, or has no type in bytes."""
-    raw = decompress(data, ReadBudget(data, path))
+    budget = ReadBudget(data, path)
+    raw = decompress(data, budget)
     try:
-        tables = scan(raw, OUTLINE)
+        tables = scan(raw, OUTLINE, budget=budget)
+        budget.charge(SAMPLE_BYTES * len(tables["sample"]["span"].start))
         strings = _strings(raw, tables["string_table"]["value"])
         types = _SampleTypes.of(tables, strings, path)
-        locations = Locations.of(tables, strings)
+        locations = Locations.of(tables, strings, budget)
         parts = [*_batches(raw, tables["sample"]["span"], types, locations)]
     except ValueError as error:
         raise _damaged(path, str(error)) from error
@@ -71,10 +75,17 @@ def read_profile(data: bytes | memoryview, path: str) -> Profile:
         device=strings.take(device),
         stacks=locations.stacks(),
         time_ns=int(tables[""]["time_nanos"][0]) or None,
-        comments=tuple(strings.take(tables["comment"]["value"])[i] for i in range(len(tables["comment"]["value"]))),
+        comments=_comments(tables["comment"]["value"], strings),
         broken=samples - len(count),
         unknown_frames=locations.unknown,
     )
+
+
+def _comments(entries: I64, strings: _Strings) -> tuple[str, ...]:
+    """Return the distinct comments. Of more than a few, a file is damaged, and only the first count."""
+    first = list(dict.fromkeys(entries[:MAX_COMMENTS].tolist()))
+    texts = strings.take(np.array(first, dtype=np.int64))
+    return tuple(texts[i] for i in range(len(texts)))
 
 
 def _damaged(path: str, reason: str) -> InputError:
@@ -121,7 +132,8 @@ class _SampleTypes:
         number = len(kinds)
         sizes = [i for i in range(number) if units[i] == "bytes"]
         if not sizes:
-            found = ", ".join(f"{kinds[i]} in {units[i]}" for i in range(number)) or "nothing"
+            named = range(min(number, MAX_NAMED))
+            found = ", ".join(f"{kinds[i][:MAX_NAME]} in {units[i][:MAX_NAME]}" for i in named) or "nothing"
             raise InputError(f"a profile of {found}, not of memory", path, "pass a profile with a type in bytes")
         default = strings.take(tables[""]["default_sample_type"])[0]
         chosen = next((i for i in sizes if default and kinds[i] == default), sizes[-1])
@@ -166,4 +178,4 @@ class _StackCache:
         return leaf
 
     def _parse(self, samples: Spans) -> I32:
-        return self.locations.leaves(*numbers(self.raw, *samples, LOCATION_ID))
+        return self.locations.leaves(*numbers(self.raw, *samples, LOCATION_ID, self.locations.budget))

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from tb_memplugin.errors import InputError
 from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.capture_info import CaptureInfo
 from tb_memplugin.model.caveats import Caveat
@@ -25,6 +26,7 @@ from tb_memplugin.sizes import agree, counted
 
 EXECUTABLE = "executable"
 EXECUTABLES = "executables"  # the memory of executables without a device, where there are several devices
+MAX_DEVICES = 1000
 UNKNOWN_DEVICE = "unknown device"
 
 
@@ -40,7 +42,7 @@ def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) 
     note = notes.read(profile.comments)
     caveats = _caveats(profile)
     found = []
-    for memory, rows in _memories(profile).items():
+    for memory, rows in _memories(profile, path).items():
         device = note.devices.get(memory, {})
         size = _known_bytes(profile)[rows]
         found.append(
@@ -69,7 +71,7 @@ def _read(data: bytes | memoryview, path: str, title: str, run: str, host: str) 
     return found
 
 
-def _memories(profile: Profile) -> dict[str, I64]:
+def _memories(profile: Profile, path: str) -> dict[str, I64]:
     """Group rows by device, in natural order.
 
     JAX labels buffers with their device but not executables. With one device, executables are grouped with its buffers;
@@ -77,6 +79,8 @@ def _memories(profile: Profile) -> dict[str, I64]:
     """
     device, kind = profile.device, profile.kind
     device_codes = [i for i in np.unique(device.codes).tolist() if i >= 0]
+    if len(device_codes) > MAX_DEVICES:  # each is a recording
+        raise InputError(f"{len(device_codes):,} devices in one profile", path, "the file is damaged: copy it again")
     labels = {device.strings[code]: np.flatnonzero(device.codes == code) for code in device_codes}
     found = {name: labels[name] for name in sorted(labels, key=_natural_sort_key)}
     unlabeled = np.flatnonzero(device.codes < 0)

@@ -11,6 +11,7 @@ from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.tables import Stacks
 from tb_memplugin.model.text import Text
 from tb_memplugin.native.graph.stack_tree import Chains
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.id_index import IdIndex
 
 MAX_LINE = 2**31 - 1
@@ -30,10 +31,11 @@ class Locations:
     line: I32
     chains: Chains
     missing_location: int  # stands for ids without a location
+    budget: ReadBudget
     unknown: int = 0  # number of stack entries with such an id
 
     @staticmethod
-    def of(tables: dict[str, dict[str, Any]], strings: StringTable) -> Locations:
+    def of(tables: dict[str, dict[str, Any]], strings: StringTable, budget: ReadBudget) -> Locations:
         functions, lines = tables["function"], tables["location.line"]
         locations = len(tables["location"]["id"])
         # One extra row each stands for locations without lines and for functions that the file lacks.
@@ -55,8 +57,9 @@ class Locations:
             function=name.take(code[first]),
             file=file.take(code[first]),
             line=frames[:, 2].astype(np.int32),
-            chains=Chains(np.r_[0, np.cumsum(np.maximum(line_count, 1))], frame.astype(np.int32)),
+            chains=Chains(np.r_[0, np.cumsum(np.maximum(line_count, 1))], frame.astype(np.int32), budget),
             missing_location=locations,
+            budget=budget,
         )
 
     def leaves(self, length: I64, ids: I64) -> I32:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from tb_memplugin.errors import InputError
 from tb_memplugin.model.caveats import Caveat
 from tb_memplugin.model.codes import CaveatCode
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.protos.xla_dump_pb2 import MemoryUsageReport
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.sizes import bytes_text, counted
 
 SPACE = re.compile(rb"Memory Space: [^\n]{0,80}\(color=(\d{1,9})\)\s+Total bytes: (\d{1,18})\b")
@@ -22,8 +24,8 @@ def reported_totals(files: Iterable[tuple[str, bytes]]) -> Mapping[int, int]:
     for name, content in files:
         if name.endswith("-memory-usage-report.pb"):
             try:
-                table = scan(content, REPORT)["memory_spaces"]
-            except ValueError:  # damaged
+                table = scan(content, REPORT, budget=ReadBudget(content, name))["memory_spaces"]
+            except (ValueError, InputError):  # damaged
                 continue
             return dict(zip(table["color"].tolist(), table["total_bytes"].tolist(), strict=True))
         if name.endswith("-memory-usage-report.txt") and (found := SPACE.findall(content)):

@@ -29,8 +29,9 @@ SIZES = Plan(
 
 def reserved_by_memory(data: bytes | memoryview, path: str) -> dict[str, int]:
     """Return the bytes that a program reserves in each memory; empty where the file is damaged."""
+    budget = ReadBudget(data, path)
     try:
-        table = scan(decompress(data, ReadBudget(data, path)), SIZES)[ALLOCATIONS]
+        table = scan(decompress(data, budget), SIZES, budget=budget)[ALLOCATIONS]
     except (ValueError, InputError):
         return {}
     sizes = np.clip(table["size"], 0, MAX_BYTES)

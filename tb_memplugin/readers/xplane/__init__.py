@@ -10,7 +10,9 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.model.chips import Chip, with_chip
 from tb_memplugin.model.kinds import RecordingKind
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.part import FilePart, NoEventsReason
+from tb_memplugin.readers.common.pieces import own
 from tb_memplugin.readers.hlo import read_hlo
 from tb_memplugin.readers.hlo.recordings import memory_name
 from tb_memplugin.readers.xplane.allocator import events as allocator_events
@@ -28,7 +30,8 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
     Most planes are never parsed: only those that concern memory are. Raises InputError where the bytes are no profile.
     """
     try:
-        planes = read_planes(data)
+        budget = ReadBudget(data, path)
+        planes = read_planes(data, budget)
         found = [program for p in planes if p.name == METADATA_PLANE for program in read_programs(p)]
         # A profile without a host plane has an allocator part too: the part gives the reason for its lack of events.
         hosts = [p for p in planes if p.name == allocator_events.PLANE] or [Plane(memoryview(b""))]
@@ -40,7 +43,7 @@ def open_xplane(data: bytes | memoryview, path: str, *, run: str = "", host: str
     for key, program in found:
         # A key contains the program's unique id, so only a faulty writer repeats one. Keep both programs.
         title = key if key not in parts else f"{key}#{len(parts)}"
-        read = partial(_read_program, program, capacity, chip, title=title, run=run, host=host, source=path)
+        read = partial(_read_program, program, budget, capacity, chip, title=title, run=run, host=host, source=path)
         parts[title] = FilePart(title, RecordingKind.PROGRAM, path, len(program), read)
     no_events = partial(_no_events, planes, path)
     cores = tpu_core_planes(planes)
@@ -65,6 +68,7 @@ def _damaged(error: ValueError, path: str) -> InputError:
 
 def _read_program(
     data: memoryview,
+    budget: ReadBudget,
     capacity: Callable[[], int | None],
     chip: Callable[[], Chip | None],
     *,
@@ -74,7 +78,7 @@ def _read_program(
     source: str,
 ) -> list[Recording]:
     """Read a program, with the limits of the devices' chip, or the capacity of their main memory."""
-    recordings = read_hlo(data, title=title, run=run, host=host, source=source)
+    recordings = read_hlo(own(data), title=title, run=run, host=host, source=source, budget=budget)
     if (found_chip := chip()) is not None:
         return with_chip(recordings, found_chip, "the profile")
     main = memory_name(0)

@@ -65,9 +65,9 @@ def no_events_reason(planes: Sequence[Plane]) -> NoEventsReason:
         return CPU
     if levels is not None and levels.host < MIN_TRACER_LEVEL:
         return TRACER_LEVEL._replace(text=TRACER_LEVEL.text.format(level=levels.host))
-    if not any(any_event(p.data) for p in planes if p.name == allocator_events.PLANE):
+    if not any(any_event(p.data, p.budget) for p in planes if p.name == allocator_events.PLANE):
         return TRACER_LEVEL._replace(text=TRACER_LEVEL.text.format(level=0))
-    if devices and not any(any_event(p.data) for p in devices):
+    if devices and not any(any_event(p.data, p.budget) for p in devices):
         return NO_DEVICE_WORK
     return NO_ALLOCATOR_EVENTS
 
@@ -79,13 +79,13 @@ def _tracer_levels(planes: Sequence[Plane]) -> _TracerLevels | None:
             stats = plane.metadata["stats"]
             for row in np.flatnonzero(stats["bytes_value"].length).tolist():
                 if plane.stat_names.get(int(stats["metadata_id"][row])) == OPTIONS_STAT:
-                    return _parse_levels(plane.data, stats["bytes_value"].take(np.array([row])))
+                    return _parse_levels(plane, stats["bytes_value"].take(np.array([row])))
     return None
 
 
-def _parse_levels(data: memoryview, options: Spans) -> _TracerLevels | None:
+def _parse_levels(plane: Plane, options: Spans) -> _TracerLevels | None:
     try:
-        columns = scan(data, OPTIONS, options)[""]
+        columns = scan(plane.data, OPTIONS, options, plane.budget)[""]
     except ValueError:
         return None
     return _TracerLevels(int(columns["host_tracer_level"][0]), int(columns["device_tracer_level"][0]))

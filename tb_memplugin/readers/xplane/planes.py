@@ -7,25 +7,32 @@ from typing import Any
 
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.protos.xplane_pb2 import PlaneList, PlaneMetadata, PlaneName
+from tb_memplugin.readers.common.budget import ReadBudget
 
 PLANES = Plan(PlaneList.DESCRIPTOR)
 NAME = Plan(PlaneName.DESCRIPTOR)
 METADATA = Plan(PlaneMetadata.DESCRIPTOR)
+NAME_BYTES = 200  # of an entry of a dictionary, with its text
+# A plane is an object with a cache and takes 20 microseconds. A host has about ten planes, and a file of a few bytes
+# might list 400,000.
+PLANE_BYTES = 64 << 10
 
 
 class Plane:
     """An XPlane, parsed on first access; the properties raise ValueError where the bytes are no plane."""
 
-    def __init__(self, data: memoryview) -> None:
+    def __init__(self, data: memoryview, budget: ReadBudget | None = None) -> None:
+        """`budget`: of the plane's file; None for a plane without a file."""
         self.data = data
+        self.budget = budget or ReadBudget(data, "")
 
     @cached_property
     def name(self) -> str:
-        return self.text(scan(self.data, NAME)[""]["name"], 0)
+        return self.text(scan(self.data, NAME, budget=self.budget)[""]["name"], 0)
 
     @cached_property
     def metadata(self) -> dict[str, dict[str, Any]]:
-        return scan(self.data, METADATA)
+        return scan(self.data, METADATA, budget=self.budget)
 
     @cached_property
     def event_names(self) -> dict[int, str]:
@@ -39,6 +46,7 @@ class Plane:
 
     def _names(self, table: str) -> dict[int, str]:
         rows = self.metadata[table]
+        self.budget.charge(NAME_BYTES * len(rows["key"]) + int(rows["value.name"].length.sum()))
         return {key: self.text(rows["value.name"], row) for row, key in enumerate(rows["key"].tolist())}
 
     def text(self, spans: Any, row: int) -> str:
@@ -46,11 +54,12 @@ class Plane:
         return bytes(self.data[start : start + length]).decode("utf-8", "replace")
 
 
-def read_planes(data: bytes | memoryview) -> list[Plane]:
+def read_planes(data: bytes | memoryview, budget: ReadBudget) -> list[Plane]:
     """List the planes of an XSpace. Raises ValueError where it has none."""
     view = memoryview(data)
-    spans = scan(view, PLANES)["planes"]["value"]
-    planes = [Plane(view[s : s + n]) for s, n in zip(spans.start.tolist(), spans.length.tolist(), strict=True)]
+    spans = scan(view, PLANES, budget=budget)["planes"]["value"]
+    budget.charge(PLANE_BYTES * len(spans.start))
+    planes = [Plane(view[s : s + n], budget) for s, n in zip(spans.start.tolist(), spans.length.tolist(), strict=True)]
     if not planes:
         raise ValueError("it contains no plane")
     return planes

@@ -21,6 +21,15 @@ TOP_ONLY = {"get-tuple-element", "copy"}
 NO_READ = {"tuple", "while", *CALLS}
 
 
+def limit_reads(nodes: ResultNodes, count: I64) -> None:
+    """Let each read count for one node where the reads, of `count` nodes each, are of whole tuples again and again.
+
+    Only a damaged file has such reads. A few bytes for each would take time and memory for the whole tuple.
+    """
+    if count.sum() > 16 * (nodes.total + len(count)):
+        count[:] = 1
+
+
 class DataflowAnalysis:
     """Definitions and uses of the logical buffers of a scheduled module."""
 
@@ -85,7 +94,8 @@ class DataflowAnalysis:
     @cached_property
     def loop_carried(self) -> tuple[I32, I32]:
         """Pairs (left, right) of logical buffers: left takes over right's content, as in loop carries."""
-        value, forward, backward = self.node_buffer, self.flows.pairs(), loop_back_flows(self.nodes).pairs()
+        value, budget = self.node_buffer, self.module.budget
+        forward, backward = self.flows.pairs(budget), loop_back_flows(self.nodes).pairs(budget)
         left = value[np.r_[forward[0], backward[0]]]
         right = value[np.r_[forward[1], backward[1]]]
         pairs = (left >= 0) & (right >= 0) & (left != right)
@@ -96,7 +106,8 @@ class DataflowAnalysis:
         user, operand = self.nodes.edges
         reads = ~self.nodes.is_opcode(NO_READ)[user]
         user, operand = user[reads], operand[reads]
-        count = np.where(self.nodes.is_opcode(TOP_ONLY)[user], 1, self.nodes.count[operand])
+        count = np.where(self.nodes.is_opcode(TOP_ONLY)[user], 1, self.nodes.count[operand]).astype(np.int64)
+        limit_reads(self.nodes, count)
         use_ranges(last, self.nodes.base[operand], count.astype(np.int32), user)
 
     def _keep_roots(self, last: I32) -> None:

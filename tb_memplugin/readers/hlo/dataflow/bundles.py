@@ -21,8 +21,9 @@ def combined_collectives(dataflow: DataflowAnalysis) -> BundlePairs:
     counts = module.operands.count()[rows]
     combined = nodes.shapes.child_count[nodes.top(positions)] == counts
     positions, rows, counts = positions[combined], rows[combined], counts[combined]
-    user, nth = np.repeat(positions, counts), range_offsets(counts)
-    operand = module.operands.values[expand_ranges(module.operands.begin[rows], counts)]
+    nth = range_offsets(counts, nodes.budget)
+    user = np.repeat(positions, counts)
+    operand = module.operands.values[expand_ranges(module.operands.begin[rows], counts, nodes.budget)]
     source = take_or_missing(dataflow.schedule.position, operand)
     target_nodes, source_nodes, _ = nodes.link(user, source, nodes.element(user, nth), nodes.top(source))
     source, target = dataflow.node_buffer[source_nodes], dataflow.node_buffer[target_nodes]

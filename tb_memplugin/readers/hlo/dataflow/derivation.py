@@ -112,13 +112,13 @@ def _outside_fusions(module: HloModule, dataflow: DataflowAnalysis, elements: I6
     users = np.flatnonzero(derivation[nodes.opcode] != NOT_DERIVED).astype(np.int32)
     rows = dataflow.schedule.order[users]
     counts = module.operands.count()[rows]
+    operand = module.operands.values[expand_ranges(module.operands.begin[rows], counts, nodes.budget)]
     user = np.repeat(users, counts)
-    operand = module.operands.values[expand_ranges(module.operands.begin[rows], counts)]
     position = take_or_missing(dataflow.schedule.position, operand)
     target = dataflow.node_buffer[_result_node(nodes, user)]
     source = np.where(position >= 0, dataflow.node_buffer[nodes.base[np.maximum(position, 0)]], -1)
     kind = operand_derivations(
-        derivation[nodes.opcode[user]], range_offsets(counts), elements[target], elements[source]
+        derivation[nodes.opcode[user]], range_offsets(counts, nodes.budget), elements[target], elements[source]
     )
     known = (source >= 0) & (target >= 0) & (source != target) & (kind != NOT_DERIVED)
     steps = weights[nodes.opcode[user]].astype(np.int32)

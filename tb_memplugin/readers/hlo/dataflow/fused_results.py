@@ -13,6 +13,7 @@ from tb_memplugin.readers.hlo.dataflow.fusions import FusedComputations
 from tb_memplugin.readers.hlo.dataflow.nodes import range_offsets
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
+SOURCE_BYTES = 128  # of an instruction that is visited and found
 MAX_INSTRUCTIONS = 20_000_000  # to visit inside fusions, as a damaged file may contain any number
 
 
@@ -41,7 +42,7 @@ class FusedInstructions:
             body.operand,
             kind,
             weight,
-            MAX_INSTRUCTIONS,
+            min(MAX_INSTRUCTIONS, self.module.budget.left // SOURCE_BYTES),
         )
         number = body.parameter_number[parameter]
         user = self.dataflow.schedule.order[self.position[row]]
@@ -71,7 +72,8 @@ def fused_results(module: HloModule, dataflow: DataflowAnalysis, positions: I32)
     root = body.index.rows(module.computations["root_id"][called])
     is_tuple = (root >= 0) & body.is_tuple[root]
     counts = np.where(root < 0, 0, np.where(is_tuple, np.where(root >= 0, body.count[root], 0), 1))
-    which, nth = np.repeat(np.arange(len(called)), counts), range_offsets(counts)
+    nth = range_offsets(counts, nodes.budget)
+    which = np.repeat(np.arange(len(called)), counts)
     leaf, in_tuple = root[which], is_tuple[which]
     leaf[in_tuple] = body.operand[body.begin[leaf[in_tuple]] + nth[in_tuple]]
     top = nodes.top(positions)[which]

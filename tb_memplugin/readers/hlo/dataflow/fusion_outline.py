@@ -40,7 +40,8 @@ class FusionOutline:
         called = module.callees.nth(nodes.schedule.order[positions], 0)
         positions, called = positions[called >= 0], called[called >= 0]
         try:
-            table = scan(module.data, OUTLINE, module.tables[COMPUTATIONS]["span"].take(called))["instructions"]
+            bodies = module.tables[COMPUTATIONS]["span"].take(called)
+            table = scan(module.data, OUTLINE, bodies, module.budget)["instructions"]
         except ValueError:
             none = Text(np.empty(0, dtype=np.int32), Strings.of([]))
             return FusionOutline(np.empty(0, dtype=np.int32), none, none)

@@ -16,7 +16,7 @@ from tb_memplugin.readers.common.id_index import IdIndex
 from tb_memplugin.readers.hlo.dataflow.nodes import is_one_of, range_offsets
 from tb_memplugin.readers.hlo.module.lists import Lists
 from tb_memplugin.readers.hlo.module.shapes import ShapeTable, elements_of
-from tb_memplugin.readers.hlo.module.tables import COMPUTATION, COMPUTATIONS, HloModule
+from tb_memplugin.readers.hlo.module.tables import COMPUTATION, COMPUTATIONS, OBJECT_BYTES, HloModule
 
 COPYING = {
     "all-reduce", "all-reduce-start", "bitcast", "convert", "copy", "copy-start", "opt-barrier", "reshape", "reverse",
@@ -39,7 +39,7 @@ class FusedComputations:
 
     def __init__(self, module: HloModule, computations: I64) -> None:
         rows, which = np.unique(computations, return_inverse=True)
-        contents = scan(module.data, COMPUTATION, module.tables[COMPUTATIONS]["span"].take(rows))
+        contents = scan(module.data, COMPUTATION, module.tables[COMPUTATIONS]["span"].take(rows), module.budget)
         table = contents["instructions"]
         n = len(table["id"])
         bounds = np.searchsorted(table["parent"], np.arange(len(rows) + 1))
@@ -59,7 +59,7 @@ class FusedComputations:
         user = np.repeat(np.arange(n), self.count)
         operand_elements = np.where(self.operand >= 0, elements[self.operand], -1) if n else elements[:0]
         self.kind = operand_derivations(
-            derivation[opcode.codes[user]], range_offsets(self.count), elements[user], operand_elements
+            derivation[opcode.codes[user]], range_offsets(self.count, module.budget), elements[user], operand_elements
         )
         # Fusions inside fusions change the layout of one operand.
         nested = is_one_of(opcode, {"fusion"}) & (self.count == 1)
@@ -74,7 +74,7 @@ class FusedComputations:
 
 def _elements(module: HloModule, table: dict[str, Any]) -> I64:
     codes, first = intern(module.data, *table["shape"])
-    shapes = ShapeTable.parse([*module.bytes_of(table["shape"].take(first)), b""])
+    shapes = ShapeTable.parse([*module.bytes_of(table["shape"].take(first), OBJECT_BYTES), b""], module.budget)
     elements = np.array([elements_of(shape) for shape in shapes.protos], dtype=np.int64)
     found: I64 = elements[shapes.kind[shapes.begin]][codes]
     return found

@@ -44,7 +44,7 @@ class LateOperands:
         """Return the flows into the elements of the updates' results."""
         nodes = self.nodes
         counts = nodes.module.operands.count()[nodes.schedule.order[self.update]] - 1
-        update, nth = np.repeat(self.update, counts), range_offsets(counts)
+        nth, update = range_offsets(counts, nodes.budget), np.repeat(self.update, counts)
         operands = nodes.element(update, OPERANDS)
         source = self._operand(update, nth + 1)
         return [
@@ -70,7 +70,8 @@ class LateOperands:
         nodes, row = self.nodes, np.flatnonzero(self.body >= 0)
         elements = nodes.shapes.child_count[nodes.top(self.body[row])]
         count = np.maximum(elements, 1)
-        row, nth, in_tuple = np.repeat(row, count), range_offsets(count), np.repeat(elements > 0, count)
+        nth = range_offsets(count, nodes.budget)
+        row, in_tuple = np.repeat(row, count), np.repeat(elements > 0, count)
         top = nodes.top(self.body[row])
         node = np.where(in_tuple, nodes.shapes.child(top, nth), top)
         found = node_buffer[nodes.base[self.body[row]] + node - nodes.shapes.begin[nodes.shape[self.body[row]]]]

@@ -12,9 +12,12 @@ import numpy.typing as npt
 
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.model.text import Text
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.module.schedule import Schedule
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
+ROW_BYTES = 48  # of an expanded range: several columns of 8 bytes at a time
+NODE_BYTES = 64  # of the columns with a row per node
 NodeRanges = tuple[I32, I32, I32]  # columns: first node of the target, first node of the source, number of nodes
 
 
@@ -28,8 +31,14 @@ class ResultNodes:
         self.shape = shape_index[schedule.order]
         self.opcode = module.opcode.codes[schedule.order]
         self.count = self.shapes.count[self.shape]
+        # A schedule may list an instruction with a large tuple again and again.
+        module.budget.charge(NODE_BYTES * int(self.count.sum(dtype=np.int64)))
         self.base = np.cumsum(np.r_[0, self.count], dtype=np.int32)
         self.position = np.repeat(np.arange(schedule.length, dtype=np.int32), self.count)
+
+    @property
+    def budget(self) -> ReadBudget:
+        return self.module.budget
 
     @property
     def total(self) -> int:
@@ -52,8 +61,11 @@ class ResultNodes:
         """(user position, operand position) of each scheduled operand."""
         lists, order = self.module.operands, self.schedule.order
         counts = lists.count()[order]
+        self.budget.check(ROW_BYTES * int(counts.sum()))
         user = np.repeat(np.arange(len(order), dtype=np.int32), counts)
-        operand = take_or_missing(self.schedule.position, lists.values[expand_ranges(lists.begin[order], counts)])
+        operand = take_or_missing(
+            self.schedule.position, lists.values[expand_ranges(lists.begin[order], counts, self.budget)]
+        )
         known = operand >= 0
         return user[known], operand[known]
 
@@ -118,13 +130,18 @@ def take_or_missing(table: npt.NDArray[np.integer], rows: npt.NDArray[np.integer
     return np.where(rows >= 0, table[rows], -1).astype(np.int32)
 
 
-def range_offsets(count: npt.NDArray[np.integer]) -> I64:
-    """Return 0, 1, ... count[i] - 1 for each i, concatenated."""
+def range_offsets(count: npt.NDArray[np.integer], budget: ReadBudget) -> I64:
+    """Return 0, 1, ... count[i] - 1 for each i, concatenated. InputError where that exceeds the budget."""
+    budget.check(ROW_BYTES * int(count.sum(dtype=np.int64)))
     steps: I64 = np.arange(int(count.sum())) - np.repeat(np.r_[0, np.cumsum(count)][:-1], count)
     return steps
 
 
-def expand_ranges(first: npt.NDArray[np.integer], count: npt.NDArray[np.integer]) -> I64:
-    """Return first[i], first[i] + 1, ... (count[i] numbers) for each i, concatenated."""
-    expanded: I64 = np.repeat(first, count) + range_offsets(count)
+def expand_ranges(first: npt.NDArray[np.integer], count: npt.NDArray[np.integer], budget: ReadBudget) -> I64:
+    """Return first[i], first[i] + 1, ... (count[i] numbers) for each i, concatenated.
+
+    InputError where that exceeds the budget.
+    """
+    offsets = range_offsets(count, budget)
+    expanded: I64 = np.repeat(first, count) + offsets
     return expanded

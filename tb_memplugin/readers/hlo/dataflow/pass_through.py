@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_memplugin.model.arrays import I32
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.dataflow.late_operands import LateOperands
 from tb_memplugin.readers.hlo.dataflow.nodes import (
     NodeRanges,
@@ -34,6 +35,8 @@ DONE_RESULT_ELEMENT = {
 }
 # The element of a start's result tuple that contains what it computes.
 START_RESULT_ELEMENT = {"copy-start": 0, "all-gather-start": 1, "collective-permute-start": 1}
+# Each link of an argument takes 20 microseconds. A call takes a few bytes, as does the computation that it calls again.
+LINK_BYTES = 4096
 CALLS = {"call", "async-start"}
 
 
@@ -45,9 +48,9 @@ class Flows:
     source: I32
     count: I32
 
-    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+    def pairs(self, budget: ReadBudget) -> tuple[np.ndarray, np.ndarray]:
         """Return (target nodes, source nodes), one pair per node."""
-        return expand_ranges(self.target, self.count), expand_ranges(self.source, self.count)
+        return expand_ranges(self.target, self.count, budget), expand_ranges(self.source, self.count, budget)
 
 
 def find_flows(nodes: ResultNodes) -> Flows:
@@ -88,9 +91,9 @@ def _tuples(nodes: ResultNodes) -> NodeRanges:
     tuples = nodes.positions_of({"tuple"})
     lists, rows = nodes.module.operands, nodes.schedule.order[tuples]
     counts = lists.count()[rows]
-    target = np.repeat(tuples, counts)
-    source = take_or_missing(nodes.schedule.position, lists.values[expand_ranges(lists.begin[rows], counts)])
-    return nodes.link(target, source, nodes.element(target, range_offsets(counts)), nodes.top(source))
+    operands = lists.values[expand_ranges(lists.begin[rows], counts, nodes.budget)]
+    target, source = np.repeat(tuples, counts), take_or_missing(nodes.schedule.position, operands)
+    return nodes.link(target, source, nodes.element(target, range_offsets(counts, nodes.budget)), nodes.top(source))
 
 
 def _asynchronous(nodes: ResultNodes) -> list[NodeRanges]:
@@ -118,7 +121,9 @@ def _calls(nodes: ResultNodes) -> list[NodeRanges]:
         for branch, callee in enumerate(nodes.callees(p)):
             if callee < 0:
                 continue
-            for number, parameter in nodes.parameters(callee):
+            parameters = nodes.parameters(callee)
+            nodes.budget.charge(LINK_BYTES * (1 + len(parameters)))
+            for number, parameter in parameters:
                 argument = branch + 1 if opcode == "conditional" else number
                 ranges.append(nodes.link_results(parameter, int(nodes.operand(here, argument)[0])))
             if opcode == "while" and branch:

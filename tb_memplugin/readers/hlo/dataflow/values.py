@@ -8,7 +8,7 @@ from tb_memplugin.model.arrays import I32, I64, U8
 from tb_memplugin.model.dataflow import DataflowValues
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.native.graph.walks import grouped
-from tb_memplugin.readers.hlo.dataflow.analysis import NO_READ, TOP_ONLY, DataflowAnalysis
+from tb_memplugin.readers.hlo.dataflow.analysis import NO_READ, TOP_ONLY, DataflowAnalysis, limit_reads
 from tb_memplugin.readers.hlo.dataflow.bundles import combined_collectives, multi_output_fusions, result_operands
 from tb_memplugin.readers.hlo.dataflow.derivation import find_derivations
 from tb_memplugin.readers.hlo.dataflow.fused_results import FusedResults
@@ -17,7 +17,7 @@ from tb_memplugin.readers.hlo.dataflow.operation_names import values_of_name
 from tb_memplugin.readers.hlo.dataflow.pass_through import FORWARDING
 from tb_memplugin.readers.hlo.dataflow.products import find_products
 from tb_memplugin.readers.hlo.module.lists import Lists
-from tb_memplugin.readers.hlo.module.shapes import elements_of
+from tb_memplugin.readers.hlo.module.shapes import MAX_DEPTH, elements_of
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
 ALIASES = "hlo_module.input_output_alias.entries"
@@ -119,10 +119,10 @@ def _uses(dataflow: DataflowAnalysis) -> tuple[I64, I32]:
     count = nodes.count[operand].astype(np.int64)
     # A conditional itself reads only the branch index; its other operands are read in the branches.
     count[nodes.is_opcode(TOP_ONLY | {"conditional"})[user]] = 1
-    if count.sum() > 16 * (nodes.total + len(user)):  # only a damaged file reads whole tuples that often
-        count[:] = 1
+    limit_reads(nodes, count)
+    read_nodes = expand_ranges(nodes.base[operand], count, nodes.budget)
     position = np.repeat(user, count)
-    value = dataflow.node_buffer[expand_ranges(nodes.base[operand], count)] if nodes.total else position[:0]
+    value = dataflow.node_buffer[read_nodes] if nodes.total else position[:0]
     begin, order = grouped(value.astype(np.int32), n)
     use = position[order]
     # Remove repeated reads of a value by one instruction. Edges are sorted by user, so they are adjacent.
@@ -149,8 +149,8 @@ def _leaves(nodes: ResultNodes, positions: I32) -> I32:
         return np.empty(0, dtype=np.int32)
     shape = nodes.shape[positions]
     count = nodes.count[positions]
-    leaf = nodes.shapes.child_count[expand_ranges(nodes.shapes.begin[shape], count)] == 0
-    found: I32 = expand_ranges(nodes.base[positions], count)[leaf].astype(np.int32)
+    leaf = nodes.shapes.child_count[expand_ranges(nodes.shapes.begin[shape], count, nodes.budget)] == 0
+    found: I32 = expand_ranges(nodes.base[positions], count, nodes.budget)[leaf].astype(np.int32)
     return found
 
 
@@ -177,7 +177,7 @@ def _leaf_index(nodes: ResultNodes, positions: I32, index: Lists, leaves: I32) -
     """Return the index in `leaves` of the given element of each position's result, -1 where it is no leaf."""
     node = nodes.top(positions)
     count = index.count()
-    for depth in range(int(count.max(initial=0))):
+    for depth in range(min(int(count.max(initial=0)), MAX_DEPTH)):
         deep = np.flatnonzero(count > depth)
         node[deep] = nodes.shapes.child(node[deep], index.nth(deep, depth))
     found = np.where(node >= 0, nodes.base[positions] + node - nodes.shapes.begin[nodes.shape[positions]], -1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from tb_memplugin.model.kernels import KernelMemory
 from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.protos.hlo_pb2 import HloProto
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.hlo.kernels.windows import windows
 from tb_memplugin.readers.hlo.lifetimes.scoped_memory import SCOPED, SCOPED_FIELD
 from tb_memplugin.readers.hlo.module.shapes import shape_text
@@ -28,7 +31,7 @@ CONFIGS = Plan(
     ),
 )
 KERNEL = b'"custom_call_config":{'  # of a Pallas kernel; `body` is its code
-LIMITS = re.compile(rb'"scoped_memory_configs":\[\{([^\]]*)\}\]')
+LIMITS = re.compile(rb'"scoped_memory_configs":\[\{([^\]\[]*)\}\]')
 VMEM = 1  # the memory space
 
 
@@ -37,13 +40,21 @@ def kernels(module: HloModule) -> tuple[KernelMemory, ...]:
     spans = module.instructions["backend_config"]
     candidates = np.flatnonzero(module.is_opcode({"custom-call"}) & (spans.length > 0))
     configs = zip(candidates.tolist(), module.bytes_of(spans.take(candidates)), strict=True)
-    return tuple(_kernel(module, row, config) for row, config in configs if KERNEL in config)
+    shapes, index = module.instruction_shapes
+
+    @cache  # as a kernel may have many operands of one shape, with a long text
+    def text(shape: int) -> str:
+        return shape_text(shapes.protos[shapes.kind[shapes.begin[shape]]])
+
+    return tuple(
+        _kernel(module, row, config, lambda row: text(int(index[row]))) for row, config in configs if KERNEL in config
+    )
 
 
-def used_by_kernel(data: bytes | memoryview) -> dict[str, int]:
+def used_by_kernel(data: bytes | memoryview, budget: ReadBudget) -> dict[str, int]:
     """Return the bytes of VMEM that each kernel takes, by instruction, from a module after code generation."""
     try:
-        table = scan(data, CONFIGS)["hlo_module.computations.instructions"]
+        table = scan(data, CONFIGS, budget=budget)["hlo_module.computations.instructions"]
     except ValueError:  # damaged
         return {}
     found = {}
@@ -59,12 +70,9 @@ def _at(data: bytes | memoryview, spans: Spans, row: int) -> bytes:
     return bytes(data[start : start + int(spans.length[row])])
 
 
-def _kernel(module: HloModule, row: int, config: bytes) -> KernelMemory:
-    shapes, index = module.instruction_shapes
+def _kernel(module: HloModule, row: int, config: bytes, text: Callable[[int], str]) -> KernelMemory:
+    """Return a kernel's memory. `text` returns the shape of an instruction."""
     operands = module.operands.values[module.operands.begin[row] : module.operands.begin[row + 1]]
-
-    def text(instruction: int) -> str:
-        return shape_text(shapes.protos[shapes.kind[shapes.begin[index[instruction]]]])
 
     shapes_of_operands = tuple(text(operand) for operand in operands.tolist() if operand >= 0)
     return KernelMemory(

@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
-SCOPED = re.compile(rb'"used_scoped_memory_configs":\[\{([^\]]*)\}\]')
+SCOPED = re.compile(rb'"used_scoped_memory_configs":\[\{([^\]\[]*)\}\]')
 SCOPED_FIELD = re.compile(rb'"(memory_space|size)":"?(\d+)"?')
 
 
@@ -23,14 +23,16 @@ def scoped_memory(module: HloModule, space: int) -> ScopedMemory:
 
     TPU programs record it in the instructions' backend configuration, which is JSON.
     """
-    best = ScopedMemory(0, "")
+    most, at = 0, 0
     if space == 0:  # main memory has no scoped allocations, and the search would be slow in its long programs
-        return best
+        return ScopedMemory(0, "")
     spans = module.instructions["backend_config"]
     for found in SCOPED.finditer(module.data):
         for entry in found.group(1).split(b"},{"):
             fields = {key: int(value) for key, value in SCOPED_FIELD.findall(entry)}
-            if fields.get(b"memory_space", 0) == space and fields.get(b"size", 0) > best.scoped_bytes:
-                row = int(np.argmax((spans.start <= found.start()) & (found.start() < spans.start + spans.length)))
-                best = ScopedMemory(fields[b"size"], module.text_at(module.instructions["name"], row))
-    return best
+            if fields.get(b"memory_space", 0) == space and fields.get(b"size", 0) > most:
+                most, at = fields[b"size"], found.start()
+    if not most:
+        return ScopedMemory(0, "")
+    row = int(np.argmax((spans.start <= at) & (at < spans.start + spans.length)))
+    return ScopedMemory(most, module.text_at(module.instructions["name"], row))

@@ -11,6 +11,7 @@ from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.readers.hlo.module.lists import Lists
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
+POSITION_BYTES = 100  # of the columns with a row per position
 CALLING_OPCODES = {"call", "conditional", "async-start", "while"}
 
 
@@ -72,6 +73,7 @@ def flatten_schedule(module: HloModule) -> Schedule:
             last[computation] = length - 1
             stack.pop()
 
+    module.budget.charge(POSITION_BYTES * length)
     flat = np.concatenate(order) if order else np.empty(0, dtype=np.int64)
     position = np.full(len(module.instructions["id"]), -1, dtype=np.int32)
     position[flat[::-1]] = np.arange(length - 1, -1, -1)  # an instruction listed twice keeps its first position

@@ -10,10 +10,14 @@ import numpy as np
 
 from tb_memplugin.model.arrays import I32, I64
 from tb_memplugin.protos.hlo_pb2 import LayoutProto, ShapeProto
+from tb_memplugin.readers.common.budget import ReadBudget
 
 TUPLE = 13
 NO_CHILDREN: list[int] = []
 POINTER_BYTES = 8  # per element: a tuple is a table of pointers
+MAX_DEPTH = 100  # protobuf parses no deeper nesting
+NODE_BYTES = 160  # lists and columns
+DISTINCT_BYTES = 400  # of a shape, with its text
 COMBINED_DIMENSION = -(2**63)  # in a tile: all of the remaining dimension
 
 # XLA's PrimitiveType: number -> name in shape text, and bits per element unless the layout sets them.
@@ -101,9 +105,9 @@ class ShapeTable:
     children: I32  # nodes
 
     @staticmethod
-    def parse(serialized_shapes: list[bytes]) -> ShapeTable:
+    def parse(serialized_shapes: list[bytes], budget: ReadBudget) -> ShapeTable:
         """Parse serialized ShapeProtos; a damaged one becomes a shape without type or bytes."""
-        begin, nodes, distinct_shapes = [], list[int](), _DistinctShapes()
+        begin, nodes, distinct_shapes = [], list[int](), _DistinctShapes(budget)
         child_lists: list[list[int]] = []
         extents: list[int] = []
         for serialized_shape in serialized_shapes:
@@ -114,6 +118,7 @@ class ShapeTable:
                 shape = ShapeProto()
             begin.append(len(nodes))
             _append_nodes(shape, distinct_shapes, nodes, child_lists, extents)
+            budget.charge(NODE_BYTES * (len(nodes) - begin[-1]))
         ends = [*begin[1:], len(nodes)]
         counts = [len(children) for children in child_lists]
         return ShapeTable(
@@ -139,13 +144,17 @@ class ShapeTable:
 class _DistinctShapes:
     """Distinct shapes in order of appearance."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: ReadBudget) -> None:
+        self._budget = budget
         self.protos: list[ShapeProto] = []
         self._known: dict[bytes, int] = {}
 
     def index_of(self, shape: ShapeProto) -> int:
-        index = self._known.setdefault(shape.SerializeToString(), len(self.protos))
+        serialized = shape.SerializeToString()
+        index = self._known.setdefault(serialized, len(self.protos))
         if index == len(self.protos):
+            # A shape nested 100 deep is kept in 100 lengths. Its text is as long again.
+            self._budget.charge(DISTINCT_BYTES + 4 * len(serialized))
             self.protos.append(shape)
         return index
 

@@ -17,6 +17,7 @@ DIMENSIONS = f"{SHARDINGS}.named_sharding.dim_shardings"
 MAX_DEVICES = 2**24  # a damaged file may contain any number
 # Of XLA's OpSharding. The other types place an array on one device or leave it to the program.
 REPLICATED, TILED = 0, 3
+OBJECT_BYTES = 400  # of an axis or a reference to one
 
 
 def argument_shardings(module: HloModule, devices: int) -> ArgumentShardings | None:
@@ -57,6 +58,7 @@ def _named_shardings(module: HloModule) -> Iterator[tuple[int, NamedSharding]]:
     """Yield the leaves with a named sharding, each with its sharding."""
     axes, references = module.tables[AXES], module.tables[f"{DIMENSIONS}.axes"]
     name, size = module.interned_texts(axes["name"]), np.clip(axes["size"], 1, MAX_DEVICES)
+    module.budget.charge(OBJECT_BYTES * (len(axes["size"]) + len(references["parent"])))
     mesh_begin = np.searchsorted(axes["parent"], np.arange(len(module.tables[SHARDINGS]["type"]) + 1))
     dimension_begin = np.searchsorted(module.tables[DIMENSIONS]["parent"], np.arange(len(mesh_begin)))
     begin = np.searchsorted(references["parent"], np.arange(len(module.tables[DIMENSIONS]["parent"]) + 1))

@@ -14,9 +14,10 @@ from tb_memplugin.native.protobuf.messages import Plan, scan
 from tb_memplugin.native.text.spans import Spans
 from tb_memplugin.native.text.strings import gather, intern
 from tb_memplugin.protos.hlo_pb2 import HloComputationProto, HloProto
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.id_index import IdIndex
 from tb_memplugin.readers.hlo.module.lists import ListColumns, Lists
-from tb_memplugin.readers.hlo.module.shapes import ShapeTable
+from tb_memplugin.readers.hlo.module.shapes import MAX_DEPTH, ShapeTable
 
 COMPUTATIONS = "hlo_module.computations"
 INSTRUCTIONS = f"{COMPUTATIONS}.instructions"
@@ -43,6 +44,8 @@ COMPUTATION = Plan(
     skip=("name", "id", "root_id", "instructions.metadata.op_type", "instructions.output_operand_aliasing"),
 )
 
+# Two bytes of a serialized shape may be an object of protobuf.
+OBJECT_BYTES = 48
 MAX_BYTES = 2**50  # no device has a PiB; larger sizes in a damaged file would overflow sums
 
 
@@ -52,11 +55,14 @@ class HloModule:
     Raises InputError where the bytes are damaged or lack a compiled program with a buffer assignment.
     """
 
-    def __init__(self, data: bytes | memoryview, source: str) -> None:
+    def __init__(self, data: bytes | memoryview, source: str, budget: ReadBudget | None = None) -> None:
+        """`budget`: of the program's file; None where these bytes are all of it."""
+        self.budget = budget or ReadBudget(data, source)
         try:
-            self.tables: dict[str, ListColumns] = scan(data, OUTLINE)
+            self.tables: dict[str, ListColumns] = scan(data, OUTLINE, budget=self.budget)
             parsed_rows = np.flatnonzero(self.tables[COMPUTATIONS]["is_fusion_computation"] == 0)
-            contents = scan(data, COMPUTATION, self.tables[COMPUTATIONS]["span"].take(parsed_rows))
+            spans = self.tables[COMPUTATIONS]["span"].take(parsed_rows)
+            contents = scan(data, COMPUTATION, spans, self.budget)
         except ValueError as error:
             raise InputError(
                 f"the compiled program is damaged ({error})", source, "copy the file again, or profile again"
@@ -88,11 +94,15 @@ class HloModule:
         start, length = int(span.start[row]), int(span.length[row])
         return bytes(self.data[start : start + length]).decode("utf-8", "replace")
 
-    def bytes_of(self, spans: Spans) -> list[bytes]:
+    def bytes_of(self, spans: Spans, times: int = 2) -> list[bytes]:
+        """Return the bytes of each span. `times`: the memory that they and what is made of them take, per byte."""
+        self.budget.charge(64 * len(spans.start) + times * int(spans.length.sum()))
         return [bytes(self.data[s : s + n]) for s, n in zip(spans.start.tolist(), spans.length.tolist(), strict=True)]
 
     def distinct_texts(self, spans: Spans) -> Text:
         """Return a column of mostly distinct texts, not interned."""
+        # A long text may be in many rows: an instruction that a schedule lists again and again.
+        self.budget.charge(int(spans.length.sum()) + 16 * len(spans.start))
         return Text(np.arange(len(spans.start), dtype=np.int32), Strings(*gather(self.data, *spans)))
 
     def interned_texts(self, spans: Spans) -> Text:
@@ -132,9 +142,17 @@ class HloModule:
         row = int(self.computation_index.rows(self.root["hlo_module.entry_computation_id"])[0])
         if row >= 0:
             return row
-        n = len(self.computations["id"])
-        named = [r for r in range(n) if self.text_at(self.computations["name"], r) == self.entry_computation]
-        return named[0] if named else n - 1
+        n, names, entry = (
+            len(self.computations["id"]),
+            self.computations["name"],
+            self.root["hlo_module.entry_computation_name"],
+        )
+        candidates = np.flatnonzero(names.length == entry.length[0])
+        codes, _ = intern(
+            self.data, np.r_[entry.start, names.start[candidates]], np.r_[entry.length, names.length[candidates]]
+        )
+        named = candidates[codes[1:] == codes[0]]
+        return int(named[0]) if len(named) else n - 1
 
     @cached_property
     def instruction_index(self) -> IdIndex:
@@ -160,9 +178,11 @@ class HloModule:
     def instruction_shapes(self) -> tuple[ShapeTable, I32]:
         """The distinct shapes, and the index of each instruction's shape."""
         codes, first = intern(self.data, *self.instructions["shape"])
-        serialized = self.bytes_of(self.instructions["shape"].take(first))
+        serialized = self.bytes_of(self.instructions["shape"].take(first), OBJECT_BYTES)
         # An instruction without a shape gets the last shape, which has no type.
-        return ShapeTable.parse([*serialized, b""]), np.where(codes < 0, len(serialized), codes).astype(np.int32)
+        return ShapeTable.parse([*serialized, b""], self.budget), np.where(codes < 0, len(serialized), codes).astype(
+            np.int32
+        )
 
     @cached_property
     def buffer_instruction(self) -> I32:
@@ -191,7 +211,8 @@ class HloModule:
         node = np.where(instruction >= 0, shapes.begin[shape_index[instruction]], -1).astype(np.int32)
         path = Lists.of(self.tables[f"{BUFFERS}.defined_at.shape_index"], len(instruction))
         count = path.count()
-        for depth in range(int(count.max(initial=0))):
+        for depth in range(min(int(count.max(initial=0)), MAX_DEPTH)):
             deep = np.flatnonzero(count > depth)
             node[deep] = shapes.child(node[deep], path.nth(deep, depth))
+        node[count > MAX_DEPTH] = -1
         return node

@@ -63,7 +63,7 @@ def read_allocator_events(plane: Plane) -> AllocatorEvents | None:
     kinds = {key: int(plane.event_names[key] == DEALLOCATION) for key in allocator_event_ids(plane)}
     if not kinds:
         return None
-    found = collect(plane.data, kinds, _columns(plane), len(COLUMNS))
+    found = collect(plane.data, kinds, _columns(plane), len(COLUMNS), plane.budget)
     line, offset = found["line"], found["offset_ps"]
     if not len(line):
         return None

@@ -27,6 +27,7 @@ from tb_memplugin.readers.xplane.host.calls import HostCalls, host_calls, no_cal
 from tb_memplugin.readers.xplane.planes import Plane
 
 TITLE = "allocator"
+MAX_MEMORIES = 1000
 UNNAMED = "unnamed allocator"
 # tb_memplugin.capture logs the changes since its last sample. The stack of a sample is not where arrays were allocated.
 SAMPLED_SUFFIX = " live arrays"
@@ -65,6 +66,8 @@ def read_allocators(
     if events is None:
         return []
     names, which = memories(events)
+    if len(names) > MAX_MEMORIES:  # each is a recording
+        raise InputError(f"{len(names):,} allocators in one profile", source, "the file is damaged: profile again")
     lazy, without_calls = _LazyCalls(plane, source), no_calls(len(events))
 
     def recording(number: int) -> Recording:

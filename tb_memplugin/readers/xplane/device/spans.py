@@ -32,11 +32,11 @@ def module_spans(plane: Plane, start_ns: int) -> NamedSpans:
 
     Only the "XLA Modules" line is read, as the other lines are most of the plane. Raises ValueError on a damaged plane.
     """
-    lines = scan(plane.data, LINES)["lines"]["value"]
-    names = scan(plane.data, NAME, lines)[""]["name"]
+    lines = scan(plane.data, LINES, budget=plane.budget)["lines"]["value"]
+    names = scan(plane.data, NAME, lines, plane.budget)[""]["name"]
     module_lines = [row for row in range(len(lines.start)) if plane.text(names, row) == LINE]
     kinds = {key: kind for kind, key in enumerate(plane.event_names)}
-    found = every(plane.data, kinds, {}, lines.take(np.array(module_lines, dtype=np.int64)))
+    found = every(plane.data, kinds, {}, lines.take(np.array(module_lines, dtype=np.int64)), plane.budget)
     begin = np.repeat(found["line_timestamp_ns"] - start_ns, found["line_events"])
     start = begin + found["offset_ps"] // 1000
     stop = begin + (found["offset_ps"] + found["duration_ps"]) // 1000

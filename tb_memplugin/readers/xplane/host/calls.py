@@ -57,7 +57,9 @@ def host_calls(plane: Plane, wanted: Collection[int]) -> HostCalls:
     """
     names = list(plane.event_names.values())
     kinds = {key: kind for kind, key in enumerate(plane.event_names)}
-    found = every(plane.data, kinds, {k: COLUMNS[n] for k, n in plane.stat_names.items() if n in COLUMNS})
+    found = every(
+        plane.data, kinds, {k: COLUMNS[n] for k, n in plane.stat_names.items() if n in COLUMNS}, budget=plane.budget
+    )
     # Relative to the first line's start: picoseconds since 1970 exceed 64 bits.
     begin = found["line_timestamp_ns"] - found["line_timestamp_ns"].min(initial=2**63 - 1)
     start, stop = found.pop("offset_ps"), found.pop("duration_ps")  # updated in place, as there are millions

@@ -1,0 +1,30 @@
+"""Memory that a compiled loop may take."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+NO_LIMIT = 1 << 62
+
+
+class Charges(Protocol):
+    """A limit to which a loop charges the bytes that its input makes it allocate."""
+
+    @property
+    def left(self) -> int:
+        """Return how many bytes may still be charged."""
+
+    def charge(self, nbytes: int) -> None:
+        """Count bytes. Raises the error that the user gets where they exceed the limit."""
+
+
+def left_of(budget: Charges | None) -> int:
+    """Return the bytes that a loop may take."""
+    return NO_LIMIT if budget is None else budget.left
+
+
+def exceeded(budget: Charges | None) -> MemoryError:
+    """Raise the limit's own error for a loop that stopped at it; return an error where it has none."""
+    if budget is not None:
+        budget.charge(budget.left + 1)
+    return MemoryError("too many rows")
