@@ -1,0 +1,155 @@
+"""Every answer about recordings: the page's endpoints, terminal, exports, offline report and XProf's answers."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise, product
+from typing import Any, NamedTuple
+
+from tb_memplugin.analysis.advice import ADVISERS
+from tb_memplugin.commands import summary as summary_command
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.endpoints.endpoint import Endpoint, endpoints
+from tb_memplugin.views.endpoints.inputs import Call, Flag, Integer, OptionalInteger, Parameter
+from tb_memplugin.views.export.csv import write_csv
+from tb_memplugin.views.export.json import write_json
+from tb_memplugin.views.export.parquet import write_parquet
+from tb_memplugin.views.export.report import ReportSource, answers_of_recording, answers_of_runs
+from tb_memplugin.views.page.compare import CompareBy, compared, pairs
+from tb_memplugin.views.shared.budget import budget, budget_lines
+from tb_memplugin.views.shared.summary import summary
+from tb_memplugin.views.terminal import compare_text
+from tb_memplugin.views.terminal.explain import explain
+from tb_memplugin.views.terminal.explain_text import lines
+from tb_memplugin.views.xprof.memory_profile import memory_profile
+from tb_memplugin.views.xprof.memory_viewer import memory_viewer
+
+TEXTS = {"focus": ("", "a|.*", "["), "ignore": ("", "^$"), "hide": ("",), "host": ("", "none")}
+EVERY_RECORDING = ("id", "a", "b", "base")
+
+
+class Question(NamedTuple):
+    """Something that is asked about recordings, and the function that answers."""
+
+    name: str
+    answer: Callable[[], Any]
+
+
+class Failure(AssertionError):
+    """A question whose answer was neither an answer nor an InputError."""
+
+
+def check_every_answer(recordings: Sequence[Recording], only: str = "") -> None:
+    """Fail with the names of the questions that have neither an answer nor an InputError, and the first exception."""
+    failed: dict[str, Exception] = {}
+    for question in questions(recordings):
+        if only in question.name:
+            try:
+                complete(question.answer())
+            except InputError as error:
+                complete(str(error))
+            except Exception as error:
+                failed[question.name] = error
+    if failed:
+        first = next(iter(failed.values()))
+        raise Failure(f"{len(failed)} failed: {list(failed)[:12]}: {type(first).__name__}: {first}") from first
+
+
+def complete(answer: Any) -> None:
+    """Write an answer as hosts do."""
+    if not isinstance(answer, bytes):
+        json.dumps(answer, allow_nan=False).encode()
+
+
+def questions(recordings: Sequence[Recording]) -> Iterator[Question]:
+    """Yield every question about a run of these recordings."""
+    source = ReportSource(recordings, recordings)
+    for endpoint in endpoints().values():
+        if not endpoint.post:
+            yield from _of_endpoint(endpoint, source, recordings)
+    stored = [answer for recording in recordings for answer in answers_of_recording(recording, source)]
+    for answer in [*stored, *answers_of_runs(source)]:
+        yield Question(f"report {answer.endpoint.route} {answer.query}", answer.content)
+    yield from _exports(recordings)
+    yield from _terminal(recordings)
+    for recording in recordings:
+        yield Question("xprof memory_profile", lambda r=recording: memory_profile([r]))  # type: ignore[misc]
+        for space in (0, 1, 99):
+            yield Question("xprof memory_viewer", lambda s=space: memory_viewer(list(recordings), s))  # type: ignore[misc]
+        for ask in ADVISERS:
+            yield Question(f"adviser {ask.__module__}", lambda r=recording, a=ask: len(list(a(r))))  # type: ignore[misc]
+
+
+def _of_endpoint(endpoint: Endpoint, source: ReportSource, recordings: Sequence[Recording]) -> Iterator[Question]:
+    ids = [recording.id for recording in recordings]
+    runs = [run.name for run in source.runs()]
+    for recording in recordings:
+        values = [_values(parameter, recording, ids, runs) for parameter in endpoint.parameters]
+        for chosen in _combinations(values):
+            query = {p.name: v for p, v in zip(endpoint.parameters, chosen, strict=True) if v is not None}
+            call = Call(query, source)
+            yield Question(f"endpoint {endpoint.route} {query}", lambda c=call: endpoint.answer(c))  # type: ignore[misc]
+
+
+def _combinations(values: Sequence[Sequence[str | None]]) -> Iterator[tuple[str | None, ...]]:
+    """Yield combinations in which each value occurs, and all pairs of values of two neighbors."""
+    count = max((len(one) * len(other) for one, other in pairwise([["", ""], *values])), default=1)
+    for i in range(count if all(values) else 0):
+        yield tuple(one[i // (2 if at % 2 else 1) % len(one)] for at, one in enumerate(values))
+
+
+def _values(parameter: Parameter, recording: Recording, ids: list[str], runs: list[str]) -> Sequence[str | None]:
+    """Return values of a parameter: every choice, both ends of a range and a number between them."""
+    name = parameter.name
+    if name in EVERY_RECORDING:
+        others: list[str | None] = [None] if name == "base" else []
+        return [recording.id] if name in ("id", "a") else [*ids[:2], *others]
+    if name == "run":
+        return runs
+    if isinstance(parameter, Flag):
+        return ["0", "1"]
+    if isinstance(parameter, Integer):
+        lengths = {"row": len(recording.allocations) - 1, "from": -1, "to": recording.length, "most": 300}
+        last = lengths.get(name, recording.length - 1)
+        numbers: list[str | None] = ["0", str(last), str(max(last // 2, 1))]
+        return [*numbers, None] if isinstance(parameter, OptionalInteger) or not parameter.required else numbers
+    return TEXTS.get(name) or [str(value) for value in parameter.report_values or ("",)]
+
+
+def _exports(recordings: Sequence[Recording]) -> Iterator[Question]:
+    def written(write: Callable[[Sequence[Recording], Any], None]) -> bytes:
+        stream = io.BytesIO()
+        write(recordings, stream)
+        return stream.getvalue()
+
+    yield Question("export csv", lambda: written(write_csv))
+    yield Question("export json", lambda: json.loads(written(write_json)))
+    yield Question("export parquet", lambda: written(write_parquet))
+
+
+def _terminal(recordings: Sequence[Recording]) -> Iterator[Question]:
+    for recording in recordings:
+        for at in (None, "#0", "0s", "1.5s", f"#{recording.length - 1}"):
+            yield Question(
+                f"explain at {at}",
+                lambda r=recording, a=at: _both(answer := explain(r, a, recordings), lines(answer)),  # type: ignore[misc]
+            )
+    yield Question("summary", lambda: summary_command.table([summary(r) for r in recordings]))
+    for limit in (0, 2**60):
+        answer = lambda limit=limit: _both(found := budget(recordings, limit, re.compile("")), budget_lines(found))  # noqa: E731
+        yield Question(f"check {limit}", answer)
+    for (a, b), by in product([*pairs(recordings, recordings), (recordings[0], recordings[-1])], CompareBy):
+        yield Question("compare", lambda a=a, b=b, by=by: _compared(a, b, by))  # type: ignore[misc]
+
+
+def _compared(a: Recording, b: Recording, by: CompareBy) -> Any:
+    answer = compared(a, b, None, None, by)
+    return _both(answer, [*compare_text.lines(answer), *compare_text.markdown(answer)])
+
+
+def _both(answer: Any, texts: Any) -> list[Any]:
+    return [answer, "\n".join(texts)]
