@@ -71,6 +71,8 @@ def _check_path(path: str, limit: int, recording: str) -> str:
     for problem in listing.problems:
         raise InputError("Cannot read all files", problem.file, problem.text)
     answer = budget(listing.recordings, limit, Regex(recording, "recording"))
+    for unchecked in answer["problems"]:
+        raise InputError("Cannot check all recordings", unchecked["file"], unchecked["text"])
     if not answer["checked"]:
         raise InputError("No recordings to check", recording or path, "`tb-memplugin summary` lists the recordings")
     return "\n".join(budget_lines(answer)) if answer["broken"] else ""

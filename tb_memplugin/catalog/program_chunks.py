@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_memplugin.analysis.isolate import failure
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
@@ -48,7 +49,12 @@ def _link(recording: Recording, programs: tuple[Recording, ...]) -> Recording:
         return recording
     known: tuple[tuple[Recording, ...], Recording] | None = recording.memo.get(link_chunks)
     if known is None or known[0] != programs:
-        known = recording.memo[link_chunks] = programs, _described(recording, programs)
+        try:
+            described = _described(recording, programs)
+        except Exception as error:
+            failure(recording, error)  # logged; without descriptions, the recording still has its own names
+            described = recording
+        known = recording.memo[link_chunks] = programs, described
     return known[1]
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.commands import fit
-from tb_memplugin.commands.terminal import JSON, PATH, PATTERN, listing_of, pattern_of, printable
+from tb_memplugin.commands.terminal import JSON, PATH, PATTERN, listing_of, pattern_of, print_problems, printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import parse_size
 
@@ -54,10 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
     from tb_memplugin.views.shared.budget import budget, budget_lines
+    from tb_memplugin.views.shared.json_types import problem_json
 
     pattern = pattern_of(arguments.recording)
     listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
     answer = budget(listing.recordings, limit, pattern)
+    print_problems(answer["problems"])
+    answer["problems"] = unchecked = [*map(problem_json, listing.problems), *answer["problems"]]
     if not answer["checked"]:
         raise InputError(
             "No recordings to check",
@@ -67,8 +70,8 @@ def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
     _print(answer, arguments.json, budget_lines(answer))
     if answer["broken"]:
         return 1
-    # An unreadable file may contain a peak above the budget.
-    return 2 if listing.problems else 0
+    # What cannot be read or checked may be above the budget.
+    return 2 if unchecked else 0
 
 
 def _check_step(arguments: argparse.Namespace, limit: int | None) -> int:

@@ -20,12 +20,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tb_memplugin.commands.terminal import JSON, PATH, listing_of, printable
+from tb_memplugin.commands.terminal import JSON, PATH, listing_of, print_problems, printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import bytes_text, parse_size
 
 if TYPE_CHECKING:
     from tb_memplugin.views.page.compare import Pair
+    from tb_memplugin.views.shared.json_types import ProblemJson
 
 MAX_IDS_LISTED = 5
 PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?%", re.ASCII)
@@ -65,13 +66,15 @@ def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.terminal.compare_text import lines, markdown
 
     allowed = peak_limit(arguments.fail_if_peak_grows) if arguments.fail_if_peak_grows else None
-    answers = [_answer(pair, arguments) for pair in _pairs(arguments)]
+    answers, failed = _answers(_pairs(arguments), arguments)
+    print_problems(failed)
     if arguments.json:
         print(json.dumps({"comparisons": answers}, indent=2, allow_nan=False))
     else:
         texts = ((markdown if arguments.markdown else lines)(answer) for answer in answers)
         print("\n\n".join("\n".join(map(printable, text)) for text in texts))
-    return _check_growth(answers, allowed, arguments.fail_if_peak_grows) if allowed else 0
+    grown = _check_growth(answers, allowed, arguments.fail_if_peak_grows) if allowed else 0
+    return grown or (2 if failed else 0)
 
 
 def peak_limit(text: str) -> Callable[[int], int]:
@@ -107,6 +110,25 @@ def _pairs(arguments: argparse.Namespace) -> list[Pair]:
         for unpaired in (r.id for r in side if id(r) not in paired):
             print(f"tb-memplugin: only in {printable(path)}: {printable(unpaired)}", file=sys.stderr)
     return matched
+
+
+def _answers(
+    matched: Sequence[Pair], arguments: argparse.Namespace
+) -> tuple[list[Mapping[str, Any]], list[ProblemJson]]:
+    """Return the comparison of each pair, and a problem for each pair that cannot be compared."""
+    from tb_memplugin.analysis.isolate import failure
+    from tb_memplugin.views.shared.json_types import problem_json
+
+    answers: list[Mapping[str, Any]] = []
+    failed: list[ProblemJson] = []
+    for pair in matched:
+        try:
+            answers.append(_answer(pair, arguments))
+        except InputError:  # a mistake in the call
+            raise
+        except Exception as error:
+            failed.append(problem_json(failure(pair[1], error)))
+    return answers, failed
 
 
 def _answer(pair: Pair, arguments: argparse.Namespace) -> Mapping[str, Any]:

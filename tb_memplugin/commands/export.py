@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, printable
+from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, print_problems, printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.logdir import is_read_with, is_remote
 from tb_memplugin.sizes import bytes_text, counted
@@ -44,6 +44,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.views.export.rows import exportable
+    from tb_memplugin.views.shared.json_types import problem_json
+
     file = arguments.to
     write, pattern = _writer(file), pattern_of(arguments.recording)
     _check_output(file, arguments.path, arguments.force)
@@ -53,6 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
         if not selected:
             where, remedy = arguments.recording or arguments.path, "`tb-memplugin summary` lists the recordings"
             raise InputError("No recordings to export", where, remedy)
+        selected, failed = exportable(selected)
+        print_problems([*map(problem_json, failed)])
+        if not selected:
+            raise InputError("No recording can be exported", arguments.path, "see the problems above")
         if write is None:
             content = _write_report(selected, every, arguments, stream)
         else:
@@ -61,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             rows = sum(len(recording.allocations) for recording in selected)
             content = f"{counted(rows, 'row')} of {counted(len(selected), 'recording')}"
     print(f"{printable(file)}: {bytes_text(os.path.getsize(file))}, {content}")
-    return 0
+    return 2 if failed else 0
 
 
 def _write_report(

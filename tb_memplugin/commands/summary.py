@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tb_memplugin.commands.terminal import JSON, PATH, listing_of, printable
+from tb_memplugin.commands.terminal import JSON, PATH, listing_of, print_problems, printable
 from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.terminal.text_table import align
 
@@ -29,20 +29,24 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tb_memplugin.analysis.isolate import each
+    from tb_memplugin.views.shared.json_types import problem_json
     from tb_memplugin.views.shared.summary import summary
 
     listing = listing_of(arguments.path)
-    summaries = [summary(recording.outline) for recording in listing.recordings]
+    summaries, failed = each(listing.recordings, lambda recording: summary(recording.outline))
+    problems = [*map(problem_json, [*listing.problems, *failed])]
+    print_problems([*map(problem_json, failed)])
     if arguments.json:
         left_out = [{"programs": left.programs, "bytes": left.bytes} for left in listing.left_out]
-        answer = {"recordings": summaries, **({"left_out": left_out} if left_out else {})}
+        answer = {"recordings": summaries, "problems": problems, **({"left_out": left_out} if left_out else {})}
         print(json.dumps(answer, indent=2, allow_nan=False))
     elif summaries:
         notes = [*capacity_sources(listing), *no_event_reasons(listing), *left_out_lines(listing)]
         print("\n".join([*table(summaries), *notes]))
-    elif not listing.problems:
+    elif not problems:
         print("No recordings found: no compiled program with buffers, and no allocator events.")
-    return 2 if listing.problems and not summaries else 0
+    return 2 if problems and not summaries else 0
 
 
 def capacity_sources(listing: Listing) -> list[str]:

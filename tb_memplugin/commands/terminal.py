@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tb_memplugin.regex import Regex
 
 if TYPE_CHECKING:
     from tb_memplugin.catalog import Listing
+    from tb_memplugin.views.shared.json_types import ProblemJson
 
 PATH = "logdir, run folder, or file; - reads the text of an error from standard input"
 JSON = "print JSON"
@@ -24,15 +25,21 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
     Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
     """
     from tb_memplugin.catalog import listing_of_path, listing_of_stream
+    from tb_memplugin.views.shared.json_types import problem_json
 
     if path == "-":
         return listing_of_stream(sys.stdin.buffer, STDIN)
     # The log is for servers; a command prints each problem as one line instead.
     logging.getLogger("tb_memplugin").setLevel(logging.ERROR)
     listing = listing_of_path(path, wanted)
-    for problem in listing.problems:
-        print(f"tb-memplugin: {printable(problem.file)}: {printable(problem.text)}", file=sys.stderr)
+    print_problems([*map(problem_json, listing.problems)])
     return listing
+
+
+def print_problems(problems: Sequence[ProblemJson]) -> None:
+    """Print a line to standard error for each file or recording that cannot be read or analyzed."""
+    for problem in problems:
+        print(f"tb-memplugin: {printable(problem['file'])}: {printable(problem['text'])}", file=sys.stderr)
 
 
 def pattern_of(text: str | None) -> Regex:

@@ -36,7 +36,7 @@ def test_summary_for_programs() -> None:
     done = run("summary", str(DEMO), "--json")
     assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(done.stdout)
-    assert set(answer) == {"recordings"}
+    assert set(answer) == {"recordings", "problems"}
     for recording in answer["recordings"]:
         assert set(recording) == CONTRACT
         for caveat in recording["caveats"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,10 +81,19 @@ def all_keys(heading: str) -> Iterator[str]:
             yield from all_keys(kind.partition("[")[2].partition("]")[0])
 
 
-def test_summary(print_json: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def partly_damaged(tmp_path: Path) -> Path:
+    """A folder with a device profile and a damaged one."""
+    profile = (DEMO / "device_profile" / "memory.prof").read_bytes()
+    (tmp_path / "a.prof").write_bytes(profile)
+    (tmp_path / "b.prof").write_bytes(b"damaged")
+    return tmp_path
+
+
+def test_summary(print_json: Any, monkeypatch: pytest.MonkeyPatch, partly_damaged: Path) -> None:
     seen = set[str]()
     monkeypatch.setattr(dumps, "MAX_PROGRAMS", 2)
-    for path in [*RUNS, *TEXTS, TESTS / "data" / "xla_dumps" / "tpu_v5e"]:
+    for path in [partly_damaged, *RUNS, *TEXTS, TESTS / "data" / "xla_dumps" / "tpu_v5e"]:
         check_object(print_json("summary", str(path)), "summary --json", path.name, seen)
     assert seen >= set(all_keys("summary --json"))
 
@@ -107,9 +117,9 @@ def test_compare(print_json: Any, by: str) -> None:
     assert {key for key in all_keys("compare --json") if not key.startswith("Caveat:")} <= seen  # neither side has one
 
 
-def test_check(print_json: Any) -> None:
+def test_check(print_json: Any, partly_damaged: Path) -> None:
     seen = set[str]()
-    for path in [*RUNS, *TEXTS]:
+    for path in [partly_damaged, *RUNS, *TEXTS]:
         check_object(print_json("check", str(path), "--max-peak", "1MiB"), "check --json", path.name, seen)
     assert seen >= set(all_keys("check --json"))
 

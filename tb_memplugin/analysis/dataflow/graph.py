@@ -127,11 +127,15 @@ def read_keys(value: I32, position: I32) -> I64:
 
 @memoize
 def dataflow_graph(recording: Recording) -> DataflowGraph | None:
-    """Return a program's data flow; None if the recording has none, or has no schedule, as in a damaged file."""
+    """Return a program's data flow; None if the recording has none, or lacks a schedule or values, as damaged files do.
+
+    So a graph has at least one position and one value, and every analysis of it may rely on that.
+    """
     program = recording.program
     if program is None or program.values is None or program.value is None or not recording.length:
         return None
-    return DataflowGraph(program.values(), recording.length)
+    values = program.values()
+    return DataflowGraph(values, recording.length) if len(values) else None
 
 
 @memoize

@@ -6,11 +6,12 @@ The modules csv, json and parquet write the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from tb_memplugin.analysis.address.addresses import addresses
+from tb_memplugin.analysis.isolate import Failed, each
 from tb_memplugin.analysis.ownership.roles import roles
 from tb_memplugin.analysis.usage.allocation_step import allocation_step
 from tb_memplugin.model.arrays import I32, I64, Mask
@@ -20,6 +21,7 @@ from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.views.export.export_table import ExportTable, Numbers
 from tb_memplugin.views.export.stack_cells import StackCells
 from tb_memplugin.views.shared.sources import sources
+from tb_memplugin.views.shared.summary import summary
 
 # Rows per piece. Few enough that as many different long stacks fit in memory as text; enough that the cost per piece
 # does not matter, and that Parquet, where each piece is a row group, is read fast.
@@ -37,6 +39,14 @@ def pieces(recording: Recording) -> Iterator[ExportTable]:
     stacks, count = StackCells(recording.stacks), len(recording.allocations)
     for begin in range(0, max(count, 1), PIECE_ROWS):
         yield _table(recording, stacks, np.arange(begin, min(begin + PIECE_ROWS, count)))
+
+
+def exportable(recordings: Sequence[Recording]) -> tuple[list[Recording], list[Failed]]:
+    """Return the recordings whose table can be made, and a problem for each other one.
+
+    The first piece needs every analysis. These are memoized, so making it twice costs little.
+    """
+    return each(recordings, lambda recording: (summary(recording), next(pieces(recording)), recording)[-1])
 
 
 def _table(recording: Recording, stacks: StackCells, which: I64) -> ExportTable:

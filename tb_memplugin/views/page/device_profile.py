@@ -128,8 +128,8 @@ def figures(recording: Recording) -> list[Figure]:
     """Return the figures in display order."""
     rows = recording.allocations
     executable = rows.role == Role.EXECUTABLE
-    known, reported = int(explained_bytes(recording)[0]), recording.reported
-    in_use = int(reported.in_use[0]) if reported is not None else None
+    known, reported = int(explained_bytes(recording)[:1].sum()), recording.reported
+    in_use = int(reported.in_use[:1].sum()) if reported is not None else None
     found = [
         define(DEVICE_PROFILE, "live_peak", known),
         define(DEVICE_PROFILE, "buffers", int(rows.charge[~executable].sum())),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.usage.live_bytes import reserved_bytes
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
@@ -36,6 +37,7 @@ def failed_program(recording: Recording, source: Source) -> FailedProgramJson:
         return {"programs": []}
     every = source.programs([failure.program])
     found = [p for p in every if p.memory == recording.memory] or [p for p in every if p.is_main_memory]
+    found, _ = each(found, lambda program: (reserved_bytes(program), program)[1])
     needs = {program.id: abs(reserved_bytes(program) - (failure.asked or 0)) for program in found}
     exact = [program for program in found if failure.asked and ROUNDING * needs[program.id] <= failure.asked]
     found = sorted(exact or found, key=lambda program: (program.run != recording.run, needs[program.id], program.id))

@@ -12,8 +12,8 @@ from tb_memplugin.sizes import agree, bytes_text, counted
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import SOURCE
 from tb_memplugin.views.endpoints.source import Source
-from tb_memplugin.views.page.runs import ProblemJson
 from tb_memplugin.views.shared.fit_changes import change_text
+from tb_memplugin.views.shared.json_types import ProblemJson
 from tb_memplugin.views.terminal.fit import sentences, verdict
 
 MAX_IN_HEADLINE = 3  # targets

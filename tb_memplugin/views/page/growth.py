@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
+from tb_memplugin.analysis.isolate import usable
 from tb_memplugin.analysis.leaks.classify import Verdict
 from tb_memplugin.analysis.leaks.over_snapshots import find_series, growth
 from tb_memplugin.model.recording import Recording
@@ -54,7 +55,8 @@ class GrowthJson(TypedDict):
 @endpoint("growth", RECORDING, SAME_RUN, report=InReport(has_call_graph))
 def series(recording: Recording, recordings: Sequence[Recording]) -> GrowthJson:
     """Return the series of `recording`: a point for each profile, and its call sites, leaks first."""
-    found = growth(find_series(recording, recordings))
+    profiles, _ = usable(find_series(recording, recordings), growth)
+    found = growth(profiles)
     sites = found.leaks.sites
     shown = range(min(MAX_SITES, len(found.holder))) if sites is not None else range(0)
     rest = sites.live[len(shown) :].sum(axis=0).tolist() if sites is not None else []

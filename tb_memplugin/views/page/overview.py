@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
+from tb_memplugin.analysis.isolate import each, usable
 from tb_memplugin.analysis.linking.co_residency import CoResidency, co_residency, running_at_peak
 from tb_memplugin.analysis.ownership.layers import heaviest_layer
 from tb_memplugin.analysis.usage.figures import share
@@ -18,7 +19,7 @@ from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import RUN, SOURCE
 from tb_memplugin.views.endpoints.source import Source
-from tb_memplugin.views.shared.json_types import SummaryJson
+from tb_memplugin.views.shared.json_types import ProblemJson, SummaryJson, problem_json
 from tb_memplugin.views.shared.oom import sentences
 from tb_memplugin.views.shared.summary import summary
 
@@ -91,6 +92,8 @@ class OverviewJson(TypedDict):
     headline: str
     rows: list[OverviewRowJson]
     together: list[CoResidencyJson]
+    problems: list[ProblemJson]
+    """Recordings that cannot be analyzed. Unreadable files are in the list of recordings."""
 
 
 @endpoint("overview", SOURCE, RUN, report=EACH_CHOICE)
@@ -103,14 +106,32 @@ def overview_of_run(source: Source, run: str) -> OverviewJson:
 
 def overview(recordings: Sequence[Recording]) -> OverviewJson:
     """Return the overview of all recordings of a run."""
-    every = [_readable(recording) for recording in recordings]
-    room = {recording.id: headroom(recording) for recording in every}
-    ordered = sorted(every, key=lambda recording: _tightness(recording, room[recording.id]))
+    found, failed = each(recordings, _entry)
+    entries = sorted(found, key=lambda entry: _tightness(entry.recording, entry.room))
+    ordered = [entry.recording for entry in entries]
+    sharing, not_shared = usable(ordered, _together)
     return {
-        "headline": headline(ordered, room),
-        "rows": [_row(recording, room[recording.id]) for recording in ordered],
-        "together": [_place(place, every) for place in co_residency(every)],
+        "headline": headline(ordered, {entry.recording.id: entry.room for entry in entries}),
+        "rows": [entry.row for entry in entries],
+        "together": _together(sharing),
+        "problems": [*map(problem_json, [*failed, *not_shared])],
     }
+
+
+class _Entry(NamedTuple):
+    recording: Recording
+    room: Headroom
+    row: OverviewRowJson
+
+
+def _entry(recording: Recording) -> _Entry:
+    readable = _readable(recording)
+    room = headroom(readable)
+    return _Entry(readable, room, _row(readable, room))
+
+
+def _together(recordings: Sequence[Recording]) -> list[CoResidencyJson]:
+    return [_place(place, recordings) for place in co_residency(recordings)]
 
 
 def _readable(recording: Recording) -> Recording:

@@ -141,7 +141,7 @@ def _event_table(recording: Recording) -> Table:
 def _event_kinds(recording: Recording) -> Text:
     """Name each event `allocation` or `free`, from the rows that start or end there."""
     rows, n = recording.allocations, recording.length
-    allocated, freed = rows.start[rows.start >= 0], rows.end[rows.end < n]
+    allocated, freed = rows.start[(rows.start >= 0) & (rows.start < n)], rows.end[rows.end < n]
     is_free = np.zeros(n, dtype=np.int32)
     is_free[freed] = 1
     is_free[allocated] = 0

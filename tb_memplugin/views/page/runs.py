@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from tb_memplugin.analysis.isolate import each
 from tb_memplugin.errors import InputError
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import RUN, SOURCE, FreeText
 from tb_memplugin.views.endpoints.source import Source
-from tb_memplugin.views.shared.json_types import SummaryJson
+from tb_memplugin.views.shared.json_types import ProblemJson, SummaryJson, problem_json
 from tb_memplugin.views.shared.summary import summary
 
 
@@ -28,13 +29,6 @@ class RunsJson(TypedDict):
     """The reason for having no runs, with a remedy; null with runs."""
 
 
-class ProblemJson(TypedDict):
-    """A file or a part of one that cannot be read, and what to do about it."""
-
-    file: str
-    text: str
-
-
 class ReasonJson(TypedDict):
     """The reason why something is missing, and what to do about it. `code` is for programs."""
 
@@ -44,7 +38,7 @@ class ReasonJson(TypedDict):
 
 
 class ListingJson(TypedDict):
-    """The recordings of a run, largest peak first, and the files that cannot be read."""
+    """The recordings of a run, largest peak first, and the files and recordings that cannot be shown."""
 
     recordings: list[SummaryJson]
     problems: list[ProblemJson]
@@ -68,9 +62,10 @@ def runs(source: Source) -> RunsJson:
 def recordings(source: Source, run: str, host: str) -> ListingJson:
     """Return the recordings of a run, or of one host of it, and what could not be read."""
     found = source.run(run, host or None)
+    shown, failed = each(found.recordings, lambda recording: summary(recording.outline))
     return {
-        "recordings": [summary(recording.outline) for recording in found.recordings],
-        "problems": [{"file": problem.file, "text": problem.text} for problem in found.problems],
+        "recordings": shown,
+        "problems": [*map(problem_json, [*found.problems, *failed])],
         "empty": {
             host: {"code": reason["code"], "text": reason["text"], "remedy": reason["remedy"]}
             for host, reason in found.empty.items()

@@ -8,6 +8,7 @@ from typing import TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from tb_memplugin.analysis.isolate import usable
 from tb_memplugin.analysis.linking.runtime_to_program import link_to_programs, running_intervals, running_programs
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
@@ -51,6 +52,7 @@ class AllRuntimeToProgramJson(TypedDict):
 
 def _of_every_position(recording: Recording, programs: Sequence[Recording]) -> AllRuntimeToProgramJson:
     """Return each distinct answer once: number `answer[i]` is that of the positions from `start[i]` on."""
+    programs, _ = usable(programs, lambda some: running_intervals(recording, some))
     stretches = running_intervals(recording, programs)
     first: dict[tuple[int, ...], int] = {}  # the first position at which each set of programs runs, in that order
     for position, now in stretches:
@@ -76,6 +78,7 @@ def joins(recording: Recording, programs: Sequence[Recording], position: int) ->
     The programs in the answer are those with a matching allocation, the most bytes first, and those that run at the
     position. A program with several memories and no matching allocation is listed once.
     """
+    programs, _ = usable(programs, lambda some: link_to_programs(recording, some))
     joined = link_to_programs(recording, programs)
     size = recording.allocations.size
 

@@ -50,11 +50,11 @@ def figures(recording: Recording) -> list[Figure]:
     live = (rows.start <= top.position) & (top.position < rows.end)
     waiting = live & (rows.last_used <= top.position) & (rows.start < rows.last_used)
     rounding = int((rows.charge - rows.requested)[live].sum())
-    at = int(reserved[top.position]) if reserved is not None else None
+    at = int(reserved[top.position]) if reserved is not None and len(reserved) else None
     largest = pieces.largest_free[top.position] if len(pieces.largest_free) else np.nan
     return [
         define(TORCH, "live_peak", top.bytes),
-        define(TORCH, "reserved", int(reserved.max()) if reserved is not None else None),
+        define(TORCH, "reserved", int(reserved.max(initial=0)) if reserved is not None else None),
         define(TORCH, "cached", at - top.bytes if at is not None else None),
         define(TORCH, "largest_free", None if np.isnan(largest) else int(largest)),
         define(TORCH, "rounding", rounding),

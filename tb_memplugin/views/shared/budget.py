@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.oom import required_bytes
 from tb_memplugin.model.out_of_memory import OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.regex import Regex
 from tb_memplugin.sizes import agree, bytes_text, counted
+from tb_memplugin.views.shared.json_types import problem_json
 from tb_memplugin.views.shared.summary import summary
 from tb_memplugin.views.terminal.explain import explain
 from tb_memplugin.views.terminal.explain_text import lines
@@ -22,26 +24,36 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> dict[s
 
     A program needs the memory that it reserves, as compilers compare it with their limit; the need of an out-of-memory
     failure is the memory in use plus the failed request; any other recording needs its peak. Of a program's memories,
-    the device's main memory is checked, unless a pattern chooses others.
+    the device's main memory is checked, unless a pattern chooses others. `problems` are recordings that could not be
+    checked.
     """
-    checked = [r for r in recordings if chosen.search(r.id) and (chosen.pattern or r.is_main_memory)]
-    above = sorted((r for r in checked if required_bytes(r) > limit), key=required_bytes, reverse=True)
+    selected = [r for r in recordings if chosen.search(r.id) and (chosen.pattern or r.is_main_memory)]
+    found, failed = each(selected, lambda recording: (_checked(recording), _broken(recording, limit)))
+    above = [broken for _, broken in found if broken is not None]
     return {
         "limit_bytes": limit,
-        "checked": [
-            {"id": recording.id, "needed_bytes": required_bytes(recording), "figure": _figure(recording)}
-            for recording in checked
-        ],
-        "broken": [
-            {
-                **summary(recording.outline),
-                "needed_bytes": required_bytes(recording),
-                "figure": _figure(recording),
-                "above_bytes": required_bytes(recording) - limit,
-                "explanation": explanation(recording),
-            }
-            for recording in above
-        ],
+        "checked": [checked for checked, _ in found],
+        "broken": sorted(above, key=lambda broken: broken["needed_bytes"], reverse=True),
+        "problems": [*map(problem_json, failed)],
+    }
+
+
+def _checked(recording: Recording) -> dict[str, Any]:
+    return {"id": recording.id, "needed_bytes": required_bytes(recording), "figure": _figure(recording)}
+
+
+def _broken(recording: Recording, limit: int) -> dict[str, Any] | None:
+    """Return what takes the memory of a recording above the limit; None below it."""
+    needed = required_bytes(recording)
+    if needed <= limit:
+        return None
+    explained, failed = each([recording], explanation)
+    return {
+        **summary(recording.outline),
+        "needed_bytes": needed,
+        "figure": _figure(recording),
+        "above_bytes": needed - limit,
+        "explanation": explained[0] if explained else [failed[0].text],
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Protocol, TypedDict
 
 from tb_memplugin.analysis.usage.figure_definitions import Figure
 
@@ -34,6 +34,13 @@ class SummaryJson(TypedDict):
     capacity_source: str
     """Source of the capacity, such as the chip's name; empty: the recording itself, or unknown."""
     caveats: list[CaveatJson]
+
+
+class ProblemJson(TypedDict):
+    """A file, or a part or a recording of one, that cannot be read or analyzed, and what to do about it."""
+
+    file: str
+    text: str
 
 
 class FigureJson(TypedDict):
@@ -85,6 +92,20 @@ class SiteJson(TypedDict):
     size: int | None
     stack: list[StackFrameJson]
     """The innermost frame comes first."""
+
+
+class Problem(Protocol):
+    """A problem of a file; readers, analyses and sources of recordings have types of their own."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+
+def problem_json(problem: Problem) -> ProblemJson:
+    """Return a problem for JSON."""
+    return {"file": problem.file, "text": problem.text}
 
 
 def figure_json(figure: Figure) -> FigureJson:

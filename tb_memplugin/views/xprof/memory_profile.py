@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_memplugin.analysis.isolate import each
+from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import SpanKind
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import NamedSpans
@@ -19,8 +21,14 @@ TPU = "TPU core "
 
 
 def memory_profile(recordings: list[Recording]) -> Json:
-    """Return XProf's answer for one host, given the recordings of its allocators; XProf's page opens the first."""
-    profiles = {memory_id(recording): AllocatorProfile(recording).fields() for recording in recordings}
+    """Return XProf's answer for one host, given the recordings of its allocators; XProf's page opens the first.
+
+    InputError where none of several, or the only one, can be answered.
+    """
+    found, failed = each(recordings, lambda recording: (memory_id(recording), AllocatorProfile(recording).fields()))
+    if failed and not found:
+        raise InputError("No allocator can be shown", failed[0].file, failed[0].text)
+    profiles = dict(found)
     return {
         "memoryProfilePerAllocator": profiles,
         "numHosts": 1,

@@ -140,10 +140,14 @@ def _terminal(recordings: Sequence[Recording]) -> Iterator[Question]:
             )
     yield Question("summary", lambda: summary_command.table([summary(r) for r in recordings]))
     for limit in (0, 2**60):
-        answer = lambda limit=limit: _both(found := budget(recordings, limit, re.compile("")), budget_lines(found))  # noqa: E731
-        yield Question(f"check {limit}", answer)
+        yield Question(f"check {limit}", lambda limit=limit: _checked(recordings, limit))  # type: ignore[misc]
     for (a, b), by in product([*pairs(recordings, recordings), (recordings[0], recordings[-1])], CompareBy):
         yield Question("compare", lambda a=a, b=b, by=by: _compared(a, b, by))  # type: ignore[misc]
+
+
+def _checked(recordings: Sequence[Recording], limit: int) -> Any:
+    answer = budget(recordings, limit, re.compile(""))
+    return _both(answer, budget_lines(answer)) if answer["checked"] else answer  # the command refuses to check nothing
 
 
 def _compared(a: Recording, b: Recording, by: CompareBy) -> Any:

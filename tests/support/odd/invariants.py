@@ -81,9 +81,20 @@ def _text(name: str, text: Text, length: int) -> Iterator[str]:
 def _stacks(stacks: Stacks) -> Iterator[str]:
     count = len(stacks.parent)
     yield from _column("stacks.parent", stacks.parent, count, -1, count - 1)
+    if _has_cycle(stacks.parent):
+        yield "stacks have a cycle"
     yield from _text("stacks.function", stacks.function, count)
     yield from _text("stacks.file", stacks.file, count)
     yield from _column("stacks.line", stacks.line, count)
+
+
+def _has_cycle(parent: Array) -> bool:
+    """Follow all parents at once, twice as far in each round."""
+    count = len(parent)
+    above = np.r_[np.where(parent >= 0, parent, count), count].astype(np.int64)
+    for _ in range(count.bit_length()):
+        above = above[above]
+    return bool((above != count).any())
 
 
 def _regions(regions: Regions, length: int) -> Iterator[str]:
@@ -100,7 +111,7 @@ def _regions(regions: Regions, length: int) -> Iterator[str]:
 
 def _lifetimes(name: str, start: Array, end: Array, count: int, length: int) -> Iterator[str]:
     yield from _column(f"{name}.start", start, count, -1, length)
-    yield from _column(f"{name}.end", end, count, -1, length)
+    yield from _column(f"{name}.end", end, count, 0, length)
     if len(start) == len(end) and (start > end).any():
         yield f"{name} start after their end"
 
@@ -118,7 +129,8 @@ def _allocations(rows: Allocations, recording: Recording) -> Iterator[str]:
     yield from _lifetimes("rows", rows.start, rows.end, count, length)
     yield from _column("defined", rows.defined, count, -1, length)
     yield from _column("last_used", rows.last_used, count, -1, length)
-    yield from _column("region", rows.region, count, -1, len(recording.regions) - 1)
+    lowest = 0 if recording.kind.has_program else -1  # a program's rows all lie in a buffer allocation
+    yield from _column("region", rows.region, count, lowest, len(recording.regions) - 1)
     yield from _column("offset", rows.offset, count, -1)
     yield from _column("canonical", rows.canonical, count, 0, count - 1)
     yield from _column("role", rows.role, count, 0, max(Role))

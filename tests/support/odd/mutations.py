@@ -80,20 +80,20 @@ def _some(rng: Generator, recording: Recording, most: int) -> Rows:
 def lifetimes(r: Recording, rng: Generator) -> Recording:
     rows = r.allocations
     times = [_integers(rng, -1, r.length, rows.start) for _ in range(4)]
-    start, end = np.minimum(times[0], times[1]), np.maximum(times[0], times[1])
+    start, end = np.minimum(times[0], times[1]), np.maximum(np.maximum(times[0], times[1]), 0)
     return _of_rows(r, start=start, end=end, defined=times[2], last_used=times[3])
 
 
 @mutation
 def dead(r: Recording, rng: Generator) -> Recording:
-    at = _integers(rng, -1, r.length, r.allocations.start)
+    at = _integers(rng, 0, r.length, r.allocations.start)
     return _of_rows(r, start=at, end=at)
 
 
 @mutation
 def dead_before(r: Recording, rng: Generator) -> Recording:
     before = np.full(len(r.allocations), -1)
-    return _of_rows(r, start=before, end=before, defined=before, last_used=before)
+    return _of_rows(r, start=before, end=before + 1, defined=before, last_used=before)
 
 
 @mutation
@@ -138,7 +138,7 @@ def places(r: Recording, rng: Generator) -> Recording:
     rows, count = r.allocations, len(r.regions)
     return _of_rows(
         r,
-        region=_integers(rng, -1, count - 1, rows.region),
+        region=_integers(rng, 0 if r.kind.has_program else -1, count - 1, rows.region),
         offset=_integers(rng, -1, MAX_SIZE, rows.offset),
         id=_integers(rng, -(2**63), 2**63 - 2, rows.id),
     )
@@ -154,7 +154,7 @@ def regions(r: Recording, rng: Generator) -> Recording:
         size=_integers(rng, 0, most, found.size),
         kind=_integers(rng, 0, sum(RegionKind), found.kind),
         start=None if found.start is None else np.minimum(*times),
-        end=None if found.end is None else np.maximum(*times),
+        end=None if found.end is None else np.maximum(np.maximum(*times), 0),
     )
     return replace(r, regions=changed)
 
@@ -176,13 +176,16 @@ def same_role(r: Recording, rng: Generator) -> Recording:
 
 
 @mutation
-def cyclic_stacks(r: Recording, rng: Generator) -> Recording:
+def random_stacks(r: Recording, rng: Generator) -> Recording:
     count = len(r.stacks.parent)
+    below = rng.permutation(count)  # frames have parents among those that come earlier in this order
+    parent = np.full(count, -1, dtype=np.int32)
+    parent[below[1:]] = below[(rng.random(max(count - 1, 0)) * np.arange(1, max(count, 1))).astype(np.int64)]
     return replace(
         _of_rows(r, stack=_integers(rng, -1, count - 1, r.allocations.stack)),
         stacks=replace(
             r.stacks,
-            parent=_integers(rng, -1, count - 1, r.stacks.parent),
+            parent=parent,
             line=_integers(rng, -(2**31), 2**31 - 1, r.stacks.line),
         ),
     )

@@ -125,6 +125,9 @@ def _values_within(values: DataflowValues, length: int) -> DataflowValues:
 
 
 def without_regions(recording: Recording) -> Recording:
+    """Return a recording without regions. A program's rows lie in regions, so it has no rows either."""
+    if recording.kind.has_program:
+        recording = with_rows(recording, np.arange(0))
     table, nowhere = recording.allocations, np.full(len(recording.allocations), -1, dtype=np.int32)
     return replace(
         recording,

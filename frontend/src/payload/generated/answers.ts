@@ -448,7 +448,7 @@ export interface LinkedProgram extends Amount {
   running: boolean;
 }
 
-/** The recordings of a run, largest peak first, and the files that cannot be read. */
+/** The recordings of a run, largest peak first, and the files and recordings that cannot be shown. */
 export interface Listing {
   recordings: Summary[];
   problems: Problem[];
@@ -488,6 +488,8 @@ export interface Overview {
   headline: string;
   rows: OverviewRow[];
   together: CoResidency[];
+  /** Recordings that cannot be analyzed. Unreadable files are in the list of recordings. */
+  problems: Problem[];
 }
 
 /** One recording of a run, with its capacity and headroom. */
@@ -544,7 +546,7 @@ export interface PlannedBuffer {
   size: number;
 }
 
-/** A file or a part of one that cannot be read, and what to do about it. */
+/** A file, or a part or a recording of one, that cannot be read or analyzed, and what to do about it. */
 export interface Problem {
   file: string;
   text: string;

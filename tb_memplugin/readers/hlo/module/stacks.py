@@ -20,7 +20,7 @@ def read_stacks(module: HloModule) -> tuple[Stacks, I32]:
     n = len(frames["file_location_id"])
     location = _row_of_id(frames["file_location_id"], len(locations["line"]))
     # Ids in the file count from 1; 0 is none.
-    parent = _row_of_id(frames["parent_frame_id"], n)
+    parent = _without_cycles(_row_of_id(frames["parent_frame_id"], n))
 
     ids = _row_of_id(module.instructions["metadata.stack_frame_id"], n)
     files: Spans = module.instructions["metadata.source_file"]
@@ -59,6 +59,18 @@ def _single_lines(module: HloModule, files: Spans, lines: I64) -> tuple[I64, I64
 def _row_of_id(ids: I64, count: int) -> I64:
     """Convert 1-based ids to 0-based rows; -1 for 0 and for ids beyond the table."""
     return np.where((ids >= 1) & (ids <= count), ids - 1, -1)
+
+
+def _without_cycles(parent: I64) -> I64:
+    """Return parents with -1 for each frame of a cycle, which only a damaged file has."""
+    count = len(parent)
+    above = np.r_[np.where(parent >= 0, parent, count), count]
+    for _ in range(count.bit_length()):  # pointer doubling: each round looks twice as far up
+        above = above[above]
+    # As many steps up as there are frames lead from any frame to the end of its stack, or into its cycle.
+    cyclic = np.zeros(count + 1, dtype=bool)
+    cyclic[above] = True
+    return np.where(cyclic[:count], -1, parent)
 
 
 def _take(table: I64, rows: I64, default: int = -1) -> I64:

@@ -1,0 +1,66 @@
+"""Isolation of recordings: one on which an analysis fails becomes a problem, and the others are answered."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+from tb_memplugin.errors import InputError
+from tb_memplugin.model.recording import Recording
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+_logged: WeakKeyDictionary[Recording, set[str]] = WeakKeyDictionary()
+
+
+class Failed(NamedTuple):
+    """A recording that could not be analyzed: its file, and what happened, in a line beside the unreadable files."""
+
+    file: str
+    text: str
+
+
+def each(recordings: Sequence[Recording], function: Callable[[Recording], T]) -> tuple[list[T], list[Failed]]:
+    """Return the function of each recording on which it does not fail, and a problem for each other recording."""
+    results, failed = list[T](), list[Failed]()
+    for recording in recordings:
+        try:
+            results.append(function(recording))
+        except Exception as error:
+            failed.append(failure(recording, error))
+    return results, failed
+
+
+def usable(
+    recordings: Sequence[Recording], function: Callable[[Sequence[Recording]], object]
+) -> tuple[Sequence[Recording], list[Failed]]:
+    """Return the recordings that a function of several can be asked about: all, unless it fails on one alone."""
+    try:
+        function(recordings)
+    except InputError:
+        raise
+    except Exception:
+        return each(recordings, lambda recording: (function([recording]), recording)[1])
+    return recordings, []
+
+
+def failure(recording: Recording, error: Exception) -> Failed:
+    """Describe an error in one line. An unforeseen one is logged with its traceback, once for each recording."""
+    about = f"{recording.title}, {recording.memory}" if recording.memory else recording.title
+    if isinstance(error, InputError):
+        return Failed(recording.source, f"{about}: {error.what}: {error.remedy}")
+    _log_once(recording, error)
+    reason = f"{type(error).__name__}: {error}"
+    return Failed(recording.source, f"{about}: cannot be analyzed ({reason}); other recordings are complete")
+
+
+def _log_once(recording: Recording, error: Exception) -> None:
+    innermost = traceback.extract_tb(error.__traceback__)[-1:]
+    place = "".join(f"{frame.filename}:{frame.lineno}" for frame in innermost)
+    known = _logged.setdefault(recording, set())
+    if place not in known:
+        known.add(place)
+        logger.warning("Analyzing %s of %s", recording.id, recording.source, exc_info=error)
