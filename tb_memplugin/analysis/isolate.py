@@ -6,14 +6,12 @@ import logging
 import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
 
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-_logged: WeakKeyDictionary[Recording, set[str]] = WeakKeyDictionary()
 
 
 class Failed(NamedTuple):
@@ -60,7 +58,7 @@ def failure(recording: Recording, error: Exception) -> Failed:
 def _log_once(recording: Recording, error: Exception) -> None:
     innermost = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f"{frame.filename}:{frame.lineno}" for frame in innermost)
-    known = _logged.setdefault(recording, set())
+    known = recording.memo.setdefault(_log_once, set())
     if place not in known:
         known.add(place)
         logger.warning("Analyzing %s of %s", recording.id, recording.source, exc_info=error)

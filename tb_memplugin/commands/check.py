@@ -54,13 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_recordings(arguments: argparse.Namespace, limit: int) -> int:
     from tb_memplugin.views.shared.budget import budget, budget_lines
-    from tb_memplugin.views.shared.json_types import problem_json
+    from tb_memplugin.views.shared.json_types import problems_json
 
     pattern = pattern_of(arguments.recording)
     listing = listing_of(arguments.path, pattern.search if arguments.recording else None)
     answer = budget(listing.recordings, limit, pattern)
     print_problems(answer["problems"])
-    answer["problems"] = unchecked = [*map(problem_json, listing.problems), *answer["problems"]]
+    answer["problems"] = unchecked = [*problems_json(listing.problems), *answer["problems"]]
     if not answer["checked"]:
         raise InputError(
             "No recordings to check",

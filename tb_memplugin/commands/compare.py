@@ -117,7 +117,7 @@ def _answers(
 ) -> tuple[list[Mapping[str, Any]], list[ProblemJson]]:
     """Return the comparison of each pair, and a problem for each pair that cannot be compared."""
     from tb_memplugin.analysis.isolate import failure
-    from tb_memplugin.views.shared.json_types import problem_json
+    from tb_memplugin.views.shared.json_types import problems_json
 
     answers: list[Mapping[str, Any]] = []
     failed: list[ProblemJson] = []
@@ -127,7 +127,7 @@ def _answers(
         except InputError:  # a mistake in the call
             raise
         except Exception as error:
-            failed.append(problem_json(failure(pair[1], error)))
+            failed.extend(problems_json([failure(pair[1], error)]))
     return answers, failed
 
 

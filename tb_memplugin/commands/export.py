@@ -45,7 +45,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.export.rows import exportable
-    from tb_memplugin.views.shared.json_types import problem_json
+    from tb_memplugin.views.shared.json_types import problems_json
 
     file = arguments.to
     write, pattern = _writer(file), pattern_of(arguments.recording)
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
             where, remedy = arguments.recording or arguments.path, "`tb-memplugin summary` lists the recordings"
             raise InputError("No recordings to export", where, remedy)
         selected, failed = exportable(selected)
-        print_problems([*map(problem_json, failed)])
+        print_problems(problems_json(failed))
         if not selected:
             raise InputError("No recording can be exported", arguments.path, "see the problems above")
         if write is None:

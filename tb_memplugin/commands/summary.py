@@ -30,13 +30,13 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.analysis.isolate import each
-    from tb_memplugin.views.shared.json_types import problem_json
+    from tb_memplugin.views.shared.json_types import problems_json
     from tb_memplugin.views.shared.summary import summary
 
     listing = listing_of(arguments.path)
     summaries, failed = each(listing.recordings, lambda recording: summary(recording.outline))
-    problems = [*map(problem_json, [*listing.problems, *failed])]
-    print_problems([*map(problem_json, failed)])
+    problems = problems_json(listing.problems, failed)
+    print_problems(problems_json(failed))
     if arguments.json:
         left_out = [{"programs": left.programs, "bytes": left.bytes} for left in listing.left_out]
         answer = {"recordings": summaries, "problems": problems, **({"left_out": left_out} if left_out else {})}

@@ -25,14 +25,14 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
     Of a dump with very many programs only the largest are read, and those of which an id is `wanted`.
     """
     from tb_memplugin.catalog import listing_of_path, listing_of_stream
-    from tb_memplugin.views.shared.json_types import problem_json
+    from tb_memplugin.views.shared.json_types import problems_json
 
     if path == "-":
         return listing_of_stream(sys.stdin.buffer, STDIN)
     # The log is for servers; a command prints each problem as one line instead.
     logging.getLogger("tb_memplugin").setLevel(logging.ERROR)
     listing = listing_of_path(path, wanted)
-    print_problems([*map(problem_json, listing.problems)])
+    print_problems(problems_json(listing.problems))
     return listing
 
 

@@ -19,7 +19,7 @@ from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import RUN, SOURCE
 from tb_memplugin.views.endpoints.source import Source
-from tb_memplugin.views.shared.json_types import ProblemJson, SummaryJson, problem_json
+from tb_memplugin.views.shared.json_types import ProblemJson, SummaryJson, problems_json
 from tb_memplugin.views.shared.oom import sentences
 from tb_memplugin.views.shared.summary import summary
 
@@ -114,7 +114,7 @@ def overview(recordings: Sequence[Recording]) -> OverviewJson:
         "headline": headline(ordered, {entry.recording.id: entry.room for entry in entries}),
         "rows": [entry.row for entry in entries],
         "together": _together(sharing),
-        "problems": [*map(problem_json, [*failed, *not_shared])],
+        "problems": problems_json(failed, not_shared),
     }
 
 

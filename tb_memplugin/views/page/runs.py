@@ -9,7 +9,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import RUN, SOURCE, FreeText
 from tb_memplugin.views.endpoints.source import Source
-from tb_memplugin.views.shared.json_types import ProblemJson, SummaryJson, problem_json
+from tb_memplugin.views.shared.json_types import ProblemJson, SummaryJson, problems_json
 from tb_memplugin.views.shared.summary import summary
 
 
@@ -65,7 +65,7 @@ def recordings(source: Source, run: str, host: str) -> ListingJson:
     shown, failed = each(found.recordings, lambda recording: summary(recording.outline))
     return {
         "recordings": shown,
-        "problems": [*map(problem_json, [*found.problems, *failed])],
+        "problems": problems_json(found.problems, failed),
         "empty": {
             host: {"code": reason["code"], "text": reason["text"], "remedy": reason["remedy"]}
             for host, reason in found.empty.items()

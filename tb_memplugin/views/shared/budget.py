@@ -11,7 +11,7 @@ from tb_memplugin.model.out_of_memory import OutOfMemoryPhase
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.regex import Regex
 from tb_memplugin.sizes import agree, bytes_text, counted
-from tb_memplugin.views.shared.json_types import problem_json
+from tb_memplugin.views.shared.json_types import problems_json
 from tb_memplugin.views.shared.summary import summary
 from tb_memplugin.views.terminal.explain import explain
 from tb_memplugin.views.terminal.explain_text import lines
@@ -34,7 +34,7 @@ def budget(recordings: Sequence[Recording], limit: int, chosen: Regex) -> dict[s
         "limit_bytes": limit,
         "checked": [checked for checked, _ in found],
         "broken": sorted(above, key=lambda broken: broken["needed_bytes"], reverse=True),
-        "problems": [*map(problem_json, failed)],
+        "problems": problems_json(failed),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol, TypedDict
 
 from tb_memplugin.analysis.usage.figure_definitions import Figure
@@ -103,9 +104,9 @@ class Problem(Protocol):
     def text(self) -> str: ...
 
 
-def problem_json(problem: Problem) -> ProblemJson:
-    """Return a problem for JSON."""
-    return {"file": problem.file, "text": problem.text}
+def problems_json(*lists: Iterable[Problem]) -> list[ProblemJson]:
+    """Return lists of problems as one for JSON."""
+    return [{"file": problem.file, "text": problem.text} for problems in lists for problem in problems]
 
 
 def figure_json(figure: Figure) -> FigureJson:
