@@ -26,7 +26,6 @@ from tb_memplugin.sizes import bytes_text, parse_size
 
 if TYPE_CHECKING:
     from tb_memplugin.views.page.compare import Pair
-    from tb_memplugin.views.shared.json_types import ProblemJson
 
 MAX_IDS_LISTED = 5
 PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?%", re.ASCII)
@@ -64,9 +63,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from tb_memplugin.views.terminal.compare_text import lines, markdown
+    from tb_memplugin.views.terminal.compared_pairs import compared_pairs
 
     allowed = peak_limit(arguments.fail_if_peak_grows) if arguments.fail_if_peak_grows else None
-    answers, failed = _answers(_pairs(arguments), arguments)
+    answers, failed = compared_pairs(_pairs(arguments), arguments.at_a, arguments.at_b, arguments.by)
     print_problems(failed)
     if arguments.json:
         print(json.dumps({"comparisons": answers}, indent=2, allow_nan=False))
@@ -110,34 +110,6 @@ def _pairs(arguments: argparse.Namespace) -> list[Pair]:
         for unpaired in (r.id for r in side if id(r) not in paired):
             print(f"tb-memplugin: only in {printable(path)}: {printable(unpaired)}", file=sys.stderr)
     return matched
-
-
-def _answers(
-    matched: Sequence[Pair], arguments: argparse.Namespace
-) -> tuple[list[Mapping[str, Any]], list[ProblemJson]]:
-    """Return the comparison of each pair, and a problem for each pair that cannot be compared."""
-    from tb_memplugin.analysis.isolate import failure
-    from tb_memplugin.views.shared.json_types import problems_json
-
-    answers: list[Mapping[str, Any]] = []
-    failed: list[ProblemJson] = []
-    for pair in matched:
-        try:
-            answers.append(_answer(pair, arguments))
-        except InputError:  # a mistake in the call
-            raise
-        except Exception as error:
-            failed.extend(problems_json([failure(pair[1], error)]))
-    return answers, failed
-
-
-def _answer(pair: Pair, arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from tb_memplugin.views.page.compare import CompareBy, compared
-    from tb_memplugin.views.terminal.selectors import position_of
-
-    moments = zip(pair, (arguments.at_a, arguments.at_b), strict=True)
-    at_a, at_b = (position_of(recording, at) if at else None for recording, at in moments)
-    return compared(*pair, at_a, at_b, CompareBy(arguments.by))
 
 
 def _check_growth(answers: Sequence[Mapping[str, Any]], allowed: Callable[[int], int], text: str) -> int:

@@ -29,24 +29,23 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tb_memplugin.analysis.isolate import each
     from tb_memplugin.views.shared.json_types import problems_json
-    from tb_memplugin.views.shared.summary import summary
+    from tb_memplugin.views.shared.summary import summaries
 
     listing = listing_of(arguments.path)
-    summaries, failed = each(listing.recordings, lambda recording: summary(recording.outline))
-    problems = problems_json(listing.problems, failed)
-    print_problems(problems_json(failed))
+    found, failed = summaries(listing.recordings)
+    problems = [*problems_json(listing.problems), *failed]
+    print_problems(failed)
     if arguments.json:
         left_out = [{"programs": left.programs, "bytes": left.bytes} for left in listing.left_out]
-        answer = {"recordings": summaries, "problems": problems, **({"left_out": left_out} if left_out else {})}
+        answer = {"recordings": found, "problems": problems, **({"left_out": left_out} if left_out else {})}
         print(json.dumps(answer, indent=2, allow_nan=False))
-    elif summaries:
+    elif found:
         notes = [*capacity_sources(listing), *no_event_reasons(listing), *left_out_lines(listing)]
-        print("\n".join([*table(summaries), *notes]))
+        print("\n".join([*table(found), *notes]))
     elif not problems:
         print("No recordings found: no compiled program with buffers, and no allocator events.")
-    return 2 if problems and not summaries else 0
+    return 2 if problems and not found else 0
 
 
 def capacity_sources(listing: Listing) -> list[str]:

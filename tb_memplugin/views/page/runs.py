@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from tb_memplugin.analysis.isolate import each
 from tb_memplugin.errors import InputError
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import RUN, SOURCE, FreeText
 from tb_memplugin.views.endpoints.source import Source
 from tb_memplugin.views.shared.json_types import ProblemJson, SummaryJson, problems_json
-from tb_memplugin.views.shared.summary import summary
+from tb_memplugin.views.shared.summary import summaries
 
 
 class RunJson(TypedDict):
@@ -62,10 +61,10 @@ def runs(source: Source) -> RunsJson:
 def recordings(source: Source, run: str, host: str) -> ListingJson:
     """Return the recordings of a run, or of one host of it, and what could not be read."""
     found = source.run(run, host or None)
-    shown, failed = each(found.recordings, lambda recording: summary(recording.outline))
+    shown, failed = summaries(found.recordings)
     return {
         "recordings": shown,
-        "problems": problems_json(found.problems, failed),
+        "problems": [*problems_json(found.problems), *failed],
         "empty": {
             host: {"code": reason["code"], "text": reason["text"], "remedy": reason["remedy"]}
             for host, reason in found.empty.items()

@@ -95,7 +95,7 @@ class SiteJson(TypedDict):
     """The innermost frame comes first."""
 
 
-class Problem(Protocol):
+class AboutFile(Protocol):
     """A problem of a file; readers, analyses and sources of recordings have types of their own."""
 
     @property
@@ -104,7 +104,7 @@ class Problem(Protocol):
     def text(self) -> str: ...
 
 
-def problems_json(*lists: Iterable[Problem]) -> list[ProblemJson]:
+def problems_json(*lists: Iterable[AboutFile]) -> list[ProblemJson]:
     """Return lists of problems as one for JSON."""
     return [{"file": problem.file, "text": problem.text} for problems in lists for problem in problems]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from tb_memplugin.analysis.isolate import each
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.model.recording import Recording
-from tb_memplugin.views.shared.json_types import SummaryJson
+from tb_memplugin.views.shared.json_types import ProblemJson, SummaryJson, problems_json
 
 
 def summary(recording: Recording) -> SummaryJson:
@@ -27,6 +30,12 @@ def summary(recording: Recording) -> SummaryJson:
         "capacity_source": recording.capacity_source if recording.capacity else "",
         "caveats": [{"code": c.code, "text": c.text, "bytes": c.bytes} for c in recording.caveats],
     }
+
+
+def summaries(recordings: Sequence[Recording]) -> tuple[list[SummaryJson], list[ProblemJson]]:
+    """Summarize recordings by their outlines; those that cannot be summarized are problems."""
+    found, failed = each(recordings, lambda recording: summary(recording.outline))
+    return found, problems_json(failed)
 
 
 def _reserved_unknown(recording: Recording) -> bool:
