@@ -61,8 +61,8 @@ MEGACORE = "megacore"
 VERSION = re.compile(r"\bversion:\s*TPU_VERSION_(\w+)")
 VARIANT = re.compile(r'\bvariant:\s*"([^"\n]*)"')
 CONFIGURATION = re.compile(r'\bchip_config_name:\s*"([^"\n]*)"')
-TOPOLOGY = re.compile(rb"TFRT (TPU[ \w]+)\n")  # of the platform version
-MEMORY_SIZE = re.compile(r"\bdevice_memory_size:\s*(\d+)")
+TOPOLOGY = re.compile(rb"TFRT (TPU[ \w]{1,60})\n")  # of the platform version
+MEMORY_SIZE = re.compile(r"\bdevice_memory_size:\s*(\d{1,18})")
 DESCRIPTION = re.compile(r'\bdevice_description_str:\s*"([^"\n]*)"')
 
 

@@ -31,8 +31,7 @@ MIN_SHARE = 0.01  # of the peak
 MAX_SEARCHED = 256  # values that share memory
 SCOPE = re.compile(r"[A-Za-z_~][\w.~*-]*(\[[\w*]+\])?")  # a user's name: einsum's "bthd,bshd->bhts" is none
 OF_JAX = {"eval_jaxpr", "dynamic_update_index_in_dim", "dynamic_index_in_dim"}  # JAX's names inside of scans
-STACKED = re.compile(r"(^|/)while/body/.*dynamic_update_slice$")  # a scan's results, one slice per iteration
-LAMBDA = re.compile(r"<.*>")
+IN_SCAN, STACKED = re.compile(r"(^|/)while/body/"), "dynamic_update_slice"  # a scan's results, one slice per iteration
 WORDS = {
     Role.PARAMETER: "parameters",
     Role.OPTIMIZER_STATE: "optimizer state",
@@ -93,7 +92,7 @@ class _Places:
 
     def _of_functions(self, row: int, own: tuple[str, int]) -> Iterator[str]:
         sharing = list(self._sharing(row))
-        yield from (self._of_scan(*operation) for operation in sharing if STACKED.search(operation[0]))
+        yield from (self._of_scan(*operation) for operation in sharing if _is_stacked(operation[0]))
         for scope, stack in (own, *sharing):
             yield self._of_scope(scope) or self._function(stack)
             yield from self._scopes(scope)
@@ -118,7 +117,7 @@ class _Places:
 
     def _function(self, stack: int) -> str:
         frame = int(self._frame[stack]) if 0 <= stack < len(self._frame) else -1
-        return LAMBDA.sub("", self._recording.stacks.function[frame].rpartition(".")[2]) if frame >= 0 else ""
+        return _without_brackets(self._recording.stacks.function[frame].rpartition(".")[2]) if frame >= 0 else ""
 
     def _sharing(self, row: int) -> Iterator[tuple[str, int]]:
         """Yield scope and stack of the operations whose values share the row's memory, as those of a loop do."""
@@ -163,3 +162,13 @@ def _shared_memory(graph: DataflowGraph) -> dict[int, list[int]]:
         found[a].append(b)
         found[b].append(a)
     return found
+
+
+def _is_stacked(op_name: str) -> bool:
+    return op_name.endswith(STACKED) and IN_SCAN.search(op_name) is not None
+
+
+def _without_brackets(function: str) -> str:
+    """Remove `<lambda>` and `<locals>`: from the first `<` to the last `>`."""
+    start, end = function.find("<"), function.rfind(">")
+    return function[:start] + function[end + 1 :] if 0 <= start < end else function

@@ -17,7 +17,7 @@ from tb_memplugin.model.tables import Stacks
 
 OPTIMIZER = re.compile(r"(^|/)torch/optim/")
 OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")  # marked by PyTorch for every optimizer, custom ones included
-BACKWARD = re.compile(r"torch::autograd::(Engine|Node|generated)|\w+Backward\d*\b|^(_engine_run_)?backward$")
+BACKWARD = re.compile(r"torch::autograd::(Engine|Node|generated)|\b\w+Backward\d*\b|^(_engine_run_)?backward$")
 MODULE = re.compile(r"(^|/)torch/nn/(modules/module|parameter|init)\.py$")
 CLEARING = "zero_grad"  # defined in an optimizer's file, but not part of a step
 # Functions in MODULE's files that create or move parameters.

@@ -19,7 +19,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
 FREE = {"bitcast", "constant", "get-tuple-element", "parameter", "tuple"}  # they compute nothing
-REPEATED = re.compile(r"(\.remat(_(un)?compressed)?\d*(\.\d+)?)+(?=\{|$)")  # before the index of a part of a tuple
+REPEATED = re.compile(r"(\.remat(_(un)?compressed)?\d*(\.\d+)?){1,8}(?=\{|$)")  # before the index of a part of a tuple
 
 
 class RepeatedRows(NamedTuple):
@@ -59,8 +59,8 @@ def repeats(name: Text) -> Mask:
     marked: Mask = name.where(REPEATED.search)
     if not marked.any():
         return marked
-    _, group = np.unique(name.map(lambda text: REPEATED.sub("", text), "", np.str_), return_inverse=True)
-    has_original = np.zeros(len(name), dtype=bool)
+    group = _number_originals(name)
+    has_original = np.zeros(len(name) + 1, dtype=bool)
     has_original[group[~marked]] = True
     copies = np.flatnonzero(marked & ~has_original[group])
     _, first = np.unique(group[copies], return_index=True)
@@ -82,9 +82,16 @@ def repeated_rows(recording: Recording) -> RepeatedRows:
     needed_until = np.zeros(len(rows), dtype=np.int64)
     if recording.program is None or not repeated.any():
         return RepeatedRows(np.zeros(len(rows), dtype=bool), needed_until)
-    _, name = np.unique(rows.name.map(lambda text: REPEATED.sub("", text), "", np.str_), return_inverse=True)
-    last, exists = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=bool)  # by name
+    name = _number_originals(rows.name)
+    last, exists = np.zeros(len(rows) + 1, dtype=np.int64), np.zeros(len(rows) + 1, dtype=bool)  # by name
     np.maximum.at(last, name[repeated], end[repeated])
     exists[name[~repeated]] = True
     needed_until[~repeated] = last[name[~repeated]]
     return RepeatedRows(repeated & exists[name], needed_until)
+
+
+def _number_originals(name: Text) -> I64:
+    """Number the names without the marks of repeated instructions, from 1; 0 is no name."""
+    numbers: dict[str, int] = {"": 0}
+    found: I64 = name.map(lambda text: numbers.setdefault(REPEATED.sub("", text), len(numbers)), 0, np.int64)
+    return found

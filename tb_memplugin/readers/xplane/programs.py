@@ -13,7 +13,7 @@ METADATA_PLANE = "/host:metadata"
 HLO_STAT = "hlo proto"  # "Hlo Proto"; libtpu 0.0.37 spells it "HLO Proto"
 ID_STAT = "program_id"
 PROGRAM_BYTES = 32 << 10  # a part and its recording, of a program with one instruction
-NAME_AND_ID = re.compile(r"(.*)\((\d+)\)", re.DOTALL)
+NAME_AND_ID = re.compile(r"(.*)\((\d{1,20})\)", re.DOTALL)
 
 
 def read_programs(plane: Plane) -> list[tuple[str, memoryview]]:

@@ -31,7 +31,7 @@ CONFIGS = Plan(
     ),
 )
 KERNEL = b'"custom_call_config":{'  # of a Pallas kernel; `body` is its code
-LIMITS = re.compile(rb'"scoped_memory_configs":\[\{([^\]\[]*)\}\]')
+LIMITS = re.compile(rb'"scoped_memory_configs":\[\{([^\[\]]*)\}\]')
 VMEM = 1  # the memory space
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from tb_memplugin.readers.hlo.module.tables import HloModule
 
-SCOPED = re.compile(rb'"used_scoped_memory_configs":\[\{([^\]\[]*)\}\]')
-SCOPED_FIELD = re.compile(rb'"(memory_space|size)":"?(\d+)"?')
+SCOPED = re.compile(rb'"used_scoped_memory_configs":\[\{([^\[\]]*)\}\]')
+SCOPED_FIELD = re.compile(rb'"(memory_space|size)":"?(\d{1,18})"?')
 
 
 class ScopedMemory(NamedTuple):

@@ -137,7 +137,7 @@ def _flops(one: CountedInstructionProto, lhs: ShapeProto) -> float:
     if contracted is None:
         return 0.0
     result = one.shape.tuple_shapes[0] if one.shape.tuple_shapes else one.shape
-    return _of_product(result, lhs, [int(n) for n in re.findall(rb"\d+", contracted[1])])
+    return _of_product(result, lhs, [int(n) for n in re.findall(rb"\d{1,18}", contracted[1])])
 
 
 def _of_product(result: ShapeProto, lhs: ShapeProto, contracted: list[int]) -> float:

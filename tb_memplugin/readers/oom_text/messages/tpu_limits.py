@@ -22,11 +22,12 @@ CORES = re.compile(
 )
 ALLOCATION = re.compile(
     r"Allocation \(size=(\d{1,18})\) would exceed memory \(size=(\d{1,18})\)"
-    r"(?: :: (#\w{1,60}) ?(?:\[([^\n]{0,4000}?)\](?= ::|\s*$|\n))?(?: :: ([^\n]{1,400}))?)?"
+    r"(?: :: (#\w{1,60}) ?(?:\[([^\n]{0,4000}?)\](?= ::|\s{0,40}$|\n))?(?: :: ([^\n]{1,400}))?)?"
 )
 STACK = re.compile(
-    r"Ran out of memory in memory space (\w{1,20}) while allocating on stack for ([^\n]{1,8000}?)"
-    rf"(?:\.?\s+Scoped allocation with size ({SIZE}) and limit ({SIZE})|(?=\n|\Z))"
+    r"Ran out of memory in memory space (\w{1,20}) while allocating on stack for "
+    r"((?:(?!\s{1,8}Scoped allocation with|Ran out of memory in)[^\n]){1,8000})"
+    rf"(?:\s{{1,8}}Scoped allocation with size ({SIZE}) and limit ({SIZE}))?"
 )
 ESTIMATE = re.compile(rf"Estimated ({SIZE}) exceeds ({SIZE}) (\w{{1,20}}) capacity")
 EARLY = re.compile(

@@ -106,13 +106,15 @@ def memories(events: AllocatorEvents) -> tuple[list[str], I64]:
     strings = events.texts["allocator_name"].strings
     names = [strings[k] if k >= 0 else UNNAMED if k == -1 else f"TPU core {-2 - k}" for k in keys.tolist()]
     # A name may be inline in some events and a reference in others.
-    distinct, same = np.unique(names, return_inverse=True)
-    return distinct.tolist(), same.ravel()[which.ravel()].astype(np.int64)
+    distinct = sorted(set(names))  # an array of texts would take the length of the longest for each
+    row = {name: k for k, name in enumerate(distinct)}
+    same = np.array([row[name] for name in names], dtype=np.int64)
+    return distinct, same[which.ravel()]
 
 
 def natural_sort_key(name: str) -> list[tuple[int, str]]:
     """Return a sort key under which numbers within names compare by value."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", name) if part]
 
 
 def _recording(log: AllocatorLog, memory: str, run: str, host: str, source: str) -> Recording:

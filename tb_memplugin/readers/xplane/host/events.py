@@ -14,7 +14,7 @@ STEP_NUMBER, GROUP = "step_num", "group_id"  # XProf groups the events of a step
 # Producer type and id, consumer type and id: a producer on one thread and its consumer on another have equal pairs.
 LINKS = ("_pt", "_p", "_ct", "_c")
 RUN, DRIVER_CALL = "run_id", "correlation_id"  # an execution of a program, a call of the accelerator's driver
-PYTHON_FRAME = re.compile(r"\$(.+):(\d+) (.+)", re.DOTALL)
+PYTHON_FRAME = re.compile(r"\$(.+):(\d{1,18}) (.+)", re.DOTALL)
 JITTED = re.compile(r"PjitFunction\((.+)\)", re.DOTALL)
 
 

@@ -1,0 +1,72 @@
+"""Every pattern that is used on the content of files, on adversarial texts: its time is linear, and small."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import tb_memplugin
+
+TESTS, PACKAGE = Path(__file__).parent, Path(tb_memplugin.__file__).parent
+SECONDS = 300
+
+CODE = """
+import importlib, pkgutil, re, sys, time
+from pathlib import Path
+import tb_memplugin
+from support.adversarial_texts import texts
+
+SIZE, LIMIT = 16_000, 4e-6  # seconds of the processor per character; real texts take 1e-8 to 1e-7
+# Patterns for command lines, scripts and the names of files, which have at most 1,024 characters.
+SHORT_TEXTS = ("tb_memplugin.commands", "tb_memplugin.fit.", "tb_memplugin.logdir", "tb_memplugin.capture",
+               "tb_memplugin.protos", "tb_memplugin.views.terminal", "tb_memplugin.__main__")
+
+def methods(name, *sources):
+    # Of the module itself, or of those that import the name.
+    calls = rf"\\b{name}\\.(search|match|fullmatch|sub|findall|finditer|split)\\b"
+    return next(filter(None, (set(re.findall(calls, source)) for source in sources)), {"finditer"})
+
+def seconds(pattern, method, text):
+    begin = time.process_time()
+    if method in ("match", "fullmatch", "search"):
+        getattr(pattern, method)(text)
+    else:
+        for _ in pattern.finditer(text):
+            pass
+    return time.process_time() - begin
+
+source = "\\n".join(path.read_text() for path in Path(tb_memplugin.__file__).parent.rglob("*.py"))
+slow, seen = [], set()
+for module in pkgutil.walk_packages(tb_memplugin.__path__, "tb_memplugin."):
+    if module.name.startswith(SHORT_TEXTS):
+        continue
+    try:
+        loaded = importlib.import_module(module.name)
+    except ImportError:
+        continue  # of a framework that is not installed
+    for name, value in vars(loaded).items():
+        for pattern in value if isinstance(value, tuple) else (value,):
+            if not isinstance(pattern, re.Pattern) or (pattern, name) in seen:
+                continue
+            seen.add((pattern, name))
+            for method in sorted(methods(name, Path(loaded.__file__).read_text(), source)):
+                for text in texts(pattern, SIZE):
+                    subject = text.encode("latin1", "replace") if isinstance(pattern.pattern, bytes) else text
+                    # Again where it is slow, as another process may have been the reason.
+                    if all(seconds(pattern, method, subject) > LIMIT * SIZE for _ in range(4)):
+                        slow.append(f"{module.name}.{name}.{method}: {text[:60]!r}...")
+                        break
+assert len(seen) > 100
+print("\\n".join(slow))
+"""
+
+
+def test_no_pattern_is_slow() -> None:
+    paths = [str(TESTS), str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    found = subprocess.run(
+        [sys.executable, "-c", CODE], env=environment, timeout=SECONDS, check=True, capture_output=True, text=True
+    )
+    assert not found.stdout.strip()
