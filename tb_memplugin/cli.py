@@ -6,17 +6,20 @@ Commands import their dependencies when they run, so that each starts quickly.
 from __future__ import annotations
 
 import argparse
-import io
-import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from tb_memplugin import __version__
 from tb_memplugin.commands import check, compare, explain, export, fit, hook, serve, summary, xprof
+from tb_memplugin.commands.streams import close_quietly, complain, is_reader_gone, prepare
 from tb_memplugin.commands.terminal import printable
 from tb_memplugin.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 COMMANDS: tuple[ModuleType, ...] = (serve, xprof, summary, explain, compare, check, fit, export, hook)
 
@@ -35,7 +38,9 @@ examples:
   tb-memplugin check /tmp/xprof --max-peak 70GiB  enforce a memory budget in CI
 
 Run `tb-memplugin COMMAND --help` for the options of a command. Exit codes:
-0 success, 1 memory budget exceeded, 2 wrong input or call."""
+0 success, 1 memory budget exceeded, 2 wrong input or call, or a failure."""
+
+DEBUG = "show the traceback of a failure"
 
 _KEEP_LINES = argparse.RawDescriptionHelpFormatter  # help texts are wrapped by hand
 
@@ -43,33 +48,90 @@ _KEEP_LINES = argparse.RawDescriptionHelpFormatter  # help texts are wrapped by 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    0: success. 1: a memory budget is exceeded. 2: the input or the call is wrong; one line on stderr says how.
+    0: success. 1: a memory budget is exceeded. 2: the input or the call is wrong, the output cannot be written, or the
+    command failed; one line on stderr says how, and with --debug the traceback is above it.
     """
+    prepare()
+    try:
+        arguments = _parse(argv)
+    except SystemExit:  # after --help, or a wrong call
+        if _flushed(0) != 0:
+            return 2
+        raise
+    except OSError as error:
+        return _failed(error, debug=False)
+    return _flushed(_run(arguments))
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     arguments, rest = parser.parse_known_args(argv)
     if rest and not arguments.accepts_unknown:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     arguments.rest = rest
+    return arguments
+
+
+def _run(arguments: argparse.Namespace) -> int:
     command: Callable[[argparse.Namespace], int] = arguments.command
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # for terminals that are not UTF-8
     try:
-        status = command(arguments)
-        sys.stdout.flush()
-        return status
-    except InputError as error:
-        print(f"tb-memplugin: {printable(str(error))}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        # The reader (head, less) closed the pipe. Redirect stdout, or Python reports the error again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return command(arguments)
     except KeyboardInterrupt:
         return 130
+    except SystemExit as end:  # of a library, or of a signal: 1 would mean that a budget is exceeded
+        if isinstance(end.code, str):
+            complain(f"tb-memplugin: {printable(end.code)}")
+        return end.code if isinstance(end.code, int) and end.code != 1 else 2 if end.code else 0
+    except Exception as error:
+        return _failed(error, arguments.debug)
+
+
+def _failed(error: Exception, debug: bool) -> int:
+    if isinstance(error, BrokenPipeError) and is_reader_gone(sys.stdout):
+        close_quietly(sys.stdout)  # the reader (head, less) has seen enough
+        return 0
+    if debug:
+        complain("".join(traceback.format_exception(error)).rstrip())
+    if not (isinstance(error, OSError) and error.filename is None and _flushed(0)):
+        complain(f"tb-memplugin: {printable(_one_line(error))}")
+    return 2
+
+
+def _one_line(error: Exception) -> str:
+    """Describe an error for users; only an InputError is meant for them."""
+    if isinstance(error, InputError):
+        return str(error)
+    debug = "run the command again with --debug to see the traceback"
+    if isinstance(error, MemoryError):
+        return f"Not enough memory: end other programs, or use a larger machine; {debug}"
+    text = " ".join(str(error).split())
+    if isinstance(error, OSError):
+        about = "Cannot read or write" if error.filename is None else "Cannot read or write a file"
+        return f"{about}: {text or type(error).__name__}; {debug}"
+    return f"Unexpected failure: {type(error).__name__}{': ' if text else ''}{text}; {debug}, and report it"
+
+
+def _flushed(status: int) -> int:
+    """Write what is left of the output. Return the status, or 2 where that fails, such as on a full disk."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        close_quietly(sys.stdout)
+    except (OSError, ValueError) as error:
+        close_quietly(sys.stdout)
+        complain(f"tb-memplugin: Cannot write the output: {getattr(error, 'strerror', None) or error}")
+        return 2
+    return status
 
 
 class _Parser(argparse.ArgumentParser):
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Print --help or --version. argparse ignores that standard output cannot be written."""
+        if file is None or file is sys.stderr:
+            complain(message.rstrip("\n"))
+        else:
+            file.write(message)
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {printable(message)}: see `{self.prog} --help`\n")
 
@@ -79,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--version", action="version", version=f"tb-memplugin {__version__}", help="show the version and exit"
     )
+    parser.add_argument("--debug", action="store_true", help=DEBUG)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for module in COMMANDS:
         description = (module.__doc__ or "").strip()
@@ -89,6 +152,8 @@ def _parser() -> argparse.ArgumentParser:
         )
         command.set_defaults(command=module.run, accepts_unknown=False)
         module.options(command)
+        # Without a default, which would undo the option before the command.
+        command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=DEBUG)
     return parser
 
 

@@ -25,16 +25,28 @@ class Budget:
         `subject` is a compiled JAX function, which need not have run: the memory that it reserves counts. Or it is a
         path (a logdir, a run, or a file that `tb-memplugin summary` reads): then the same figures count as in
         `tb-memplugin check` (what programs reserve, and peaks of other recordings), of the recordings whose id matches
-        the regular expression `recording`. InputError where there are no recordings to check, or where a file cannot
-        be read.
+        the regular expression `recording`. InputError where there are no recordings to check, where a file cannot be
+        read, or where the check fails: only a budget that is exceeded is a failed test without an error.
         """
         __tracebackhide__ = True  # pytest then points at the line of the test
         is_path = isinstance(subject, str | os.PathLike)
-        check = (
-            _check_path(os.fspath(subject), self.limit, recording) if is_path else _check_program(subject, self.limit)
-        )
+        try:
+            if is_path:
+                check = _check_path(os.fspath(subject), self.limit, recording)
+            else:
+                check = _check_program(subject, self.limit)
+        except Exception as error:
+            raise _input_error(error, os.fspath(subject) if is_path else type(subject).__name__) from error
         if check:
             pytest.fail(check, pytrace=False)
+
+
+def _input_error(error: Exception, where: str) -> Exception:
+    from tb_memplugin.errors import InputError
+
+    if isinstance(error, InputError):
+        return InputError(error.what, error.where, error.remedy)
+    return InputError("The budget could not be checked", where, f"{type(error).__name__}: {error}")
 
 
 @pytest.fixture
@@ -47,12 +59,12 @@ def memory_budget() -> Callable[[str | int], Budget]:
 
 def _check_program(compiled: Any, limit: int) -> str:
     """Return an explanation where the program exceeds the limit, else an empty string."""
-    from tb_memplugin.capture import assert_fits
+    from tb_memplugin.capture.programs import BudgetExceeded, assert_fits
     from tb_memplugin.errors import InputError
 
     try:
         assert_fits(compiled, limit)
-    except AssertionError as error:
+    except BudgetExceeded as error:
         return str(error)
     except (AttributeError, ValueError) as error:
         remedy = "give a path, or what jax.jit(f).lower(...).compile() returns"

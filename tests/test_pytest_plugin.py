@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from support.servers import DEMO
 
+from tb_memplugin import pytest_plugin
+from tb_memplugin.capture import programs
+from tb_memplugin.errors import InputError
+
 TESTS = """
 import jax, jax.numpy as jnp, pytest
 from tb_memplugin.errors import InputError
@@ -41,6 +45,18 @@ def test_a_mistake_is_no_pass(memory_budget):
     with pytest.raises(InputError, match="Ambiguous size"):
         memory_budget("16G")
 """
+
+
+def fail(*_: object) -> None:
+    raise AssertionError
+
+
+@pytest.mark.parametrize("subject", ["logdir", object()])
+def test_a_check_that_fails_is_an_error_and_no_budget(subject: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pytest_plugin, "_check_path", fail)
+    monkeypatch.setattr(programs, "_recordings", fail)
+    with pytest.raises(InputError, match="The budget could not be checked"):
+        pytest_plugin.Budget(1).fits(subject)
 
 
 @pytest.fixture(scope="module")

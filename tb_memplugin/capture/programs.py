@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 HasProgram = Compiled | CompiledProgram | CompileOutOfMemory | ProgramOfDump | str | os.PathLike[str]
 
 
+class BudgetExceeded(AssertionError):
+    """A program that needs more memory than it may."""
+
+
 def compiled(program: HasProgram, logdir: LogDir) -> Path | str:
     """Write the program as a run that tb_memplugin and XProf can open, and return the path of its file.
 
@@ -99,7 +103,7 @@ def assert_fits(program: HasProgram, limit: int | str | None = None) -> None:
         if allowed is None:
             raise ValueError("The memory of the device is unknown: give a limit, such as '70GiB'")
         if needed > allowed:
-            raise AssertionError(
+            raise BudgetExceeded(
                 f"{recording.title} needs {bytes_text(needed)} of {recording.memory}, "
                 f"{bytes_text(needed - allowed)} more than {bytes_text(allowed)}.\n{_explain(recording)}"
             )

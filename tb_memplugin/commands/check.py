@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tb_memplugin.commands import fit
+from tb_memplugin.commands.streams import show
 from tb_memplugin.commands.terminal import JSON, PATH, PATTERN, listing_of, pattern_of, print_problems, printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import parse_size
@@ -111,4 +112,4 @@ def _explanation(outcome: Outcome, logdir: str) -> Iterator[str]:
 
 def _print(answer: dict[str, Any], as_json: bool, lines: Iterator[str]) -> None:
     text = [json.dumps(answer, indent=2, allow_nan=False)] if as_json else map(printable, lines)
-    print("\n".join(text))
+    show("\n".join(text))

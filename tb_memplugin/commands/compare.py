@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tb_memplugin.commands.streams import show
 from tb_memplugin.commands.terminal import JSON, PATH, listing_of, print_problems, printable
 from tb_memplugin.errors import InputError
 from tb_memplugin.sizes import bytes_text, parse_size
@@ -69,10 +70,10 @@ def run(arguments: argparse.Namespace) -> int:
     answers, failed = compared_pairs(_pairs(arguments), arguments.at_a, arguments.at_b, arguments.by)
     print_problems(failed)
     if arguments.json:
-        print(json.dumps({"comparisons": answers}, indent=2, allow_nan=False))
+        show(json.dumps({"comparisons": answers}, indent=2, allow_nan=False))
     else:
         texts = ((markdown if arguments.markdown else lines)(answer) for answer in answers)
-        print("\n\n".join("\n".join(map(printable, text)) for text in texts))
+        show("\n\n".join("\n".join(map(printable, text)) for text in texts))
     grown = _check_growth(answers, allowed, arguments.fail_if_peak_grows) if allowed else 0
     return grown or (2 if failed else 0)
 

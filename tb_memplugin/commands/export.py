@@ -13,10 +13,13 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
+import secrets
+import signal
 import sys
-import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from tb_memplugin.commands.terminal import PATH, PATTERN, listing_of, pattern_of, print_problems, printable
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 REPORT = ".html"
 SUFFIXES = (".csv", ".csv.gz", ".json", ".json.gz", ".parquet", REPORT)
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 GZIP_LEVEL = 1  # rows are so similar that a higher level saves little and takes several times as long
 
 
@@ -50,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     file = arguments.to
     write, pattern = _writer(file), pattern_of(arguments.recording)
     _check_output(file, arguments.path, arguments.force)
-    with _atomic_file(file) as stream:
+    with _ending_by_signals(), _atomic_file(file) as stream:
         every = listing_of(arguments.path).recordings
         selected = [r for r in every if pattern.search(r.id)]
         if not selected:
@@ -133,23 +137,39 @@ def _compress(stream: BinaryIO, file: str) -> Iterator[BinaryIO]:
 def _atomic_file(file: str) -> Iterator[BinaryIO]:
     """Open a stream that replaces the file once it is complete; if writing fails, the file stays as it was."""
     target = os.path.realpath(file)
-    temporary = ""
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".tb-memplugin-")
-        with open(descriptor, "wb") as stream:
-            yield stream
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-        temporary = ""
+        if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device, which stays one
+            with open(target, "wb") as stream:
+                yield stream
+            return
+        temporary = os.path.join(os.path.dirname(target), f".tb-memplugin-{secrets.token_hex(8)}")
+        try:
+            with open(temporary, "xb") as stream:
+                yield stream
+            os.replace(temporary, target)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
     except OSError as error:
         raise InputError("Cannot write the file", file, error.strerror or str(error)) from error
+
+
+@contextmanager
+def _ending_by_signals() -> Iterator[None]:
+    """End the block by an exception when the process is told to end, so that it leaves no temporary file."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for other in caught:
+            signal.signal(other, signal.SIG_IGN)  # not to interrupt the cleaning up
+        sys.exit(128 + number)
+
+    # A command that runs under nohup ignores SIGHUP. Threads cannot set handlers.
+    in_main = threading.current_thread() is threading.main_thread()
+    caught = [number for number in ENDING if in_main and signal.getsignal(number) is signal.SIG_DFL]
+    for number in caught:
+        signal.signal(number, end)
+    try:
+        yield
     finally:
-        if temporary:
-            os.unlink(temporary)
-
-
-def _umask() -> int:
-    """Read the process's umask, which is only possible by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+        for number in caught:
+            signal.signal(number, signal.SIG_DFL)

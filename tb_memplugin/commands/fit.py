@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tb_memplugin.commands.streams import show as print_text
 from tb_memplugin.commands.terminal import JSON, printable
 from tb_memplugin.sizes import parse_size
 
@@ -174,10 +175,10 @@ def show(sweep: Sweep, found: Sequence[LargestValue], as_json: bool, tried: Sequ
     if as_json:
         given = answer_json(sweep.outcomes, found)
         given |= {} if tried is None else {"tried": [tried_json(one) for one in tried]}
-        print(json.dumps(given, indent=2, allow_nan=False))
+        print_text(json.dumps(given, indent=2, allow_nan=False))
         return
     of_advice = [] if tried is None else tried_lines(tried)
-    print("\n".join(map(printable, [*lines(found, choices_of(sweep.rows())), *of_advice])))
+    print_text("\n".join(map(printable, [*lines(found, choices_of(sweep.rows())), *of_advice])))
     for text in dict.fromkeys(one.last.traceback for one in found if one.last.traceback):
         print(f"\n{text}", file=sys.stderr)
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tb_memplugin.errors import InputError
 from tb_memplugin.regex import Regex
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
     from tb_memplugin.views.shared.json_types import problems_json
 
     if path == "-":
+        if sys.stdin is None:  # closed by the shell
+            raise InputError("Nothing to read", STDIN, "pipe the text of an error into the command")
         return listing_of_stream(sys.stdin.buffer, STDIN)
     # The log is for servers; a command prints each problem as one line instead.
     logging.getLogger("tb_memplugin").setLevel(logging.ERROR)

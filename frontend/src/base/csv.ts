@@ -1,3 +1,11 @@
+/**
+ * Operators, also full-width, small and minus sign, which Excel reads like those of ASCII; and what it skips before
+ * them: spaces, control characters, and characters without a width. As in views/export/csv.py.
+ */
+const FORMULA =
+  // eslint-disable-next-line no-control-regex
+  /^[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2060\ufeff]/;
+
 /** Format lines as CSV (RFC 4180): lines end in CRLF, quotes are doubled. */
 export function formatCsv(
   headings: readonly string[],
@@ -10,6 +18,6 @@ export function formatCsv(
 function field(value: string | number): string {
   if (typeof value === "number") return String(value);
   // Spreadsheets evaluate text that starts like a formula, and op names are untrusted.
-  const safe = /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value;
+  const safe = FORMULA.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -13,7 +13,11 @@ from tb_memplugin.views.export.export_table import export_cells
 from tb_memplugin.views.export.rows import pieces
 
 LINE_END = "\r\n"
-FORMULA = re.compile(r"[=+\-@\t\r\n]")
+# Operators, also full-width, small and minus sign, which Excel reads like those of ASCII; and what it skips before
+# them: spaces, control characters, and characters without a width. As in base/csv.ts.
+FORMULA = re.compile(
+    r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2060\ufeff]"
+)
 NEEDS_QUOTES = re.compile(r'[",\r\n]')
 
 

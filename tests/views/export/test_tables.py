@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -140,7 +141,15 @@ def in_csv(value: object) -> str:
     if value is None or isinstance(value, bool):
         return "" if value is None else str(value).lower()
     text = str(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
+    operators, invisible = (
+        "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212",
+        "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff",
+    )
+    begins = text[:1]
+    runs = (
+        begins.isspace() or unicodedata.category(begins or "a") == "Cc" or (begins and begins in operators + invisible)
+    )
+    return f"'{text}" if isinstance(value, str) and runs else text
 
 
 def check_all(recordings: list[Recording]) -> None:
@@ -214,6 +223,13 @@ def test_parquet_in_pieces_is_one_table(monkeypatch: pytest.MonkeyPatch) -> None
         ("-a", "'-a"),
         ("@SUM(A1)", "'@SUM(A1)"),
         ("\ta", "'\ta"),
+        (" =1+1", "' =1+1"),
+        (" a", "' a"),
+        ("\u00a0\t=1", "'\u00a0\t=1"),
+        ("\ufeff=1", "'\ufeff=1"),
+        ("\u200b@SUM(A1)", "'\u200b@SUM(A1)"),
+        ("\x00=1", "'\x00=1"),
+        *((f"{operator}1", f"'{operator}1") for operator in "\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212"),
         ("\ra", '"\'\ra"'),
         ("\na", '"\'\na"'),
         ('=HYPERLINK("x","y")', '"\'=HYPERLINK(""x"",""y"")"'),
