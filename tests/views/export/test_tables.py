@@ -136,19 +136,18 @@ def as_parquet(recordings: list[Recording]) -> Any:
     return parquet.read_table(io.BytesIO(stream.getvalue()))
 
 
+OPERATORS = "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212"
+INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+
+
 def in_csv(value: object) -> str:
     """Return a value as a spreadsheet must see it."""
     if value is None or isinstance(value, bool):
         return "" if value is None else str(value).lower()
     text = str(value)
-    operators, invisible = (
-        "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212",
-        "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff",
-    )
     begins = text[:1]
-    runs = (
-        begins.isspace() or unicodedata.category(begins or "a") == "Cc" or (begins and begins in operators + invisible)
-    )
+    skipped = begins.isspace() or unicodedata.category(begins or "a") == "Cc"
+    runs = skipped or (begins and begins in OPERATORS + INVISIBLE)
     return f"'{text}" if isinstance(value, str) and runs else text
 
 
