@@ -74,8 +74,7 @@ def served(host: str, large_buffers: int) -> Iterator[Served]:
         shutil.copytree(DEMO, logs)
         if large_buffers:
             path, _ = write(Path(folder), large_buffers)
-            (logs / "large").mkdir()
-            shutil.move(path, logs / "large" / "plugins")
+            shutil.move(path.parents[3], logs / "large")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
