@@ -14,6 +14,7 @@ from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_
 from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache
 from tb_memplugin.catalog.pasted_texts import PastedTexts
 from tb_memplugin.catalog.program_chunks import chunk_programs, link_chunks
+from tb_memplugin.catalog.quick import before_reading
 from tb_memplugin.catalog.shared_call import SharedCall
 from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError
@@ -50,6 +51,7 @@ class Catalog:
 
     def runs(self) -> list[Run]:
         """Return all runs, newest name first, then the pasted texts. InputError if there are none."""
+        before_reading()
         return self._search()
 
     def _search_now(self) -> list[Run]:
@@ -139,8 +141,13 @@ class Catalog:
         """Return the runs that match, with their present files. Searches the logdir only if no known run matches."""
         if pasted := [run for run in self.pasted.runs() if matches(run)]:
             return pasted
-        known = [current for run in self._runs if matches(run) and (current := logdir.list_again(run))]
+        known = [current for run in self._runs if matches(run) and (current := self._list_again(run))]
         return known or [run for run in self.runs() if matches(run)]
+
+    def _list_again(self, run: Run) -> Run | None:
+        if logdir.is_remote(run.root):
+            before_reading()
+        return logdir.list_again(run)
 
     def _read_once(self, file: HostFile, run: str) -> Listing:
         """Read a file, or return its cached listing. Concurrent requests for a file share one reading of it."""
@@ -149,6 +156,7 @@ class Catalog:
         version = FileVersion(file.path, file.stamp, run)
         if (cached := self._cache.get(version)) is not None:
             return cached
+        before_reading()
         with self._lock:
             known = self._reading.get(version)
             reading = known or self._reading.setdefault(version, Future())

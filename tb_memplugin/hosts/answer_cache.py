@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from weakref import ref
 
+from tb_memplugin.catalog.quick import WouldReadError, without_reading
 from tb_memplugin.hosts.responses import Finished
+from tb_memplugin.hosts.serving.lanes import PostponedError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.source import FitOutcomes, RunHosts, RunRecordings, Source
 
@@ -115,6 +117,17 @@ class AnswerCache:
     def nbytes(self) -> int:
         with self._lock:
             return sum(kept.nbytes for kept in self._kept.values())
+
+    def answer_kept(self, key: AnswerKey, source: Source) -> Finished:
+        """Return the kept answer if it is still right, without reading a file. PostponedError where that is unknown."""
+        try:
+            with without_reading():
+                found = self._find(key, source)
+        except WouldReadError:
+            found = None
+        if found is None:
+            raise PostponedError
+        return found
 
     def answer(self, key: AnswerKey, source: Source, make: Callable[[Source], Finished]) -> Finished:
         """Return the kept answer if it is still right, or make it. Concurrent requests share one making of it."""

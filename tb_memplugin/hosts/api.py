@@ -19,6 +19,7 @@ from tb_memplugin.hosts.page_request import PageRequest
 from tb_memplugin.hosts.request_body import NotAccepted
 from tb_memplugin.hosts.responses import Finished, error_response, finish
 from tb_memplugin.hosts.routes import Routes
+from tb_memplugin.hosts.serving.lanes import PostponedError
 from tb_memplugin.views.endpoints.inputs import BadParameter
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class MemoryApp:
             if path in static.names():
                 return static.response(path)
             return error_response(404, InputError("No such page", path, "open index.html"))
+        except PostponedError:
+            raise
         except NotAccepted as error:
             return error_response(error.status, error)
         except BadParameter as error:

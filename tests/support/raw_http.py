@@ -20,6 +20,16 @@ def exchange(url: str, request: bytes, timeout: float = 60) -> bytes:
         return read_all(client)
 
 
+def read_to(client: socket.socket, end: bytes) -> bytes:
+    """Return all bytes until those of `end` arrive."""
+    received = b""
+    while not received.endswith(end):
+        piece = client.recv(1 << 16)
+        assert piece, received
+        received += piece
+    return received
+
+
 def read_all(client: socket.socket) -> bytes:
     """Return all bytes until the server closes the connection; TimeoutError where it does not."""
     received = bytearray()

@@ -1,7 +1,8 @@
 """The web server: waitress, with limits that slow, idle and greedy clients cannot exhaust.
 
 One thread reads requests and sends answers, so a client that is slow at either occupies no thread of the app. A request
-must arrive within a time limit, and a connection that is idle is closed, sooner while there are many.
+must arrive within a time limit, and a connection that is idle is closed, sooner while there are many. Answers that take
+long do not delay the others (lanes.py).
 """
 
 from __future__ import annotations
@@ -19,14 +20,13 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
 from waitress.server import TcpWSGIServer
-from waitress.task import ThreadedTaskDispatcher
 
 from tb_memplugin.hosts import request_body
+from tb_memplugin.hosts.serving.lanes import Lanes, QuickTask
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-THREADS = 16
 MAX_CONNECTIONS = 1000
 IDLE_SECONDS = 60  # browsers keep connections for their next request
 REQUEST_SECONDS = 20  # until the headers are complete
@@ -43,7 +43,9 @@ NEVER = 1 << 60
 class _Channel(HTTPChannel):  # type: ignore[misc]
     """One connection, with one request at a time."""
 
+    task_class = QuickTask
     arriving_since = 0.0  # the first byte of a request that is not complete
+    is_slow = False  # the request was postponed
 
     def received(self, data: bytes) -> bool:
         if self.request is None:
@@ -62,6 +64,12 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
                 del self.requests[1:]
             self.requests[0].headers["CONNECTION"] = "close"
         super().service()
+
+    def postpone(self, request: Any) -> None:
+        """Answer the request again, in the slow lane."""
+        self.is_slow = True
+        with self.requests_lock:
+            self.requests.insert(0, request)  # waitress removes the first one, and goes on with the next
 
     def handle_error(self) -> None:
         """Close a connection on which something arrived that waitress cannot read; it would print a traceback."""
@@ -95,7 +103,6 @@ def serve(app: WSGIApplication, sockets: Sequence[socket.socket], ready: Callabl
     """Serve an app on listening sockets until Ctrl+C or SIGTERM. `ready` is called first."""
     logging.getLogger("waitress").setLevel(logging.ERROR)  # it warns when requests wait for a thread
     adjustments = Adjustments(
-        threads=THREADS,
         connection_limit=_most_connections(),
         cleanup_interval=1,
         max_request_header_size=MAX_HEADER_BYTES,
@@ -107,8 +114,7 @@ def serve(app: WSGIApplication, sockets: Sequence[socket.socket], ready: Callabl
         ident=None,
     )
     connections: dict[int, Any] = {}
-    dispatcher = ThreadedTaskDispatcher()
-    dispatcher.set_thread_count(THREADS)
+    dispatcher = Lanes()
     for listening in sockets:
         info = (listening.family, listening.type, listening.proto, listening.getsockname())
         _Server(

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from support.raw_http import GET, connect, exchange, read_all
+from support.raw_http import GET, connect, exchange, read_all, read_to
 from support.servers import Server, fetch
 
 SMALL = b"answer"
@@ -21,7 +21,13 @@ SCRIPT = """
 import sys
 from tb_memplugin.hosts.serving import server
 from tb_memplugin.hosts.serving.sockets import listen, url_of
+from tb_memplugin.hosts.serving.lanes import PostponedError, is_quick
+import time
 def app(environ, start_response):
+    if environ["PATH_INFO"] == "/slow":
+        if is_quick(environ):
+            raise PostponedError
+        time.sleep(3)
     sent = environ["wsgi.input"].read()
     body = {"/large": b"x" * %d, "/sent": str(len(sent)).encode()}.get(environ["PATH_INFO"], %r)
     start_response("200 OK", [("Content-Length", str(len(body)))])
@@ -98,6 +104,22 @@ def test_more_clients_than_connections_do_not_keep_others_out() -> None:
         assert server.get("").body == SMALL
 
 
+def test_answers_that_take_long_do_not_delay_those_that_are_there(server: Server) -> None:
+    """Ask for more slow answers than there are threads."""
+    with ExitStack() as opened:
+        slow = [opened.enter_context(connect(server.url)) for _ in range(30)]
+        for client in slow:
+            client.sendall(GET % b"/slow")
+        begun = time.monotonic()
+        assert server.get("").body == SMALL
+        quick = time.monotonic() - begun
+        read_to(slow[0], SMALL)
+        assert time.monotonic() - begun > quick
+        slow[0].sendall(GET % b"/")  # the connection goes on, in the quick lane
+        read_to(slow[0], SMALL)
+        assert quick < 2.5
+
+
 def test_requests_sent_at_once_are_not_answered_at_once(server: Server) -> None:
     """Send many requests for a large answer in one piece: only the first may take memory."""
     answer = exchange(server.url, GET % b"/large" * 100)
@@ -109,9 +131,7 @@ def test_one_connection_serves_many_requests(server: Server) -> None:
     with connect(server.url) as client:
         for _ in range(5):
             client.sendall(GET % b"/")
-            answer = client.recv(1 << 16)
-            while not answer.endswith(SMALL):
-                answer += client.recv(1 << 16)
+            answer = read_to(client, SMALL)
             assert answer.count(b"\r\nDate: ") == 1
             assert b"\r\nServer:" not in answer
 
