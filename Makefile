@@ -61,7 +61,7 @@ bench: .venv/tested ## measure speed, against XProf's converter on the same file
 # Coverage guides it where atheris is installed. SANITIZE=1 runs the compiled modules under ASan and UBSan instead.
 MINUTES ?= 60
 fuzz: .venv/tested ## try damaged files, requests and names: MINUTES=60, SANITIZE=1
-	PYTHONPATH=.:tests $(BIN)/python -m fuzz --minutes $(MINUTES) $(if $(SANITIZE),--sanitize)
+	PYTHONPATH=.:tests $(BIN)/python -m fuzz --minutes $(MINUTES) $(if $(SANITIZE),--sanitize) $(SUBJECTS)
 
 # The wheel is built from the sdist, then installed and tried with neither Node nor a compiler on the PATH.
 dist: .venv/bin/python tb_memplugin/static/index.html ## build an sdist and a wheel in dist/, and try the wheel

@@ -13,9 +13,12 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from fuzz import sanitizers
@@ -55,6 +58,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "fuzz")
     parser.add_argument("--sanitize", action="store_true", help="run the compiled modules under ASan and UBSan")
     parser.add_argument("--plain", action="store_true", help="without coverage, which atheris measures")
+    parser.add_argument("--processes", type=int, default=1, help="workers at a time, each of another subject")
     parser.add_argument("subjects", nargs="*", help="all without any")
     options = parser.parse_args()
     names = [one.name for one in SUBJECTS if not options.subjects or one.name in options.subjects]
@@ -67,20 +71,47 @@ def main() -> int:
         environment, state = sanitizers.environment(), f"{state}, sanitized"
     guided = not options.plain and not options.sanitize and find_spec("atheris") is not None
     print(f"{len(names)} subjects at {state}, {'with' if guided else 'without'} coverage", flush=True)
-    end, turn = time.monotonic() + 60 * options.minutes, 0
-    while (left := end - time.monotonic()) > 1:
-        name = names[turn % len(names)]
-        # Every other round is of the mutation harness alone, which tries more inputs in the same time.
-        module = "fuzz.guided" if guided and turn // len(names) % 2 else "fuzz.worker"
-        corpus = folder / "corpus" / name
-        corpus.mkdir(parents=True, exist_ok=True)
-        campaign = Campaign(folder / "faults", module, environment)
-        seconds = min(left, GUIDED_SECONDS if module == "fuzz.guided" else SLICE_SECONDS)
-        found = campaign.run(name, SEED, record.next_number(name), UNLIMITED, seconds, str(corpus))
-        record.add(state, name, found)
-        print(describe(name, module, found), flush=True)
-        turn += 1
+    turns = Turns(names, folder, record, state, guided, environment, time.monotonic() + 60 * options.minutes)
+    with ThreadPoolExecutor(options.processes) as pool:
+        for done in [pool.submit(turns.take_turns) for _ in range(options.processes)]:
+            done.result()
     return summarize(record, state, folder / "faults")
+
+
+@dataclass
+class Turns:
+    """The turns of subjects, which threads take until the time is over: each waits for one worker."""
+
+    names: Sequence[str]
+    folder: Path
+    record: Record
+    state: str
+    guided: bool
+    environment: Mapping[str, str]
+    end: float
+    turn: int = 0
+    lock: Lock = field(default_factory=Lock)
+
+    def take_turns(self) -> None:
+        while (left := self.end - time.monotonic()) > 1:
+            with self.lock:
+                turn, self.turn = self.turn, self.turn + 1
+            self._take(turn, left)
+
+    def _take(self, turn: int, left: float) -> None:
+        name, each = self.names[turn % len(self.names)], turn // len(self.names)
+        # Every other round is of the mutation harness alone, which tries more inputs in the same time.
+        module, longest = (
+            ("fuzz.guided", GUIDED_SECONDS) if self.guided and each % 2 else ("fuzz.worker", SLICE_SECONDS)
+        )
+        corpus = self.folder / "corpus" / name
+        corpus.mkdir(parents=True, exist_ok=True)
+        campaign = Campaign(self.folder / "faults", module, self.environment)
+        first = self.record.next_number(name)
+        found = campaign.run(name, SEED, first, UNLIMITED, min(left, longest), str(corpus))
+        with self.lock:
+            self.record.add(self.state, name, found)
+            print(describe(name, module, found), flush=True)
 
 
 def describe(name: str, module: str, found: Statistics) -> str:

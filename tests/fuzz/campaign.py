@@ -17,7 +17,7 @@ from fuzz.state import Progress, State
 from support.servers import REPOSITORY, TESTS
 
 PER_WORKER = 20_000  # inputs, after which a new worker starts with fresh memory
-STUCK_SECONDS = 120  # without an input, of which a waiting worker takes no processor time
+STUCK_SECONDS = 600  # without progress: a worker that waits for something takes no processor time
 RESTART = 75
 
 

@@ -77,6 +77,10 @@ def _device(
     start = np.where(unmatched_free, -1, row)
     end = np.where(unmatched_free, row, np.where(pairs.partner[row] >= 0, pairs.partner[row], n))
     has_total = allocated >= 0
+    # A damaged free may have another size than its allocation, so that less than nothing would be in use.
+    freed = np.flatnonzero(frees & (pairs.partner >= 0))
+    change = np.array(change)
+    change[freed] = -size[pairs.partner[freed]]
     traced = np.cumsum(change) + size[row][unmatched_free].sum()
     # Memory from before the trace that is never freed in it is the rest of the allocator's total.
     before = int(allocated[0] - traced[0]) if has_total.all() else 0

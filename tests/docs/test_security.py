@@ -1,0 +1,37 @@
+"""The limits that docs/security.md promises, checked against the code."""
+
+from __future__ import annotations
+
+from support.markdown import section
+from support.servers import REPOSITORY
+
+from tb_memplugin.catalog import fit_records, pasted_texts
+from tb_memplugin.formats import OOM_TEXT_BYTES
+from tb_memplugin.hosts import request_body
+from tb_memplugin.hosts.serving import server
+from tb_memplugin.readers.common import budget
+
+PAGE = REPOSITORY / "docs" / "security.md"
+
+
+def mib(size: int) -> str:
+    return f"{size >> 20} MiB"
+
+
+def test_the_limits_of_memory_are_those_of_the_code() -> None:
+    [table] = section(PAGE, "How much memory a file may take").tables
+    assert [limit for _, limit in table] == [
+        f"{mib(budget.BASE_BYTES)} + {budget.MULTIPLE} n",
+        f"{mib(budget.BASE_BYTES)} + {budget.COMPRESSED_MULTIPLE} n",
+        f"{mib(budget.CONTENT_BASE_BYTES)} + {budget.CONTENT_MULTIPLE} n",
+        f"its last {mib(OOM_TEXT_BYTES)} are read",
+        mib(fit_records.MAX_RECORD_BYTES),
+        f"{mib(request_body.MAX_BYTES)}; {pasted_texts.MAX_TEXTS} texts are kept",
+    ]
+
+
+def test_the_limits_of_the_server_are_those_of_the_code() -> None:
+    text = section(PAGE, "What the servers accept").text
+    assert f"limited to {server.MAX_HEADER_BYTES >> 10} KiB" in text
+    assert f"within {server.REQUEST_SECONDS} seconds, its body within {server.BODY_SECONDS}" in text
+    assert f"closed after {server.IDLE_SECONDS} seconds" in text
