@@ -52,7 +52,6 @@ class Trial:
 
     def limit_memory(self) -> None:
         """Set the limits, after everything that any input uses is loaded."""
-        self.resident = self._peak()
         if not os.environ.get(SANITIZED):
             size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + ADDRESS_SPACE
             resource.setrlimit(resource.RLIMIT_AS, (size, size))
@@ -60,6 +59,7 @@ class Trial:
     def run(self, data: bytes, everything: bool = False) -> None:
         """Try one input. Ends the process where it took too much memory."""
         self.state.begin(self.progress, data)
+        peak, resident = self._memory()  # what libFuzzer itself took is not the input's
         number, tried, answered, faults, slowest = self.progress
         before = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, seconds_of(data))
@@ -72,15 +72,16 @@ class Trial:
         slowest = max(slowest, time.process_time() - before)
         self.progress = Progress(number + 1, tried + 1, answered, faults, slowest)
         self.state.end(self.progress)
-        taken = self._peak() - self.resident
+        highest = self._memory()[0]
+        taken = highest - resident if highest > peak else 0
         if taken > MEMORY + MEMORY_PER_BYTE * len(data) and SLOWER == 1:
             text = f"{len(data)} bytes took {taken >> 20} MiB"
             save(self.faults, f"memory of {self.subject.name}, 2^{taken.bit_length()} bytes", data, text)
             self.state.end(self.progress._replace(faults=faults + 1))
             os._exit(RESTART)
 
-    def _peak(self) -> int:
-        """Return the peak of the resident memory, in bytes."""
+    def _memory(self) -> tuple[int, int]:
+        """Return the peak of the resident memory, and the resident memory now, in bytes."""
         text = os.pread(self._status, 4096, 0)
-        at = text.index(b"VmHWM:") + 6
-        return int(text[at : text.index(b"k", at)]) << 10
+        peak, now = (text.index(name) + len(name) for name in (b"VmHWM:", b"VmRSS:"))
+        return int(text[peak : text.index(b"k", peak)]) << 10, int(text[now : text.index(b"k", now)]) << 10
