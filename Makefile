@@ -68,6 +68,7 @@ dist: .venv/bin/python tb_memplugin/static/index.html ## build an sdist and a wh
 	$(BIN)/python -m pip install --quiet build
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/python -m tools.sbom dist/*.whl frontend/package-lock.json
 	$(PYTHON) .ci/try_wheel.py dist/*.whl demo_logdir
 
 client: .venv/tested ## generate the page's client from the endpoints

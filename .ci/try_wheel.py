@@ -59,6 +59,7 @@ def check_server(server: subprocess.Popen[str]) -> None:
     # The page's script is short and imports the rest.
     imported = [name for script in scripts for name in IMPORT.findall(fetch(url + script).decode())]
     assert sum(len(fetch(url + name)) for name in imported) > 100_000, f"{scripts} import {imported}"
+    assert "preact" in fetch(f"{url}licenses.txt").decode(), "the licenses of the page's packages are missing"
     runs: dict[str, Any] = json.loads(fetch(f"{url}api/runs"))
     assert runs["runs"], runs
 

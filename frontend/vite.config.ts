@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
+import { licenses } from "./licenses";
 
 /**
  * Three entries, all with names that hosts know: index.html is the page on its own, index.js the ES module that
@@ -8,6 +9,7 @@ import { defineConfig } from "vitest/config";
  */
 export default defineConfig({
   base: "./",
+  plugins: [licenses(import.meta.dirname)],
   build: {
     outDir: "../tb_memplugin/static",
     emptyOutDir: true,
