@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 from support.browser.expected import recording
-from support.browser.hosts import Host, open_standalone, open_tensorboard
+from support.browser.hosts import Host, open_standalone, open_tensorboard, open_xprof
 from support.browser.logs import LARGEST, TRAIN
-from support.browser.pages import new_context
+from support.browser.pages import REBOUND, new_context
 from support.browser.viewer import Viewer
 from support.browser.watch import Watch
 from support.hook_environment import command
@@ -95,3 +95,39 @@ def test_plain_xprof_after_the_hook_is_installed(environment: Path, tmp_path: Pa
             check(Host("xprof", server), context)
     finally:
         command(environment, "remove")
+
+
+FETCH = "path => fetch(path).then(answer => answer.status)"
+
+
+@pytest.mark.parametrize("opened", [open_standalone, open_tensorboard, open_xprof], ids=lambda opened: opened.__name__)
+def test_a_page_whose_name_was_rebound_reads_nothing(
+    opened: Callable[[Path, Path], AbstractContextManager[Host]], tmp_path: Path, context: BrowserContext
+) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(DEMO, logs)
+    with opened(logs, tmp_path) as host:
+        page = context.new_page()
+        page.goto(host.server.url)
+        assert page.evaluate(FETCH, f"{host.api}runs") == 200
+        answer = page.goto(host.server.url.replace("127.0.0.1", REBOUND))
+        assert answer is not None
+        assert answer.status == (200 if host.name == "tensorboard" else 403)  # TensorBoard's own page is not ours
+        assert page.evaluate(FETCH, f"/{host.api}runs") == 403
+
+
+def test_a_page_of_another_origin_cannot_frame_ours(tmp_path: Path, context: BrowserContext) -> None:
+    with open_standalone(DEMO, tmp_path) as host, open_standalone(DEMO, tmp_path) as other:
+        page = context.new_page()
+        page.goto(f"{host.server.url}api/runs")  # a document without a policy
+        blocked = []
+        page.on("console", lambda message: blocked.append(message.text))
+        page.evaluate(
+            "url => document.body.append(Object.assign(document.createElement('iframe'), {src: url}))", other.server.url
+        )
+        page.wait_for_timeout(500)
+        assert any("frame-ancestors" in text for text in blocked)
+        page.evaluate(
+            "url => document.body.append(Object.assign(document.createElement('iframe'), {src: url}))", host.server.url
+        )
+        page.frame_locator("iframe >> nth=1").locator("[data-testid]").first.wait_for()

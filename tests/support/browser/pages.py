@@ -10,6 +10,7 @@ from support.browser.hosts import Host
 from support.browser.logs import LARGEST, TRAIN
 from support.browser.viewer import PATIENCE_MS, Viewer
 
+REBOUND = "evil.example"
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -17,8 +18,8 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # Only loopback resolves, for pages, workers and the browser itself.
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    # Only loopback resolves, for pages, workers and the browser itself; and a name that was rebound to it.
+    f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 START = {"run": TRAIN, "module": LARGEST}
 

@@ -1,0 +1,20 @@
+"""A short soak, and a short load, of a server on a logdir that changes."""
+
+from __future__ import annotations
+
+from benchmarks.load import main as load
+from benchmarks.soak import growth, soak
+
+
+def test_memory_and_files_stay_flat_while_runs_come_and_go() -> None:
+    figures, seen, runs = soak("standalone", 20, clients=4, every_seconds=0.3)
+    before, after, files_before, files_after = growth(figures)
+    assert runs > 10 and len(seen.seconds) > 50
+    # A run that is deleted or half written is no page; anything else would be a fault.
+    assert {status for status in seen.statuses if status.isdigit()} <= {"200", "404"}
+    assert after < before * 1.3 + 50
+    assert files_after <= files_before + 10
+
+
+def test_load_is_measured() -> None:
+    load(["--hosts", "standalone", "--clients", "10", "--seconds", "3", "--large-buffers", "1000"])
