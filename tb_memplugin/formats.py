@@ -23,23 +23,28 @@ class Format:
     kind: RecordingKind
     opener: str
     found: tuple[str, ...] = ()
+    max_bytes: int | None = None  # larger files are refused before they are read
     end_bytes: int | None = None  # only the end of a longer file is read; its opener also takes `skipped=`
 
 
 # The error is at the end of a log. 16 MiB hold a dump of 150,000 chunks and take seconds to parse.
 OOM_TEXT_BYTES = 16 << 20
 
+MAX_PROTOBUF_BYTES = 2 << 30  # no writer of protocol buffers makes more
+
 XPLANE = Format(
     "XPlane profile",
     (".xplane.pb",),
     RecordingKind.ALLOCATOR,  # and the compiled programs in it
     "tb_memplugin.readers.xplane:open_xplane",
+    max_bytes=MAX_PROTOBUF_BYTES,
 )
 HLO = Format(
     "compiled program",
     (".hlo_proto.pb", ".hlo.pb", ".hlo_proto.pb.gz", ".hlo.pb.gz"),
     RecordingKind.PROGRAM,
     "tb_memplugin.readers.hlo:open_hlo",
+    max_bytes=MAX_PROTOBUF_BYTES,
 )
 # The first format with a suffix of the file's name opens it, so longer suffixes come first.
 FORMATS = (
@@ -51,6 +56,7 @@ FORMATS = (
         RecordingKind.DEVICE_PROFILE,
         "tb_memplugin.readers.pprof:open_pprof",
         found=(".prof", ".pprof", ".pb.gz"),
+        max_bytes=MAX_PROTOBUF_BYTES,
     ),
     Format(
         "out-of-memory error",

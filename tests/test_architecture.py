@@ -25,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "readers": {"errors", "formats", "free_memory", "native", "protos", "model", "sizes"},
     "analysis": {"errors", "native", "model", "regex", "sizes"},
     "views": {"analysis", "errors", "model", "regex", "sizes"},
-    "logdir": {"errors", "formats", "free_memory"},
+    "logdir": {"errors", "formats", "free_memory", "sizes"},
     "catalog": {"analysis", "errors", "logdir", "readers", "model", "sizes"},
     "hosts": {"catalog", "errors", "logdir", "model", "views"},
     "capture": {"analysis", "errors", "readers", "model", "sizes", "views"},  # knows jax; loads these when asked

@@ -128,6 +128,21 @@ def test_a_sparse_file_larger_than_memory_is_refused_before_memory_is_taken(tmp_
     assert "TiB" in problem.text
 
 
+def test_a_file_larger_than_any_protocol_buffer_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.hlo.pb"
+    path.touch()
+    os.truncate(path, 3 << 30)
+    [problem] = listing_of_path(str(path)).problems
+    assert problem.text.startswith("too large for compiled program: 3.00 GiB")
+
+
+def test_a_file_of_zeros_is_no_profile(tmp_path: Path) -> None:
+    for name in ("a.hlo.pb", "a.prof", "a.xplane.pb"):
+        (tmp_path / name).write_bytes(bytes(1000))
+        [problem] = listing_of_path(str(tmp_path / name)).problems
+        assert "at byte 0" in problem.text
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name here")
 def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     path = tmp_path / "a.prof"

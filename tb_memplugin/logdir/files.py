@@ -13,6 +13,7 @@ from tb_memplugin.formats import format_of
 from tb_memplugin.free_memory import require
 from tb_memplugin.logdir.paths import is_remote
 from tb_memplugin.logdir.suffixes import host_name
+from tb_memplugin.sizes import bytes_text
 
 # Reading a file takes as much memory again for its tables, or more.
 FREE_MULTIPLE = 2
@@ -60,6 +61,9 @@ def read_content(file: HostFile) -> tuple[memoryview | bytes, int]:
     ReadError where it cannot be read.
     """
     known = format_of(file.path)
+    if known is not None and known.max_bytes is not None and file.size > known.max_bytes:
+        what = f"too large for {known.label}: {bytes_text(file.size)}"
+        raise InputError(what, file.path, f"such files have at most {bytes_text(known.max_bytes)}; is it damaged?")
     return _read(file, 0, None) if known is None or known.end_bytes is None else _read(file, -known.end_bytes, None)
 
 

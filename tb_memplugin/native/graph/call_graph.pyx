@@ -7,6 +7,8 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.containers cimport put
+
 HIDDEN = -1   # the frame is removed from stacks: its caller calls its callees
 DROPPED = -2  # the frame and its own weight are left out; a call across it is residual
 
@@ -68,7 +70,7 @@ def weave(const int32_t[::1] parent, const int32_t[::1] entity, int entities, co
                 if above >= 0 and above != e:
                     key = (<uint64_t>above << 32) | <uint64_t>e
                     if not calls.count(key):
-                        calls[key] = <int32_t>callers.size()
+                        put(calls, key, <int32_t>callers.size())
                         callers.push_back(above)
                         callees.push_back(e)
                         call_active.push_back(0)

@@ -7,6 +7,8 @@ from libcpp.queue cimport priority_queue
 
 import numpy as np
 
+from tb_memplugin.native.containers cimport push
+
 cdef double STEP = 1e-4  # of a moved node from the one that it is moved to; positions are 1 apart
 cdef double LEAST = 1e-7  # of a node that has to give way
 
@@ -24,7 +26,7 @@ def sorted_by(const double[::1] priority, const int64_t[::1] begin, const int32_
             waits[to[i]] += 1
         for i in range(n):
             if not waits[i]:
-                ready.push(pair[double, int32_t](-priority[i], <int32_t>-i))
+                push(ready, pair[double, int32_t](-priority[i], <int32_t>-i))
         while not ready.empty():
             node = -ready.top().second
             ready.pop()
@@ -33,7 +35,7 @@ def sorted_by(const double[::1] priority, const int64_t[::1] begin, const int32_
             for e in range(begin[node], begin[node + 1]):
                 waits[to[e]] -= 1
                 if not waits[to[e]]:
-                    ready.push(pair[double, int32_t](-priority[to[e]], -to[e]))
+                    push(ready, pair[double, int32_t](-priority[to[e]], -to[e]))
     return order_a[:found]
 
 

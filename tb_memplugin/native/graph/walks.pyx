@@ -8,6 +8,8 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.containers cimport push
+
 cdef enum:
     FAR = 1 << 20      # exceeds any number of steps, so that kinds order before steps
     VISITS = 1 << 24   # over all starts; no program needs as many, but a damaged file may
@@ -117,7 +119,7 @@ def nearest(const int64_t[::1] begin, const int32_t[::1] source, const int32_t[:
             visited = 0
             best[starts[s]] = 0
             touched.push_back(starts[s])
-            todo.push(pair[int64_t, int32_t](0, starts[s]))
+            push(todo, pair[int64_t, int32_t](0, starts[s]))
             while not todo.empty():
                 cost, node = -todo.top().first, todo.top().second
                 todo.pop()
@@ -140,7 +142,7 @@ def nearest(const int64_t[::1] begin, const int32_t[::1] source, const int32_t[:
                         if best[source[e]] < 0:
                             touched.push_back(source[e])
                         best[source[e]] = further
-                        todo.push(pair[int64_t, int32_t](-further, source[e]))
+                        push(todo, pair[int64_t, int32_t](-further, source[e]))
             while not touched.empty():
                 best[touched.back()] = -1
                 touched.pop_back()

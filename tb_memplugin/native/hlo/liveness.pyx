@@ -6,6 +6,8 @@ from libcpp.map cimport map as ordered_map
 from libcpp.vector cimport vector
 
 import numpy as np
+
+from tb_memplugin.native.containers cimport put
 from cython.operator cimport dereference, preincrement, predecrement
 
 
@@ -203,5 +205,5 @@ def hand_over(const int64_t[::1] region, const int64_t[::1] offset, const int64_
                 active.erase(gone[k])
             held.stop = offset[i] + size[i]
             held.row = <int32_t>i
-            active[offset[i]] = held
+            put(active, <int64_t>offset[i], held)
     return int(conflicts)

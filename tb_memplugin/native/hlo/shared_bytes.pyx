@@ -7,6 +7,8 @@ from libcpp.map cimport map as ordered_map
 from libcpp.vector cimport vector
 
 import numpy as np
+
+from tb_memplugin.native.containers cimport put
 from cython.operator cimport dereference, preincrement, predecrement
 
 
@@ -129,7 +131,7 @@ cdef int64_t own(OwnedBytes& owned, int64_t offset, int64_t stop, int32_t row, i
     for k in range(begin.size()):
         entry.stop = finish[k]
         entry.row = row
-        owned[begin[k]] = entry
+        put(owned, begin[k], entry)
         total += finish[k] - begin[k]
     return total
 
@@ -175,7 +177,7 @@ cdef int split(HeldBytes& held, int64_t at) except -1 nogil:
     predecrement(it)
     left, right = dereference(it).first, dereference(it).second
     if left < at and right.stop > at:
-        held[at] = right
+        put(held, at, right)
         held[left].stop = at
     return 0
 
@@ -206,6 +208,6 @@ cdef int64_t hold(HeldBytes& held, int64_t offset, int64_t stop, int64_t more) e
     for k in range(begin.size()):
         piece.stop = finish[k]
         piece.holders = more
-        held[begin[k]] = piece
+        put(held, begin[k], piece)
         change += finish[k] - begin[k]
     return change

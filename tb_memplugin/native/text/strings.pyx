@@ -10,6 +10,8 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.containers cimport put
+
 
 cdef class Interner:
     """Assigns codes to byte strings, from 0 in order of first appearance over all calls."""
@@ -39,7 +41,7 @@ cdef class Interner:
                     codes[i] = dereference(found).second
                     continue
                 known = <int32_t>self.seen.size()
-                self.seen[key] = known
+                put(self.seen, key, known)
                 codes[i] = known
                 first.push_back(i)
         first_array = np.empty(first.size(), dtype=np.int64)

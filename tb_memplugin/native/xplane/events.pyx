@@ -6,6 +6,7 @@ from libcpp.string_view cimport string_view
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
+from tb_memplugin.native.containers cimport put
 from tb_memplugin.native.protobuf.fields cimport Item, item
 from tb_memplugin.native.xplane.walk cimport (
     BROKEN, EVENT_DURATION_PS, EVENT_METADATA, EVENT_OFFSET_PS, EVENT_STATS, FULL, GO_ON, IS_ABSENT, IS_DOUBLE, IS_NUMBER,
@@ -91,7 +92,7 @@ cdef class _Chosen(Walk):
             return -1
         if not self.texts[column].count(key):
             self.left -= TEXT_BYTES + 2 * stat.value
-            self.texts[column][key] = <int32_t>self.texts[column].size()
+            put(self.texts[column], key, <int32_t>self.texts[column].size())
         return self.texts[column][key]
 
 

@@ -7,6 +7,8 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.containers cimport put
+
 cdef extern from *:
     """
     #include <algorithm>
@@ -100,13 +102,13 @@ cdef class _Chains:
             self.chain.pop_back()
             key = (<uint64_t>(node + 1) << 32) | <uint64_t>(name[link.event] + 1)
             if not self.below.count(key):
-                self.below[key] = <int32_t>self.node_parent.size()
+                put(self.below, key, <int32_t>self.node_parent.size())
                 self.node_parent.push_back(node)
                 self.node_name.push_back(name[link.event])
             node = self.below[key]
             if link.own:
                 event, link.event = link.event, node
-                self.known[event] = link
+                put(self.known, event, link)
         return node
 
     cdef void settle(self, int64_t first, int64_t last, bint caused) noexcept nogil:
@@ -129,7 +131,7 @@ def intern_chains(const int32_t[::1] parent, const int32_t[::1] name, const int3
     cdef int32_t[::1] leaf = leaf_array
     cdef _Chains chains = _Chains()
     for i in range(consumer.shape[0]):
-        chains.caused_by[consumer[i]] = producer[i]
+        put(chains.caused_by, <int32_t>consumer[i], <int32_t>producer[i])
     with nogil:
         for i in range(wanted.shape[0]):
             leaf[i] = chains.node(parent, name, parent[wanted[i]])

@@ -7,6 +7,8 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from tb_memplugin.native.containers cimport put
+
 from tb_memplugin.native.protobuf.fields cimport Item, item
 
 from tb_memplugin.native.charges import exceeded, left_of
@@ -25,7 +27,7 @@ cdef class Numbers:
             if 0 <= key < small:
                 self.small[key] = number
             else:
-                self.others[key] = number
+                put(self.others, <int64_t>key, <int32_t>number)
 
     cdef int32_t of(self, int64_t key) noexcept nogil:
         """Return the number of an id, -1 where it is unknown."""

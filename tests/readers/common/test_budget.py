@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
+from pathlib import Path
 
 import pytest
 
-from tb_memplugin import free_memory
+from tb_memplugin import free_memory, readers
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.gzip_file import decompress
@@ -55,6 +57,21 @@ def test_content_in_proportion_to_the_file_is_charged() -> None:
     budget = ReadBudget(packed, "a.json.gz")
     assert bytes(decompress(packed, budget)) == bytes(10 * MIB)
     assert budget.used == 10 * MIB
+
+
+def test_every_loop_over_protocol_buffers_has_a_budget() -> None:
+    loops = {"scan", "collect", "every", "any_event", "numbers", "Chains"}
+    arguments = {"scan": 4, "collect": 5, "every": 5, "any_event": 2, "numbers": 5, "Chains": 3}
+    missing = []
+    rooms = [Path(readers.__file__).parent / room for room in ("xplane", "hlo", "pprof", "xla_dump")]
+    for path in (path for room in rooms for path in room.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in loops:
+                # A starred argument is the two columns of Spans.
+                given = len(node.args) + sum(isinstance(one, ast.Starred) for one in node.args)
+                if given < arguments[node.func.id] and "budget" not in {one.arg for one in node.keywords}:
+                    missing.append(f"{path.name}:{node.lineno}: {node.func.id}")
+    assert not missing
 
 
 def test_a_file_that_is_not_compressed_is_neither_copied_nor_charged() -> None:

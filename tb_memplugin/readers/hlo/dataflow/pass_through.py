@@ -36,7 +36,7 @@ DONE_RESULT_ELEMENT = {
 # The element of a start's result tuple that contains what it computes.
 START_RESULT_ELEMENT = {"copy-start": 0, "all-gather-start": 1, "collective-permute-start": 1}
 # Each link of an argument takes 20 microseconds. A call takes a few bytes, as does the computation that it calls again.
-LINK_BYTES = 4096
+LINK_BYTES = 16384
 CALLS = {"call", "async-start"}
 
 
