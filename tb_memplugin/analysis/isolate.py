@@ -7,11 +7,13 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from tb_memplugin.errors import InputError
+from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.model.recording import Recording
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+# Failures of the moment, not of a recording: the whole answer fails, so that none without the recording is kept.
+PASSING = (MemoryError, ReadError)
 
 
 class Failed(NamedTuple):
@@ -27,6 +29,8 @@ def each(recordings: Sequence[Recording], function: Callable[[Recording], T]) ->
     for recording in recordings:
         try:
             results.append(function(recording))
+        except PASSING:
+            raise
         except Exception as error:
             failed.append(failure(recording, error))
     return results, failed

@@ -18,9 +18,11 @@ import pytest
 from support.recordings import Row, recording
 
 import tb_memplugin.analysis
+from tb_memplugin.analysis.isolate import each
 from tb_memplugin.catalog.listing import Listing, Problem
 from tb_memplugin.cli import main
 from tb_memplugin.commands import check, compare, explain, export, summary
+from tb_memplugin.errors import ReadError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import endpoints
 from tb_memplugin.views.export.report import ReportSource
@@ -154,6 +156,15 @@ def test_a_failure_is_logged_once_with_its_traceback(
     (record,) = caplog.records
     assert record.exc_info is not None and record.exc_info[0] is ZeroDivisionError
     assert odd.id in record.getMessage()
+
+
+@pytest.mark.parametrize("error", [MemoryError(), ReadError("Cannot read", "x", "try again")])
+def test_failures_of_the_moment_leave_no_recording_out(error: Exception) -> None:
+    def fails(_: Recording) -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        each(RUN, fails)
 
 
 def test_files_that_cannot_be_read_and_recordings_that_cannot_be_analyzed_are_in_one_list(

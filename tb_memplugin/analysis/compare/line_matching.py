@@ -83,7 +83,7 @@ def _user_frames(recording: Recording, rows: I64, in_both: set[str]) -> _UserFra
         known = file if file in in_both else file.replace("\\", "/").rpartition("/")[2]
         used.frames.append((at.frame, caller))
         used.function[at.frame] = (stacks.function[at.frame], known)
-        used.line[at.frame] = int(stacks.line[at.frame])
+        used.line[at.frame] = max(int(stacks.line[at.frame]), 0)  # -1 stands for no line; damaged files have lower ones
         used.activities[at.frame] = set()
         if caller >= 0:
             used.activities[caller].add(stacks.function[at.frame])

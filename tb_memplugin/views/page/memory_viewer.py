@@ -49,16 +49,17 @@ def headline(recording: Recording) -> str:
         for role, size in bytes_by_role(recording, top.position).items()
         if share(size, top.bytes) >= 0.01 or role is Role.UNKNOWN
     ]
-    largest = int(live_rows(recording, top.position)[0])
+    live = live_rows(recording, top.position)
     allocations = recording.allocations
-    name = allocations.scope[largest] or allocations.name[largest]
     left = headroom(recording).left
     too_much = f"{bytes_text(-left)} more than fits. " if left is not None and left < 0 else ""
     reserved = f"{bytes_text(reserved_bytes(recording))} reserved in {recording.title}, {recording.memory}"
-    return (
-        f"{too_much}Peak {bytes_text(top.bytes)} of {reserved}: {', '.join(parts)}. "
-        f"The largest buffer is {name}, {bytes_text(int(allocations.charge[largest]))}."
-    )
+    needs = f"{too_much}Peak {bytes_text(top.bytes)} of {reserved}"
+    if not len(live):  # only the total is known
+        return f"{needs}."
+    largest = int(live[0])
+    name = allocations.scope[largest] or allocations.name[largest]
+    return f"{needs}: {', '.join(parts)}. The largest buffer is {name}, {bytes_text(int(allocations.charge[largest]))}."
 
 
 def _plural(role: Role) -> str:

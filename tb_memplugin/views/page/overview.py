@@ -12,7 +12,7 @@ from tb_memplugin.analysis.usage.figures import share
 from tb_memplugin.analysis.usage.headroom import DEVICE_MEMORY, Headroom, device_allocators, headroom
 from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.analysis.usage.live_set import bytes_by_role
-from tb_memplugin.errors import InputError
+from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text
@@ -138,6 +138,8 @@ def _readable(recording: Recording) -> Recording:
     """Return the recording, or its outline if the rest is damaged: its figures are correct without names and spans."""
     try:
         return recording.load()
+    except ReadError:
+        raise
     except InputError:
         return recording.outline
 

@@ -34,14 +34,17 @@ class AllocatorProfile:
     def __init__(self, recording: Recording) -> None:
         if recording.reported is None or recording.clock is None:
             raise InputError("Not an allocator's recording", recording.title, "open it in the Memory Viewer")
+        if not recording.length:
+            raise InputError("No events", recording.title, "profile a step that runs on the device")
         self.recording = recording
         self.rows = recording.allocations
         self.reported = recording.reported
         self.clock = recording.clock
         self.live = usage(recording).live
         self.peak = peak(recording).position
-        # Each event is the start or the end of one row.
-        allocated, freed = np.flatnonzero(self.rows.start >= 0), np.flatnonzero(self.rows.end < recording.length)
+        # Each event is the start or the end of one row; -1 in a damaged file.
+        started = (self.rows.start >= 0) & (self.rows.start < recording.length)
+        allocated, freed = np.flatnonzero(started), np.flatnonzero(self.rows.end < recording.length)
         self.row = np.full(recording.length, -1)
         self.row[self.rows.end[freed]] = freed
         self.row[self.rows.start[allocated]] = allocated
@@ -77,22 +80,26 @@ class AllocatorProfile:
         }
 
     def _snapshot(self, position: int) -> Json:
-        row, rows = int(self.row[position]), self.rows
-        base = int(self.recording.regions.index[0])
+        row = int(self.row[position])
         return {
             "timeOffsetPs": self._time(position),
             "aggregationStats": self._stats(position),
-            "activityMetadata": {
-                "memoryActivity": "ALLOCATION" if rows.start[row] == position else "DEALLOCATION",
-                "requestedBytes": str(rows.requested[row]),
-                "allocationBytes": str(rows.size[row]),
-                "address": str(base + int(rows.offset[row]) if rows.offset[row] >= 0 else 0),
-                "tfOpName": rows.name[row],
-                "stepId": str(self.step[position]),
-                "regionType": rows.op[row],
-                "dataType": DTYPES.get(rows.dtype[row], "INVALID"),
-                "tensorShape": rows.shape[row],
-            },
+            "activityMetadata": self._special("unknown", "", 0) if row < 0 else self._activity(row, position),
+        }
+
+    def _activity(self, row: int, position: int) -> Json:
+        rows, regions = self.rows, self.recording.regions
+        base = int(regions.index[0]) if len(regions) else 0
+        return {
+            "memoryActivity": "ALLOCATION" if rows.start[row] == position else "DEALLOCATION",
+            "requestedBytes": str(rows.requested[row]),
+            "allocationBytes": str(rows.size[row]),
+            "address": str(base + int(rows.offset[row]) if rows.offset[row] >= 0 else 0),
+            "tfOpName": rows.name[row],
+            "stepId": str(self.step[position]),
+            "regionType": rows.op[row],
+            "dataType": DTYPES.get(rows.dtype[row], "INVALID"),
+            "tensorShape": rows.shape[row],
         }
 
     def _at_peak(self) -> tuple[list[int], list[Json], list[Json]]:

@@ -128,7 +128,7 @@ def _recompute_positions(recording: Recording, begin: I64, over: I64, end: I64, 
     np.minimum.at(earliest, turn[dropped], end[dropped])
     np.maximum.at(latest, turn[dropped], end[dropped])
     backward = np.append(np.sort(recording.allocations.start[made_in_backward(recording)]), n)
-    starts = backward[np.searchsorted(backward, over)]
+    starts = backward[np.minimum(np.searchsorted(backward, over), len(backward) - 1)]
     followed = np.append(begin[1:] < earliest[:-1], False)  # by a call of the same forward pass
     again: I64 = np.minimum(np.where(followed, np.append(latest[1:], -1), starts), earliest)
     return again
