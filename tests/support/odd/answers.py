@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from tb_memplugin.analysis.advice import ADVISERS
 from tb_memplugin.commands import summary as summary_command
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.regex import Regex
 from tb_memplugin.views.endpoints.endpoint import Endpoint, endpoints
 from tb_memplugin.views.endpoints.inputs import Call, Flag, Integer, OptionalInteger, Parameter
 from tb_memplugin.views.export.csv import write_csv
@@ -146,7 +146,7 @@ def _terminal(recordings: Sequence[Recording]) -> Iterator[Question]:
 
 
 def _checked(recordings: Sequence[Recording], limit: int) -> Any:
-    answer = budget(recordings, limit, re.compile(""))
+    answer = budget(recordings, limit, Regex("", "recording"))
     return _both(answer, budget_lines(answer)) if answer["checked"] else answer  # the command refuses to check nothing
 
 

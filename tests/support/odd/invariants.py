@@ -7,6 +7,7 @@ empty names, bytes that are not UTF-8, cyclic stacks, and rows that are live now
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from tb_memplugin.model.text import Text
 
 MAX_BYTES = 1 << 50  # of a size or a figure; readers leave out larger ones
 MAX_TOTAL = 1 << 62  # of all sizes of a table, so that no sum of two of them overflows
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
 
 def violations(recording: Recording) -> list[str]:

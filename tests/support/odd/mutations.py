@@ -230,7 +230,9 @@ def mixed_texts(r: Recording, rng: Generator) -> Recording:
 @mutation
 def odd_titles(r: Recording, rng: Generator) -> Recording:
     odd = ["", "\udcff", "a|b", "x" * 5000, "\x1b[31m", "..", "é" * 200]
-    chosen = {name: odd[rng.integers(len(odd))] for name in ("title", "run", "host", "memory", "source")}
+    chosen: dict[str, Any] = {
+        name: odd[rng.integers(len(odd))] for name in ("title", "run", "host", "memory", "source")
+    }
     return replace(r, **chosen)
 
 
@@ -310,7 +312,8 @@ def no_options(r: Recording, rng: Generator) -> Recording:
 def some_options(r: Recording, rng: Generator) -> Recording:
     names = ["reported", "clock", "spans", "free_stack", "capture_info", "reported_peak", "capacity", "out_of_memory"]
     names += ["program_chunks", "caching_allocator"]
-    return replace(r, **{name: None for name in names if rng.integers(2)})
+    left_out: dict[str, Any] = {name: None for name in names if rng.integers(2)}
+    return replace(r, **left_out)
 
 
 @mutation
@@ -328,9 +331,10 @@ def figures(r: Recording, rng: Generator) -> Recording:
 def failure(r: Recording, rng: Generator) -> Recording:
     sizes = [None, 0, 1, MAX_SIZE]
     phases = list(OutOfMemoryPhase)
-    chosen = [sizes[n] for n in rng.integers(0, 4, 5)]
+    names = ("asked", "free", "largest_free", "capacity", "in_use")
+    chosen: dict[str, Any] = {name: sizes[rng.integers(4)] for name in names}
     failed = OutOfMemory(
-        *chosen,
+        **chosen,
         phase=phases[rng.integers(3)],
         host=bool(rng.integers(2)),
         wanted_by="\udcff",
