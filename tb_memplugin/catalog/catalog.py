@@ -38,7 +38,7 @@ class Catalog:
 
     def __init__(self, roots: str | Mapping[str, str], cache_bytes: int = MAX_CACHE_BYTES) -> None:
         self._roots = {"": roots} if isinstance(roots, str) else roots
-        self.logdir = ", ".join(self._roots.values())  # for display
+        self.logdir = logdir.path_text(", ".join(self._roots.values()))  # for display
         self.pasted = PastedTexts()
         self._runs: list[Run] = []  # of the last search
         self._records: list[tuple[str, HostFile]] = []  # of a fit's candidates, by run

@@ -35,6 +35,10 @@ class Problem:
     text: str
     may_pass: bool = False
 
+    def __post_init__(self) -> None:
+        for name in ("file", "text"):  # names of files that are not UTF-8, which no answer can contain
+            object.__setattr__(self, name, logdir.path_text(getattr(self, name)))
+
 
 @dataclass(frozen=True, slots=True)
 class Listing:
@@ -86,7 +90,7 @@ def read_file(file: HostFile, run: str) -> Listing:
         return listing
     try:
         content, skipped = logdir.read_content(file)
-        parts = readers.open_file(content, file.path, run=run, host=file.host, skipped=skipped)
+        parts = readers.open_file(content, logdir.path_text(file.path), run=run, host=file.host, skipped=skipped)
     except Exception as error:
         listing.problems.append(_problem(file.path, "", error))
         return listing

@@ -16,7 +16,7 @@ from tb_memplugin.logdir.dump_names import (
 )
 from tb_memplugin.logdir.files import DumpedProgram, HostFile, host_file
 from tb_memplugin.logdir.folders import Entry
-from tb_memplugin.logdir.paths import is_remote
+from tb_memplugin.logdir.paths import is_remote, path_text
 
 TOPOLOGY = "topology.pb"  # in a folder that is named after the module
 MAX_NAMED = 5
@@ -62,7 +62,7 @@ def _program_file(program: ProgramName, entry: Entry, paths: Mapping[str, str], 
     beside = [paths[name] for name in names_beside(program.prefix, entry.name) if name in paths]
     if program.prefix in paths and not is_remote(entry.path):
         beside.append(os.path.join(paths[program.prefix], TOPOLOGY))
-    dumped = DumpedProgram(title, program.module, tuple(beside))
+    dumped = DumpedProgram(path_text(title), path_text(program.module), tuple(beside))
     return HostFile(entry.path, "", entry.size, entry.stamp, dumped)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tb_memplugin.errors import InputError, ReadError
 from tb_memplugin.formats import format_of
 from tb_memplugin.free_memory import require
-from tb_memplugin.logdir.paths import is_remote
+from tb_memplugin.logdir.paths import is_remote, path_text
 from tb_memplugin.logdir.suffixes import host_name
 from tb_memplugin.sizes import bytes_text
 
@@ -52,7 +52,7 @@ def host_file(path: str) -> HostFile:
         status = os.stat(path)
     except (OSError, ValueError) as error:
         raise InputError("Cannot read the file", path, reason(error)) from error
-    return HostFile(path, host_name(os.path.basename(path)), status.st_size, stamp_of(status))
+    return HostFile(path, path_text(host_name(os.path.basename(path))), status.st_size, stamp_of(status))
 
 
 def read_content(file: HostFile) -> tuple[memoryview | bytes, int]:

@@ -10,6 +10,16 @@ def is_remote(path: str) -> bool:
     return "://" in path
 
 
+def path_text(path: str) -> str:
+    r"""Return a path as text that JSON and URLs can contain: bytes of names that are not UTF-8 become `\xff`."""
+    if path.isascii():
+        return path
+    try:
+        return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # a surrogate that is no byte, as in names of Windows
+        return path.encode("utf-8", "backslashreplace").decode()
+
+
 def is_inside(top: str, path: str) -> bool:
     """Return whether a local path, with links resolved, is the folder `top` or inside it."""
     try:

@@ -17,6 +17,7 @@ from tb_memplugin.logdir.dump_names import is_dump_file, module_of, parse_progra
 from tb_memplugin.logdir.dumps import dumped_programs
 from tb_memplugin.logdir.files import HostFile
 from tb_memplugin.logdir.folders import Entry, open_logdir
+from tb_memplugin.logdir.paths import path_text
 from tb_memplugin.logdir.suffixes import HLO_PROTO, NO_MODULE, RECORD, STANDALONE, XPLANE, host_name
 
 # A logdir beside checkpoints or a data set may have millions of folders, and TensorBoard searches it on every page
@@ -88,7 +89,7 @@ def _search(root: str) -> Iterator[Run]:
         record = None if in_profile else _record(entries)
         if in_folder or record:
             relative = os.path.relpath(folder, top).replace(os.sep, "/")
-            yield Run(name if relative == os.curdir else relative, in_folder, folder, root, record)
+            yield Run(path_text(name if relative == os.curdir else relative), in_folder, folder, root, record)
         in_dump = any(file.dumped or file.unreadable for file in in_folder)
         for entry in entries:
             if not entry.is_folder or (in_dump and module_of(entry.name)):
@@ -102,7 +103,7 @@ def _search(root: str) -> Iterator[Run]:
                 tb_run = os.path.relpath(os.path.dirname(parent), top)
                 at_root = tb_run == os.curdir or tb_run.startswith(os.pardir)
                 run = entry.name if at_root else f"{tb_run.replace(os.sep, '/')}/{entry.name}"
-                yield Run(run, files, entry.path, root, record)
+                yield Run(path_text(run), files, entry.path, root, record)
 
 
 def _profiles(entries: list[Entry]) -> tuple[HostFile, ...]:
@@ -148,4 +149,4 @@ def _natural_key(name: str) -> list[tuple[int, str]]:
 
 
 def _host_file(entry: Entry) -> HostFile:
-    return HostFile(entry.path, host_name(entry.name), entry.size, entry.stamp)
+    return HostFile(entry.path, path_text(host_name(entry.name)), entry.size, entry.stamp)
