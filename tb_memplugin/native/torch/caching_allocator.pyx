@@ -4,6 +4,7 @@
 from cython.operator cimport dereference, predecrement
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.map cimport map
+from libcpp.pair cimport pair
 from libcpp.set cimport set
 
 import numpy as np
@@ -33,7 +34,17 @@ cdef class _Memory:
     """Memory from the device, by address; adjacent mapped pieces are one range."""
     cdef map[uint64_t, Extent] held
 
-    cdef void add(self, uint64_t start, uint64_t size, bint expandable) noexcept nogil:
+    cdef int put(self, uint64_t start, Extent extent) except -1 nogil:
+        cdef pair[uint64_t, Extent] entry
+        found = self.held.find(start)
+        if found != self.held.end():
+            dereference(found).second = extent
+        else:
+            entry.first, entry.second = start, extent
+            self.held.insert(entry)
+        return 0
+
+    cdef int add(self, uint64_t start, uint64_t size, bint expandable) except -1 nogil:
         cdef Extent extent
         extent.end, extent.expandable = start + size, expandable
         if expandable:
@@ -46,25 +57,26 @@ cdef class _Memory:
                 predecrement(before)
                 if dereference(before).second.end == start and dereference(before).second.expandable:
                     dereference(before).second.end = extent.end
-                    return
-        self.held[start] = extent
+                    return 0
+        return self.put(start, extent)
 
-    cdef void remove(self, uint64_t start, uint64_t size) noexcept nogil:
+    cdef int remove(self, uint64_t start, uint64_t size) except -1 nogil:
         cdef uint64_t end = start + size, from_
         cdef Extent extent
         found = self.held.upper_bound(start)
         if found == self.held.begin():
-            return
+            return 0
         predecrement(found)
         extent, from_ = dereference(found).second, dereference(found).first
         if extent.end <= start:
-            return
+            return 0
         self.held.erase(found)
         if extent.end > end:
-            self.held[end] = extent
+            self.put(end, extent)
         if from_ < start:
             extent.end = start
-            self.held[from_] = extent
+            self.put(from_, extent)
+        return 0
 
     cdef uint64_t end_of(self, uint64_t address, bint* expandable) noexcept nogil:
         """Return the end of the range around an address; 0 where there is none."""

@@ -42,6 +42,7 @@ MESSAGE_FORMATS = (
 )
 
 MAX_BYTES = OOM_TEXT_BYTES
+MAX_LINES = 400_000  # a dump of that many bytes has 200,000
 
 
 def open_oom_text(
@@ -59,7 +60,8 @@ def read_oom_text(
 
     Only the end of a long text is read; `skipped` is the number of bytes that the caller left out before it.
     """
-    text = clean(bytes(data[-MAX_BYTES:]).decode("utf-8", "replace"))
+    end = b"\n".join(bytes(data[-MAX_BYTES:]).rsplit(b"\n", MAX_LINES)[-MAX_LINES:])
+    text = clean(end.decode("utf-8", "replace"))
     # Searching for a few fixed words is a hundred times as fast as matching the patterns, and most logs have none.
     formats = [form for form in MESSAGE_FORMATS if any(mark in text for mark in form.MARKS)]
     failures = merge.rank(merge.merge(failure for form in formats for failure in form.find(text)))
@@ -70,7 +72,7 @@ def read_oom_text(
             "paste the whole message from its first line; for a killed process, its exit code is enough",
         )
     found = recordings(failures, run=run, host=host, source=source)
-    skipped += max(len(data) - MAX_BYTES, 0)
+    skipped += len(data) - len(end)
     if not skipped:
         return found
     cut = Caveat(

@@ -24,8 +24,9 @@ PREFIXES = (
     r"(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9}: )?[IWEF] \S{1,200}:\d{1,6}\] ?",  # TensorFlow
     r"[IWEF]\d{4} [\d:.]{8,30} {1,8}\d{1,10} [^\s\]]{1,200}:\d{1,6}\] ?",  # absl
 )
-PREFIX = re.compile(rf"(?m)^[ \t]{{0,40}}(?:{'|'.join(PREFIXES)}){{0,4}}[ \t]*")
-WORKER = re.compile(rf"(?m)^[ \t>]{{0,40}}\d{{0,6}}({RAY}|{RANK})")
+# Each begins with the end of the line before: a pattern that begins with ^ is tried at every character.
+PREFIX = re.compile(rf"\n[ \t]{{0,40}}(?:{'|'.join(PREFIXES)}){{0,4}}[ \t]*")
+WORKER = re.compile(rf"\n[ \t>]{{0,40}}\d{{0,6}}({RAY}|{RANK})")
 BLANK_LINES = re.compile(r"\n{3,}")
 # repr() of an error, or a log that keeps an error on one line.
 ESCAPED_LINES = re.compile(r"\\n(?:\\n|\\t| {2}|Total |BufferAssignment|Peak buffers|\s*==)")
@@ -40,15 +41,15 @@ def clean(text: str) -> str:
     if ESCAPED_LINES.search(text):
         text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
     text = BLANK_LINES.sub("\n\n", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return PREFIX.sub("", _group_by_worker(text))
+    return PREFIX.sub("\n", f"\n{_group_by_worker(text)}")[1:]
 
 
 def _group_by_worker(text: str) -> str:
     """Group the lines of each worker, where several write to one log."""
-    if len(set(WORKER.findall(text))) < 2:
+    if len(set(WORKER.findall(f"\n{text}"))) < 2:
         return text
     lines: dict[str, list[str]] = {}
     for line in text.split("\n"):
-        worker = WORKER.match(line)
+        worker = WORKER.match(f"\n{line}")
         lines.setdefault(worker[1] if worker else "", []).append(line)
     return "\n".join(line for of_worker in lines.values() for line in of_worker)
