@@ -52,7 +52,7 @@ def test_names_become_text_once() -> None:
 
 def test_every_command_reads_them(logdir: Path, tmp_path: Path) -> None:
     def run(*arguments: object) -> bytes:
-        command = [sys.executable, "-m", "tb_memplugin.cli", *map(os.fsencode, map(str, arguments))]
+        command = [os.fsencode(str(part)) for part in (sys.executable, "-m", "tb_memplugin.cli", *arguments)]
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
         done = subprocess.run(command, capture_output=True, env=environment)
         assert done.returncode == 0 and b"Traceback" not in done.stderr, done
