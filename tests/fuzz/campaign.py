@@ -64,7 +64,17 @@ class Campaign:
             path, log = Path(folder, "state"), Path(folder, "log")
             state = State(path)
             state.end(Progress(int(numbers[1])))
-            command = [sys.executable, "-m", self.module, name, *numbers, str(path), str(self.faults / name), corpus]
+            command = [
+                sys.executable,
+                "-P",
+                "-m",
+                self.module,
+                name,
+                *numbers,
+                str(path),
+                str(self.faults / name),
+                corpus,
+            ]
             with open(log, "wb") as output:
                 worker = subprocess.Popen(
                     command, stdout=output, stderr=output, env=self._environment(), cwd=REPOSITORY
