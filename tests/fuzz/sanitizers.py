@@ -53,8 +53,8 @@ def _library(name: str) -> str:
 def main(tests: list[str]) -> int:
     folder = build()
     paths = os.pathsep.join([str(folder), str(REPOSITORY), str(REPOSITORY / "tests")])
-    # -P: the package of the working folder, which has no sanitizers, would come first.
-    command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *(tests or ["tests/native"])]
+    # -P: the package of the working folder, which has no sanitizers, would come first. The profile has no deadlines.
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "--hypothesis-profile=ci", *(tests or ["tests/native"])]
     done = subprocess.run(
         command, cwd=REPOSITORY, env={**os.environ, **environment(), "PYTHONPATH": paths}, check=False
     )

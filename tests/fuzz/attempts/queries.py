@@ -45,6 +45,7 @@ def _values(parameter: Parameter, recording: Recording) -> list[str]:
         case Choice():
             return [choice.value for choice in parameter.choices]
         case Integer():
-            last = max(recording.length, len(recording.allocations)) - 1
+            # The outline: the rest may be damaged, which is for the endpoint to find out.
+            last = max(recording.length, len(recording.outline.allocations)) - 1
             return ["0", str(last), str(last // 2), "1", "600", str(2**63)]
     return [recording.run] if parameter.name == "run" else list(EXPRESSIONS)
