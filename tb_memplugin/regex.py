@@ -38,7 +38,8 @@ class Regex:
     def search(self, text: str) -> bool:
         """Return whether the beginning of the text, MAX_SEARCHED characters, contains a match."""
         began = time.perf_counter()
-        found = self._compiled.search(text[:MAX_SEARCHED]) is not None
+        # A file's name may have bytes that are not UTF-8, which RE2 does not search.
+        found = self._compiled.search(text[:MAX_SEARCHED].encode("utf-8", "replace").decode()) is not None
         self._seconds += time.perf_counter() - began
         if self._seconds > MAX_SECONDS:
             raise self._too_slow(f"it took more than {MAX_SECONDS:.0f} seconds")

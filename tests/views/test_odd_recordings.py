@@ -60,3 +60,17 @@ def test_every_answer_about_an_emptied_recording(name: str, mutations: list[str]
 
 def test_a_recording_of_nothing() -> None:
     check_every_answer([recording([], 0)])
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "mutations", "seed"),
+    [
+        ("flash_attention.tpu7x", 0, ["mixed_texts"], 4),
+        ("memory1.prof", 0, ["failure", "odd_titles"], 2),
+        ("snapshot", 0, ["lifetimes", "born_after"], 3),
+        ("leak", 0, ["no_bytes"], 4),
+        ("ring_matmul.v4", 0, ["always_live", "random_stacks"], 3),
+    ],
+)
+def test_recordings_that_once_had_no_answer(name: str, number: int, mutations: list[str], seed: int) -> None:
+    check_every_answer([mutate(subject(name)[number], mutations, seed)])

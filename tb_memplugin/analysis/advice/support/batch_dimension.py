@@ -68,7 +68,8 @@ def _leading_dimensions(recording: Recording, graph: DataflowGraph, step: Traini
     computed = _computed(graph, step, program.value[inputs])
     computed &= step.phase[: len(graph.values)] == TrainingPhase.FORWARD
     computed[np.concatenate(graph.values.loop_carried)] = False
-    count = np.bincount(shape.codes[(program.value >= 0) & computed[program.value]], minlength=len(shape.strings))
+    known = (program.value >= 0) & (shape.codes >= 0)
+    count = np.bincount(shape.codes[known & computed[program.value]], minlength=len(shape.strings))
     found: dict[int, int] = {}
     for code in np.flatnonzero(count).tolist():
         if sizes := dimensions(shape.strings[code]):
