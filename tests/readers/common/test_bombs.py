@@ -62,8 +62,8 @@ def read(found: Iterable[Bomb], folder: Path) -> None:
     assert done.returncode == 0, f"ended after {last}: {done.stderr[-2000:]}"
     assert "Traceback" not in done.stderr, done.stderr[:3000]
     assert len(lines) == len(by_path)
-    for path, growth, seconds in lines:
-        what, size = by_path[path].what, len(by_path[path].data)
+    for name, growth, seconds in lines:
+        what, size = by_path[name].what, len(by_path[name].data)
         assert int(growth) <= (450 << 20) + 256 * size, f"{what}: {int(growth):,} bytes"
         assert float(seconds) <= PROCESSOR_SECONDS, f"{what}: {seconds} s"
 
