@@ -14,7 +14,7 @@ from tb_memplugin.catalog.listing import Listing, listing_of_files, merge, read_
 from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache
 from tb_memplugin.catalog.pasted_texts import PastedTexts
 from tb_memplugin.catalog.program_chunks import chunk_programs, link_chunks
-from tb_memplugin.catalog.quick import before_reading
+from tb_memplugin.catalog.quick import before_reading, before_searching
 from tb_memplugin.catalog.shared_call import SharedCall
 from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError
@@ -51,7 +51,7 @@ class Catalog:
 
     def runs(self) -> list[Run]:
         """Return all runs, newest name first, then the pasted texts. InputError if there are none."""
-        before_reading()
+        before_searching()
         return self._search()
 
     def _search_now(self) -> list[Run]:
@@ -146,7 +146,7 @@ class Catalog:
 
     def _list_again(self, run: Run) -> Run | None:
         if logdir.is_remote(run.root):
-            before_reading()
+            before_searching()
         return logdir.list_again(run)
 
     def _read_once(self, file: HostFile, run: str) -> Listing:

@@ -1,4 +1,4 @@
-"""A mode in which a thread asks a catalog only for what it has, and neither reads nor waits for another thread."""
+"""A mode in which a thread asks a catalog only for what it has, and does not read or wait for a reading thread."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ _mode = threading.local()
 
 
 class WouldReadError(Exception):
-    """The catalog would have to read the logdir or a file."""
+    """The catalog would have to read a file or search the logdir."""
 
 
 @contextmanager
-def without_reading() -> Iterator[None]:
-    """Let the catalog raise WouldReadError in this thread where it would read."""
-    _mode.is_quick = True
+def without_reading(may_search: bool = False) -> Iterator[None]:
+    """Let the catalog raise WouldReadError in this thread where it would read a file, or search without permission."""
+    _mode.may_search, _mode.may_read = may_search, False
     try:
         yield
     finally:
-        _mode.is_quick = False
+        _mode.may_search = _mode.may_read = True
 
 
 def before_reading() -> None:
-    if getattr(_mode, "is_quick", False):
+    if not getattr(_mode, "may_read", True):
+        raise WouldReadError
+
+
+def before_searching() -> None:
+    if not getattr(_mode, "may_search", True):
         raise WouldReadError

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -22,6 +22,8 @@ from tb_memplugin.views.endpoints.source import FitOutcomes, RunHosts, RunRecord
 MAX_BYTES = 128 << 20
 MAX_SHARE = 4  # a larger part of the cache than a quarter would evict too many others
 OVERHEAD_BYTES = 2 << 10  # of an answer without its body
+
+MIN_SWEPT = 100  # answers; more are searched for those about recordings that no longer exist
 
 AnswerKey = tuple[str, ...]
 
@@ -90,6 +92,11 @@ class _Kept(NamedTuple):
     def nbytes(self) -> int:
         return self.finished.nbytes + OVERHEAD_BYTES
 
+    @property
+    def is_dead(self) -> bool:
+        """Return whether the answer is about a recording that no longer exists."""
+        return any(_has_dead((seen.arguments, seen.returned)) for seen in self.seen)
+
     def is_right(self, source: Source) -> bool:
         """Return whether the source still returns what the answer was made of. Its errors are those of the answer."""
         for seen in self.seen:
@@ -108,7 +115,8 @@ class AnswerCache:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._kept: OrderedDict[AnswerKey, _Kept] = OrderedDict()
-        self._making: dict[AnswerKey, tuple[threading.Lock, int]] = {}  # with the number of threads that use the lock
+        self._making: dict[AnswerKey, Future[None]] = {}
+        self._sweep_at = MIN_SWEPT
 
     def __contains__(self, key: AnswerKey) -> bool:
         return key in self._kept
@@ -118,10 +126,10 @@ class AnswerCache:
         with self._lock:
             return sum(kept.nbytes for kept in self._kept.values())
 
-    def answer_kept(self, key: AnswerKey, source: Source) -> Finished:
+    def answer_kept(self, key: AnswerKey, source: Source, may_search: bool) -> Finished:
         """Return the kept answer if it is still right, without reading a file. PostponedError where that is unknown."""
         try:
-            with without_reading():
+            with without_reading(may_search):
                 found = self._find(key, source)
         except WouldReadError:
             found = None
@@ -129,17 +137,35 @@ class AnswerCache:
             raise PostponedError
         return found
 
-    def answer(self, key: AnswerKey, source: Source, make: Callable[[Source], Finished]) -> Finished:
-        """Return the kept answer if it is still right, or make it. Concurrent requests share one making of it."""
-        if (found := self._find(key, source)) is not None:
-            return found
-        with self._alone(key):
-            if (found := self._find(key, source)) is not None:
-                return found
+    def answer(
+        self, key: AnswerKey, source: Source, make: Callable[[Source], Finished], may_wait: bool = True
+    ) -> Finished:
+        """Return the kept answer if it is still right, or make it. Concurrent requests share one making of it.
+
+        While another thread makes it, wait, or raise PostponedError.
+        """
+        while (found := self._find(key, source)) is None:
+            with self._lock:
+                other = self._making.get(key)
+                if other is None:
+                    mine = self._making[key] = Future[None]()
+            if other is None:
+                return self._make(key, source, make, mine)
+            if not may_wait:
+                raise PostponedError(other)
+            other.result()
+        return found
+
+    def _make(self, key: AnswerKey, source: Source, make: Callable[[Source], Finished], mine: Future[None]) -> Finished:
+        try:
             recorded = RecordedSource(source)
             finished = make(recorded)
             self._keep(key, _Kept(finished, recorded.seen))
             return finished
+        finally:
+            with self._lock:
+                del self._making[key]
+            mine.set_result(None)
 
     def _find(self, key: AnswerKey, source: Source) -> Finished | None:
         kept = self._kept.get(key)
@@ -158,27 +184,14 @@ class AnswerCache:
             if too_large:
                 return
             self._kept[key] = kept
+            if len(self._kept) > self._sweep_at:
+                for dead in [other for other, each in self._kept.items() if each.is_dead]:
+                    del self._kept[dead]
+                self._sweep_at = max(MIN_SWEPT, 2 * len(self._kept))
             total = sum(each.nbytes for each in self._kept.values())
             while total > self._max_bytes:
                 _, dropped = self._kept.popitem(last=False)
                 total -= dropped.nbytes
-
-    @contextmanager
-    def _alone(self, key: AnswerKey) -> Iterator[None]:
-        """Let one thread at a time make the answer of a key."""
-        with self._lock:
-            lock, users = self._making.get(key, (threading.Lock(), 0))
-            self._making[key] = lock, users + 1
-        try:
-            with lock:
-                yield
-        finally:
-            with self._lock:
-                _, users = self._making[key]
-                if users == 1:
-                    del self._making[key]
-                else:
-                    self._making[key] = lock, users - 1
 
 
 def _weak(value: Any) -> Any:
@@ -192,3 +205,9 @@ def _weak(value: Any) -> Any:
 
 def _strong(value: Any) -> Any:
     return value() if isinstance(value, ref) else value
+
+
+def _has_dead(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_has_dead, value))
+    return isinstance(value, ref) and value() is None

@@ -9,9 +9,10 @@ from tb_memplugin.hosts.answer_cache import AnswerCache, AnswerKey
 from tb_memplugin.hosts.catalog_source import CatalogSource
 from tb_memplugin.hosts.request_body import read_body
 from tb_memplugin.hosts.responses import Finished, finished
-from tb_memplugin.hosts.serving.lanes import is_quick
+from tb_memplugin.hosts.serving.lanes import Lane, lane_of
 from tb_memplugin.views.endpoints.endpoint import endpoints
 from tb_memplugin.views.endpoints.inputs import Call
+from tb_memplugin.views.endpoints.source import Source
 
 PREFIX = "api/"
 
@@ -43,6 +44,12 @@ class Routes:
         # Parameters that the endpoint does not read would make other answers of the same.
         query = {name: query[name] for name in sorted(p.name for p in endpoint.parameters) if name in query}
         key: AnswerKey = (path, *(part for item in query.items() for part in item))
-        if is_quick(request.environ):
-            return self._cache.answer_kept(key, self._source)
-        return self._cache.answer(key, self._source, lambda source: finished(endpoint.answer(Call(query, source))))
+        lane = lane_of(request.environ)
+        if lane in (Lane.QUICK, Lane.SEARCH):
+            return self._cache.answer_kept(key, self._source, lane is Lane.SEARCH)
+        may_wait = lane is None  # other servers have a thread for each connection
+
+        def make(source: Source) -> Finished:
+            return finished(endpoint.answer(Call(query, source)))
+
+        return self._cache.answer(key, self._source, make, may_wait)

@@ -21,7 +21,7 @@ from tb_memplugin.errors import InputError
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.hosts.page_request import PageRequest
 from tb_memplugin.hosts.responses import finish
-from tb_memplugin.hosts.serving.lanes import PostponedError, is_quick
+from tb_memplugin.hosts.serving.lanes import Lane, PostponedError, lane_of
 from tb_memplugin.hosts.xprof_answers import Answers, Elsewhere
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class XProfApp:
         below = environ.get("PATH_INFO", "").removeprefix(PREFIX)
         if below.startswith("/memory/"):
             return self._memory({**environ, "PATH_INFO": below}, start_response)
-        if is_quick(environ):
+        if lane_of(environ) in (Lane.QUICK, Lane.SEARCH):
             raise PostponedError  # XProf converts files in its requests
         return self._answer(PageRequest(environ), below)(environ, start_response)
 

@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from waitress.channel import HTTPChannel
 from waitress.server import TcpWSGIServer
 
 from tb_memplugin.hosts import request_body
-from tb_memplugin.hosts.serving.lanes import Lanes, QuickTask
+from tb_memplugin.hosts.serving.lanes import Lane, Lanes, LaneTask
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -43,9 +44,10 @@ NEVER = 1 << 60
 class _Channel(HTTPChannel):  # type: ignore[misc]
     """One connection, with one request at a time."""
 
-    task_class = QuickTask
+    task_class = LaneTask
     arriving_since = 0.0  # the first byte of a request that is not complete
-    is_slow = False  # the request was postponed
+    lane = Lane.QUICK
+    until: Future[None] | None = None  # what the request waits for
 
     def received(self, data: bytes) -> bool:
         if self.request is None:
@@ -65,9 +67,11 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
             self.requests[0].headers["CONNECTION"] = "close"
         super().service()
 
-    def postpone(self, request: Any) -> None:
-        """Answer the request again, in the slow lane."""
-        self.is_slow = True
+    def postpone(self, request: Any, until: Future[None] | None) -> None:
+        """Answer the request again, in the next lane or when another thread is done."""
+        self.until = until
+        if until is None:
+            self.lane = Lane(self.lane + 1)
         with self.requests_lock:
             self.requests.insert(0, request)  # waitress removes the first one, and goes on with the next
 

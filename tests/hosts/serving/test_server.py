@@ -21,11 +21,11 @@ SCRIPT = """
 import sys
 from tb_memplugin.hosts.serving import server
 from tb_memplugin.hosts.serving.sockets import listen, url_of
-from tb_memplugin.hosts.serving.lanes import PostponedError, is_quick
+from tb_memplugin.hosts.serving.lanes import Lane, PostponedError, lane_of
 import time
 def app(environ, start_response):
     if environ["PATH_INFO"] == "/slow":
-        if is_quick(environ):
+        if lane_of(environ) < Lane.SLOW:
             raise PostponedError
         time.sleep(3)
     sent = environ["wsgi.input"].read()
