@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from tb_memplugin.model.arrays import F64, I32, I64, U8
 from tb_memplugin.model.text import Text
 
+MAX_FRAMES = 4096  # of a stack in an answer, which may contain hundreds; Python's own limit is 1000
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stacks:
@@ -18,10 +20,10 @@ class Stacks:
     line: I32
 
     def frames(self, leaf: int) -> list[tuple[str, str, int]]:
-        """Return (function, file, line) per frame, innermost first. A cycle in a damaged file ends the walk."""
+        """Return (function, file, line) of the innermost MAX_FRAMES frames, innermost first; a cycle ends the walk."""
         frames: list[tuple[str, str, int]] = []
         seen: set[int] = set()
-        while 0 <= leaf < len(self.parent) and leaf not in seen:
+        while 0 <= leaf < len(self.parent) and leaf not in seen and len(frames) < MAX_FRAMES:
             seen.add(leaf)
             frames.append((self.function[leaf], self.file[leaf], int(self.line[leaf])))
             leaf = int(self.parent[leaf])
