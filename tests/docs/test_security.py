@@ -20,14 +20,16 @@ def mib(size: int) -> str:
 
 def test_the_limits_of_memory_are_those_of_the_code() -> None:
     [table] = section(PAGE, "How much memory a file may take").tables
-    assert [limit for _, limit in table] == [
-        f"{mib(budget.BASE_BYTES)} + {budget.MULTIPLE} n",
-        f"{mib(budget.BASE_BYTES)} + {budget.COMPRESSED_MULTIPLE} n",
-        f"{mib(budget.CONTENT_BASE_BYTES)} + {budget.CONTENT_MULTIPLE} n",
-        f"its last {mib(OOM_TEXT_BYTES)} are read",
-        mib(fit_records.MAX_RECORD_BYTES),
-        f"{mib(request_body.MAX_BYTES)}; {pasted_texts.MAX_TEXTS} texts are kept",
-    ]
+    limits = {what: limit for what, limit in table}
+    expected = {
+        "everything read from a plain file": f"{mib(budget.BASE_BYTES)} + {budget.MULTIPLE} n",
+        "everything read from a gzip file": f"{mib(budget.BASE_BYTES)} + {budget.COMPRESSED_MULTIPLE} n",
+        "of it, the decompressed content": f"{mib(budget.CONTENT_BASE_BYTES)} + {budget.CONTENT_MULTIPLE} n",
+        "a text with an out-of-memory error": f"its last {mib(OOM_TEXT_BYTES)} are read",
+        "a record of a fit, `fit.json`": mib(fit_records.MAX_RECORD_BYTES),
+        "a pasted text": f"{mib(request_body.MAX_BYTES)}; {pasted_texts.MAX_TEXTS} texts are kept",
+    }
+    assert {what: limits.get(what) for what in expected} == expected
 
 
 def test_the_limits_of_the_server_are_those_of_the_code() -> None:
