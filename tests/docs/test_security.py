@@ -20,7 +20,7 @@ def mib(size: int) -> str:
 
 def test_the_limits_of_memory_are_those_of_the_code() -> None:
     [table] = section(PAGE, "How much memory a file may take").tables
-    limits = {what: limit for what, limit in table}
+    limits = {row[0]: row[1] for row in table}
     expected = {
         "everything read from a plain file": f"{mib(budget.BASE_BYTES)} + {budget.MULTIPLE} n",
         "everything read from a gzip file": f"{mib(budget.BASE_BYTES)} + {budget.COMPRESSED_MULTIPLE} n",
