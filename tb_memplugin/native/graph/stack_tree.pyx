@@ -1,6 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # distutils: language = c++
 """Tree of call stacks: stacks with the same outer frames share nodes."""
+import os
+
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
@@ -14,6 +16,13 @@ cdef enum:
     STEP_BYTES = 1    # a few bytes may stand for a stack of any depth, so that time is limited too
 
 
+cdef inline uint64_t mixed(uint64_t key, uint64_t salt) noexcept nogil:
+    """Return a hash of which all bits depend on all bits of the key: tables use some of them."""
+    cdef uint64_t value = (key ^ salt) * MIXER
+    value = (value ^ (value >> 32)) * MIXER
+    return value ^ (value >> 32)
+
+
 cdef class Chains:
     """A growing tree of stacks of locations. A location is one frame, or several where calls were inlined.
 
@@ -25,6 +34,7 @@ cdef class Chains:
     cdef vector[uint64_t] key            # hash table of children, 0 where free: (parent + 1, frame + 1)
     cdef vector[int32_t] child
     cdef vector[int32_t] last_frame, last_node   # of the stack added last, outermost first
+    cdef uint64_t salt                   # unknown to whoever writes a file, so that none can make its keys collide
     cdef object budget
     cdef int64_t left                    # bytes that further nodes may take
 
@@ -32,6 +42,7 @@ cdef class Chains:
         self.budget = budget
         self.first = first
         self.frame = frame
+        self.salt = int.from_bytes(os.urandom(8), "little")
         self.key.resize(1 << 12)
         self.child.resize(1 << 12)
 
@@ -39,7 +50,7 @@ cdef class Chains:
         """Return the child of `node` (-1: the root) for `frame`, creating it where it is missing."""
         cdef uint64_t wanted = (<uint64_t>(node + 2) << 32) | <uint64_t>(frame + 1)
         cdef uint64_t mask = self.key.size() - 1
-        cdef uint64_t at = ((wanted * MIXER) >> 20) & mask
+        cdef uint64_t at = mixed(wanted, self.salt) & mask
         while self.key[at] != 0:
             if self.key[at] == wanted:
                 return self.child[at]
@@ -62,7 +73,7 @@ cdef class Chains:
         children.resize(mask + 1)
         for i in range(self.key.size()):
             if self.key[i]:
-                at = ((self.key[i] * MIXER) >> 20) & mask
+                at = mixed(self.key[i], self.salt) & mask
                 while keys[at]:
                     at = (at + 1) & mask
                 keys[at] = self.key[i]
