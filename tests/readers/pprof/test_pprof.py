@@ -16,6 +16,7 @@ from tb_memplugin.catalog import listing_of_path
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.model.tables import MAX_FRAMES
 from tb_memplugin.readers import open_file
 from tb_memplugin.views.shared.summary import summary
 
@@ -109,7 +110,8 @@ def test_a_stack_of_many_frames_and_a_recursion() -> None:
     deep = [Frame(f"f{i}") for i in range(5000)]
     recording = one(profile_of([Sample(deep, 1), Sample([A, B] * 200, 2)]))
     leaves = recording.allocations.stack.tolist()
-    assert recording.stacks.frames(leaves[0]) == [tuple(f) for f in deep]
+    assert recording.stacks.frames(leaves[0]) == [tuple(f) for f in deep[:MAX_FRAMES]]
+    assert len(recording.stacks.parent) == len(deep) + 400
     assert recording.stacks.frames(leaves[1]) == [tuple(A), tuple(B)] * 200
 
 

@@ -14,6 +14,7 @@ from werkzeug.test import Client
 from tb_memplugin.catalog import Catalog, listing_of_path
 from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.protos.xplane_pb2 import ProfileOptions, XSpace
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.common.part import NoEventsReason
 from tb_memplugin.readers.xplane.no_events import no_events_reason
 from tb_memplugin.readers.xplane.planes import read_planes
@@ -42,7 +43,8 @@ def profile(*devices: tuple[str, bool], level: int | None = 2, device_level: int
 
 
 def why(space: XSpace) -> NoEventsReason:
-    return no_events_reason(read_planes(space.SerializeToString()))
+    content = space.SerializeToString()
+    return no_events_reason(read_planes(content, ReadBudget(content, "space")))
 
 
 GPU, TPU = "/device:GPU:0", "/device:TPU:3"

@@ -12,6 +12,7 @@ from support.host_threads import Host, of_kind, spans
 from support.profiles import profiles
 
 from tb_memplugin.model.kinds import SpanKind
+from tb_memplugin.readers.common.budget import ReadBudget
 from tb_memplugin.readers.xplane.host.calls import host_calls
 from tb_memplugin.readers.xplane.planes import read_planes
 
@@ -24,7 +25,9 @@ def annotated(host: Host) -> list[tuple[str, int, int]]:
 
 def in_profile(path: Path) -> Counter[str]:
     """Return the annotations of a profile by name, also where its allocators log no events."""
-    found = [host_calls(plane, []).spans for plane in read_planes(path.read_bytes()) if plane.name == "/host:CPU"]
+    content = path.read_bytes()
+    planes = read_planes(content, ReadBudget(content, str(path)))
+    found = [host_calls(plane, []).spans for plane in planes if plane.name == "/host:CPU"]
     return Counter(name for spans in found for name, _, _ in of_kind(spans, SpanKind.ANNOTATION))
 
 
