@@ -39,16 +39,20 @@ class _LazyCalls:
     Stacks take several times as long as the rest, since every event of the host must be parsed.
     """
 
-    def __init__(self, plane: Plane, source: str) -> None:
+    def __init__(self, plane: Plane, events: int, source: str) -> None:
         self._plane = plane
+        self._events = events
         self._source = source
 
     @cached_property
     def calls(self) -> HostCalls:
         try:
-            return host_calls(self._plane, allocator_events.allocator_event_ids(self._plane))
+            calls = host_calls(self._plane, allocator_events.allocator_event_ids(self._plane))
+            if len(calls.leaf) != self._events:  # only where the plane contradicts itself
+                raise ValueError(f"{self._events:,} allocator events, but {len(calls.leaf):,} with calls")
         except ValueError as error:
             raise InputError(f"the host's events are damaged ({error})", self._source, "profile again") from error
+        return calls
 
 
 def read_allocators(
@@ -68,7 +72,7 @@ def read_allocators(
     names, which = memories(events)
     if len(names) > MAX_MEMORIES:  # each is a recording
         raise InputError(f"{len(names):,} allocators in one profile", source, "the file is damaged: profile again")
-    lazy, without_calls = _LazyCalls(plane, source), no_calls(len(events))
+    lazy, without_calls = _LazyCalls(plane, len(events), source), no_calls(len(events))
 
     def recording(number: int) -> Recording:
         name, rows = names[number], np.flatnonzero(which == number)
