@@ -34,7 +34,11 @@ export function OverviewPage({ api, run, listing, store, dark, onState }: Props)
   return (
     <main class="page">
       <div class="content">
-        <Headline headline={value.headline} caveats={[]} problems={[...listing.problems, ...value.problems]} />
+        <Headline
+          headline={value.headline}
+          caveats={[]}
+          problems={[...listing.problems, ...value.problems]}
+        />
         {value.rows.length === 0 ? (
           <Message title="No recordings in this run">
             The overview lists programs and allocators of a profile with at least one step
