@@ -34,7 +34,7 @@ def text_mutator(known: Sequence[bytes]) -> Callable[[bytes, Random], bytes]:
         start, end = found.span()
         match kind:
             case 2:
-                times = rng.choice((1, 2, 20, 300))
+                times = min(rng.choice((1, 2, 20, 300)), 1 + 20_000 // (end - start))
                 return data[:end] + (b" " if rng.random() < 0.5 else b"") + data[start:end] * times + data[end:]
             case 3:
                 return data[:start] + data[end:]
