@@ -61,8 +61,8 @@ class ReadBudget:
         if nbytes > self.left:
             raise self.exceeded(self.used + nbytes)
 
-    def exceeded(self, nbytes: int) -> InputError:
-        """Return the error for a file that would take more than the limit: `nbytes`, or the least that it would."""
+    def exceeded(self, nbytes: int, limit: int | None = None) -> InputError:
+        """Return the error for a file that would take `nbytes`, or more. `limit`: of its content, if not of all."""
         what = f"too large to read: its {bytes_text(self.size)} would take {bytes_text(nbytes)} of memory or more"
-        remedy = f"files of this size may take {bytes_text(self.limit)}; is it damaged? Copy or save it again"
+        remedy = f"files of this size may take {bytes_text(limit or self.limit)}; is it damaged? Copy or save it again"
         return InputError(what, self.path, remedy)

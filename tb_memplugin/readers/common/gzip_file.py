@@ -26,6 +26,6 @@ def decompress(data: bytes | memoryview, budget: ReadBudget) -> bytes | memoryvi
     except (BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"damaged gzip file ({error})", budget.path, "copy or save it again") from error
     if content.tell() > limit:
-        raise budget.exceeded(content.tell())
+        raise budget.exceeded(content.tell(), limit)
     budget.charge(content.tell())
     return content.getvalue()
