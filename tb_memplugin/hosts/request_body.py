@@ -48,4 +48,7 @@ def _from_our_page(request: Request) -> bool:
         return site == "same-origin"
     if (origin := request.headers.get("Origin")) is None:
         return True  # no browser
-    return urlsplit(origin).netloc == request.host != ""
+    try:
+        return urlsplit(origin).netloc == request.host != ""
+    except ValueError:  # no URL
+        return False

@@ -43,10 +43,9 @@ def below_any_prefix(app: MemoryApp) -> WSGIApplication:
     """Accept any path prefix: some proxies leave theirs on, so the text before a known path is dropped."""
 
     def passing(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        known = app.paths()
         path = environ.get("PATH_INFO", "")
-        prefixes = (path[:at] for at, char in enumerate(path) if char == "/")
-        prefix = next((prefix for prefix in prefixes if (below := path[len(prefix) + 1 :]) in known or not below), "")
+        known = [end for end in ("", *app.paths()) if path.endswith(f"/{end}")]
+        prefix = path.removesuffix(f"/{max(known, key=len)}") if known else ""
         return app.mounted(prefix)(environ, start_response)
 
     return passing

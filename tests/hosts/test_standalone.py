@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.raw_http import exchange
 from support.servers import BIN, DEMO, Server, fetch, free_port, running
+from werkzeug.test import EnvironBuilder
+
+from tb_memplugin.catalog import Catalog
+from tb_memplugin.hosts.api import MemoryApp
+from tb_memplugin.hosts.standalone import below_any_prefix
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +37,22 @@ def test_page_and_data_below_any_prefix(server: Server) -> None:
         assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
         runs = server.get(f"{prefix}api/runs")
         assert [run["name"] for run in json.loads(runs.body)["runs"]] != []
+
+
+def test_a_path_of_many_parts_takes_time_in_proportion_to_its_length() -> None:
+    app = below_any_prefix(MemoryApp(Catalog(str(DEMO))))
+
+    def seconds(parts: int) -> float:
+        environ = EnvironBuilder(path="/T" * parts).get_environ()
+
+        def once() -> float:
+            began = time.process_time()
+            assert b"No such page" in b"".join(app(environ, lambda *_: lambda _: None))
+            return time.process_time() - began
+
+        return min(once() for _ in range(3))
+
+    assert seconds(200_000) < 16 * 3 * seconds(12_500) + 0.05
 
 
 def test_unknown_paths_are_not_the_page(server: Server) -> None:
