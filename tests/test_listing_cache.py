@@ -64,16 +64,16 @@ def growth(root: Path, cache_bytes: int) -> tuple[int, int]:
 def test_a_server_grows_by_no_more_than_its_cache(tmp_path: Path) -> None:
     """With many runs of which each was looked at, and by what the cache counts where it has room for all."""
     profile, _ = write(tmp_path / "one", 8000)
-    for number in range(16):
+    for number in range(24):
         session = tmp_path / f"log/run{number:02}/plugins/profile/s"
         session.mkdir(parents=True)
         shutil.copy(profile, session / "h.xplane.pb")
     free, counted = growth(tmp_path / "log", 1 << 30)
-    assert counted > 40 * MB and free > 40 * MB
+    assert counted > 60 * MB and free > 60 * MB
     assert free * 0.5 < counted < free * 2 + 10 * MB  # one run was read before the growth was measured
     bounded, counted = growth(tmp_path / "log", 20 * MB)
     assert counted <= 20 * MB
-    assert bounded < 35 * MB
+    assert bounded < free - 20 * MB
 
 
 def test_a_view_counts_with_all_memory_that_it_keeps() -> None:

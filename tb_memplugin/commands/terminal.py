@@ -32,8 +32,9 @@ def listing_of(path: str, wanted: Callable[[str], object] | None = None) -> List
         if sys.stdin is None:  # closed by the shell
             raise InputError("Nothing to read", STDIN, "pipe the text of an error into the command")
         return listing_of_stream(sys.stdin.buffer, STDIN)
-    # The log is for servers; a command prints each problem as one line instead.
-    logging.getLogger("tb_memplugin").setLevel(logging.ERROR)
+    # The log is for servers; a command prints each problem as one line instead. The log of capture is for scripts.
+    for room in ("catalog", "analysis", "views", "hosts"):
+        logging.getLogger(f"tb_memplugin.{room}").setLevel(logging.ERROR)
     listing = listing_of_path(path, wanted)
     print_problems(problems_json(listing.problems))
     return listing

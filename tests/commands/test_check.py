@@ -126,7 +126,7 @@ def test_a_text_without_an_error_is_bad_input(tmp_path: Path) -> None:
 
 
 def test_of_a_long_log_the_end_is_read() -> None:
-    log = b"step 1 loss 2.0\n" * (2**20 + 2**19) + b"exit code 137\n"  # 24 MiB and 14 bytes
+    log = (b"step 1 loss 2.0".ljust(63) + b"\n") * (3 * 2**17) + b"exit code 137\n"  # 24 MiB and 14 bytes
     (recording,) = json.loads(tb_memplugin("summary", "-", "--json", stdin=log).stdout)["recordings"]
     assert {caveat["code"]: caveat["bytes"] for caveat in recording["caveats"]}["only_end_read"] == 8 * 2**20 + 14
 

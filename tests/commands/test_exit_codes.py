@@ -116,6 +116,8 @@ def test_an_export_to_a_full_disk_is_2_and_one_line(tmp_path: Path) -> None:
 def test_a_signal_during_an_export_leaves_no_temporary_file(tmp_path: Path) -> None:
     code = """
 import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that both are ignored
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from tb_memplugin import cli
 from tb_memplugin.commands import export
 

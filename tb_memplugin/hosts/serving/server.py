@@ -131,6 +131,7 @@ def serve(app: WSGIApplication, sockets: Sequence[socket.socket], ready: Callabl
     except KeyboardInterrupt:
         pass
     finally:
+        logging.getLogger("waitress").setLevel(logging.CRITICAL + 1)  # it reports connections that are closed here
         wasyncore.close_all(connections, ignore_all=True)
         dispatcher.shutdown(timeout=SHUTDOWN_SECONDS)
 

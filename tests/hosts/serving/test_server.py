@@ -18,7 +18,8 @@ SMALL = b"answer"
 LARGE_BYTES = 16 << 20
 # `/large` is more than any socket buffers; `/sent` answers with the length of the body.
 SCRIPT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
 from tb_memplugin.hosts.serving import server
 from tb_memplugin.hosts.serving.sockets import listen, url_of
 from tb_memplugin.hosts.serving.lanes import Lane, PostponedError, lane_of
