@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +37,9 @@ CROWDED = 0.75  # of all connections: from here on, those that do nothing are cl
 CROWDED_SECONDS = 3
 MAX_HEADER_BYTES = 64 << 10
 SHUTDOWN_SECONDS = 1
+# A request makes dozens of calls that release Python's lock, such as listing a folder. After each it may wait this long
+# for a thread that computes. With Python's 5 ms, 100 clients got a fifth of the answers per second.
+SWITCH_SECONDS = 0.0002
 # Answers that one client does not take are kept in a file beyond this size.
 MAX_UNSENT_BYTES = 4 << 20
 NEVER = 1 << 60
@@ -117,6 +121,7 @@ def serve(app: WSGIApplication, sockets: Sequence[socket.socket], ready: Callabl
         log_socket_errors=False,
         ident=None,
     )
+    sys.setswitchinterval(SWITCH_SECONDS)
     connections: dict[int, Any] = {}
     dispatcher = Lanes()
     for listening in sockets:
