@@ -1,4 +1,4 @@
-"""The cache of listings: what it counts is what is held, and what it keeps stays below its limit."""
+"""The cache of listings counts the memory that recordings hold, and keeps less than its limit."""
 
 from __future__ import annotations
 

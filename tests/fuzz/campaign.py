@@ -42,7 +42,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Campaign:
-    """Where faults go, and how workers are started."""
+    """The folder of the faults, and the module and environment of the workers."""
 
     faults: Path
     module: str = "fuzz.worker"

@@ -1,4 +1,4 @@
-"""What the tests of this folder check: the inputs of a seed, and those that were faults once."""
+"""Checks of a subject: the inputs of a seed, and the inputs that were faults once."""
 
 from __future__ import annotations
 
