@@ -37,8 +37,8 @@ CROWDED = 0.75  # of all connections: from here on, those that do nothing are cl
 CROWDED_SECONDS = 3
 MAX_HEADER_BYTES = 64 << 10
 SHUTDOWN_SECONDS = 1
-# A request releases Python's lock dozens of times, for example to list a folder, and may wait this long for it each time
-# while another thread computes. With Python's default of 5 ms, 100 clients got a fifth of the answers per second.
+# A request releases Python's lock dozens of times, for example to list a folder, and may wait this long for it each
+# time while another thread computes. With Python's 5 ms, 100 clients got a fifth of the answers per second.
 SWITCH_SECONDS = 0.0002
 # Answers that one client does not take are kept in a file beyond this size.
 MAX_UNSENT_BYTES = 4 << 20
