@@ -46,7 +46,8 @@ export function Pickers({ runs, run, options, store }: Props): JSX.Element {
         value={run}
         onPick={(name) => pick({ run: name, host: "", module: "", space: "", ...NEW_COMPARISON })}
       />
-      {options !== null && (
+      {/* An XLA dump does not name its host. */}
+      {options !== null && hosts.some((name) => name !== "") && (
         <Select
           label={tab === "snapshots" ? "File" : "Host"}
           testid="host-picker"
