@@ -1,4 +1,4 @@
-"""Device profiles on the Snapshots and Compare tabs."""
+"""Device profiles in their tab and in Compare."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_tabs_are_one_tab_stop_and_arrows_move_between_them(host: Host, page: Pa
     page.keyboard.press("ArrowRight")  # the last tab has no next one
     assert focused.inner_text() == "Compare"
     page.keyboard.press("ArrowLeft")
-    assert focused.inner_text() == "Snapshots"
+    assert focused.inner_text() == "Device profile"
     page.keyboard.press("Home")
     assert focused.inner_text() == "Overview"
     page.keyboard.press("Enter")

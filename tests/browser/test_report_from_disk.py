@@ -199,7 +199,7 @@ def test_a_device_profile_has_its_call_graph(both: Both) -> None:
 def test_functions_that_need_a_server_are_not_offered(offline: Offline, file: Path) -> None:
     viewer = offline.open(file)
     tabs = viewer.frame.get_by_role("tab").all_inner_texts()
-    assert tabs == ["Overview", "Memory Viewer", "Memory Profile", "Snapshots"]
+    assert tabs == ["Overview", "Program", "Over time", "Device profile"]
     assert viewer.get("paste").count() == 0
     assert viewer.text("report-sign") == "Report"
     for state in ({"tab": "compare"}, {"tab": "memory_viewer", "run": TRAIN, "module": "jit_other(9)"}):
@@ -210,7 +210,7 @@ def test_functions_that_need_a_server_are_not_offered(offline: Offline, file: Pa
 def test_one_recording_opens_in_its_tab(offline: Offline, served: Host) -> None:
     logs = served.server.log.with_name("logs")
     viewer = offline.open(export(logs, "one.html", "--recording", f"^{TRAIN}.*jit_loss"))
-    assert viewer.frame.get_by_role("tab").all_inner_texts() == ["Memory Viewer"]
+    assert viewer.frame.get_by_role("tab").all_inner_texts() == ["Program"]
     assert viewer.text("headline") == recording(served, TRAIN, SMALL).meta["headline"]
     assert viewer.text("report-sign").startswith("Report, 1 of ")
 

@@ -26,6 +26,7 @@ let lastQuery = new URLSearchParams();
 
 const frame = document.createElement("iframe");
 frame.title = "Memory";
+frame.dataset["host"] = "xprof";
 const button = document.createElement("button");
 button.className = "tb-memplugin-button";
 button.dataset["testid"] = "xprof-stock-toggle";

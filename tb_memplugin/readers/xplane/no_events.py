@@ -21,7 +21,7 @@ DEVICE, NO_DEVICES = "/device:", ("/device:CPU", "/device:CUSTOM")
 OPTIONS = Plan(ProfileOptions.DESCRIPTOR)
 MIN_TRACER_LEVEL = 2  # of the host tracer, for allocators to log events; JAX's default
 
-SEE_PLANS = "The Memory Viewer shows the memory that each program plans to use."
+SEE_PLANS = "The compiled programs of the run show the memory that each plans to use."
 CPU = NoEventsReason(
     NoEventsCode.CPU_BACKEND,
     "No accelerator is in this profile, and JAX's CPU backend does not log its allocations.",

@@ -11,3 +11,8 @@ export function hostWindow(): Window {
   }
   return window;
 }
+
+/** Return whether XProf shows the page, in place of one of its tools. */
+export function isInXprof(): boolean {
+  return window.frameElement?.getAttribute("data-host") === "xprof";
+}

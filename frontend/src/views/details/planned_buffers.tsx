@@ -19,7 +19,7 @@ export function PlannedBuffers({
     <section>
       <h3>
         Planned by{" "}
-        <ProgramLink {...{ title, memory, store }} about="Open the program in the Memory Viewer">
+        <ProgramLink {...{ title, memory, store }} about="Open the compiled program">
           {title}
         </ProgramLink>
       </h3>

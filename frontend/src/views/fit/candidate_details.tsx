@@ -36,7 +36,7 @@ export function CandidateDetails({ step, candidate, actions, store, dark }: Prop
     >
       {actions.isCompiled(candidate) && (
         <button data-testid="open-candidate" onClick={() => actions.open(candidate)}>
-          Open in Memory Viewer
+          Open the program
         </button>
       )}
       {error !== null && (

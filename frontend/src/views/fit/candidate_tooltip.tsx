@@ -41,7 +41,7 @@ export function CandidateTooltip(props: {
         {candidateSentence(candidate)}
       </span>
       {peak !== null && <span>peak {formatBytes(peak)}</span>}
-      <span class="muted">{opens ? "Click to open it in Memory Viewer" : "Click for details"}</span>
+      <span class="muted">{opens ? "Click to open its program" : "Click for details"}</span>
     </>
   );
 }

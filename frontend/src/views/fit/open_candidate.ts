@@ -7,7 +7,7 @@ import { openRecording } from "../state/open_recording";
 import type { ViewState } from "../state/view_state";
 import { NEW_COMPARISON, NEW_RECORDING } from "../state/view_state";
 
-/** Open the compiled program of a candidate in Memory Viewer. */
+/** Open the compiled program of a candidate. */
 export async function openCandidate(
   api: Api,
   store: Store<ViewState>,

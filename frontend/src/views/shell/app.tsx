@@ -145,6 +145,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
       <Header
         runs={runs.value}
         run={run}
+        recordings={listing.value?.recordings ?? null}
         options={options}
         pageUrl={pageUrl}
         report={report}

@@ -1,11 +1,11 @@
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import type { Store } from "../../base/store";
 import type { Listing, Runs } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
 import { Message } from "../widgets/message";
 import type { Tab, ViewState } from "../state/view_state";
 import { NoEvents } from "./no_events";
-import { openTab } from "./tabs";
+import { TabsWithData } from "./tabs_with_data";
 
 interface Props {
   runs: Runs | null;
@@ -31,37 +31,21 @@ export function EmptyPage({ runs, listing, options, tab, store, onPaste }: Props
     );
   if (options === null || listing === null) return <div class="placeholder" aria-busy="true" />;
   const { problems, recordings } = listing;
+  const links = <TabsWithData recordings={recordings} store={store} />;
   if (options.missing === null && problems.length === 0) {
-    if (tab === "memory_profile") return <NoEvents empty={listing.empty} store={store} />;
-    if (tab === "snapshots") return <NoSnapshots onPaste={onPaste} />;
+    if (tab === "memory_profile") return <NoEvents {...{ listing, store }}>{links}</NoEvents>;
+    if (tab === "snapshots") return <NoSnapshots onPaste={onPaste}>{links}</NoSnapshots>;
   }
   const [title, advice] =
     options.missing !== null
       ? [options.missing, "Choose another one above."]
-      : problems.length > 0
+      : recordings.length === 0 && problems.length > 0
         ? ["This run could not be read", "Its files have these problems:"]
-        : [
-            "This run has no compiled programs",
-            "A profile contains the programs that ran during the capture. Capture at least one step with jax.profiler.trace.",
-          ];
-  const allocators = tab === "memory_viewer" && recordings.some(({ axis }) => axis === "TIME");
+        : [NOTHING[tab] ?? "", problems.length > 0 ? "Some files have problems:" : ADVICE[tab]];
   return (
     <>
-      <Message title={title}>
+      <Message title={title} more={links}>
         {advice}
-        {allocators && (
-          <>
-            {" "}
-            Its allocators logged events:{" "}
-            <button
-              class="link"
-              data-testid="to-memory-profile"
-              onClick={() => openTab(store, "memory_profile")}
-            >
-              Memory Profile
-            </button>
-          </>
-        )}
       </Message>
       {problems.map(({ file, text }) => (
         <Message key={file} error title={file}>
@@ -72,9 +56,25 @@ export function EmptyPage({ runs, listing, options, tab, store, onPaste }: Props
   );
 }
 
-function NoSnapshots({ onPaste }: Pick<Props, "onPaste">): JSX.Element {
+const NOTHING: Partial<Record<Tab, string>> = {
+  memory_viewer: "This run has no compiled programs",
+  memory_profile: "This run has no allocator events",
+  snapshots: "This run has no device profiles",
+};
+
+const ADVICE: Partial<Record<Tab, string>> = {
+  memory_viewer:
+    "A profile contains the programs that ran during the capture. Capture at least one step with jax.profiler.trace.",
+};
+
+interface NoSnapshotsProps {
+  onPaste: () => void;
+  children: ComponentChildren;
+}
+
+function NoSnapshots({ onPaste, children }: NoSnapshotsProps): JSX.Element {
   return (
-    <Message title="This run has no device profiles">
+    <Message title="This run has no device profiles" more={children}>
       This tab shows device memory profiles: save them into the run&apos;s folder with
       jax.profiler.save_device_memory_profile. It also shows out-of-memory errors: save their text there as
       .oom.txt files, or{" "}

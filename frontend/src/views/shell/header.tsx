@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Report } from "../../payload/api";
-import type { Runs } from "../../payload/generated/answers";
+import type { Runs, Summary } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
 import type { ViewState } from "../state/view_state";
 import { fragmentOf } from "../state/url";
@@ -15,6 +15,8 @@ import { Tabs } from "./tabs";
 interface Props {
   runs: Runs | null;
   run: string;
+  /** Recordings of the run; null until they are known. */
+  recordings: readonly Summary[] | null;
   options: RecordingOptions | null;
   pageUrl: string;
   report: Report | null;
@@ -28,14 +30,14 @@ interface Props {
 const THEME_ICONS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
 export function Header(props: Props): JSX.Element {
-  const { runs, run, options, pageUrl, report, hasFit, store, onPaste, onHelp } = props;
+  const { runs, run, recordings, options, pageUrl, report, hasFit, store, onPaste, onHelp } = props;
   // The link contains the whole state, so it must be rendered after every change.
   const state = useStore(store, (all) => all);
   const theme = `Theme: ${state.theme === "auto" ? "system" : state.theme}`;
   return (
     <header class="top">
       <h1>Memory</h1>
-      <Tabs tabs={tabsOf(report, hasFit)} store={store} />
+      <Tabs tabs={tabsOf(report, hasFit)} recordings={recordings} store={store} />
       {state.tab === "fit" ? (
         <span class="spacer" />
       ) : (

@@ -1,9 +1,8 @@
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Reason } from "../../payload/generated/answers";
+import type { Listing, Reason } from "../../payload/generated/answers";
 import type { ViewState } from "../state/view_state";
-import { openTab } from "./tabs";
 
 /** Possible reasons for a run without allocator events, by the backend's codes. */
 const REASONS: readonly (readonly [code: string, title: string, about: string])[] = [
@@ -30,12 +29,14 @@ const REASONS: readonly (readonly [code: string, title: string, about: string])[
 ];
 
 interface Props {
-  empty: Record<string, Reason>;
+  listing: Listing;
   store: Store<ViewState>;
+  /** Links to the tabs that have data. */
+  children: ComponentChildren;
 }
 
 /** Message for a run without allocator events: the reason that applies, the remedy, and other possible reasons. */
-export function NoEvents({ empty, store }: Props): JSX.Element {
+export function NoEvents({ listing: { empty }, store, children }: Props): JSX.Element {
   const chosen = useStore(store, (state) => state.host);
   const hosts = Object.keys(empty).filter((host) => chosen === "" || host === chosen);
   const codes = new Set(hosts.map((host) => empty[host].code));
@@ -62,13 +63,7 @@ export function NoEvents({ empty, store }: Props): JSX.Element {
           <OtherReasons reasons={others} />
         </details>
       )}
-      <p>
-        The{" "}
-        <button class="link" data-testid="to-memory-viewer" onClick={() => openTab(store, "memory_viewer")}>
-          Memory Viewer
-        </button>{" "}
-        shows the memory of this run&apos;s programs by their compiled schedule, without events.
-      </p>
+      {children}
     </div>
   );
 }
@@ -77,7 +72,11 @@ function ReasonText({
   code,
   hosts,
   empty,
-}: { code: string; hosts: string[] } & Pick<Props, "empty">): JSX.Element {
+}: {
+  code: string;
+  hosts: string[];
+  empty: Record<string, Reason>;
+}): JSX.Element {
   const title = REASONS.find(([known]) => known === code)?.[1];
   const { text, remedy } = empty[hosts[0]];
   return (

@@ -1,41 +1,10 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
+import type { Summary } from "../../payload/generated/answers";
+import { aboutTab, recordingsOf, tabName } from "../state/tab_names";
 import type { Tab, ViewState } from "../state/view_state";
 import { NEW_RECORDING } from "../state/view_state";
-
-const TABS: readonly { tab: Tab; label: string; about: string }[] = [
-  {
-    tab: "overview",
-    label: "Overview",
-    about: "Every program and memory of the run, least headroom first",
-  },
-  {
-    tab: "memory_viewer",
-    label: "Memory Viewer",
-    about: "Memory of a compiled program, in program order",
-  },
-  {
-    tab: "memory_profile",
-    label: "Memory Profile",
-    about: "Memory of an allocator over time",
-  },
-  {
-    tab: "snapshots",
-    label: "Snapshots",
-    about: "Memory at one moment: device memory profiles and out-of-memory errors",
-  },
-  {
-    tab: "compare",
-    label: "Compare",
-    about: "Changes between two recordings or two moments",
-  },
-  {
-    tab: "fit",
-    label: "Fit",
-    about: "Candidates of a fit: which programs fit on which accelerators, and the largest batch",
-  },
-];
 
 /** Go to another tab of the same run and host. The selection is reset, as it means nothing there. */
 export function openTab(store: Store<ViewState>, tab: Tab): void {
@@ -43,23 +12,35 @@ export function openTab(store: Store<ViewState>, tab: Tab): void {
     store.set({ tab, module: "", space: "", search: "", timeline_only: false, ...NEW_RECORDING });
 }
 
-export function Tabs({ tabs, store }: { tabs: readonly Tab[]; store: Store<ViewState> }): JSX.Element {
+interface Props {
+  tabs: readonly Tab[];
+  /** Recordings of the run; null until they are known. */
+  recordings: readonly Summary[] | null;
+  store: Store<ViewState>;
+}
+
+/** The tabs. Those without data in this run are dimmed; they open, and link to the tabs that have data. */
+export function Tabs({ tabs, recordings, store }: Props): JSX.Element {
   const open = useStore(store, (state) => state.tab);
   return (
     <div class="tabs" role="tablist" aria-label="Views" onKeyDown={moveFocus}>
-      {TABS.filter(({ tab }) => tabs.includes(tab)).map(({ tab, label, about }) => (
-        <button
-          key={tab}
-          role="tab"
-          aria-selected={tab === open}
-          tabindex={tab === open ? 0 : -1}
-          data-testid={`tab-${tab}`}
-          title={about}
-          onClick={() => openTab(store, tab)}
-        >
-          {label}
-        </button>
-      ))}
+      {tabs.map((tab) => {
+        const empty = recordings !== null && recordingsOf(tab, recordings)?.length === 0;
+        return (
+          <button
+            key={tab}
+            role="tab"
+            aria-selected={tab === open}
+            tabindex={tab === open ? 0 : -1}
+            data-testid={`tab-${tab}`}
+            data-empty={empty || undefined}
+            title={empty ? `No data in this run. ${aboutTab(tab)}` : aboutTab(tab)}
+            onClick={() => openTab(store, tab)}
+          >
+            {tabName(tab, recordings)}
+          </button>
+        );
+      })}
     </div>
   );
 }

@@ -23,7 +23,7 @@ export function FailedProgram({ api, id, store }: Props): JSX.Element | null {
           A dump contains the buffers:{" "}
           <button
             class="link"
-            title="Open the program in the Memory Viewer"
+            title="Open the compiled program"
             onClick={() => openRecording(store, program)}
           >
             {program.title}

@@ -35,7 +35,7 @@ export function Executions({ api, view, store }: Props): JSX.Element | null {
       <ul class="executions">
         {joins.programs.map(({ recording, title, memory, running, allocations, bytes }) => (
           <li key={recording}>
-            <ProgramLink {...{ title, memory, store }} about="Open the program in the Memory Viewer">
+            <ProgramLink {...{ title, memory, store }} about="Open the compiled program">
               {title}
             </ProgramLink>
             <span>{running && <b>running at event {formatCount(joins.at)}</b>}</span>

@@ -5,6 +5,8 @@ import { ApiError } from "../../payload/server";
 export function Message(props: {
   title: string;
   children?: ComponentChildren;
+  /** Paragraphs below the text. */
+  more?: ComponentChildren;
   error?: boolean;
 }): JSX.Element {
   return (
@@ -14,6 +16,7 @@ export function Message(props: {
     >
       <strong>{props.title}</strong>
       {props.children !== undefined && <p>{props.children}</p>}
+      {props.more}
     </div>
   );
 }

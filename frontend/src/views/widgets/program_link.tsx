@@ -14,7 +14,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** Link from a runtime allocation to the compiled program, of the same run and host, in the Memory Viewer. */
+/** Link from a runtime allocation to the compiled program, of the same run and host. */
 export function ProgramLink({ title, memory, row, about, store, children }: Props): JSX.Element {
   return (
     <button

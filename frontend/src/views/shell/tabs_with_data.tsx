@@ -1,0 +1,49 @@
+import type { JSX } from "preact";
+import type { Store } from "../../base/store";
+import type { Summary } from "../../payload/generated/answers";
+import { recordingsOf, tabName } from "../state/tab_names";
+import type { ViewState } from "../state/view_state";
+import { TABS } from "../state/view_state";
+import { openTab } from "./tabs";
+
+const CONTENTS: Record<string, string> = {
+  program: "compiled programs",
+  allocator: "allocator events",
+  torch_snapshot: "PyTorch snapshots",
+  torch_timeline: "PyTorch memory timelines",
+  device_profile: "device memory profiles",
+  oom: "out-of-memory errors",
+};
+
+interface Props {
+  recordings: readonly Summary[];
+  store: Store<ViewState>;
+}
+
+/** Links to the tabs that have data of the run; nothing where there are none. */
+export function TabsWithData({ recordings, store }: Props): JSX.Element | null {
+  const found = TABS.flatMap((tab) => {
+    const kinds = new Set(recordingsOf(tab, recordings)?.map(({ kind }) => kind));
+    return kinds.size > 0 ? [{ tab, contents: [...kinds].map((kind) => CONTENTS[kind] ?? kind) }] : [];
+  });
+  if (found.length === 0) return null;
+  return (
+    <p class="tabs-with-data" data-testid="tabs-with-data">
+      This run has{" "}
+      {found.map(({ tab, contents }, i) => (
+        <span key={tab}>
+          {i > 0 && (i === found.length - 1 ? " and " : ", ")}
+          {contents.join(" and ")} in{" "}
+          <button
+            class="link"
+            data-testid={`to-${tab.replace("_", "-")}`}
+            onClick={() => openTab(store, tab)}
+          >
+            {tabName(tab, recordings)}
+          </button>
+        </span>
+      ))}
+      .
+    </p>
+  );
+}
