@@ -18,7 +18,7 @@ export async function render(): Promise<void> {
   document.querySelector("[data-unread]")?.remove();
   const start = { ...initialState, tab: tabsOf(api.report, false)[0], theme: readStoredTheme() };
   const store = createStore({ ...start, ...readUrl() });
-  bindUrl(store);
+  bindUrl(store, start);
   const pageUrl = api.report === null ? `${home}index.html` : location.href.replace(/#.*/s, "");
   renderInto(<App {...{ api, pageUrl, store }} />, document.body);
 }

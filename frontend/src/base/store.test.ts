@@ -16,6 +16,18 @@ describe("a store", () => {
     expect(listener).toHaveBeenCalledOnce();
   });
 
+  it("tells changes by the user from defaults that the page fills in", () => {
+    const store = createStore({ a: 1, b: "x" });
+    const listener = vi.fn();
+    store.subscribe(listener);
+    store.set({ a: 2 });
+    store.fill({ b: "y" });
+    expect(listener.mock.calls).toEqual([
+      [{ a: 1, b: "x" }, false],
+      [{ a: 2, b: "x" }, true],
+    ]);
+  });
+
   it("allows a listener to unsubscribe while it is notified", () => {
     const store = createStore({ a: 1 });
     const second = vi.fn();

@@ -1,23 +1,32 @@
 import { useEffect, useReducer, useRef } from "preact/hooks";
 
-/** A value with listeners. `set` merges a patch and notifies the listeners only if something changed. */
+/** Called after a change. `filled`: the page made it by itself, not the user. */
+export type Listener<T> = (before: T, filled: boolean) => void;
+
+/** A value with listeners, which are notified only if something changed. */
 export interface Store<T> {
   get(): T;
+  /** Merge what the user changed. */
   set(patch: Partial<T>): void;
-  subscribe(listener: () => void): () => void;
+  /** Merge defaults that the page chose by itself. */
+  fill(patch: Partial<T>): void;
+  subscribe(listener: Listener<T>): () => void;
 }
 
 export function createStore<T extends object>(initial: T): Store<T> {
   let state = initial;
-  const listeners = new Set<() => void>();
+  const listeners = new Set<Listener<T>>();
+  const merge = (patch: Partial<T>, filled: boolean): void => {
+    const before = state;
+    const next = { ...before, ...patch };
+    if ((Object.keys(patch) as (keyof T)[]).every((key) => Object.is(next[key], before[key]))) return;
+    state = next;
+    for (const listener of [...listeners]) listener(before, filled);
+  };
   return {
     get: () => state,
-    set(patch) {
-      const next = { ...state, ...patch };
-      if ((Object.keys(patch) as (keyof T)[]).every((key) => Object.is(next[key], state[key]))) return;
-      state = next;
-      for (const listener of [...listeners]) listener();
-    },
+    set: (patch) => merge(patch, false),
+    fill: (patch) => merge(patch, true),
     subscribe(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -51,7 +51,7 @@ export function ComparePage({ api, runs, run, listing, store, dark, onState }: P
   );
   useEffect(() => {
     // Written to the URL, so that a shared link means the same after a newer run has appeared.
-    if (pair !== null) store.set(pair);
+    if (pair !== null && store.get().tab === "compare" && store.get().run === run) store.fill(pair);
   }, [pair]);
   const change = useStore(store, (state) => state.selected_change);
   const selected = useMemo(

@@ -2,7 +2,6 @@ import type { Store } from "../../base/store";
 import type { Api } from "../../payload/api";
 import type { FitCandidate, Summary } from "../../payload/generated/answers";
 import type { Signal } from "../../payload/request";
-import { hostWindow } from "../browser/host_window";
 import { openRecording } from "../state/open_recording";
 import type { ViewState } from "../state/view_state";
 import { NEW_COMPARISON, NEW_RECORDING } from "../state/view_state";
@@ -17,7 +16,7 @@ export async function openCandidate(
   openRecording(store, await programOf(api, candidate, signal));
 }
 
-/** Compare the programs of two candidates. The browser's Back button returns here. */
+/** Compare the programs of two candidates. */
 export async function compareCandidates(
   api: Api,
   store: Store<ViewState>,
@@ -25,8 +24,6 @@ export async function compareCandidates(
   signal: Signal = null,
 ): Promise<void> {
   const [a, b] = await Promise.all(pair.map((each) => programOf(api, each, signal)));
-  const { history } = hostWindow();
-  history.pushState(history.state, "");
   store.set({
     tab: "compare",
     run: b.run,

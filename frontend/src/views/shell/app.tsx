@@ -78,16 +78,16 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const chosen = error === null ? (options?.chosen ?? null) : null;
 
   useEffect(() => {
+    const named = chosen?.kind === "program" ? chosen.title : "";
+    document.title = chosen === null ? "Memory" : `${`${named} ${chosen.memory}`.trim()} · Memory`;
+    // The user may have gone on since this was rendered.
+    const now = store.get();
+    if (now.tab !== tab || now.run !== wantedRun) return;
+    if (now.host !== host || now.module !== module || now.space !== space) return;
     // Defaults are written to the URL, so that a shared link means the same after a newer run has appeared.
-    if (chosen === null) {
-      if (listing.value !== null && CHOOSERS[tab] === null) store.set({ run });
-      document.title = "Memory";
-      return;
-    }
-    const named = chosen.kind === "program" ? chosen.title : "";
-    store.set({ run, host: chosen.host, module: named, space: chosen.memory });
-    document.title = `${`${named} ${chosen.memory}`.trim()} · Memory`;
-  }, [chosen, listing.value, tab]);
+    if (chosen !== null) store.fill({ run, host: chosen.host, module: named, space: chosen.memory });
+    else if (listing.value !== null && CHOOSERS[tab] === null) store.fill({ run });
+  }, [chosen, listing.value, tab, wantedRun, host, module, space]);
   // An error in one recording must not hide the next.
   useEffect(boundary[1], [wantedRun, tab, host, module, space]);
   useLayoutEffect(() => {
@@ -103,7 +103,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   const noRuns = runs.value?.runs.length === 0;
   useEffect(() => {
     // Without a program, there are only errors to show.
-    if (noRuns && hasFit && tab === "overview") store.set({ tab: "fit" });
+    if (noRuns && hasFit && tab === "overview") store.fill({ tab: "fit" });
   }, [noRuns, hasFit, tab]);
   const available = tabsOf(report, hasFit).includes(tab);
   const fullListing = CHOOSERS[tab] === null && available && error === null ? listing.value : null;

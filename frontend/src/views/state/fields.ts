@@ -7,6 +7,8 @@ export interface Field<Value> {
   /** Null: the field is not part of the URL. */
   url: UrlCodec<Value> | null;
   reset?: Reset;
+  /** What the page is about: the browser's Back button undoes a change of it. */
+  isPlace?: true;
   /** Names of the field in XProf's links. */
   xprofNames?: readonly string[];
   /** A link with this field and without a tab leads to a program. */
@@ -21,7 +23,7 @@ export interface UrlCodec<Value> {
   write: (value: Value) => string;
 }
 
-type Options = Pick<Field<unknown>, "reset" | "xprofNames" | "ofProgram">;
+type Options = Pick<Field<unknown>, "reset" | "isPlace" | "xprofNames" | "ofProgram">;
 
 function field<Value, O extends Options>(
   initial: Value,
@@ -80,11 +82,11 @@ export function window<const O extends Options = Options>(
 }
 
 /** Return a field with a few values. The initial one need not be among those that a URL can name. */
-export function choice<const Value extends string, const Initial extends string>(
-  name: string,
-  values: readonly Value[],
-  initial: Initial,
-): Field<Value | Initial> {
+export function choice<
+  const Value extends string,
+  const Initial extends string,
+  const O extends Options = Options,
+>(name: string, values: readonly Value[], initial: Initial, options = {} as O): Field<Value | Initial> & O {
   const read = (value: string): Value | undefined => values.find((known) => known === value);
-  return { initial, url: { name, read, write: String } };
+  return field<Value | Initial, O>(initial, { name, read, write: String }, options);
 }

@@ -1,6 +1,5 @@
 import type { Store } from "../../base/store";
 import type { Summary } from "../../payload/generated/answers";
-import { hostWindow } from "../browser/host_window";
 import type { Tab, ViewState } from "./view_state";
 import { NEW_RECORDING } from "./view_state";
 
@@ -11,14 +10,12 @@ export const TAB_OF_AXIS: Record<string, Tab> = {
   INSTANT: "snapshots",
 };
 
-/** Open a recording at a position, in the tab of its kind. The browser's Back button returns here. */
+/** Open a recording at a position, in the tab of its kind. */
 export function openRecording(
   store: Store<ViewState>,
   recording: Summary,
   at: Partial<Pick<ViewState, "position" | "selected">> = {},
 ): void {
-  const { history } = hostWindow();
-  history.pushState(history.state, "");
   store.set({
     tab: TAB_OF_AXIS[recording.axis] ?? "memory_viewer",
     run: recording.run,

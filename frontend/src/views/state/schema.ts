@@ -14,12 +14,12 @@ export type Tab = (typeof TABS)[number];
  */
 export const SCHEMA = {
   /** All recordings of a run, programs as compiled, memory over time or at one moment, a comparison, or a fit. */
-  tab: choice("tab", TABS, "overview"),
+  tab: choice("tab", TABS, "overview", { isPlace: true }),
   /** Empty: the newest run, all hosts, the largest module, its largest memory space. */
-  run: text("run"),
-  host: text("host"),
-  module: text("module", { xprofNames: ["module_name", "moduleName"], ofProgram: true }),
-  space: text("space", { xprofNames: ["memory_space"], ofProgram: true }),
+  run: text("run", { isPlace: true }),
+  host: text("host", { isPlace: true }),
+  module: text("module", { isPlace: true, xprofNames: ["module_name", "moduleName"], ofProgram: true }),
+  space: text("space", { isPlace: true, xprofNames: ["memory_space"], ofProgram: true }),
   /** Inspected position on the x axis; null is the peak. */
   position: integer("position", { reset: "recording", ofProgram: true }),
   /** Row numbers of api/rows: the selected row, the one under the pointer, and the current search match. */
@@ -89,8 +89,8 @@ export const SCHEMA = {
   /** Selected function of a call graph; empty is none. */
   selected_function: text("picked", { reset: "recording" }),
   /** Ids of the compared recordings, and their positions. Empty and null: chosen by the page. */
-  a: text("a", { reset: "comparison" }),
-  b: text("b", { reset: "comparison" }),
+  a: text("a", { isPlace: true, reset: "comparison" }),
+  b: text("b", { isPlace: true, reset: "comparison" }),
   at_a: integer("at_a", { reset: "comparison" }),
   at_b: integer("at_b", { reset: "comparison" }),
   /** What the steps of a comparison's waterfall are. */
@@ -100,7 +100,7 @@ export const SCHEMA = {
   /** Selected change of a comparison, as layout/compare/selected_change.ts names it; empty is none. */
   selected_change: text("change", { reset: "recording" }),
   /** Step of the Fit tab, as payload/responses/fit.ts names it; empty is that of the most candidates. */
-  fit_step: text("step"),
+  fit_step: text("step", { isPlace: true }),
   /** Target and knobs whose peak the Fit chart shows by role; empty: chosen by the page. */
   fit_choice: text("choice"),
   /** Run of the candidate in the side panel; empty is none. */

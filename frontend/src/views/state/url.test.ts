@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createStore } from "../../base/store";
 import type { Field } from "./fields";
 import { SCHEMA } from "./schema";
@@ -126,10 +126,9 @@ describe("the state in the URL", () => {
   });
 
   it("is read from XProf's links too, unless the fragment says otherwise", () => {
-    const page = fakeWindow();
+    const page = fakeWindow("#run=eval");
     page.location.search =
       "?run=train&module_name=jit_step&memory_space=1&view_memory_allocation_timeline=true&other=1";
-    page.location.hash = "#run=eval";
     vi.stubGlobal("window", page);
     expect(readUrl()).toEqual({
       tab: "memory_viewer",
@@ -168,47 +167,141 @@ describe("a reset", () => {
 });
 
 describe("the URL and the state", () => {
+  beforeEach(() => void vi.useFakeTimers());
   afterEach(() => {
     vi.useRealTimers();
     vi.unstubAllGlobals();
   });
 
-  it("follow a link, though a change is written between the click and its hashchange event", () => {
-    vi.useFakeTimers();
-    const page = fakeWindow();
-    vi.stubGlobal("window", page);
-    vi.stubGlobal("document", { documentElement: { dataset: {} } });
-    const store = createStore({ ...initialState });
-    bindUrl(store);
-    store.set({ zoom: [48, 402] });
-    page.location.hash = "#run=train";
+  it("have an entry in the browser's history for each change of place, not for zoom and search", () => {
+    const { page, store } = openAt("");
+    store.fill({ run: "train", host: "h", module: "jit_a", space: "HBM" });
+    store.set({ tab: "memory_viewer" });
+    store.set({ zoom: [1, 2] });
+    store.set({ search: "x" });
+    store.set({ module: "jit_b", space: "", zoom: null });
+    store.fill({ space: "HBM" });
     vi.advanceTimersByTime(1000);
-    expect(page.location.hash).toContain("zoom=48,402");
-    page.navigate(new URL("http://here/#run=train").href);
+    const first = "#run=train&host=h&module=jit_a&space=HBM";
+    expect(page.entries()).toEqual([
+      first,
+      `#tab=memory_viewer&${first.slice(1)}&zoom=1,2&search=x`,
+      "#tab=memory_viewer&run=train&host=h&module=jit_b&space=HBM&search=x",
+    ]);
+  });
+
+  it("follow Back and Forward at once, and do not return by themselves", () => {
+    const { page, store } = openAt("#run=train");
+    store.set({ tab: "memory_viewer", selected: 3 });
+    store.set({ zoom: [1, 2] });
+    store.set({ zoom: [1, 3] });
+    store.set({ tab: "compare", selected: null, zoom: null });
+    store.fill({ a: "x", b: "y" });
+    page.history.go(-1);
+    expect(store.get()).toMatchObject({ tab: "memory_viewer", selected: 3, zoom: [1, 3], a: "" });
+    store.fill({ module: "jit_a" });
+    vi.advanceTimersByTime(1000);
+    page.history.go(-1);
     expect(store.get()).toEqual({ ...initialState, run: "train" });
     vi.advanceTimersByTime(1000);
-    expect(page.location.hash).toBe("#run=train");
+    page.history.go(2);
+    expect(store.get()).toMatchObject({ tab: "compare", a: "x", b: "y", selected: null });
+    expect(page.entries()).toHaveLength(3);
+  });
+
+  it("follow Back to the page's first state, which has no parameters", () => {
+    const { page, store } = openAt("");
+    store.set({ tab: "compare" });
+    page.history.go(-1);
+    expect(store.get()).toEqual(initialState);
+  });
+
+  it("follow a link, and keep its entry when the page adds defaults", () => {
+    const { page, store } = openAt("#run=train");
+    store.set({ zoom: [48, 402] });
+    page.follow("#run=eval");
+    expect(store.get()).toEqual({ ...initialState, run: "eval" });
+    vi.advanceTimersByTime(1000);
+    store.fill({ host: "h" });
+    expect(page.entries()).toEqual(["#run=train&zoom=48,402", "#run=eval&host=h"]);
+  });
+
+  it("write what a browser rejected once it accepts changes again", () => {
+    const { page, store } = openAt("");
+    page.reject = true;
+    store.set({ tab: "compare" });
+    vi.advanceTimersByTime(1000);
+    expect(page.entries()).toEqual([""]);
+    page.reject = false;
+    vi.advanceTimersByTime(1000);
+    expect(page.entries()).toEqual(["#tab=compare"]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("leave the fragments of TensorBoard's other tabs alone", () => {
+    const { page, store } = openAt("#memory&run=train");
+    page.follow("#profile&run=eval");
+    expect(store.get().run).toBe("train");
+    store.set({ tab: "compare" });
+    vi.advanceTimersByTime(1000);
+    expect(page.entries()).toEqual(["#memory&run=train", "#profile&run=eval"]);
+    page.history.go(-1);
+    expect(store.get()).toEqual({ ...initialState, run: "train" });
   });
 });
 
-/** The part of a window that the URL needs. */
-function fakeWindow() {
-  let listener: ((event: { newURL: string }) => void) | undefined;
+function openAt(hash: string) {
+  const page = fakeWindow(hash);
+  vi.stubGlobal("window", page);
+  vi.stubGlobal("document", { documentElement: { dataset: {} } });
+  const store = createStore({ ...initialState, ...readUrl() });
+  bindUrl(store, initialState);
+  return { page, store };
+}
+
+/** The part of a window that the URL needs, with a history of fragments. */
+function fakeWindow(hash = "") {
+  const listeners: (() => void)[] = [];
+  const entries = [hash];
+  let at = 0;
+  const hashOf = (address: string): string => new URL(address, "http://here").hash;
+  const notify = (): void => listeners.forEach((listener) => listener());
+  const write = (change: () => void): void => {
+    if (page.reject) throw new Error("too many changes");
+    change();
+  };
+  const push = (address: string): void => void entries.splice(++at, Infinity, hashOf(address));
   const page = {
     parent: null as unknown,
-    location: { hash: "", pathname: "/", search: "" },
+    reject: false,
+    location: {
+      pathname: "/",
+      search: "",
+      get hash() {
+        return entries[at];
+      },
+      get href() {
+        return `http://here/${entries[at]}`;
+      },
+    },
     history: {
       state: null,
-      replaceState: (_state: unknown, _title: string, address: string) => {
-        page.location.hash = new URL(address, "http://here").hash;
+      pushState: (_state: unknown, _title: string, address: string) => write(() => push(address)),
+      replaceState: (_state: unknown, _title: string, address: string) =>
+        write(() => void (entries[at] = hashOf(address))),
+      go: (by: number) => {
+        at += by;
+        notify();
       },
+    },
+    entries: () => entries,
+    follow: (link: string) => {
+      push(link);
+      notify();
     },
     setTimeout: (run: () => void, after: number) => setTimeout(run, after),
     clearTimeout: (timer: number) => clearTimeout(timer),
-    addEventListener: (_: string, added: typeof listener) => {
-      listener = added;
-    },
-    navigate: (newURL: string) => listener?.({ newURL }),
+    addEventListener: (_: string, listener: () => void) => void listeners.push(listener),
   };
   page.parent = page;
   return page;

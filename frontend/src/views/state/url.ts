@@ -3,7 +3,7 @@ import { readParts, writeParts } from "../../base/url_state";
 import { hostWindow } from "../browser/host_window";
 import type { Field } from "./fields";
 import { SCHEMA } from "./schema";
-import { initialState, STATE_KEYS, type StateKey, type ViewState } from "./view_state";
+import { initialState, isSamePlace, STATE_KEYS, type StateKey, type ViewState } from "./view_state";
 
 /** The fields of the state that a URL carries. */
 const FIELDS = STATE_KEYS.flatMap((key) => {
@@ -60,38 +60,111 @@ export function readUrl(): Partial<ViewState> {
   return fromValues(values);
 }
 
+function toFragment(state: ViewState): string {
+  return writeParts("", NAMES, toValues(state));
+}
+
 /** Return the fragment for a state, for links to our own page. */
 export function fragmentOf(state: ViewState): string {
-  return `#${writeParts("", NAMES, toValues(state))}`;
+  return `#${toFragment(state)}`;
 }
 
 /** The state changes as fast as the pointer moves; browsers reject more than about 100 URL changes in 30 s. */
-const WRITE_AFTER_MS = 300;
+const REST_MS = 300;
 
-/** Keep the URL and the state in sync, both ways, from now on. */
-export function bindUrl(store: Store<ViewState>): void {
+/** The tab of TensorBoard that a fragment names; empty elsewhere. */
+function hostTab(fragment: string): string {
+  return writeParts(fragment, NAMES, new Map())
+    .split("&")
+    .filter((part) => !part.includes("="))
+    .join("&");
+}
+
+/**
+ * Keep the URL and the state in sync, both ways, from now on. The browser's Back button undoes the user's changes of
+ * place; all other changes are part of the entry in its history. `start`: the state without parameters.
+ */
+export function bindUrl(store: Store<ViewState>, start: ViewState): void {
   const { location, history } = hostWindow();
   const { dataset } = document.documentElement;
+  const ours = (): Map<string, string> => readParts(location.hash, NAMES);
+  /** Our parameters in the URL, as last read or written. */
+  let known = writeParts("", NAMES, ours());
+  let home = hostTab(location.hash);
   let timer = 0;
-  store.subscribe(() => {
-    window.clearTimeout(timer);
+  let isBehind = false;
+  let isReading = false;
+
+  const isElsewhere = (): boolean => {
+    // TensorBoard may name its tab only after ours has started.
+    home ||= hostTab(location.hash);
+    return hostTab(location.hash) !== home;
+  };
+  const setBehind = (): void => {
+    isBehind = true;
     // Tests wait for this: the address bar is not up to date yet.
     dataset["address"] = "behind";
+  };
+  const settle = (): void => {
+    window.clearTimeout(timer);
+    timer = 0;
+    isBehind = false;
+    delete dataset["address"];
+  };
+  const write = (state: ViewState, isNewEntry: boolean): void => {
+    known = toFragment(state);
+    isBehind = false;
+    delete dataset["address"];
+    const fragment = writeParts(location.hash, NAMES, toValues(state));
+    if (fragment === location.hash.replace(/^#/, "") || isElsewhere()) return;
+    const address = `${location.pathname}${location.search}${fragment === "" ? "" : `#${fragment}`}`;
+    const { href } = location;
+    try {
+      if (isNewEntry) history.pushState(history.state, "", address);
+      else history.replaceState(history.state, "", address);
+    } catch {
+      // As below.
+    }
+    // After too many changes, some browsers throw and others ignore more.
+    if (location.href === href) setBehind();
+  };
+  const rest = (): void => {
+    window.clearTimeout(timer);
     timer = window.setTimeout(() => {
-      delete dataset["address"];
-      const fragment = writeParts(location.hash, NAMES, toValues(store.get()));
-      if (fragment !== location.hash.replace(/^#/, ""))
-        history.replaceState(
-          history.state,
-          "",
-          `${location.pathname}${location.search}${fragment === "" ? "" : `#${fragment}`}`,
-        );
-    }, WRITE_AFTER_MS);
+      if (isBehind) write(store.get(), false);
+      if (isBehind) rest();
+      else settle();
+    }, REST_MS);
+  };
+
+  store.subscribe((before, filled) => {
+    const state = store.get();
+    if (isReading || toFragment(state) === known) return;
+    if (!filled && !isSamePlace(before, state)) {
+      if (isBehind) write(before, false);
+      write(state, true);
+    } else if (filled || timer === 0) write(state, false);
+    else {
+      known = toFragment(state);
+      setBehind();
+    }
+    rest();
   });
-  hostWindow().addEventListener("hashchange", (event) => {
-    // Not location.hash: the timer above can overwrite it between a click on a link and this event.
-    const values = readParts(new URL(event.newURL).hash, NAMES);
-    // The host wrote a fragment without any of our parameters, for example for another tab of TensorBoard.
-    if (values.size > 0) store.set({ ...initialState, theme: store.get().theme, ...fromValues(values) });
-  });
+  const follow = (): void => {
+    const values = ours();
+    const found = writeParts("", NAMES, values);
+    if (isElsewhere() || found === known) return;
+    settle();
+    known = found;
+    isReading = true;
+    store.set({
+      ...start,
+      theme: store.get().theme,
+      ...(values.size > 0 ? fromValues(values) : readUrl()),
+    });
+    isReading = false;
+  };
+  // Links, Back and Forward send both events, but popstate before anything else can write to the URL.
+  hostWindow().addEventListener("popstate", follow);
+  hostWindow().addEventListener("hashchange", follow);
 }

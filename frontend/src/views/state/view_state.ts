@@ -26,6 +26,13 @@ function resetValues<R extends Reset>(reset: R): Pick<ViewState, ResetKey<R>> {
 
 export const initialState = initialValues(STATE_KEYS) as ViewState;
 
+const PLACE = STATE_KEYS.filter((key) => (SCHEMA[key] as Field<unknown>).isPlace);
+
+/** Return true if two states are about the same thing: they differ in how it is shown only. */
+export function isSamePlace(a: ViewState, b: ViewState): boolean {
+  return PLACE.every((key) => a[key] === b[key]);
+}
+
 /** Initial values of the fields that belong to one recording and mean nothing in another. */
 export const NEW_RECORDING = resetValues("recording");
 

@@ -1,0 +1,99 @@
+"""The browser's Back and Forward buttons: an entry for each change of place, and for nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from support.browser.hosts import Host
+from support.browser.logs import LARGEST, REMAT, SMALL, TRAIN
+from support.browser.pages import Open
+from support.browser.viewer import Viewer, until
+
+
+@dataclass(frozen=True)
+class Step:
+    """The page at an entry of the browser's history."""
+
+    state: dict[str, str]
+    tab: str
+    text: str
+
+
+def read(viewer: Viewer) -> Step:
+    viewer.wait_until_ready()
+    viewer.rest()
+    tab = viewer.frame.locator("[role=tab][aria-selected=true]").inner_text()
+    return Step(viewer.state(), tab, viewer.frame.locator("main").inner_text()[:200])
+
+
+def entries(viewer: Viewer) -> int:
+    return int(viewer.page.evaluate("history.length"))
+
+
+@pytest.fixture
+def overview(open_at: Open) -> Viewer:
+    viewer = open_at(tab="overview", run=TRAIN)
+    viewer.get("recordings-table").wait_for()
+    viewer.rest()
+    return viewer
+
+
+def test_back_and_forward_restore_tabs_modules_and_pairs(overview: Viewer) -> None:
+    before, steps = entries(overview), [read(overview)]
+    overview.get("tab-memory_viewer").click()
+    overview.wait_for_state(tab="memory_viewer", module=LARGEST, space="HBM")
+    steps.append(read(overview))
+    overview.pick("module-picker", SMALL, SMALL)
+    overview.wait_for_state(module=SMALL, space="HBM")
+    overview.get("timeline-search").fill("fusion")
+    overview.get("timeline-plot").press("+")
+    overview.wait_for_state(search="fusion", module=SMALL)
+    steps.append(read(overview))
+    assert "zoom" in steps[-1].state
+    overview.get("tab-compare").click()
+    until(overview.state, lambda state: "a" in state, "no pair")
+    steps.append(read(overview))
+    overview.get("swap").click()
+    overview.wait_for_state(a=steps[-1].state["b"])
+    steps.append(read(overview))
+    assert entries(overview) == before + 4
+    for at in (3, 2, 1, 0):
+        overview.page.go_back()
+        until(lambda: read(overview), lambda now, at=at: now == steps[at], f"Back to step {at}")
+    for at, by in ((1, 1), (4, 3)):
+        overview.page.evaluate(f"history.go({by})")
+        until(lambda: read(overview), lambda now, at=at: now == steps[at], f"Forward to step {at}")
+    assert entries(overview) == before + 4
+
+
+def test_rapid_clicks_lose_no_entry_and_add_none(overview: Viewer) -> None:
+    before = entries(overview)
+    tabs = ("memory_viewer", "compare", "snapshots", "memory_viewer")
+    click = "tabs => tabs.forEach(tab => document.querySelector(`[data-testid=tab-${tab}]`).click())"
+    overview.frame.evaluate(click, tabs)
+    overview.wait_for_state(tab="memory_viewer", module=LARGEST)
+    read(overview)
+    for tab in ("snapshots", "compare", "memory_viewer"):
+        overview.page.go_back()
+        overview.wait_for_state(tab=tab)
+    overview.page.evaluate("history.go(-1); history.go(2)")
+    overview.wait_for_state(tab="compare")
+    read(overview)
+    overview.page.evaluate("history.go(-2)")
+    overview.get("recordings-table").wait_for()
+    assert read(overview).tab == "Overview"
+    assert entries(overview) == before + len(tabs)
+
+
+def test_a_run_that_is_picked_can_be_left_again(overview: Viewer, host: Host) -> None:
+    if host.name == "xprof":
+        pytest.skip("the sidebar of XProf picks the run")
+    overview.pick("run-picker", REMAT, REMAT)
+    overview.wait_for_state(run=REMAT)
+    remat = read(overview)
+    overview.page.go_back()
+    overview.wait_for_state(run=TRAIN)
+    assert read(overview) != remat
+    overview.page.go_forward()
+    until(lambda: read(overview), lambda now: now == remat, "Forward")
