@@ -163,6 +163,11 @@ export function bindUrl(store: Store<ViewState>, start: ViewState): void {
       ...(values.size > 0 ? fromValues(values) : readUrl()),
     });
     isReading = false;
+    // Invalid and initial values do not stay in the URL.
+    if (toFragment(store.get()) !== known) {
+      setBehind();
+      rest();
+    }
   };
   // Links, Back and Forward send both events, but popstate before anything else can write to the URL.
   hostWindow().addEventListener("popstate", follow);
