@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_memplugin.analysis.ownership.by_model import special_groups
 from tb_memplugin.analysis.ownership.forest import ForestBuilder
 from tb_memplugin.analysis.ownership.frames import Frame, callers_first, frame_text
 from tb_memplugin.analysis.ownership.model_paths import jitted_function
+from tb_memplugin.analysis.ownership.source_lines import named_for_line
 from tb_memplugin.model.arrays import I32
 from tb_memplugin.model.kinds import Axis
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Text
 
-LINE = re.compile(r".+\.py:\d+", re.DOTALL)
 NO_LINE, NO_STACK, NO_FUNCTION = "no Python line", "no stack", "no jitted function"
 NOT_MARKED = "not marked"  # PyTorch tensors outside of the user's record_function ranges and of compiled functions
 
@@ -38,7 +36,7 @@ def by_source(recording: Recording, builder: ForestBuilder) -> I32:
         caller = node[at.caller]
         node[at.frame] = caller if at.framework else builder.child(caller, frame_text(recording.stacks, at.frame))
     leaf = _per_row(recording, node)
-    lines = np.flatnonzero((leaf < 0) & _named_for_line(recording))
+    lines = np.flatnonzero((leaf < 0) & named_for_line(recording))
     names = recording.allocations.name.take(lines)
     leaf[lines] = builder.rows([names.codes], lambda i: (names[i],))
     return _add_rows_without_frame(recording, builder, leaf, NO_LINE)
@@ -53,7 +51,7 @@ def by_function(recording: Recording, builder: ForestBuilder) -> I32:
     innermost: dict[int, int] = {-1: -1}
     for at in _iter_frames(recording):
         innermost[at.frame] = innermost[at.caller] if at.framework else at.frame
-    line, named = _per_row(recording, innermost), _named_for_line(recording)
+    line, named = _per_row(recording, innermost), named_for_line(recording)
     known = (rows.stack >= 0) & (rows.stack < len(recording.stacks.parent))
     frame = np.where((line < 0) & ~named & known, rows.stack, line)
     name = np.where(named & (line < 0), rows.name.codes, -1)
@@ -77,14 +75,6 @@ def _jitted_functions(recording: Recording) -> Text:
         return scope  # a runtime's scope is the function itself; a program's is an op_name that contains it
     names = Text.of([*(jitted_function(scope.strings[code]) for code in range(len(scope.strings))), ""])
     return names.take(scope.codes)  # a code of -1 finds the last, which is empty
-
-
-def _named_for_line(recording: Recording) -> npt.NDArray[np.bool_]:
-    """Mark a runtime's rows that are named after a Python line, as `track()` names arrays."""
-    names = recording.allocations.name
-    if recording.axis is not Axis.TIME:
-        return np.zeros(len(names), dtype=bool)
-    return names.where(LINE.fullmatch)
 
 
 def _iter_frames(recording: Recording) -> Iterator[Frame]:

@@ -13,6 +13,7 @@ import numpy as np
 from tb_memplugin.analysis.address.addresses import addresses
 from tb_memplugin.analysis.isolate import Failed, each
 from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.ownership.source_lines import source_lines
 from tb_memplugin.analysis.usage.allocation_step import allocation_step
 from tb_memplugin.model.arrays import I32, I64, Mask
 from tb_memplugin.model.kinds import Axis, RegionKind, Role
@@ -20,7 +21,6 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.views.export.export_table import ExportTable, Numbers
 from tb_memplugin.views.export.stack_cells import StackCells
-from tb_memplugin.views.shared.sources import sources
 from tb_memplugin.views.shared.summary import summary
 
 # Rows per piece. Few enough that as many different long stacks fit in memory as text; enough that the cost per piece
@@ -76,7 +76,7 @@ def _table(recording: Recording, stacks: StackCells, which: I64) -> ExportTable:
         "dtype": rows.dtype.take(which),
         "op": rows.op.take(which),
         "op_name": rows.scope.take(which),
-        "source": sources(recording).take(which),
+        "source": source_lines(recording).take(which),
         "stack": stacks.texts(rows.stack[which]),
         "freed_stack": stacks.texts(
             rows.stack[which] * 0 - 1 if recording.free_stack is None else recording.free_stack[which]

@@ -8,7 +8,6 @@ from typing import TypedDict
 import numpy as np
 
 from tb_memplugin.analysis.leaks.over_snapshots import natural_key
-from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
 from tb_memplugin.analysis.usage.figure_definitions import DEVICE_PROFILE, Figure, define
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.model.kinds import Role
@@ -16,6 +15,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import FILE, RECORDING
+from tb_memplugin.views.shared.headlines import most_from
 from tb_memplugin.views.shared.json_types import FigureJson, SummaryJson, figure_json
 from tb_memplugin.views.shared.summary import summary
 
@@ -104,24 +104,7 @@ def headline(recording: Recording) -> str:
         text += f", {bytes_text(code)} in {counted(int(counts[executable].sum()), 'executable')}"
     if recording.reported is not None:
         text += f"; the device has {bytes_text(peak(recording).bytes)} in use"
-    top = _largest_line(recording)
-    return f"{text}. {top}" if top else f"{text}."
-
-
-def _largest_line(recording: Recording) -> str:
-    """Return a sentence about the line with the most bytes, by the user's innermost frames; empty if unknown."""
-    rows, stacks = recording.allocations, recording.stacks
-    held = np.bincount(np.r_[nearest_frames(stacks, ~framework_frames(stacks)), -1][rows.stack] + 1, rows.charge)
-    frames = np.flatnonzero(held[1:])
-    if not len(frames):
-        return ""
-    # A line has one frame for each of its callers. Texts are made only for the line that is returned.
-    keys = np.stack([stacks.function.codes[frames], stacks.file.codes[frames], stacks.line[frames]])
-    lines, which = np.unique(keys, axis=1, return_inverse=True)
-    of_line = np.bincount(which.ravel(), held[1:][frames], lines.shape[1])
-    most = int(np.argmax(of_line))
-    line = frame_text(stacks, int(frames[np.argmax(which.ravel() == most)]))
-    return f"The line with the most, {bytes_text(int(of_line[most]))}, is {line}."
+    return f"{text}. {most_from(recording)}".rstrip()
 
 
 def figures(recording: Recording) -> list[Figure]:

@@ -7,13 +7,14 @@ from typing import TypedDict
 
 from tb_memplugin.analysis.isolate import usable
 from tb_memplugin.analysis.leaks.classify import Verdict
-from tb_memplugin.analysis.leaks.over_snapshots import find_series, growth
+from tb_memplugin.analysis.leaks.over_snapshots import Growth, find_series, growth
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING, SAME_RUN
 from tb_memplugin.views.page.device_profile import has_call_graph
 from tb_memplugin.views.page.leaks import NAMES, VerdictName, sentence
-from tb_memplugin.views.shared.site_text import source_text
+from tb_memplugin.views.shared.headlines import leaking
+from tb_memplugin.views.shared.site_text import line_text, source_text
 
 MAX_SITES = 100
 
@@ -46,6 +47,8 @@ class GrowthJson(TypedDict):
 
     message: str | None
     """The reason for having no verdicts; null with verdicts."""
+    headline: str | None
+    """The line that leaks fastest; null without a leak."""
     points: list[GrowthPointJson]
     sites: list[GrowthSiteJson]
     rest: list[int]
@@ -62,6 +65,7 @@ def series(recording: Recording, recordings: Sequence[Recording]) -> GrowthJson:
     rest = sites.live[len(shown) :].sum(axis=0).tolist() if sites is not None else []
     return {
         "message": found.leaks.steps.message or None,
+        "headline": leaking(found.leaks, _lines(found)) or None,
         "points": [
             {
                 "id": point.id,
@@ -88,6 +92,16 @@ def series(recording: Recording, recordings: Sequence[Recording]) -> GrowthJson:
         ],
         "rest": rest,
     }
+
+
+def _lines(found: Growth) -> list[str]:
+    if found.leaks.sites is None:
+        return []
+    rows = found.leaks.sites.row[:MAX_SITES].tolist()
+    return [
+        line_text(found.series[holder], row)
+        for holder, row in zip(found.holder[:MAX_SITES].tolist(), rows, strict=True)
+    ]
 
 
 def _site(recording: Recording, row: int) -> str:

@@ -15,8 +15,9 @@ from tb_memplugin.sizes import bytes_text
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING
 from tb_memplugin.views.page.torch_profile import retained_gradients_sentences
+from tb_memplugin.views.shared.headlines import leaking
 from tb_memplugin.views.shared.json_types import SiteJson
-from tb_memplugin.views.shared.site_text import site
+from tb_memplugin.views.shared.site_text import line_text, site
 
 MAX_FINDINGS = 200
 CURVE_POINTS = 64  # of the small chart of a finding
@@ -85,6 +86,13 @@ def findings(recording: Recording) -> LeaksJson:
         "curve_steps": found.sampled_steps[points].tolist() if sites is not None else [],
         "findings": [_finding(recording, found, sites, i, points) for i in shown if sites is not None],
     }
+
+
+def headline(recording: Recording) -> str:
+    """Return a sentence about the line that leaks fastest; empty without a leak."""
+    found = leaks(recording)
+    rows = found.sites.row[:MAX_FINDINGS].tolist() if found.sites is not None else []
+    return leaking(found, [line_text(recording, row) for row in rows])
 
 
 def _finding(recording: Recording, found: Leaks, sites: LeakSites, i: int, points: I64) -> FindingJson:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from tb_memplugin.model.tables import ReportedMemory
 from tb_memplugin.sizes import bytes_text, counted
 from tb_memplugin.views.endpoints.endpoint import InReport, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING
-from tb_memplugin.views.page import torch_profile
+from tb_memplugin.views.page import leaks, torch_profile
 from tb_memplugin.views.page.first_view import encode_first_view
 from tb_memplugin.views.page.usage import FIRST_BUCKETS, usage_over_time
+from tb_memplugin.views.shared.headlines import most_from
 
 HEAP_PEAK = "Lifetime peak of the heap"  # where the allocator has a stack, which the figure excludes
 LOWER_BOUND = "The largest hole between live blocks at the peak; a larger request may have succeeded beyond them."
@@ -29,13 +30,29 @@ def first_view(recording: Recording) -> bytes:
     """Return the first view of a recording over time."""
     recording = recording.outline  # the rest takes longer to read, and follows with api/rows
     usage = usage_over_time(recording, 0, recording.length, FIRST_BUCKETS)
-    return encode_first_view(recording, headline(recording), figures(recording), usage)
+    return encode_first_view(recording, headline(recording, outline=True), figures(recording), usage)
 
 
-def headline(recording: Recording) -> str:
-    """Return the peak, and the memory that was never freed, in sentences."""
+class HeadlineJson(TypedDict):
+    """The headline, with the sentences that need call stacks and steps, which take longer to read."""
+
+    headline: str
+
+
+@endpoint("headline", RECORDING, report=InReport(lambda recording: recording.axis is Axis.TIME))
+def complete_headline(recording: Recording) -> HeadlineJson:
+    """Return the headline of a recording over time with the line that has the most memory, and with leaks."""
+    return {"headline": headline(recording)}
+
+
+def headline(recording: Recording, *, outline: bool = False) -> str:
+    """Return the peak, the line with the most memory, leaks, and the memory that was never freed, in sentences.
+
+    Lines and leaks are left out of an outline's headline.
+    """
+    lines = [most_from(recording), leaks.headline(recording)] if not outline else []
     if recording.kind.is_torch:
-        return torch_profile.headline(recording)
+        return " ".join(filter(None, [torch_profile.headline(recording), *lines]))
     top = peak(recording)
     of = f" of {bytes_text(recording.capacity)}" if recording.capacity else ""
     when = _seconds(recording, top.position)
@@ -44,11 +61,13 @@ def headline(recording: Recording) -> str:
     # Allocations and frees do not include the stack, which may be the whole peak and reserved to the end.
     stack = f", {bytes_text(reserved)} of it reserved as stack by programs" if reserved else ""
     kept = f"{bytes_text(moved.never_freed_bytes)} of the new memory was not freed by the end"
-    return (
-        f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when} into the profile{stack}. "
+    sentences = [
+        f"Peak {bytes_text(top.bytes)}{of} on {recording.memory}, {when} into the profile{stack}.",
+        *lines,
         f"{counted(moved.allocations, 'allocation')} and {counted(moved.frees, 'free')}; "
-        f"{kept if moved.never_freed_bytes else 'all of the new memory was freed by the end'}."
-    )
+        f"{kept if moved.never_freed_bytes else 'all of the new memory was freed by the end'}.",
+    ]
+    return " ".join(filter(None, sentences))
 
 
 def _seconds(recording: Recording, position: int) -> str:

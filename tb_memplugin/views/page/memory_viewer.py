@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from tb_memplugin.analysis.ownership.source_lines import source_lines
 from tb_memplugin.analysis.usage.figures import figures, share
 from tb_memplugin.analysis.usage.headroom import headroom
 from tb_memplugin.analysis.usage.live_bytes import peak, reserved_bytes
 from tb_memplugin.analysis.usage.live_set import bytes_by_role, live_rows
+from tb_memplugin.model.arrays import I64
 from tb_memplugin.model.kinds import Axis, Role
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.sizes import bytes_text, counted
@@ -14,6 +16,7 @@ from tb_memplugin.views.endpoints.inputs import RECORDING
 from tb_memplugin.views.page.first_view import encode_first_view
 from tb_memplugin.views.page.usage import FIRST_BUCKETS, usage_of_program
 from tb_memplugin.views.shared import oom
+from tb_memplugin.views.shared.headlines import most_from
 
 UNCOUNTED = {Role.OPTIMIZER_STATE, Role.STATE}  # roles that have no plural
 
@@ -32,7 +35,7 @@ def first_view(recording: Recording) -> bytes:
 
 
 def headline(recording: Recording) -> str:
-    """Return by how much the program does not fit, its peak, the roles then and the largest buffer, in sentences."""
+    """Return by how much the program does not fit, its peak, and the roles and the heaviest line then, in sentences."""
     if recording.out_of_memory is not None:
         return oom.headline(recording)
     top = peak(recording)
@@ -50,16 +53,23 @@ def headline(recording: Recording) -> str:
         if share(size, top.bytes) >= 0.01 or role is Role.UNKNOWN
     ]
     live = live_rows(recording, top.position)
-    allocations = recording.allocations
     left = headroom(recording).left
     too_much = f"{bytes_text(-left)} more than fits. " if left is not None and left < 0 else ""
     reserved = f"{bytes_text(reserved_bytes(recording))} reserved in {recording.title}, {recording.memory}"
     needs = f"{too_much}Peak {bytes_text(top.bytes)} of {reserved}"
     if not len(live):  # only the total is known
         return f"{needs}."
+    return f"{needs}: {', '.join(parts)}. {_largest(recording, live)}"
+
+
+def _largest(recording: Recording, live: I64) -> str:
+    """Return the line with the most bytes, and the largest buffer where its line is not known."""
+    rows, most = recording.allocations, most_from(recording)
     largest = int(live[0])
-    name = allocations.scope[largest] or allocations.name[largest]
-    return f"{needs}: {', '.join(parts)}. The largest buffer is {name}, {bytes_text(int(allocations.charge[largest]))}."
+    if most and source_lines(recording)[largest]:
+        return most
+    buffer = f"The largest buffer{' without a line' if most else ''} is {rows.scope[largest] or rows.name[largest]}"
+    return f"{most} {buffer}, {bytes_text(int(rows.charge[largest]))}.".lstrip()
 
 
 def _plural(role: Role) -> str:

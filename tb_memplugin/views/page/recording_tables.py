@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_memplugin.analysis.address.addresses import addresses, region_numbers, regions_have_addresses
 from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.ownership.source_lines import source_lines
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak
 from tb_memplugin.analysis.usage.live_bytes import usage as usage_of
 from tb_memplugin.analysis.usage.steps import step_at
@@ -20,7 +21,6 @@ from tb_memplugin.model.text import Strings, Text
 from tb_memplugin.views.endpoints.endpoint import EACH_CHOICE, endpoint
 from tb_memplugin.views.endpoints.inputs import RECORDING
 from tb_memplugin.views.shared.payload import Table, encode, narrow
-from tb_memplugin.views.shared.sources import sources
 from tb_memplugin.views.shared.stack_texts import stack_texts
 
 
@@ -52,7 +52,7 @@ def row_table(recording: Recording, which: I64) -> Table:
         "name": table.name.take(which),
         "op": table.op.take(which),
         "op_name": table.scope.take(which),
-        "source": sources(recording).take(which),
+        "source": source_lines(recording).take(which),
         "shape": table.shape.take(which),
         "dtype": table.dtype.take(which),
         "role": roles(recording)[which],

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from tb_memplugin.analysis.memoize import memoize
-from tb_memplugin.analysis.ownership.frames import frame_text, framework_frames, nearest_frames
-from tb_memplugin.model.arrays import I32
+from tb_memplugin.analysis.ownership.frames import frame_text
+from tb_memplugin.analysis.ownership.source_lines import LINE, base_name, source_frames, source_lines
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.shared.json_types import SiteJson
 
@@ -14,16 +11,15 @@ from tb_memplugin.views.shared.json_types import SiteJson
 def source_text(recording: Recording, row: int) -> str:
     """Return the user's innermost Python frame, `layer (model.py:20)`, else a framework's; empty without frames."""
     leaf = int(recording.allocations.stack[row])
-    frame = int(_source_frames(recording)[leaf]) if 0 <= leaf < len(recording.stacks.parent) else -1
+    frame = int(source_frames(recording)[leaf]) if 0 <= leaf < len(recording.stacks.parent) else -1
     return frame_text(recording.stacks, frame) if frame >= 0 else ""
 
 
-@memoize
-def _source_frames(recording: Recording) -> I32:
-    """Return per frame the innermost user frame, else the innermost Python frame, among itself and its callers."""
-    stacks = recording.stacks
-    own = nearest_frames(stacks, ~framework_frames(stacks))
-    return np.where(own >= 0, own, nearest_frames(stacks, stacks.file.nonempty))
+def line_text(recording: Recording, row: int) -> str:
+    """Return the line of a row without folders, `model.py:20`; else what site_text returns."""
+    name = recording.allocations.name[row]
+    line = source_lines(recording)[row] or (name if LINE.fullmatch(name) else "")
+    return base_name(line) if line else site_text(recording, row)
 
 
 def site_text(recording: Recording, row: int) -> str:

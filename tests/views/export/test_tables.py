@@ -21,6 +21,7 @@ from support.servers import DATA, DEMO, REPOSITORY, TESTS
 
 from tb_memplugin.analysis.ownership.frames import frame_text
 from tb_memplugin.analysis.ownership.roles import roles
+from tb_memplugin.analysis.ownership.source_lines import source_lines
 from tb_memplugin.analysis.usage.allocation_step import allocation_step
 from tb_memplugin.analysis.usage.steps import step_at
 from tb_memplugin.catalog import listing_of_path
@@ -35,7 +36,6 @@ from tb_memplugin.views.export.export_table import MAX_CELL_LENGTH
 from tb_memplugin.views.export.json import write_json
 from tb_memplugin.views.export.parquet import write_parquet
 from tb_memplugin.views.export.stack_cells import StackCells
-from tb_memplugin.views.shared.sources import sources
 from tb_memplugin.views.shared.summary import summary
 
 TEXTS = TESTS / "data" / "oom_texts"
@@ -64,7 +64,7 @@ def categories() -> list[str]:
 def plain_rows(of: Recording) -> Iterator[dict[str, Any]]:
     """Return the values row by row."""
     rows, regions, clock, role = of.allocations, of.regions, of.clock, roles(of)
-    source, words = sources(of), categories()
+    source, words = source_lines(of), categories()
     for row in range(len(rows)):
         start, end, region, offset = (int(c[row]) for c in (rows.start, rows.end, rows.region, rows.offset))
         # At a single position, the future is unknown.

@@ -8,6 +8,7 @@ function series(curves: Record<string, number[]>, rest: number[] = []): Growth {
   const others = rest.length > 0 ? rest : Array.from({ length: count }, () => 0);
   return {
     message: null,
+    headline: null,
     points: Array.from({ length: count }, (_, i) => ({
       id: `${i}`,
       title: `m${i}`,

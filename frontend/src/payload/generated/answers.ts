@@ -326,6 +326,8 @@ export interface FitStep {
 export interface Growth {
   /** The reason for having no verdicts; null with verdicts. */
   message: string | null;
+  /** The line that leaks fastest; null without a leak. */
+  headline: string | null;
   points: GrowthPoint[];
   sites: GrowthSite[];
   /** Bytes of all other sites together, in each profile. */
@@ -351,6 +353,11 @@ export interface GrowthSite {
   confidence: number;
   allocations: number;
   curve: number[];
+}
+
+/** The headline, with the sentences that need call stacks and steps, which take longer to read. */
+export interface Headline {
+  headline: string;
 }
 
 /** A free piece of memory; `below` and `above` are the rows around it, null at a region's edge. */

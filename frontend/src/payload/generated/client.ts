@@ -11,6 +11,7 @@ import type {
   FailedProgram,
   Fit,
   Growth,
+  Headline,
   Holes,
   Kernels,
   Leaks,
@@ -60,6 +61,10 @@ export interface FailedProgramQuery {
 }
 
 export interface GrowthQuery {
+  id: string;
+}
+
+export interface HeadlineQuery {
   id: string;
 }
 
@@ -153,6 +158,11 @@ export function createClient(fetch: Fetch) {
     /** Return the series of `recording`: a point for each profile, and its call sites, leaks first. */
     growth: (query: GrowthQuery, signal: Signal): Promise<Growth> =>
       requestJson<Growth>(fetch, "growth", { ...query }, signal),
+    /**
+     * Return the headline of a recording over time with the line that has the most memory, and with leaks.
+     */
+    headline: (query: HeadlineQuery, signal: Signal): Promise<Headline> =>
+      requestJson<Headline>(fetch, "headline", { ...query }, signal),
     /** Return the holes at a position, largest first; -1 is before the first position. */
     holes: (query: HolesQuery, signal: Signal): Promise<Holes> =>
       requestJson<Holes>(fetch, "holes", { ...query }, signal),

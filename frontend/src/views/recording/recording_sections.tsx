@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import type { Problem } from "../../payload/generated/answers";
 import { AdvicePanel } from "../advice/advice_panel";
+import { useFetched } from "../data/use_fetched";
 import { Headline } from "../figures/headline";
 import { Breakdown } from "../breakdown/breakdown";
 import { Figures } from "../figures/figures";
@@ -16,9 +17,18 @@ interface Props extends UsageSectionProps {
 /** Sections of the page: headline, usage, breakdown and table. */
 export function Sections(props: Props): JSX.Element {
   const { api, view, available, program, spans, axis, problems, store, dark, children } = props;
+  // The lines with the most memory and with leaks are known once everything is read.
+  const overTime = available.complete && view.recording.axis === "TIME";
+  const complete = useFetched(overTime ? view.recording.id : null, (id, signal) =>
+    api.headline({ id }, signal),
+  );
   return (
     <>
-      <Headline headline={view.headline} caveats={view.caveats} problems={problems}>
+      <Headline
+        headline={complete.value?.headline ?? view.headline}
+        caveats={view.caveats}
+        problems={problems}
+      >
         <Figures view={view} available={available} dark={dark} />
       </Headline>
       <UsageSection {...{ api, view, available, program, spans, axis, store, dark }}>{children}</UsageSection>

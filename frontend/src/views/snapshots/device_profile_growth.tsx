@@ -46,7 +46,6 @@ function Series({ growth, id, store }: SeriesProps): JSX.Element {
   const place = useRef<HTMLElement>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const chart = useMemo(() => growthChart(growth), [growth]);
-  const leaks = growth.sites.filter(({ verdict }) => verdict === "leak").length;
   const csv = (): string =>
     formatCsv(
       ["site", "verdict", ...growth.points.map(({ title }) => title)],
@@ -61,9 +60,7 @@ function Series({ growth, id, store }: SeriesProps): JSX.Element {
     >
       <header class="section-head">
         <h2>Over the {growth.points.length} profiles of this run</h2>
-        <span class="muted">
-          {growth.message ?? (leaks === 0 ? "No leaks between profiles." : `${leaks} leaking`)}
-        </span>
+        <span class="muted">{growth.message ?? growth.headline ?? "No leaks between profiles."}</span>
         <span class="spacer" />
         <SavePicture
           of="growth chart"

@@ -1,0 +1,48 @@
+"""Sentences that headlines share: the source line with the most memory, and the line that leaks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_memplugin.analysis.leaks.classify import Verdict
+from tb_memplugin.analysis.leaks.over_steps import Leaks
+from tb_memplugin.analysis.ownership.source_lines import heaviest_line
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.sizes import agree, bytes_text, counted
+
+MIN_SHARE = 0.01  # of the peak; a line with less is not worth naming
+MIN_CONFIDENCE = 0.5  # of a leak; below, it is a possible one
+
+
+def most_from(recording: Recording) -> str:
+    """Return "Most from train.py:86, 204 MiB." for the line with the most bytes at the peak; empty if none is known."""
+    most = heaviest_line(recording)
+    if most is None or most.bytes < max(MIN_SHARE * peak(recording).bytes, 1):
+        return ""
+    return f"Most from {most.line}, {bytes_text(most.bytes)}."
+
+
+def leaking(found: Leaks, line_of_site: Sequence[str]) -> str:
+    """Return "Leak: train.py:61 grows 2.00 MiB per step." for the line that leaks fastest; empty without a leak.
+
+    `line_of_site` has the name of the line of each of the first sites of `found`.
+    """
+    sites = found.sites
+    if sites is None:
+        return ""
+    growth = defaultdict[str, list[float]](lambda: [0.0, 0.0])  # of sites of one size, and of all sizes together
+    sure = defaultdict[str, float](float)
+    for i in np.flatnonzero(sites.verdict[: len(line_of_site)] == Verdict.LEAK).tolist():
+        growth[line_of_site[i]][int(not sites.sized[i])] += float(sites.bytes_per_step[i])
+        sure[line_of_site[i]] = max(sure[line_of_site[i]], float(sites.confidence[i]))
+    if not growth:
+        return ""
+    line = max(growth, key=lambda name: max(growth[name]))
+    word = "Leak" if sure[line] >= MIN_CONFIDENCE else "Possible leak"
+    others = f" So {agree(len(growth) - 1, 'does', 'do')} {counted(len(growth) - 1, 'other line')}."
+    rate = bytes_text(round(max(growth[line])))
+    return f"{word}: {line} grows {rate} per {found.steps.unit}.{others if len(growth) > 1 else ''}"
