@@ -33,9 +33,7 @@ def read(samples: list[Sample]) -> list[Recording]:
 
 def test_the_answer_in_words() -> None:
     one, _, executables = read(SAMPLES)
-    assert (
-        headline(one) == "4.00 MiB in 4 live buffers on cuda:0. The line with the most, 3.00 MiB, is step (train.py:7)."
-    )
+    assert headline(one) == "4.00 MiB in 4 live buffers on cuda:0. Most from train.py:7, 3.00 MiB."
     assert headline(executables).startswith("0 B in 0 live buffers on executables, 1.00 KiB in 2 executables.")
     (nothing,) = read([])
     assert headline(nothing) == "0 B in 0 live buffers on unknown device."

@@ -1,0 +1,76 @@
+"""Headlines name source lines: the one with the most memory at the peak, and the one that leaks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tb_memplugin.analysis.leaks.classify import Verdict
+from tb_memplugin.analysis.leaks.over_steps import leaks
+from tb_memplugin.analysis.ownership.frames import FRAMEWORK_PATH
+from tb_memplugin.analysis.ownership.source_lines import heaviest_line, source_lines
+from tb_memplugin.analysis.usage.live_bytes import peak
+from tb_memplugin.catalog.catalog import Catalog
+from tb_memplugin.model.recording import Recording
+from tb_memplugin.sizes import bytes_text
+from tb_memplugin.views.page import memory_profile, memory_viewer
+from tb_memplugin.views.shared.headlines import leaking
+
+DEMO = Path(__file__).parents[3] / "demo_logdir"
+
+
+def largest(run: str, kind: str) -> Recording:
+    catalog = Catalog(str(DEMO / run))
+    recordings = catalog.listing_of_run(catalog.runs()[0]).recordings
+    return max((each for each in recordings if each.kind == kind), key=lambda each: peak(each).bytes)
+
+
+@pytest.mark.parametrize("run", ["train_step", "v5e_train_step", "h100_train_step"])
+def test_the_line_with_the_most_is_that_of_a_plain_sum_over_live_rows(run: str) -> None:
+    of = largest(run, "program")
+    rows, at, held = of.allocations, peak(of).position, Counter[str]()
+    for row in range(len(rows)):
+        if rows.start[row] <= at < rows.end[row]:
+            own = [f for f in of.stacks.frames(int(rows.stack[row])) if f[1] and not FRAMEWORK_PATH.search(f[1])]
+            held[f"{Path(own[0][1]).name}:{own[0][2]}" if own else ""] += int(rows.charge[row])
+    del held[""]
+    line, size = held.most_common(1)[0]
+    assert heaviest_line(of) == (line, size)
+    assert f"Most from {line}, {bytes_text(size)}." in memory_viewer.headline(of)
+
+
+def test_the_line_in_the_headline_has_the_bytes_that_rows_of_the_table_have_together() -> None:
+    of = largest("v5e_train_step", "program")
+    most = heaviest_line(of)
+    assert most is not None
+    rows, at, lines = of.allocations, peak(of).position, source_lines(of)
+    live = np.flatnonzero((rows.start <= at) & (at < rows.end))
+    assert most.bytes == sum(int(rows.charge[row]) for row in live if Path(lines[row]).name == most.line)
+
+
+def test_a_leak_is_named_in_the_headline_of_everything_but_not_of_the_outline() -> None:
+    of = largest("leak", "allocator")
+    words = "Leak: make_leak_demo.py:61 grows 2.00 MiB per step."
+    assert words in memory_profile.headline(of)
+    assert words in memory_profile.complete_headline(of)["headline"]
+    assert "Leak" not in memory_profile.headline(of.outline, outline=True)
+    assert "eak:" not in memory_profile.headline(largest("leak_mended", "allocator"))
+
+
+def test_sites_of_one_line_leak_together_and_other_lines_are_counted() -> None:
+    found = leaks(largest("leak", "allocator"))
+    assert found.sites is not None
+    one = found.sites._replace(
+        verdict=np.full(3, Verdict.LEAK, np.uint8),
+        sized=np.array([True, True, False]),
+        confidence=np.array([0.9, 0.2, 0.3]),
+        bytes_per_step=np.array([1024.0, 1024.0, 1500.0]),
+    )
+    lines = ["a.py:1", "a.py:1", "a.py:1"]
+    assert leaking(found._replace(sites=one), lines) == "Leak: a.py:1 grows 2.00 KiB per step."
+    said = leaking(found._replace(sites=one), ["a.py:1", "b.py:2", "c.py:3"])
+    assert said == "Possible leak: c.py:3 grows 1.46 KiB per step. So do 2 other lines."
+    assert leaking(found._replace(sites=None), lines) == ""
