@@ -37,6 +37,7 @@ const LAYERS = [
   "src/views/compare",
   "src/views/fit",
   "src/views/paste",
+  "src/views/share",
   "src/views/shell",
   // Entry points.
   "src/hosts",

@@ -12,7 +12,7 @@ import json
 import logging
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any, BinaryIO, NamedTuple
 
@@ -73,60 +73,86 @@ def write(
 
     All `candidates` of fits are in it, those without their program too. InputError where the page has not been built.
     """
-    document = _Document(to)
-    document.begin(title)
-    contained: list[Recording] = []
-    source = ReportSource(contained, every, candidates=candidates)
-    for recording in recordings:
-        if document.size >= most and contained:
-            break
-        contained.append(recording)
-        for answer in answers_of_recording(recording, source):
-            document.answer(answer)
-    for answer in answers_of_runs(source):
-        document.answer(answer)
-    axes = sorted({recording.axis.value for recording in contained})
-    document.end({"recordings": len(contained), "of": len(every), "axes": axes})
-    return Written(len(contained), document.size)
+    report = Report(title, recordings, every, most, candidates)
+    size = 0
+    for piece in report.pieces():
+        to.write(piece)
+        size += len(piece)
+    return Written(len(report.contained), size)
+
+
+class Report:
+    """A report of some recordings, made piece by piece."""
+
+    def __init__(
+        self,
+        title: str,
+        recordings: Sequence[Recording],
+        every: Sequence[Recording],
+        most: int,
+        candidates: FitOutcomes = NO_CANDIDATES,
+    ) -> None:
+        self._title = title
+        self._recordings = recordings
+        self._most = most
+        self.contained: list[Recording] = []
+        self._source = ReportSource(self.contained, every, candidates=candidates)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the document. InputError before its first piece where the page has not been built."""
+        document = _Document()
+        yield from document.begin(self._title)
+        for recording in self._recordings:
+            if document.size >= self._most and self.contained:
+                break
+            self.contained.append(recording)
+            for answer in answers_of_recording(recording, self._source):
+                yield from document.answer(answer)
+        for answer in answers_of_runs(self._source):
+            yield from document.answer(answer)
+        axes = sorted({recording.axis.value for recording in self.contained})
+        of = len(self._source.every)
+        yield from document.end({"recordings": len(self.contained), "of": of, "axes": axes})
 
 
 class _Document:
-    def __init__(self, to: BinaryIO) -> None:
-        self._to = to
+    """The elements of a report, and the number of their bytes so far."""
+
+    def __init__(self) -> None:
         self._numbers: dict[str, int] = {}  # numbers of the elements with the answers, by key
         self.size = 0
 
-    def begin(self, title: str) -> None:
+    def begin(self, title: str) -> Iterator[bytes]:
         script = _script()
         policy = POLICY.format(script=b64encode(sha256(script).digest()).decode())
-        self._put(HEAD.format(policy=policy, title=html.escape(title)).encode("utf-8", "replace"))
-        self._put(b'    <script type="module">', script, b"</script>\n")
-        self._put(b'    <script type="text/plain" data-licenses>\n', licenses(), b"</script>\n")
+        yield self._counted(HEAD.format(policy=policy, title=html.escape(title)).encode("utf-8", "replace"))
+        yield self._counted(b'    <script type="module">' + script + b"</script>\n")
+        yield self._counted(b'    <script type="text/plain" data-licenses>\n' + licenses() + b"</script>\n")
         for path in sorted((FOLDER / "assets").iterdir()):
-            self._block(f'data-file="{html.escape(path.name)}"', path.read_bytes())
+            yield self._block(f'data-file="{html.escape(path.name)}"', path.read_bytes())
 
-    def answer(self, stored: StoredAnswer) -> None:
-        """Add an answer. One that fails is left out, and the page says so where it is needed."""
+    def answer(self, stored: StoredAnswer) -> Iterator[bytes]:
+        """Yield an answer. One that fails is left out, and the page says so where it is needed."""
         try:
             content = stored.content()
         except Exception as error:
             logger.warning("Answering %s: %s", stored.key, error, exc_info=not isinstance(error, InputError))
             return
         self._numbers[stored.key] = len(self._numbers)
-        self._block("data-answer", gzip.compress(content, GZIP_LEVEL, mtime=0))
+        yield self._block("data-answer", gzip.compress(content, GZIP_LEVEL, mtime=0))
 
-    def end(self, report: dict[str, Any]) -> None:
+    def end(self, report: dict[str, Any]) -> Iterator[bytes]:
         index = json.dumps({**report, "answers": self._numbers}).encode()
-        self._block("data-report", gzip.compress(index, GZIP_LEVEL, mtime=0))
-        self._put(TAIL.encode())
+        yield self._block("data-report", gzip.compress(index, GZIP_LEVEL, mtime=0))
+        yield self._counted(TAIL.encode())
 
-    def _block(self, attribute: str, content: bytes) -> None:
-        self._put(f'    <script type="text/plain" {attribute}>'.encode(), b64encode(content), b"</script>\n")
+    def _block(self, attribute: str, content: bytes) -> bytes:
+        opening = f'    <script type="text/plain" {attribute}>'.encode()
+        return self._counted(opening + b64encode(content) + b"</script>\n")
 
-    def _put(self, *pieces: bytes) -> None:
-        for piece in pieces:
-            self._to.write(piece)
-            self.size += len(piece)
+    def _counted(self, piece: bytes) -> bytes:
+        self.size += len(piece)
+        return piece
 
 
 def licenses() -> bytes:

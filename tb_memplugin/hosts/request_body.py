@@ -27,9 +27,7 @@ class NotAccepted(InputError):
 def read_body(request: Request) -> bytes:
     """Return the body. NotAccepted if it comes from another site, is too large, cut short or has no length."""
     if not _from_our_page(request):
-        raise NotAccepted(
-            403, "Sent by another site", request.headers.get("Origin", "unknown"), "use the page of this server"
-        )
+        raise sent_by_another_site(request)
     length = request.content_length
     if length is None:
         raise NotAccepted(411, "Unknown length", "Content-Length", "send the text in one piece")
@@ -40,6 +38,12 @@ def read_body(request: Request) -> bytes:
         return request.get_data(cache=False)
     except ClientDisconnected as error:
         raise NotAccepted(400, "The text is shorter than its length", f"{length} bytes", "send it again") from error
+
+
+def sent_by_another_site(request: Request) -> NotAccepted:
+    return NotAccepted(
+        403, "Sent by another site", request.headers.get("Origin", "unknown"), "use the page of this server"
+    )
 
 
 def _from_our_page(request: Request) -> bool:

@@ -85,8 +85,8 @@ def error_response(status: int, error: InputError) -> Response:
 
 
 def finish(request: Request, response: Response) -> Response:
-    """Add the headers of every response, and compress it where the client accepts gzip."""
-    if response.status_code == 200:
+    """Add the headers of every response, and compress it where the client accepts gzip and it is not streamed."""
+    if response.status_code == 200 and not response.is_streamed:
         headers = [(name, value) for name, value in response.headers if name != "Content-Length"]
         return Finished(response.get_data(), headers).response(request)
     response.headers.update(HEADERS)

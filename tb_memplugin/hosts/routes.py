@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from werkzeug.wrappers import Request
+from werkzeug.wrappers import Request, Response
 
 from tb_memplugin.catalog import Catalog
+from tb_memplugin.hosts import report_download
 from tb_memplugin.hosts.answer_cache import AnswerCache, AnswerKey
 from tb_memplugin.hosts.catalog_source import CatalogSource
+from tb_memplugin.hosts.report_download import ReportDownload
 from tb_memplugin.hosts.request_body import read_body
 from tb_memplugin.hosts.responses import Finished, finished
 from tb_memplugin.hosts.serving.lanes import Lane, lane_of
@@ -22,8 +24,9 @@ class Routes:
 
     def __init__(self, catalog: Catalog) -> None:
         self._source = CatalogSource(catalog)
+        self._reports = ReportDownload(self._source)
         self._endpoints = endpoints()
-        self._paths = frozenset(PREFIX + route for route in self._endpoints)
+        self._paths = frozenset({report_download.PATH, *(PREFIX + route for route in self._endpoints)})
         self._cache = AnswerCache()
 
     def paths(self) -> frozenset[str]:
@@ -35,8 +38,10 @@ class Routes:
         endpoint = self._endpoints.get(path.removeprefix(PREFIX))
         return ("POST",) if path.startswith(PREFIX) and endpoint and endpoint.post else ("GET", "HEAD")
 
-    def answer(self, path: str, request: Request) -> Finished:
+    def answer(self, path: str, request: Request) -> Finished | Response:
         """Answer a request for one of `paths`."""
+        if path == report_download.PATH:
+            return self._reports.response(request)
         endpoint = self._endpoints[path.removeprefix(PREFIX)]
         query = request.args.to_dict()
         if endpoint.post:

@@ -19,6 +19,8 @@ export function createApi(fetch: Fetch) {
   return {
     ...client,
     report: null as Report | null,
+    /** The report of a run, as it is written. */
+    downloadReport: (run: string) => fetch("report", { run }, null),
     memoryViewer: async (query: MemoryViewerQuery, signal: Signal) =>
       readFirstView(await client.memoryViewer(query, signal)),
     memoryProfile: async (query: MemoryProfileQuery, signal: Signal) =>

@@ -143,6 +143,7 @@ export function App({ api, pageUrl, store }: Props): JSX.Element {
   return (
     <div class={full ? "app app-full" : "app"}>
       <Header
+        api={api}
         runs={runs.value}
         run={run}
         recordings={listing.value?.recordings ?? null}

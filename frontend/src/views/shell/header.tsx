@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
-import type { Report } from "../../payload/api";
+import type { Api, Report } from "../../payload/api";
 import type { Runs, Summary } from "../../payload/generated/answers";
 import type { RecordingOptions } from "../../payload/choose_recording";
 import type { ViewState } from "../state/view_state";
@@ -9,10 +9,12 @@ import { fragmentOf } from "../state/url";
 import { nextTheme } from "./keys";
 import { PasteIcon } from "../paste/paste_icon";
 import { Pickers } from "./pickers";
+import { ShareMenu } from "../share/share_menu";
 import { ReportBadge, tabsOf } from "./report";
 import { Tabs } from "./tabs";
 
 interface Props {
+  api: Api;
   runs: Runs | null;
   run: string;
   /** Recordings of the run; null until they are known. */
@@ -30,7 +32,7 @@ interface Props {
 const THEME_ICONS = { auto: "◐", light: "☀", dark: "☾" } as const;
 
 export function Header(props: Props): JSX.Element {
-  const { runs, run, recordings, options, pageUrl, report, hasFit, store, onPaste, onHelp } = props;
+  const { api, runs, run, recordings, options, pageUrl, report, hasFit, store, onPaste, onHelp } = props;
   // The link contains the whole state, so it must be rendered after every change.
   const state = useStore(store, (all) => all);
   const theme = `Theme: ${state.theme === "auto" ? "system" : state.theme}`;
@@ -56,6 +58,7 @@ export function Header(props: Props): JSX.Element {
             timeline
           </a>
         )}
+        {report === null && <ShareMenu api={api} run={run} store={store} />}
         {report === null && (
           <button
             class="quiet"

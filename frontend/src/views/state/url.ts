@@ -69,6 +69,13 @@ export function fragmentOf(state: ViewState): string {
   return `#${toFragment(state)}`;
 }
 
+/** Return the URL of the page in its host for a state, for others to open. The address bar may be behind the state. */
+export function sharedUrl(state: ViewState): string {
+  const { href, hash } = hostWindow().location;
+  const fragment = writeParts(hash, NAMES, toValues(state));
+  return href.replace(/#.*$/s, "") + (fragment === "" ? "" : `#${fragment}`);
+}
+
 /** The state changes as fast as the pointer moves; browsers reject more than about 100 URL changes in 30 s. */
 const REST_MS = 300;
 
