@@ -11,6 +11,7 @@ import pytest
 from support.servers import DEMO
 
 from tb_memplugin import logdir, readers
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.catalog import Catalog, Listing, listing_of_path
 from tb_memplugin.catalog import catalog as catalog_module
 from tb_memplugin.catalog.listing import read_file
@@ -77,6 +78,18 @@ def test_runs_come_and_go(logs: Path) -> None:
     assert {recording.run for recording in catalog.listing("c").recordings} == {"c"}
     with pytest.raises(InputError, match="Unknown run"):
         catalog.listing("b")
+
+
+def test_the_peak_of_a_run_is_known_from_its_reading_to_its_next_change(logs: Path) -> None:
+    catalog = Catalog(str(logs), cache_bytes=1)  # recordings are not kept
+    run, *others = catalog.runs()
+    assert catalog.peak_bytes(run) is None
+    largest = max(peak(recording).bytes for recording in catalog.listing(run.name).recordings)
+    for other in others:
+        catalog.listing(other.name)
+    assert [catalog.peak_bytes(again) for again in catalog.runs() if again.name == run.name] == [largest]
+    os.utime(run.files[0].path, ns=(1, 1))
+    assert [catalog.peak_bytes(again) for again in catalog.runs() if again.name == run.name] == [None]
 
 
 def test_memory_is_bounded(logs: Path, opened: list[str]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tb_memplugin import logdir
 from tb_memplugin.errors import InputError
+from tb_memplugin.logdir import folders
 
 
 def put(root: Path, path: str, content: bytes = b"x") -> Path:
@@ -23,10 +25,24 @@ def names(root: Path) -> list[str]:
 
 
 def test_runs_are_named_as_xprof_names_them_newest_first(tmp_path: Path) -> None:
-    put(tmp_path, "plugins/profile/2026_01_01/a.xplane.pb")
-    put(tmp_path, "plugins/profile/2026_02_01/a.xplane.pb")
-    put(tmp_path, "train/big/plugins/profile/2026_01_01/a.xplane.pb")
-    assert names(tmp_path) == ["train/big/2026_01_01", "2026_02_01", "2026_01_01"]
+    """Check that the newest file of a run counts, and that last names come first among equally old runs."""
+    for path, seconds in {
+        "plugins/profile/2026_01_01/a.xplane.pb": 30,
+        "plugins/profile/2026_02_01/a.xplane.pb": 20,
+        "dump/memory.prof": 10,
+        "train/big/plugins/profile/2026_01_01/a.xplane.pb": 10,
+        "train/big/plugins/profile/2026_01_01/b.xplane.pb": 40,
+        "train/small/plugins/profile/2026_01_01/a.xplane.pb": 10,
+    }.items():
+        os.utime(put(tmp_path, path), (seconds, seconds))
+    found = {run.name: run.modified_ns // 10**9 for run in logdir.find_runs(str(tmp_path))}
+    assert list(found.items()) == [
+        ("train/big/2026_01_01", 40),
+        ("2026_01_01", 30),
+        ("2026_02_01", 20),
+        ("train/small/2026_01_01", 10),
+        ("dump", 10),
+    ]
 
 
 def test_hosts_are_what_stands_before_the_extension(tmp_path: Path) -> None:
@@ -135,9 +151,32 @@ def test_remote() -> None:
     assert run.name == "train/s"
     [file] = run.files
     assert (file.host, file.size, bytes(logdir.read_bytes(file))) == ("h", 7, b"content")
+    assert run.modified_ns == int(memory.created("/bucket/logs/train/plugins/profile/s/h.xplane.pb").timestamp() * 1e9)
     for wrong in ("memory://bucket/none", "nosuchprotocol://x"):
         with pytest.raises(InputError, match=wrong):
             logdir.find_runs(wrong)
+
+
+SECONDS = 1_795_376_080
+AT = datetime.fromtimestamp(SECONDS, UTC)
+
+
+@pytest.mark.parametrize(
+    ("info", "seconds"),
+    [
+        ({"mtime": SECONDS + 0.0, "created": 5.0}, SECONDS),
+        ({"mtime": AT}, SECONDS),  # sftp
+        ({"updated": AT.isoformat().replace("+00:00", "Z")}, SECONDS),  # Google Cloud Storage
+        ({"LastModified": AT}, SECONDS),  # S3
+        ({"last_modified": AT.replace(tzinfo=None)}, SECONDS),  # Azure
+        ({"modificationTime": SECONDS * 1000}, SECONDS),  # WebHDFS
+        ({"LastModified": "", "created": AT}, SECONDS),
+        *(({"mtime": wrong}, 0) for wrong in ("yesterday", -1, float("nan"), float("inf"), 10**30, True, None, b"x")),
+        ({}, 0),
+    ],
+)
+def test_times_of_remote_stores(info: dict[str, object], seconds: int) -> None:
+    assert folders._modified_ns(info) == seconds * 10**9
 
 
 def test_files_that_scripts_write_are_runs_of_their_folders_in_number_order(tmp_path: Path) -> None:

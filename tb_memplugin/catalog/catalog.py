@@ -15,6 +15,7 @@ from tb_memplugin.catalog.listing_cache import FileVersion, ListingCache
 from tb_memplugin.catalog.pasted_texts import PastedTexts
 from tb_memplugin.catalog.program_chunks import chunk_programs, link_chunks
 from tb_memplugin.catalog.quick import before_reading, before_searching
+from tb_memplugin.catalog.run_peaks import RunPeaks
 from tb_memplugin.catalog.shared_call import SharedCall
 from tb_memplugin.catalog.timelines import link_timelines
 from tb_memplugin.errors import InputError
@@ -45,12 +46,13 @@ class Catalog:
         self._searched = float("-inf")
         self._search = SharedCall(self._search_now)  # it reads every folder
         self._cache = ListingCache(cache_bytes)
+        self._peaks = RunPeaks()
         self._lock = threading.Lock()
         self._reading: dict[FileVersion, Future[Listing]] = {}
         self._readers = threading.BoundedSemaphore(MAX_READERS)
 
     def runs(self) -> list[Run]:
-        """Return all runs, newest name first, then the pasted texts. InputError if there are none."""
+        """Return all runs, newest first, then the pasted texts. InputError if there are none."""
         before_searching()
         return self._search()
 
@@ -65,10 +67,12 @@ class Catalog:
                     errors.append(logdir.no_runs(root))
             except InputError as error:
                 errors.append(error)
+        every = logdir.newest_first(every)
         self._runs = found = [run for run in every if run.files]
         self._records = [(run.name, run.record) for run in every if run.record is not None]
         self._searched = time.monotonic()
         self._cache.keep_only({file.path for run in found for file in run.files})
+        self._peaks.keep_only(found)
         if found or self.pasted.runs():
             return [*found, *self.pasted.runs()]
         raise errors[0] if errors else InputError("No logdir", "--logdir", "start the server with a logdir")
@@ -93,9 +97,15 @@ class Catalog:
             hosts = ", ".join(dict.fromkeys(file.host for file in run.files))
             raise InputError("Unknown host", str(host), f"the hosts of {run.name} are: {hosts}")
         listing = listing_of_files(files, run.name, self._read_once)
+        if host is None:
+            self._peaks.add(run, listing)
         if names := chunk_programs(listing.recordings):
             listing.recordings[:] = link_chunks(listing.recordings, self.programs(names))
         return listing
+
+    def peak_bytes(self, run: Run) -> int | None:
+        """Return the largest peak of a run whose files were read, and have not changed since; None for others."""
+        return self._peaks.get(run)
 
     def recording(self, recording_id: str) -> Recording:
         """Return the recording with an id. InputError where it does not exist, or no longer exists."""

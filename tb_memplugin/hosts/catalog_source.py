@@ -21,7 +21,13 @@ class CatalogSource:
 
     def runs(self) -> list[RunHosts]:
         return [
-            RunHosts(run.name, list(dict.fromkeys(file.host for file in run.files))) for run in self._catalog.runs()
+            RunHosts(
+                run.name,
+                list(dict.fromkeys(file.host for file in run.files)),
+                run.modified_ns or None,
+                self._catalog.peak_bytes(run),
+            )
+            for run in self._catalog.runs()
         ]
 
     def run(self, name: str, host: str | None = None) -> RunRecordings:

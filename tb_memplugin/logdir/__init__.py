@@ -14,7 +14,7 @@ from __future__ import annotations
 from tb_memplugin.logdir.dumps import dumped_file
 from tb_memplugin.logdir.files import DumpedProgram, HostFile, host_file, read_beside, read_bytes, read_content
 from tb_memplugin.logdir.paths import is_inside, is_read_with, is_remote, path_text
-from tb_memplugin.logdir.runs import Run, find_all, find_runs, has_runs, list_again, no_runs
+from tb_memplugin.logdir.runs import Run, find_all, find_runs, has_runs, list_again, newest_first, no_runs
 
 __all__ = [
     "DumpedProgram",
@@ -29,6 +29,7 @@ __all__ = [
     "is_read_with",
     "is_remote",
     "list_again",
+    "newest_first",
     "no_runs",
     "path_text",
     "read_beside",

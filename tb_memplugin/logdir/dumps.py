@@ -41,7 +41,7 @@ def dumped_file(path: str) -> HostFile:
         paths = {os.path.basename(other): other for other in beside if os.path.isfile(other)}
         if os.path.isdir(of_module := os.path.join(folder, program.prefix)):
             paths[program.prefix] = of_module
-        return _program_file(program, Entry(name, path, False, file.size, file.stamp), paths, set())
+        return _program_file(program, Entry(name, path, False, file.size, file.stamp, file.modified_ns), paths, set())
     if not is_stage(name) and not is_stage_text(name):
         return file
     sibling = next((other for other in sorted(os.listdir(folder or os.curdir)) if _is_program_of(other, name)), None)
@@ -63,7 +63,7 @@ def _program_file(program: ProgramName, entry: Entry, paths: Mapping[str, str], 
     if program.prefix in paths and not is_remote(entry.path):
         beside.append(os.path.join(paths[program.prefix], TOPOLOGY))
     dumped = DumpedProgram(path_text(title), path_text(program.module), tuple(beside))
-    return HostFile(entry.path, "", entry.size, entry.stamp, dumped)
+    return HostFile(entry.path, "", entry.size, entry.stamp, dumped, modified_ns=entry.modified_ns)
 
 
 def _modules_without_program(entries: Iterable[Entry], programs: Iterable[str]) -> tuple[HostFile, ...]:

@@ -35,6 +35,7 @@ class DumpedProgram:
 class HostFile:
     """A profile of one host, or a standalone file. `stamp` changes when the file does.
 
+    `modified_ns`: the modification time, in nanoseconds since 1970; 0 where it is unknown.
     `unreadable`: the reason why the file cannot be read, and the remedy, where its name alone shows that.
     """
 
@@ -44,6 +45,7 @@ class HostFile:
     stamp: str
     dumped: DumpedProgram | None = None
     unreadable: str = ""
+    modified_ns: int = 0
 
 
 def host_file(path: str) -> HostFile:
@@ -52,7 +54,8 @@ def host_file(path: str) -> HostFile:
         status = os.stat(path)
     except (OSError, ValueError) as error:
         raise InputError("Cannot read the file", path, reason(error)) from error
-    return HostFile(path, path_text(host_name(os.path.basename(path))), status.st_size, stamp_of(status))
+    host = path_text(host_name(os.path.basename(path)))
+    return HostFile(path, host, status.st_size, stamp_of(status), modified_ns=status.st_mtime_ns)
 
 
 def read_content(file: HostFile) -> tuple[memoryview | bytes, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,10 @@ from tb_memplugin.logdir.dump_names import is_dump_file
 from tb_memplugin.logdir.files import reason, stamp_of
 from tb_memplugin.logdir.paths import is_inside, is_remote
 from tb_memplugin.logdir.suffixes import READABLE, RECORD
+
+# Times of remote files that are larger than the year 5138 in seconds are in milliseconds.
+MAX_SECONDS = 10**11
+MAX_MILLISECONDS = MAX_SECONDS * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,7 @@ class Entry:
     is_folder: bool
     size: int = 0
     stamp: str = ""
+    modified_ns: int = 0  # since 1970; 0: unknown
 
 
 FolderLister = Callable[[str], list[Entry]]
@@ -65,7 +71,8 @@ def _list_local(top: str, folder: str) -> list[Entry]:
                     if entry.is_symlink() and not is_inside(top, entry.path):
                         continue
                     status = entry.stat()
-                    found.append(Entry(entry.name, entry.path, False, status.st_size, stamp_of(status)))
+                    stamp, modified_ns = stamp_of(status), status.st_mtime_ns
+                    found.append(Entry(entry.name, entry.path, False, status.st_size, stamp, modified_ns))
     except OSError:
         pass
     return found
@@ -105,5 +112,25 @@ def _list_remote(system: Any, folder: str) -> list[Entry]:
             keys = ("etag", "ETag", "mtime", "updated")
             version = next((str(info[key]) for key in keys if info.get(key)), "")
             size = int(info["size"] or 0)
-            entries.append(Entry(name, system.unstrip_protocol(path), False, size, f"{version}-{size}"))
+            stamp, modified_ns = f"{version}-{size}", _modified_ns(info)
+            entries.append(Entry(name, system.unstrip_protocol(path), False, size, stamp, modified_ns))
     return entries
+
+
+def _modified_ns(info: dict[str, Any]) -> int:
+    """Return the modification time that a store gives for a file, in nanoseconds since 1970; 0 where it is unknown.
+
+    Each store has another name for it, and another type: seconds, milliseconds, a date, or its text.
+    """
+    for key in ("mtime", "updated", "LastModified", "last_modified", "modified", "modificationTime", "created"):
+        value = info.get(key)
+        try:
+            if isinstance(value, str):
+                value = datetime.fromisoformat(value)
+            if isinstance(value, datetime):
+                value = value.replace(tzinfo=value.tzinfo or UTC).timestamp()
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < MAX_MILLISECONDS:
+                return int(value * (10**9 if value < MAX_SECONDS else 10**6))
+        except (ValueError, OverflowError, OSError):
+            continue
+    return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tb_memplugin.errors import InputError
@@ -35,9 +35,15 @@ class Run:
     root: str  # the logdir
     record: HostFile | None = None  # of a fit's candidate; one that was not compiled has no other file
 
+    @property
+    def modified_ns(self) -> int:
+        """The modification time of its newest file, in nanoseconds since 1970; 0 where it is unknown."""
+        files = self.files or ((self.record,) if self.record else ())
+        return max((file.modified_ns for file in files), default=0)
+
 
 def find_runs(root: str) -> list[Run]:
-    """Return every run of a logdir, newest name first. InputError where the logdir is missing or contains no run."""
+    """Return every run of a logdir, newest first. InputError where the logdir is missing or contains no run."""
     runs = [run for run in find_all(root) if run.files]
     if not runs:
         raise no_runs(root)
@@ -55,8 +61,16 @@ def no_runs(root: str) -> InputError:
 
 
 def find_all(root: str) -> list[Run]:
-    """Return every run, and every folder with the record of a fit alone, newest name first. May return none."""
-    return sorted(_search(root), key=lambda run: run.name, reverse=True)
+    """Return every run, and every folder with the record of a fit alone, newest first. May return none."""
+    return newest_first(_search(root))
+
+
+def newest_first(runs: Iterable[Run]) -> list[Run]:
+    """Return runs by the modification time of their files, and last name first where that is equal or unknown.
+
+    Names are often dates.
+    """
+    return sorted(runs, key=lambda run: (run.modified_ns, run.name), reverse=True)
 
 
 def has_runs(root: str) -> bool:
@@ -149,4 +163,5 @@ def _natural_key(name: str) -> list[tuple[int, str]]:
 
 
 def _host_file(entry: Entry) -> HostFile:
-    return HostFile(entry.path, path_text(host_name(entry.name)), entry.size, entry.stamp)
+    host = path_text(host_name(entry.name))
+    return HostFile(entry.path, host, entry.size, entry.stamp, modified_ns=entry.modified_ns)

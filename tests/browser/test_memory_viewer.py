@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator
 from support.browser.expected import Recording, recording
 from support.browser.hosts import Host
-from support.browser.logs import LARGEST, REMAT, SMALL, TRAIN
+from support.browser.logs import DAMAGED, HOSTILE, LARGEST, REMAT, SMALL, TRAIN
 from support.browser.pages import Open
 from support.browser.viewer import Viewer, until
 
@@ -66,6 +66,20 @@ def test_a_picker_filters_by_typed_text_and_escape_cancels(viewer: Viewer) -> No
     assert viewer.options().count() == 0
     picker.press("Escape")
     assert picker.input_value() == LARGEST
+
+
+def test_the_run_picker_has_dates_and_known_peaks_and_takes_words_in_any_order(viewer: Viewer) -> None:
+    picker = viewer.get("run-picker")
+    picker.click()
+    found = [text.split("\n") for text in viewer.options().all_inner_texts()]
+    assert [name for name, _ in found] == [TRAIN, REMAT, "oom/cpu", HOSTILE, DAMAGED]  # newest first
+    details = dict(found)
+    assert details[TRAIN] == "756 MiB · Jan 9, 12:34"
+    assert details[DAMAGED].startswith("2 hosts · ")
+    picker.fill("cpu  REMAT")
+    assert viewer.options().all_inner_texts()[0].startswith(REMAT)
+    picker.press("Escape")
+    assert picker.input_value() == TRAIN
 
 
 def test_a_click_on_the_curve_inspects_that_position(viewer: Viewer, host: Host) -> None:

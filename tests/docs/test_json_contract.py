@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from support.markdown import anchors, section, sections
 from support.servers import DEMO, REPOSITORY, TESTS
+from werkzeug.test import Client
 
-from tb_memplugin.catalog import dumps, listing_of_path
+from tb_memplugin.catalog import Catalog, dumps, listing_of_path
 from tb_memplugin.cli import main
+from tb_memplugin.hosts.api import MemoryApp
 from tb_memplugin.model.codes import documented as documented_codes
 from tb_memplugin.views.export.rows import pieces
 
@@ -137,6 +139,14 @@ def test_fit(print_json: Any) -> None:
     answer = print_json("check", "--fit", step, "--on", "cpu:1", "--max-peak", "1MiB")
     check_object(answer, "check --fit --json", "checked", seen)
     assert seen >= set(all_keys("fit --json")) | set(all_keys("check --fit --json"))
+
+
+def test_the_list_of_runs() -> None:
+    client = Client(MemoryApp(Catalog(str(DEMO))))
+    client.get("/api/recordings?run=train_step/cpu")
+    seen = set[str]()
+    check_object(client.get("/api/runs").json, "api/runs", "runs", seen)
+    assert seen >= set(all_keys("api/runs"))
 
 
 def test_the_columns_of_exported_tables() -> None:

@@ -53,7 +53,9 @@ def test_runs(client: Client) -> None:
     answer = client.get("/api/runs").json
     assert answer is not None
     assert answer["logdir"] == str(DEMO)
-    assert {"name": RUN, "hosts": ["localhost"]} in answer["runs"]
+    [run] = [run for run in answer["runs"] if run["name"] == RUN]
+    modified = (DEMO / "train_step/plugins/profile/cpu/localhost.xplane.pb").stat().st_mtime_ns
+    assert run == {"name": RUN, "hosts": ["localhost"], "modified_ns": modified, "peak_bytes": None}
     assert answer["message"] is None
 
 

@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { compileSearch, isLinear, plainSearch } from "./search";
+import { compileSearch, hasWords, isLinear, plainSearch } from "./search";
+
+describe("hasWords", () => {
+  it("takes words in any order", () => {
+    expect(hasWords("train_7B/2026_11_22", "7b  train")).toBe(true);
+    expect(hasWords("train_7B/2026_11_22", "7b eval")).toBe(false);
+    expect(hasWords("train", "")).toBe(true);
+  });
+});
 
 describe("compileSearch", () => {
   it("matches a regular expression and ignores case", () => {

@@ -13,6 +13,15 @@ export function plainSearch(typed: string, error: string | null = null): Search 
   return { empty: plain === "", matches: (text) => text.toLowerCase().includes(plain), error };
 }
 
+/** Return true if a text contains each of the typed words, in any order. Case is ignored. */
+export function hasWords(text: string, typed: string): boolean {
+  const lower = text.toLowerCase();
+  return typed
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => lower.includes(word));
+}
+
 /**
  * Compile text that may be plain or a regular expression. A buffer matches in either reading, so "f32[4096",
  * "fusion.3{0}" and "layer_\d+/mlp" all work without a switch. Case is ignored.

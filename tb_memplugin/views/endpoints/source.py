@@ -14,6 +14,8 @@ class RunHosts(NamedTuple):
 
     name: str
     hosts: Sequence[str]
+    modified_ns: int | None = None  # since 1970; None: unknown
+    peak_bytes: int | None = None  # the largest; None: the run has not been read
 
 
 class Unreadable(NamedTuple):

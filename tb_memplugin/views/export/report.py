@@ -10,6 +10,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from tb_memplugin.analysis.usage.live_bytes import peak
 from tb_memplugin.errors import InputError
 from tb_memplugin.model.recording import Recording
 from tb_memplugin.views.endpoints.endpoint import Endpoint, Query, endpoints
@@ -27,9 +28,12 @@ class ReportSource:
 
     def runs(self) -> list[RunHosts]:
         hosts: dict[str, set[str]] = {}
+        peaks: dict[str, int] = {}
         for recording in self.contained:
-            hosts.setdefault(_run_name(recording), set()).add(recording.host)
-        return [RunHosts(name, sorted(hosts[name])) for name in sorted(hosts, reverse=True)]
+            name = _run_name(recording)
+            hosts.setdefault(name, set()).add(recording.host)
+            peaks[name] = max(peaks.get(name, 0), peak(recording).bytes)
+        return [RunHosts(name, sorted(hosts[name]), None, peaks[name]) for name in sorted(hosts, reverse=True)]
 
     def run(self, name: str, host: str | None = None) -> RunRecordings:
         found = [recording for recording in self.contained if _run_name(recording) == name]

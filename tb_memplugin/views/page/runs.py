@@ -17,10 +17,14 @@ class RunJson(TypedDict):
 
     name: str
     hosts: list[str]
+    modified_ns: int | None
+    """The modification time of its newest file, since 1970; null where it is unknown."""
+    peak_bytes: int | None
+    """The largest peak of its recordings; null until the run has been read."""
 
 
 class RunsJson(TypedDict):
-    """All runs of a logdir."""
+    """All runs of a logdir, newest first."""
 
     logdir: str
     runs: list[RunJson]
@@ -53,7 +57,10 @@ def runs(source: Source) -> RunsJson:
         found = source.runs()
     except InputError as error:
         found, message = [], str(error)
-    listed: list[RunJson] = [{"name": run.name, "hosts": list(run.hosts)} for run in found]
+    listed: list[RunJson] = [
+        {"name": run.name, "hosts": list(run.hosts), "modified_ns": run.modified_ns, "peak_bytes": run.peak_bytes}
+        for run in found
+    ]
     return {"logdir": source.logdir, "runs": listed, "message": message}
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 from support.servers import DEMO
 
 from tb_memplugin.protos import hlo_pb2, xplane_pb2
 
-# Runs are listed by name, last first, so that the page starts with the demo's train_step.
+# The page starts with the newest run, the demo's train_step.
 TRAIN, REMAT, DAMAGED, HOSTILE = "train_step/cpu", "scan_remat/cpu", "damaged/cpu", "hostile/cpu"
 LARGEST, SMALL = "jit_train_step(0)", "jit_loss(2)"  # of the run TRAIN, by peak
 GOOD_HOST, BAD_HOST = "localhost", "host2"
@@ -17,6 +19,8 @@ GOOD_HOST, BAD_HOST = "localhost", "host2"
 MARKUP = "<img src=x onerror=window.pwned=1>"
 SCRIPT = "</script><script>window.pwned=1</script>"
 HOSTILE_MODULE = f"jit_{MARKUP}"
+
+WRITTEN = datetime(datetime.now().year, 1, 9, 12, 34).timestamp()  # the newest run; each other is a day older
 
 _PROFILE = "plugins/profile/cpu"
 _XPLANE = f"{_PROFILE}/localhost.xplane.pb"
@@ -29,6 +33,9 @@ def build_logs(root: Path) -> Path:
     _write(root / "damaged" / _PROFILE / f"{GOOD_HOST}.xplane.pb", profile)
     _write(root / "damaged" / _PROFILE / f"{BAD_HOST}.xplane.pb", profile[: len(profile) // 2])
     _write(root / "hostile" / _XPLANE, _hostile(profile))
+    for age, run in enumerate(("train_step", "scan_remat", "oom", "hostile", "damaged")):
+        for path in (root / run).rglob("*.pb"):
+            os.utime(path, (WRITTEN - age * 86_400,) * 2)
     return root
 
 

@@ -601,9 +601,13 @@ export interface RoleShare {
 export interface Run {
   name: string;
   hosts: string[];
+  /** The modification time of its newest file, since 1970; null where it is unknown. */
+  modified_ns: number | null;
+  /** The largest peak of its recordings; null until the run has been read. */
+  peak_bytes: number | null;
 }
 
-/** All runs of a logdir. */
+/** All runs of a logdir, newest first. */
 export interface Runs {
   logdir: string;
   runs: Run[];

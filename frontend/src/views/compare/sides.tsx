@@ -10,6 +10,7 @@ import type { Runs } from "../../payload/generated/answers";
 import type { Comparison, ComparedSide } from "../../payload/generated/answers";
 import type { Summary } from "../../payload/generated/answers";
 import { useFetched } from "../data/use_fetched";
+import { runOptions } from "../widgets/run_options";
 import { Combobox } from "../widgets/combobox";
 import type { ViewState } from "../state/view_state";
 import { NEW_COMPARISON } from "../state/view_state";
@@ -98,7 +99,7 @@ function SidePicker({ api, runs, name, id, other, side, store }: SidePickerProps
       <Combobox
         label="Run"
         testid={`run-${name}`}
-        options={runs.runs.map((each) => ({ value: each.name, label: each.name, detail: "" }))}
+        options={runOptions(runs.runs)}
         value={run}
         onPick={pickRun}
       />

@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { useStore } from "../../base/store";
 import type { Api, Report } from "../../payload/api";
@@ -36,14 +37,25 @@ export function Header(props: Props): JSX.Element {
   // The link contains the whole state, so it must be rendered after every change.
   const state = useStore(store, (all) => all);
   const theme = `Theme: ${state.theme === "auto" ? "system" : state.theme}`;
+  const header = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    const { current } = header;
+    if (current === null) return;
+    // The panel below sticks to the header, which has as many lines as the window's width requires.
+    const observer = new ResizeObserver(() =>
+      current.parentElement?.style.setProperty("--header", `${current.offsetHeight}px`),
+    );
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, []);
   return (
-    <header class="top">
+    <header class="top" ref={header}>
       <h1>Memory</h1>
       <Tabs tabs={tabsOf(report, hasFit)} recordings={recordings} store={store} />
       {state.tab === "fit" ? (
         <span class="spacer" />
       ) : (
-        <Pickers runs={runs} run={run} options={options} store={store} />
+        <Pickers {...{ runs, run, recordings, options, store }} />
       )}
       <nav>
         {report !== null && <ReportBadge report={report} />}

@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
 import type { Store } from "../../base/store";
 import { formatBytes, formatShare } from "../../base/units";
 import type { Runs } from "../../payload/generated/answers";
@@ -8,23 +9,24 @@ import type { ViewState } from "../state/view_state";
 import { NEW_RECORDING, NEW_COMPARISON } from "../state/view_state";
 import type { Option } from "../widgets/combobox";
 import { Combobox } from "../widgets/combobox";
+import type { RunPeaks } from "../widgets/run_options";
+import { runOptions, withPeak } from "../widgets/run_options";
 
 interface Props {
   runs: Runs | null;
   run: string;
+  /** Recordings of the run; null until they are read. */
+  recordings: readonly Summary[] | null;
   options: RecordingOptions | null;
   store: Store<ViewState>;
 }
 
-export function Pickers({ runs, run, options, store }: Props): JSX.Element {
+export function Pickers({ runs, run, recordings, options, store }: Props): JSX.Element {
+  const peaks = useRef<RunPeaks>(new Map());
+  if (recordings !== null) peaks.current = withPeak(peaks.current, recordings);
   const chosen = options?.chosen ?? null;
   const { tab, host, module, space } = store.get();
   const pick = (patch: Partial<ViewState>): void => store.set({ ...patch, ...NEW_RECORDING });
-  const runOptions = (runs?.runs ?? []).map(({ name, hosts }) => ({
-    value: name,
-    label: name,
-    detail: hosts.length > 1 ? `${hosts.length} hosts` : "",
-  }));
   const hosts = options?.hosts ?? [];
   const hostOptions = hosts.map((name) => ({ value: name, label: name, detail: "" }));
   const moduleOptions = (options?.modules ?? []).map((recording) => ({
@@ -42,7 +44,7 @@ export function Pickers({ runs, run, options, store }: Props): JSX.Element {
       <Combobox
         label="Run"
         testid="run-picker"
-        options={runOptions}
+        options={runOptions(runs?.runs ?? [], peaks.current)}
         value={run}
         onPick={(name) => pick({ run: name, host: "", module: "", space: "", ...NEW_COMPARISON })}
       />

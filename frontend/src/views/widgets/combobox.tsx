@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { hasWords } from "../../base/search";
 import { useSearch } from "../data/use_search";
 
 export interface Option {
@@ -23,9 +24,13 @@ export function Combobox({ label, testid, options, value, onPick }: Props): JSX.
   const [typed, setTyped] = useState<string | null>(null);
   const [active, setActive] = useState(0);
   const list = useRef<HTMLUListElement>(null);
+  const input = useRef<HTMLInputElement>(null);
   const open = typed !== null;
   const search = useSearch(typed ?? "", options, (of) => of.map((option) => option.label));
-  const shown = useMemo(() => options.filter((option) => search.matches(option.label)), [options, search]);
+  const shown = useMemo(
+    () => options.filter(({ label }) => search.matches(label) || hasWords(label, typed ?? "")),
+    [options, search, typed],
+  );
 
   useEffect(() => {
     list.current?.children[active]?.scrollIntoView({ block: "nearest" });
@@ -59,10 +64,17 @@ export function Combobox({ label, testid, options, value, onPick }: Props): JSX.
 
   const chosen = options.find((option) => option.value === value);
   return (
-    <div class="picker combobox">
+    <div class={`picker combobox ${testid}`}>
       <label for={id}>{label}</label>
-      <div class="combobox-field">
+      <div
+        class="combobox-field"
+        onClick={() => {
+          input.current?.focus();
+          if (!open) show("");
+        }}
+      >
         <input
+          ref={input}
           id={id}
           data-testid={testid}
           role="combobox"
@@ -76,14 +88,13 @@ export function Combobox({ label, testid, options, value, onPick }: Props): JSX.
           value={typed ?? chosen?.label ?? value}
           title={chosen?.label ?? value}
           onFocus={(event) => event.currentTarget.select()}
-          onClick={() => {
-            if (!open) show("");
-          }}
           onInput={(event) => show(event.currentTarget.value)}
           onKeyDown={onKeyDown}
           onBlur={() => setTyped(null)}
         />
-        {!open && <span class="combobox-detail">{chosen?.detail}</span>}
+        {!open && chosen !== undefined && chosen.detail !== "" && (
+          <span class="combobox-detail">{chosen.detail}</span>
+        )}
       </div>
       {open && (
         <ul id={`${id}-list`} role="listbox" aria-label={label} ref={list}>

@@ -1,0 +1,33 @@
+import { formatBytes } from "../../base/units";
+import type { Runs, Summary } from "../../payload/generated/answers";
+import type { Option } from "./combobox";
+
+/** Largest peaks of runs by name, as far as they are known. */
+export type RunPeaks = ReadonlyMap<string, number>;
+
+/** Return the known peaks with that of a run's recordings, which are sorted by peak. */
+export function withPeak(peaks: RunPeaks, recordings: readonly Summary[]): RunPeaks {
+  if (recordings.length === 0 || peaks.get(recordings[0].run) === recordings[0].peak_bytes) return peaks;
+  return new Map(peaks).set(recordings[0].run, recordings[0].peak_bytes);
+}
+
+/** Return the options of a run picker: each run's date, hosts and largest peak, as far as they are known. */
+export function runOptions(runs: Runs["runs"], peaks: RunPeaks = new Map(), now = new Date()): Option[] {
+  return runs.map(({ name, hosts, modified_ns, peak_bytes }) => {
+    const peak = peaks.get(name) ?? peak_bytes;
+    const details = [
+      hosts.length > 1 ? `${hosts.length} hosts` : "",
+      peak === null ? "" : formatBytes(peak),
+      modified_ns === null ? "" : dateText(new Date(modified_ns / 1e6), now),
+    ];
+    return { value: name, label: name, detail: details.filter(Boolean).join(" · ") };
+  });
+}
+
+const TIME: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+
+/** Return a time in the browser's time zone: of a day this year with the time of day, of others with the year. */
+export function dateText(date: Date, now: Date): string {
+  const more = date.getFullYear() === now.getFullYear() ? TIME : ({ year: "numeric" } as const);
+  return new Intl.DateTimeFormat("en", { month: "short", day: "numeric", ...more }).format(date);
+}
