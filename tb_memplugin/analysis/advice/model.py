@@ -68,12 +68,19 @@ class Saving:
     """Bytes by which a change lowers the peak, and the peak after it.
 
     Where the compiler decides how much a change saves, `at_least` and `at_most` bound it; else they equal `bytes`.
+    `reserved` is what an allocator reserves at the peak, for a change that lowers that and leaves the peak as it is.
     """
 
     bytes: int
     new_peak: int
     at_least: int
     at_most: int
+    reserved: int | None = None
+
+    @property
+    def before(self) -> int:
+        """The bytes that the saving is a part of: the peak, or the reserved bytes."""
+        return self.bytes + self.new_peak if self.reserved is None else self.reserved
 
     @property
     def effect(self) -> str:
@@ -88,7 +95,7 @@ class Advice:
     """A change to the code, its reason and its saving.
 
     `rows` are the allocations concerned, largest first, and `bytes` is their sum. Fragmentation is not part of live
-    bytes; its saving is the memory in gaps, and the new peak is the old one. `edits` carry the advice out without a
+    bytes; its saving is the memory in gaps, a part of the reserved bytes, and the new peak is the old one. `edits` carry the advice out without a
     change of the user's code, as `tb-memplugin fit --try` does.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -11,9 +12,9 @@ import numpy.typing as npt
 
 from tb_memplugin.analysis.call_graph.samples import concatenate_text
 from tb_memplugin.analysis.compare.line_matching import LineMatching, match_lines
+from tb_memplugin.analysis.compare.named_lines import match_named_lines
 from tb_memplugin.analysis.ownership import classification
 from tb_memplugin.analysis.ownership.roles import roles
-from tb_memplugin.analysis.ownership.torch_categories import recorded_roles
 from tb_memplugin.analysis.usage.live_bytes import explained_bytes, peak, usage
 from tb_memplugin.analysis.usage.live_set import live_rows
 from tb_memplugin.errors import InputError
@@ -25,7 +26,6 @@ from tb_memplugin.model.text import Text
 Codes = npt.NDArray[np.integer]
 
 DIGITS = re.compile(r"\d+")
-NAMED_LINE = re.compile(r".+\.\w+:\d+")
 UNEXPLAINED = "explained by no allocation"
 NO_LINE = "no Python line"
 
@@ -39,9 +39,10 @@ class CompareBy(StrEnum):
 
 
 class Entries(NamedTuple):
-    """Groups of equal model path, source, operation and shape, largest change first.
+    """Groups of equal model path, source, operation, role and shape, largest change first.
 
-    A site whose shapes all changed is one entry with `reshaped` set.
+    A site whose shapes all changed is one entry with `reshaped` set. All rows of an entry are in one step, so the
+    entries of a step add up to it.
     """
 
     row_a: I64  # the largest allocation in the first recording, -1 for none
@@ -68,7 +69,7 @@ class Comparison(NamedTuple):
     total_b: int
     entries: Entries
     steps: list[Step]  # the largest growth first
-    step_of: I64  # per entry: the step that counts its largest allocation
+    step_of: I64  # per entry: the step that counts it
 
 
 class _Side(NamedTuple):
@@ -95,11 +96,13 @@ def compare(
         remedy = f"compare a {a.kind} with a {a.kind}: their figures mean the same"
         raise InputError("Recordings of two kinds", f"{a.kind} and {b.kind}", remedy)
     one, other = _side(a, at_a), _side(b, at_b)
-    matching = match_lines(a, one.rows, b, other.rows)
-    entries = _entries(one, other, matching)
-    labels = [_labels(side, matching, number, by) for number, side in enumerate((one, other))]
-    steps = _steps((one, other), labels)
-    step_of = _step_of(entries, (one, other), labels, steps)
+    matching = match_named_lines(a, one.rows, b, other.rows, match_lines(a, one.rows, b, other.rows))
+    # Layers split entries only where they are asked for: they take longer than all else.
+    groupings = dict.fromkeys((CompareBy.ROLE, CompareBy.SOURCE, by))
+    labels = {each: [_labels(side, matching, n, each) for n, side in enumerate((one, other))] for each in groupings}
+    entries = _entries(one, other, matching, labels.values())
+    steps = _steps((one, other), labels[by])
+    step_of = _step_of(entries, (one, other), labels[by], steps)
     return Comparison(one.position, other.position, one.total, other.total, entries, steps, step_of)
 
 
@@ -112,9 +115,9 @@ def _side(recording: Recording, at: int | None) -> _Side:
     return _Side(recording, position, rows, recording.allocation_counts(rows), charged + rest, rest)
 
 
-def _entries(a: _Side, b: _Side, matching: LineMatching) -> Entries:
+def _entries(a: _Side, b: _Side, matching: LineMatching, labels: Iterable[Sequence[_Labels]]) -> Entries:
     n = len(a.rows)
-    site, unlocated = _sites(a, b, matching)
+    site, unlocated = _sites(a, b, matching, labels)
     thing = _number_rows([site, *(_column_of_both(a, b, name).codes for name in ("shape", "dtype"))])
     in_a, in_b = (np.bincount(rows, minlength=int(thing.max(initial=-1)) + 1) for rows in (thing[:n], thing[n:]))
     # A site changed its shape if both sides have shapes there that the other side lacks.
@@ -143,10 +146,11 @@ def _entries(a: _Side, b: _Side, matching: LineMatching) -> Entries:
     return Entries._make(column[order] for column in found)
 
 
-def _sites(a: _Side, b: _Side, matching: LineMatching) -> tuple[I64, Mask]:
+def _sites(a: _Side, b: _Side, matching: LineMatching, labels: Iterable[Sequence[_Labels]]) -> tuple[I64, Mask]:
     """Return each row's site, by model path, source and operation, or by name if it has neither path nor source.
 
-    Also return a mask of the latter rows: a compiler's name such as `copy.92` is not a location.
+    Rows of one site have the same labels. Also return a mask of the rows that have only a name: a compiler's name such
+    as `copy.92` is not a location.
     """
     scope, op = (_column_of_both(a, b, column) for column in ("scope", "op"))
     chain = np.r_[matching.chain[0], matching.chain[1]]
@@ -154,9 +158,16 @@ def _sites(a: _Side, b: _Side, matching: LineMatching) -> tuple[I64, Mask]:
     nameless = (scope.codes < 0) & ((chain < 0) | (op.codes < 0))
     renamed = np.full(len(chain), -1, dtype=np.int64)
     renamed[nameless] = _number_names(_column_of_both(a, b, "name").take(np.flatnonzero(nameless)))
-    role = np.r_[recorded_roles(a.recording)[a.rows], recorded_roles(b.recording)[b.rows]]
-    site = _number_rows([chain, scope.codes, op.codes, renamed, role])
+    site = _number_rows([chain, scope.codes, op.codes, renamed, *(_number_labels(*pair) for pair in labels)])
     return site, (scope.codes < 0) & (chain < 0)
+
+
+def _number_labels(a: _Labels, b: _Labels) -> I64:
+    """Number the labels of both sides' rows; equal names get the same number."""
+    known: dict[str, int] = {}
+    numbers = [np.array([known.setdefault(name, len(known)) for name in side.names], np.int64) for side in (a, b)]
+    found: I64 = np.r_[numbers[0][a.code], numbers[1][b.code]]
+    return found
 
 
 def _number_names(names: Text) -> I64:
@@ -202,7 +213,7 @@ def _sums(side: _Side, labels: _Labels) -> dict[str, int]:
 
 
 def _step_of(entries: Entries, sides: tuple[_Side, _Side], labels: list[_Labels], steps: list[Step]) -> I64:
-    """Return for each entry the step of its largest allocation in the second recording, else in the first."""
+    """Return the step of each entry."""
     number = {step.label: i for i, step in enumerate(steps)}
     found = np.full(len(entries.row_a), -1, dtype=np.int64)
     for side, of_side, row in zip(sides, labels, (entries.row_a, entries.row_b), strict=True):
@@ -217,21 +228,12 @@ def _labels(side: _Side, matching: LineMatching, number: int, by: CompareBy) -> 
     if by is CompareBy.ROLE:
         code, names = roles(side.recording)[side.rows], [_role_name(side.recording, role) for role in Role]
     elif by is CompareBy.SOURCE:
-        code, names = _lines(side, matching, number)
+        code, names = matching.line[number], [*matching.names, NO_LINE]
     else:
         forest = classification.forest(side.recording, classification.Classification.MODEL)
         code, names = forest.leaf[side.rows], _layers(forest)
     # Rows without a code get the last name.
     return _Labels(np.where(code >= 0, code, len(names) - 1), names)
-
-
-def _lines(side: _Side, matching: LineMatching, number: int) -> tuple[Codes, list[str]]:
-    """Return each row's line and the lines' names. Live arrays without a stack are named after their line, `f.py:9`."""
-    line, name = matching.line[number], side.recording.allocations.name.take(side.rows)
-    used, which = np.unique(name.codes, return_inverse=True)
-    texts = [name.strings[code] if code >= 0 else "" for code in used.tolist()]
-    named = [text if NAMED_LINE.fullmatch(text) else NO_LINE for text in texts]
-    return np.where(line >= 0, line, len(matching.names) + which), [*matching.names, *named, NO_LINE]
 
 
 def _role_name(recording: Recording, role: Role) -> str:

@@ -14,6 +14,7 @@ from tb_memplugin.model.recording import Recording
 from tb_memplugin.model.tables import Stacks
 
 Function = tuple[str, str]  # function name and file name
+Activities = dict[int, frozenset[str]]  # per line: functions called and operations done there
 
 
 class LineMatching(NamedTuple):
@@ -47,7 +48,7 @@ def match_lines(a: Recording, rows_a: I64, b: Recording, rows_b: I64) -> LineMat
     known: dict[tuple[Function, int, int], int] = {}
     paired: tuple[dict[tuple[Function, int], int], ...] = ({}, {})
     for function in dict.fromkeys([*number[0], *number[1]]):
-        for pair in _pair_lines(*(of.get(function, {}) for of in number)):
+        for pair in pair_lines(*(of.get(function, {}) for of in number), same=a.stacks is b.stacks):
             place = known.setdefault((function, *pair), len(known))
             for side, line in zip(paired, pair, strict=True):
                 if line >= 0:
@@ -105,12 +106,17 @@ def _activities_by_line(used: _UserFrames) -> dict[Function, dict[int, frozenset
     }
 
 
-def _pair_lines(a: dict[int, frozenset[str]], b: dict[int, frozenset[str]]) -> list[tuple[int, int]]:
-    """Return pairs of lines in a and b, -1 for a line without a match. Swapping a and b swaps the pairs."""
+def pair_lines(a: Activities, b: Activities, *, same: bool = False) -> list[tuple[int, int]]:
+    """Return pairs of lines in a and b, -1 for a line without a match. Swapping a and b swaps the pairs.
+
+    `same`: both are of one program, whose lines did not shift.
+    """
+    if same:
+        return [(line if line in a else -1, line if line in b else -1) for line in sorted({*a, *b})]
     if list(a) > list(b):
-        return [(one, other) for other, one in _pair_lines(b, a)]
+        return [(one, other) for other, one in pair_lines(b, a)]
     if len(a) == len(b):
-        return list(zip(a, b, strict=True))
+        return _pair_equal([*a], [*b]) if _unmoved(a, b) else list(zip(a, b, strict=True))
     before, after = list(a), list(b)
     matcher = SequenceMatcher(None, [a[line] for line in before], [b[line] for line in after], autojunk=False)
     pairs = []
@@ -119,9 +125,17 @@ def _pair_lines(a: dict[int, frozenset[str]], b: dict[int, frozenset[str]]) -> l
     return pairs
 
 
+def _unmoved(a: Activities, b: Activities) -> bool:
+    """Return whether more lines do the same where their numbers agree than where their order does."""
+    in_place = sum(a[line] == b[line] for line in a.keys() & b.keys())
+    return in_place > sum(one == other for one, other in zip(a.values(), b.values(), strict=True))
+
+
 def _pair_block(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    if len(a) == len(b):
-        return list(zip(a, b, strict=True))
+    return list(zip(a, b, strict=True)) if len(a) == len(b) else _pair_equal(a, b)
+
+
+def _pair_equal(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     same = {*a} & {*b}
     return [
         *((n, n) for n in a if n in same),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -33,6 +33,11 @@ class AdviceJson(TypedDict):
     """The least that the change saves where the compiler decides, else `saving_bytes`; and the most, likewise."""
     saving_at_most: int
     new_peak_bytes: int
+    saving_of: Literal["peak", "reserved"]
+    """What the change lowers: the peak of live bytes, or the bytes that the allocator reserves at the peak."""
+    before_bytes: int
+    """The bytes of `saving_of` now, and after the change."""
+    after_bytes: int
     rows: list[tuple[int, int]]
     """Ranges of row numbers: the first and the last of each."""
     rows_total: int
@@ -61,6 +66,9 @@ def advice(recording: Recording) -> AdviceListJson:
                 "saving_at_least": piece.saving.at_least,
                 "saving_at_most": piece.saving.at_most,
                 "new_peak_bytes": piece.new_peak_bytes,
+                "saving_of": "peak" if piece.saving.reserved is None else "reserved",
+                "before_bytes": piece.saving.before,
+                "after_bytes": piece.saving.before - piece.saving_bytes,
                 "rows": _ranges(piece.rows),
                 "rows_total": len(piece.rows),
             }
@@ -79,19 +87,19 @@ def _ranges(rows: I64) -> list[tuple[int, int]]:
 
 def advice_lines(recording: Recording) -> Iterator[str]:
     """Yield the advice as text, in the order in which to try it; nothing where there is no advice."""
-    answer = advice(recording)
-    yield from lines(answer["advice"], answer["peak_bytes"])
+    yield from lines(advice(recording)["advice"])
 
 
-def lines(pieces: Sequence[AdviceJson], peak_bytes: int) -> Iterator[str]:
+def lines(pieces: Sequence[AdviceJson]) -> Iterator[str]:
     """Yield lines of text for pieces of advice. Names are raw: the caller removes control characters."""
     if not pieces:
         return
     yield "Advice, each change simulated on its own:"
     for piece in pieces[:MAX_LINES]:
         saved = piece["saving_bytes"]
+        of = " of reserved" if piece["saving_of"] == "reserved" else ""
         yield ""
-        yield f"  -{bytes_text(saved)} ({share(saved, peak_bytes):.0%})  {piece['title']}"
+        yield f"  -{bytes_text(saved)} ({share(saved, piece['before_bytes']):.0%}{of})  {piece['title']}"
         yield f"      {piece['sentence']}"
         yield from (f"      {line}" for line in piece["change"].splitlines())
     if len(pieces) > MAX_LINES:

@@ -158,9 +158,18 @@ def headline(a: Recording, b: Recording, found: Comparison) -> str:
     largest = (
         f"{signed(rest)} unexplained by allocations"
         if abs(rest) > abs(most)
-        else f"{signed(most)} of {_name(a, b, entries, 0)}"
+        else f"{signed(most)} of {_largest_name(a, b, entries)}"
     )
     return f"{verdict(found)} The largest change is {largest}."
+
+
+def _largest_name(a: Recording, b: Recording, entries: Entries) -> str:
+    """Return the name of the largest change, with its shape if another change has the same name."""
+    name = _name(a, b, entries, 0)
+    others = np.flatnonzero(entries.bytes_a != entries.bytes_b)[1:MAX_ENTRIES].tolist()
+    recording, row = _example(a, b, entries, 0)
+    shape = recording.allocations.shape[row]
+    return f"{name}, {shape}" if shape and any(_name(a, b, entries, i) == name for i in others) else name
 
 
 def changed(found: Comparison) -> bool:

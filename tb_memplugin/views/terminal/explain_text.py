@@ -55,7 +55,7 @@ def lines(answer: dict[str, Any]) -> Iterator[str]:
     yield from _buffers(answer) if "buffers" in answer else _groups(answer)
     if answer.get("advice"):
         yield ""
-        yield from advice_lines(answer["advice"], answer["recording"]["peak_bytes"])
+        yield from advice_lines(answer["advice"])
 
 
 def _has_known(tree: Sequence[dict[str, Any]], unknown: str) -> bool:

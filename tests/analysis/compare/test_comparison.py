@@ -84,7 +84,7 @@ things = st.builds(
     st.sampled_from(["", "dot", "add"]),
     st.sampled_from([-1, 10, 20, 30, 31]),
     st.sampled_from([Role.TEMPORARY, Role.PARAMETER]),
-    st.sampled_from(["fusion.1", "fusion.22", "copy.3"]),
+    st.sampled_from(["fusion.1", "fusion.22", "copy.3", "train.py:37", "train.py:61"]),
 )
 lists = st.lists(things, min_size=1, max_size=12)
 few = settings(max_examples=150, deadline=None, derandomize=True)
@@ -122,11 +122,20 @@ def test_no_byte_is_lost_and_the_steps_lead_from_one_total_to_the_other(
 
 
 @few
+@given(lists, lists, st.sampled_from(CompareBy))
+def test_the_entries_of_a_step_add_up_to_it(a: list[Thing], b: list[Thing], by: CompareBy) -> None:
+    found = compare(made(a), made(b), by=by)
+    count = len(found.steps)
+    assert np.bincount(found.step_of, found.entries.bytes_a, count).tolist() == [step.bytes_a for step in found.steps]
+    assert np.bincount(found.step_of, found.entries.bytes_b, count).tolist() == [step.bytes_b for step in found.steps]
+
+
+@few
 @given(lists, st.randoms(use_true_random=False), st.integers(0, 50))
 def test_order_ids_names_folders_and_shifted_lines_do_not_matter(these: list[Thing], random: object, by: int) -> None:
     other = list(these)
     random.shuffle(other)  # type: ignore[attr-defined]
-    renamed = [replace(t, name=t.name.replace("1", "7").replace("2", "8")) for t in other]
+    renamed = [t if ":" in t.name else replace(t, name=t.name.replace("1", "7").replace("2", "8")) for t in other]
     found = compare(made(these), made(renamed, shift=by, folder="/root/b"))
     assert changes(found) == []
     assert not found.entries.reshaped.any()
@@ -219,6 +228,48 @@ def test_without_a_stack_a_line_s_name_is_the_line() -> None:
     a, b = [Thing(10, name="train.py:61"), Thing(5, name="fusion.1")], [Thing(30, name="train.py:61")]
     steps = [(s.label, s.bytes_a, s.bytes_b) for s in compare(made(a), made(b), by=CompareBy.SOURCE).steps]
     assert steps == [("train.py:61", 10, 30), ("no Python line", 5, 0)]
+
+
+def live_arrays(*sizes: tuple[str, int]) -> Recording:
+    return made([Thing(size, f"({size},)", "", "", name=name) for name, size in sizes])
+
+
+def test_arrays_named_after_two_lines_are_two_sites() -> None:
+    a, b = live_arrays(("train.py:61", 48), ("train.py:61", 4)), live_arrays(("train.py:37", 4), ("train.py:61", 2))
+    found = compare(a, b, by=CompareBy.SOURCE)
+    assert [(s.label, s.bytes_a, s.bytes_b) for s in found.steps] == [("train.py:37", 0, 4), ("train.py:61", 52, 2)]
+    assert entries(found) == [(0, 4, 0, 1, False), (52, 2, 2, 1, True)]
+
+
+def test_the_headline_names_the_shape_where_another_change_has_the_same_name() -> None:
+    same = Thing(9, "(9,)", "", "", name="train.py:61")
+    a = made([same, Thing(48, "(48,)", "", "", name="train.py:61"), Thing(4, "(4,)", "", "", name="train.py:61")])
+    b = made([same, same, same, Thing(48, "(48,)", "", "", name="train.py:61")] * 2)
+    assert headline(a, b, compare(a, b)).endswith("The largest change is +48 B of train.py:61, (48,).")
+
+
+def test_a_line_that_moved_keeps_the_arrays_that_are_named_after_it() -> None:
+    before = live_arrays(("train.py:10", 8), ("train.py:12", 16))
+    after = live_arrays(("train.py:10", 8), ("train.py:11", 3), ("train.py:13", 16))
+    found = compare(before, after, by=CompareBy.SOURCE)
+    assert [s.label for s in found.steps] == ["train.py:11", "train.py:13, was 12", "train.py:10"]
+    assert changes(found) == [(0, 3, 0, 1, False)]
+
+
+def test_two_moments_of_one_recording_never_pair_two_lines() -> None:
+    one = recording([Row(10, 0, 1, stack=1), Row(4, 1, 2, stack=2)], 2)
+    stacks = Stacks(
+        np.array([-1, 0, 0], np.int32),
+        Text.of(["main", "layer", "layer"]),
+        Text.of(["train.py", "model.py", "model.py"]),
+        np.array([5, 10, 20], np.int32),
+    )
+    one = replace(one, stacks=stacks)
+    steps = compare(one, one, 0, 1, CompareBy.SOURCE).steps
+    assert [(s.label, s.bytes_a, s.bytes_b) for s in steps] == [
+        ("layer (model.py:20)", 0, 4),
+        ("layer (model.py:10)", 10, 0),
+    ]
 
 
 def test_what_no_row_explains_is_a_step() -> None:

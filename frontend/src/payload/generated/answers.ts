@@ -16,6 +16,11 @@ export interface Advice {
   saving_at_least: number;
   saving_at_most: number;
   new_peak_bytes: number;
+  /** What the change lowers: the peak of live bytes, or the bytes that the allocator reserves at the peak. */
+  saving_of: "peak" | "reserved";
+  /** The bytes of `saving_of` now, and after the change. */
+  before_bytes: number;
+  after_bytes: number;
   /** Ranges of row numbers: the first and the last of each. */
   rows: ([number, number])[];
   rows_total: number;

@@ -42,19 +42,14 @@ export function AdvicePanel({ api, id, store }: Props): JSX.Element {
 
 function AdvicePieces({ list, store }: { list: AdviceList; store: Store<ViewState> }): JSX.Element {
   const [all, setAll] = useState(false);
-  const { advice, peak_bytes } = list;
+  const { advice } = list;
   if (advice.length === 0) return <p class="muted">Nothing we know would lower this peak.</p>;
   const shown = all ? advice : advice.slice(0, MAX_SHOWN);
   return (
     <>
       <ol class="pieces">
         {shown.map((piece, number) => (
-          <AdvicePiece
-            key={`${number} ${piece.kind} ${piece.title}`}
-            piece={piece}
-            peak={peak_bytes}
-            store={store}
-          />
+          <AdvicePiece key={`${number} ${piece.kind} ${piece.title}`} piece={piece} store={store} />
         ))}
       </ol>
       {shown.length < advice.length && (

@@ -11,16 +11,15 @@ import { useTerms } from "../data/terms";
 
 interface Props {
   piece: Advice;
-  /** Peak of the recording, in bytes. */
-  peak: number;
   store: Store<ViewState>;
 }
 
-/** One change: its saving, as a share of the peak too, the reason, the code, and the buffers concerned. */
-export function AdvicePiece({ piece, peak, store }: Props): JSX.Element {
-  const { title, sentence, change, saving_bytes, saving_at_least, saving_at_most, new_peak_bytes } = piece;
+/** One change: its saving, also as a share of the peak or of the reserved bytes, the reason, the code, and the buffers concerned. */
+export function AdvicePiece({ piece, store }: Props): JSX.Element {
+  const { title, sentence, change, saving_bytes, saving_at_least, saving_at_most } = piece;
+  const { saving_of, before_bytes: before, after_bytes: after } = piece;
   const exact = saving_at_least === saving_at_most;
-  const share = peak > 0 ? Math.min(Math.max(saving_bytes / peak, 0), 1) : 0;
+  const share = before > 0 ? Math.min(Math.max(saving_bytes / before, 0), 1) : 0;
   return (
     <li class="piece" data-testid="advice-piece">
       <div class="piece-saving">
@@ -36,8 +35,8 @@ export function AdvicePiece({ piece, peak, store }: Props): JSX.Element {
         <span class="piece-bar" aria-hidden="true">
           <i style={{ width: `${100 * (1 - share)}%` }} />
         </span>
-        <span class="muted" title={formatExact(new_peak_bytes)}>
-          {formatShare(saving_bytes, peak)} less: {formatBytes(new_peak_bytes)}
+        <span class="muted" title={formatExact(after)} data-testid="piece-share">
+          {formatShare(saving_bytes, before)} less{saving_of === "reserved" && " reserved"}: {formatBytes(after)}
         </span>
       </div>
       <div class="piece-text">

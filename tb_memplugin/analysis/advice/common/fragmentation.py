@@ -69,6 +69,6 @@ def _advise_holes(recording: Recording, live: I64, held: int, lost: int, change:
         "but must fit in the device.",
         change=change,
         rows=sort_by_size(recording, live),
-        bytes=lost,
-        saving=Saving(lost, peak(recording).bytes, lost, lost),
+        bytes=int(recording.allocations.charge[live].sum()),
+        saving=Saving(lost, peak(recording).bytes, lost, lost, reserved=held),
     )

@@ -12,6 +12,7 @@ from support.torch_training import read_snapshot
 from tb_memplugin.analysis.advice import AdviceKind
 from tb_memplugin.model.kinds import RegionKind
 from tb_memplugin.model.recording import Recording
+from tb_memplugin.views.page.advice import advice, advice_lines
 
 
 def test_the_gaps_of_a_compiled_program_are_no_advice() -> None:
@@ -31,7 +32,8 @@ def told(in_use: int, part: float) -> Recording:
 
 def test_an_allocator_that_is_nearly_full_and_broken_up() -> None:
     advice = given(told(824, 0.5), AdviceKind.FRAGMENTATION)
-    assert advice.bytes == 100 * MIB  # half of the 200 MiB that are free
+    assert advice.saving_bytes == 100 * MIB  # half of the 200 MiB that are free
+    assert advice.bytes == 824 * MIB  # of the buffers between the gaps
     assert advice.change == "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"
 
 
@@ -43,6 +45,14 @@ def test_another_allocator_is_advised_only_where_there_is_one() -> None:
 def test_arrays_that_capture_tracked_are_no_allocator_s_memory() -> None:
     tracked = dataclasses.replace(told(824, 0.5), memory="cpu:0 live arrays")
     assert AdviceKind.FRAGMENTATION not in kinds(tracked)
+
+
+def test_the_saving_is_a_part_of_the_reserved_memory_and_not_of_the_peak() -> None:
+    full = told(824, 0.5)
+    (piece,) = (piece for piece in advice(full)["advice"] if piece["kind"] == AdviceKind.FRAGMENTATION)
+    assert (piece["saving_of"], piece["before_bytes"], piece["after_bytes"]) == ("reserved", 1024 * MIB, 924 * MIB)
+    assert piece["new_peak_bytes"] == 824 * MIB  # as it was
+    assert "  -100 MiB (10% of reserved)  Fragmentation: 10% of the allocator's memory" in advice_lines(full)
 
 
 def test_where_most_is_free_holes_do_no_harm() -> None:
