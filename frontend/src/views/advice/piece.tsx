@@ -36,7 +36,8 @@ export function AdvicePiece({ piece, store }: Props): JSX.Element {
           <i style={{ width: `${100 * (1 - share)}%` }} />
         </span>
         <span class="muted" title={formatExact(after)} data-testid="piece-share">
-          {formatShare(saving_bytes, before)} less{saving_of === "reserved" && " reserved"}: {formatBytes(after)}
+          {formatShare(saving_bytes, before)} less{saving_of === "reserved" && " reserved"}:{" "}
+          {formatBytes(after)}
         </span>
       </div>
       <div class="piece-text">
