@@ -95,8 +95,8 @@ class Advice:
     """A change to the code, its reason and its saving.
 
     `rows` are the allocations concerned, largest first, and `bytes` is their sum. Fragmentation is not part of live
-    bytes; its saving is the memory in gaps, a part of the reserved bytes, and the new peak is the old one. `edits` carry the advice out without a
-    change of the user's code, as `tb-memplugin fit --try` does.
+    bytes; its saving is the memory in gaps, a part of the reserved bytes, and the new peak is the old one. `edits`
+    carry the advice out without a change of the user's code, as `tb-memplugin fit --try` does.
     """
 
     kind: AdviceKind
